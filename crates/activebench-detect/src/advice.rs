@@ -1,0 +1,167 @@
+//! What to change, for this tool and this run: never an option that was already given.
+//!
+//! Knows the options of the tools by name; what they do is in the adapters. For a tool
+//! that it does not know the wording is general.
+
+use std::collections::BTreeSet;
+
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::context::Run;
+
+/// The options of iozone 3.489 that take a value, so that the value is not read as options.
+const IOZONE_WITH_VALUE: &str = "bdfgHijJklLnPqrsStuUVXyYF";
+
+/// Files above this (1 TiB) are no advice for a pass that is short today.
+const LARGEST_FILE_MIB: f64 = 1_048_576.0;
+
+/// The command line, as far as advice needs it.
+pub(crate) struct Given<'a> {
+    run: Run<'a>,
+    options: Option<BTreeSet<String>>,
+}
+
+impl<'a> Given<'a> {
+    pub(crate) fn new(run: &Run<'a>) -> Self {
+        let options = (run.parsed.tool == "iozone").then(|| iozone_options(&run.manifest.command.argv));
+        Self { run: *run, options }
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.as_ref().is_some_and(|options| options.contains(option))
+    }
+
+    /// Whether the tool is iozone and this option was given.
+    pub(crate) fn iozone_has(&self, option: &str) -> bool {
+        self.has(option)
+    }
+
+    /// How to bring the sync into the clock.
+    pub(crate) fn durable(&self) -> String {
+        if self.options.is_none() {
+            return "let the tool's clock cover an fsync of the file, or quote the durable rate".to_owned();
+        }
+        match (self.has("-e"), self.has("-c")) {
+            (false, false) => "add `-e -c`: the clock then covers the fsync and the close".to_owned(),
+            (false, true) => "add `-e`: with `-c` alone iozone leaves the fsync out".to_owned(),
+            (true, _) => "quote the durable rate: `-e` is given, and the sync still ended after the clock".to_owned(),
+        }
+    }
+
+    /// How to read from storage instead of the page cache.
+    pub(crate) fn cold_reads(&self, phase: &Phase) -> String {
+        // Twice the memory helps only where less was asked for.
+        let enough = self.run.manifest.host.memory_bytes.map(|memory| memory.saturating_mul(2));
+        let enough = enough.filter(|enough| phase.requested_bytes.is_none_or(|requested| requested < *enough));
+        if self.options.is_none() {
+            return match enough {
+                Some(enough) => format!(
+                    "empty the page cache before the pass, read with O_DIRECT, or read at least {} (twice the memory)",
+                    Quantity::bytes(enough)
+                ),
+                None => "empty the page cache before the pass, or read with O_DIRECT".to_owned(),
+            };
+        }
+        let mut ways = Vec::new();
+        if !self.has("-I") {
+            ways.push("`-I` (O_DIRECT)".to_owned());
+        }
+        let mount = self.run.target_of(phase).map(|target| target.mount_point.as_str());
+        if let Some(mount) = mount.filter(|mount| *mount != "/")
+            && !self.has("-U")
+            && !self.has("-t")
+        {
+            ways.push(format!("`-U {mount}` (unmounts and mounts it between the passes; it must be in /etc/fstab)"));
+        }
+        if let Some(enough) = enough {
+            let option = if self.has("-a") { "-g" } else { "-s" };
+            let tasks = u64::from(phase.requested_tasks.max(1));
+            let gibibytes = enough.div_ceil(tasks).div_ceil(1 << 30);
+            ways.push(format!("`{option} {gibibytes}g` or more (twice the memory)"));
+        }
+        match ways.is_empty() {
+            true => "compare with a run on a freshly mounted file system".to_owned(),
+            false => format!("use {}", ways.join(", or ")),
+        }
+    }
+
+    /// How to make the pass last: `factor` times its present length.
+    pub(crate) fn longer(&self, phase: &Phase, factor: f64) -> String {
+        let tasks = f64::from(phase.requested_tasks.max(1));
+        match (&self.options, phase.requested_bytes) {
+            (Some(_), Some(requested)) => {
+                let option = if self.has("-a") { "-g" } else { "-s" };
+                let megabytes = (requested as f64 / tasks * factor / (1024.0 * 1024.0)).ceil().max(1.0);
+                if megabytes > LARGEST_FILE_MIB {
+                    format!("use a much larger file (`{option}`)")
+                } else if megabytes < 1024.0 {
+                    format!("use a larger file, about `{option} {megabytes:.0}m`")
+                } else {
+                    format!("use a larger file, about `{option} {:.0}g`", (megabytes / 1024.0).ceil())
+                }
+            }
+            _ => "let the pass move more data or run longer".to_owned(),
+        }
+    }
+
+    /// How to measure the tasks together.
+    pub(crate) fn all_tasks(&self) -> String {
+        match (&self.options, self.has("-x")) {
+            (Some(_), false) => {
+                "quote the parent's figure, and add `-x`: every task is then timed to its own end".to_owned()
+            }
+            (Some(_), true) => "quote the parent's figure".to_owned(),
+            (None, _) => "quote all tasks' bytes over the time from the first start to the last end".to_owned(),
+        }
+    }
+}
+
+/// The options on an iozone command line, wherever the command stands in a wrapper's
+/// arguments: `-e`, `-+d`. Values are left out.
+fn iozone_options(argv: &[String]) -> BTreeSet<String> {
+    // `sh -c 'iozone -e'` hides the words in one argument.
+    let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
+    let program = |word: &&str| word.trim_matches(['\'', '"']).rsplit('/').next() == Some("iozone");
+    let start = words.iter().position(program).map_or(0, |index| index + 1);
+    let mut options = BTreeSet::new();
+    let mut rest = words[start.min(words.len())..].iter();
+    while let Some(word) = rest.next() {
+        let Some(letters) = word.strip_prefix('-') else { continue };
+        if letters.starts_with('+') {
+            options.insert(format!("-{}", letters.chars().take(2).collect::<String>()));
+            continue;
+        }
+        let mut letters = letters.chars();
+        while let Some(letter) = letters.next() {
+            options.insert(format!("-{letter}"));
+            if IOZONE_WITH_VALUE.contains(letter) {
+                if letters.as_str().is_empty() {
+                    rest.next();
+                }
+                break;
+            }
+        }
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_any_spelling_and_values_are_not_options() {
+        fn check(argv: &[&str], expected: &[&str]) {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let expected: BTreeSet<String> = expected.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(iozone_options(&argv), expected, "{argv:?}");
+        }
+        check(&["iozone", "-ec", "-i0", "-s", "1g"], &["-e", "-c", "-i", "-s"]);
+        check(&["/usr/bin/iozone", "-f", "-e", "-+d"], &["-f", "-+d"]);
+        check(&["numactl", "-c", "0", "iozone", "-I"], &["-I"]);
+        check(&["sh", "-c", "cd /x && iozone -e -f'a b'"], &["-e", "-f"]);
+        check(&["iozone", "-s"], &["-s"]);
+        check(&[], &[]);
+    }
+}

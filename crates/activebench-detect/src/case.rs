@@ -1,0 +1,227 @@
+//! One detector looking at one phase (or the run): from here findings are made, so that
+//! every outcome carries code, name, phase and facts without each detector repeating it.
+
+use activebench_model::claim::Claim;
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::context::{Detector, Run};
+use crate::thresholds::Thresholds;
+
+/// Why a detector gives no judgement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// The question does not arise: why.
+    NotApplicable(String),
+    /// A fact is missing or partial: which.
+    Undecided(String),
+}
+
+impl Halt {
+    pub(crate) fn not_applicable(why: impl Into<String>) -> Self {
+        Self::NotApplicable(why.into())
+    }
+
+    pub(crate) fn undecided(why: impl Into<String>) -> Self {
+        Self::Undecided(why.into())
+    }
+}
+
+/// What is in the way of a fact leaves the question open.
+impl From<String> for Halt {
+    fn from(why: String) -> Self {
+        Self::Undecided(why)
+    }
+}
+
+/// How much a discrepancy weighs, and what it does to the claims that it concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Changes no verdict.
+    Note,
+    /// Qualifies the run; under `strict` it fails with this effect.
+    Warn(Effect),
+    /// Warns and has this effect under every profile.
+    WarnWith(Effect),
+    /// Fails with this effect.
+    Fail(Effect),
+}
+
+/// A discrepancy, as a detector states it.
+#[derive(Clone, Debug)]
+pub(crate) struct Firing {
+    pub(crate) weight: Weight,
+    pub(crate) observed: Option<Quantity>,
+    pub(crate) threshold: Threshold,
+    pub(crate) message: String,
+    pub(crate) meaning: String,
+    pub(crate) advice: String,
+}
+
+/// A detector before one phase, or before the whole run.
+#[derive(Clone)]
+pub(crate) struct Case<'a> {
+    pub(crate) run: Run<'a>,
+    code: &'static str,
+    name: &'static str,
+    phase: Option<&'a Phase>,
+    claims: Vec<&'a Claim>,
+    facts: &'static [FactName],
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn of_run(detector: &dyn Detector, run: &Run<'a>, facts: &'static [FactName]) -> Self {
+        Self { run: *run, code: detector.code(), name: detector.name(), phase: None, claims: Vec::new(), facts }
+    }
+
+    pub(crate) fn of_phase(
+        detector: &dyn Detector,
+        run: &Run<'a>,
+        phase: &'a Phase,
+        facts: &'static [FactName],
+    ) -> Self {
+        let claims = run.claims_of(phase).collect();
+        Self { phase: Some(phase), claims, ..Self::of_run(detector, run, facts) }
+    }
+
+    /// The same case, concerning these claims only.
+    pub(crate) fn concerning(&self, claims: Vec<&'a Claim>) -> Self {
+        Self { claims, ..self.clone() }
+    }
+
+    /// The same case, concerning the claims that take the phase for storage.
+    pub(crate) fn concerning_storage(&self) -> Result<Self, Halt> {
+        let phase = self.phase.ok_or_else(|| Halt::not_applicable("the question is one of a phase"))?;
+        let claims = self.run.storage_rates_of(phase);
+        if claims.is_empty() {
+            return Err(Halt::not_applicable("no rate on this phase is taken for what storage did"));
+        }
+        Ok(self.concerning(claims))
+    }
+
+    pub(crate) fn claims(&self) -> &[&'a Claim] {
+        &self.claims
+    }
+
+    pub(crate) fn thresholds(&self) -> &'a Thresholds {
+        self.run.thresholds
+    }
+
+    /// The first claim that it concerns, in words: `it claims 1.4 GiB/s`.
+    pub(crate) fn claimed(&self) -> String {
+        match self.claims.first() {
+            Some(claim) => format!("{} was claimed", claim.value),
+            None => "nothing was claimed".to_owned(),
+        }
+    }
+
+    pub(crate) fn silent(&self, message: impl Into<String>) -> Finding {
+        self.finding(Outcome::Silent, message.into())
+    }
+
+    pub(crate) fn halted(&self, halt: Halt) -> Finding {
+        match halt {
+            Halt::NotApplicable(why) => self.finding(Outcome::NotApplicable, why),
+            Halt::Undecided(why) => self.finding(Outcome::Undecided, why),
+        }
+    }
+
+    pub(crate) fn fires(&self, firing: Firing) -> Finding {
+        let (severity, effect) = match firing.weight {
+            Weight::Note => (Severity::Note, None),
+            Weight::Warn(effect) if self.thresholds().warn_counts_as_fail => (Severity::Fail, Some(effect)),
+            Weight::Warn(_) => (Severity::Warn, None),
+            Weight::WarnWith(effect) if self.thresholds().warn_counts_as_fail => (Severity::Fail, Some(effect)),
+            Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
+            Weight::Fail(effect) => (Severity::Fail, Some(effect)),
+        };
+        Finding {
+            severity: Some(severity),
+            observed: firing.observed,
+            threshold: Some(firing.threshold),
+            meaning: firing.meaning,
+            advice: firing.advice,
+            effect,
+            ..self.finding(Outcome::Fires, firing.message)
+        }
+    }
+
+    fn finding(&self, outcome: Outcome, message: String) -> Finding {
+        Finding {
+            code: self.code.to_owned(),
+            name: self.name.to_owned(),
+            outcome,
+            severity: None,
+            phase: self.phase.map(|phase| phase.id.clone()),
+            claims: self.claims.iter().map(|claim| claim.id.clone()).collect(),
+            observed: None,
+            threshold: None,
+            message,
+            meaning: String::new(),
+            advice: String::new(),
+            facts: self.facts.to_vec(),
+            effect: None,
+        }
+    }
+}
+
+/// Asks a question of every phase: one finding a phase, or one for a run without phases.
+///
+/// Phases of which no claim speaks are not judged: an observed pass without a printed
+/// figure has nothing to hold against it.
+pub(crate) fn of_each_phase<'a>(
+    detector: &dyn Detector,
+    run: &Run<'a>,
+    facts: &'static [FactName],
+    mut question: impl FnMut(&Case<'a>, &'a Phase) -> Result<Vec<Finding>, Halt>,
+) -> Vec<Finding> {
+    if run.phases.is_empty() {
+        let case = Case::of_run(detector, run, facts);
+        return vec![case.halted(Halt::not_applicable("no pass of the tool is known"))];
+    }
+    let mut findings = Vec::new();
+    for phase in run.phases {
+        let case = Case::of_phase(detector, run, phase, facts);
+        if case.claims().is_empty() {
+            findings.push(case.halted(Halt::not_applicable("no claim speaks of this phase")));
+            continue;
+        }
+        match question(&case, phase) {
+            Ok(judged) => findings.extend(judged),
+            Err(halt) => findings.push(case.halted(halt)),
+        }
+    }
+    findings
+}
+
+/// As [`of_each_phase`], one finding a phase, for questions on calls that must have been seen.
+pub(crate) fn of_each_seen_phase<'a>(
+    detector: &dyn Detector,
+    run: &Run<'a>,
+    facts: &'static [FactName],
+    mut question: impl FnMut(&Case<'a>, &'a Phase) -> Result<Finding, Halt>,
+) -> Vec<Finding> {
+    of_each_phase(detector, run, facts, |case, phase| {
+        seen(phase)?;
+        question(case, phase).map(|finding| vec![finding])
+    })
+}
+
+/// Leaves the question open for a pass that was not found among the observed calls.
+pub(crate) fn seen(phase: &Phase) -> Result<(), Halt> {
+    if phase.parts.is_empty() {
+        let why = phase.incomplete.as_deref().unwrap_or("no reason was given");
+        return Err(Halt::undecided(format!("the pass was not found in the observed calls: {why}")));
+    }
+    Ok(())
+}
+
+/// A fact that applies to some phases only: `None` when it was not computed for this one.
+pub(crate) fn fact_if_any(phase: &Phase, name: FactName) -> Result<Option<f64>, Halt> {
+    match phase.facts.get(name) {
+        None => Ok(None),
+        Some(_) => Ok(Some(phase.facts.complete(name)?)),
+    }
+}

@@ -1,0 +1,376 @@
+//! A claim held against the same figure rebuilt from the observed calls, and whose fault a
+//! difference is: a unit's, the byte count's or the clock's.
+//!
+//! One equation, rate = bytes / time, has two unknowns. A tool that also prints the bytes
+//! that it counted lets us tell them apart: bytes that agree leave the clock (AB104), bytes
+//! that do not are AB101's. A tool that prints none leaves AB101. A difference that is a
+//! well-known conversion factor is AB103's and nobody else's.
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Finding, Threshold};
+use activebench_model::phase::Phase;
+use activebench_model::units::{Quantity, Unit};
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, fact_if_any, seen};
+use crate::context::Run;
+
+/// A claim's figure as the observation gives it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rebuilt {
+    /// Lowest value that the observation allows.
+    pub(crate) low: f64,
+    /// Highest value that it allows.
+    pub(crate) high: f64,
+    /// The figure itself, where the evidence gives one and not only borders.
+    pub(crate) figure: Option<Quantity>,
+    /// Unit of all of them.
+    pub(crate) unit: Unit,
+}
+
+/// How a claim and the observation stand to each other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Agreement {
+    /// They agree within what the tool prints and what the window is worth.
+    Agrees,
+    /// They differ by a conversion factor, named.
+    UnitMixUp(Difference, &'static str),
+    /// They differ, and the byte count is to blame, or cannot be told from the clock.
+    Bytes(Difference),
+    /// They differ though the bytes agree.
+    Clock(Difference),
+}
+
+/// A difference between claim and observation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Difference {
+    /// The observed figure: the border of [`Rebuilt`] that is nearer to the claim.
+    pub(crate) observed: Quantity,
+    /// How much better (above 0) or worse (below 0) than the observation the claim is, as a
+    /// share of the observation; the printed number's resolution is taken out.
+    pub(crate) excess: f64,
+    /// From which size on, as a share, a difference in this direction warns.
+    pub(crate) warn: f64,
+    /// From which size on it fails.
+    pub(crate) fail: f64,
+}
+
+impl Difference {
+    /// Whether the claim is better than the observation.
+    pub(crate) fn overstates(&self) -> bool {
+        self.excess > 0.0
+    }
+
+    pub(crate) fn fails(&self) -> bool {
+        self.excess.abs() > self.fail
+    }
+
+    /// The profile's threshold, widened to the limit that was applied to this window.
+    pub(crate) fn threshold(&self, threshold: &Threshold, applied: f64) -> Threshold {
+        if applied <= threshold.value.value {
+            return threshold.clone();
+        }
+        let source = format!("{}; widened to the noise of a short window", threshold.source);
+        Threshold { value: Quantity::ratio(applied), source }
+    }
+}
+
+/// Operations of the pass: the bytes in blocks of the size that the tool was told to use
+/// (its library may cut them into other calls), or the calls where none was stated.
+pub(crate) fn operations(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    match phase.block_bytes.filter(|bytes| *bytes > 0) {
+        Some(block) => Ok(run.moved(phase)? / block as f64),
+        None => calls(run, phase),
+    }
+}
+
+/// Tasks that the command asks for, at least one.
+pub(crate) fn tasks_of(phase: &Phase) -> f64 {
+    f64::from(phase.requested_tasks.max(1))
+}
+
+/// Data calls of the pass, in its direction.
+pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    use activebench_model::phase::Direction;
+    match phase.direction {
+        Direction::Read => run.fact(phase, FactName::ReadCalls),
+        Direction::Write => run.fact(phase, FactName::WriteCalls),
+        Direction::Mixed => Ok(run.fact(phase, FactName::ReadCalls)? + run.fact(phase, FactName::WriteCalls)?),
+        Direction::None => Err("the pass moves no data".to_owned()),
+    }
+}
+
+/// The figure of a claim, rebuilt from the facts of its phase.
+///
+/// # Errors
+/// When a fact that it needs is missing or partial.
+pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, String> {
+    let in_unit = |bytes_per_sec: f64| match claim.value.unit {
+        Unit::OpsPerSec => match phase.block_bytes.filter(|bytes| *bytes > 0) {
+            Some(block) => Ok(bytes_per_sec / block as f64),
+            None => Err("operations of the tasks cannot be told: the block size varies".to_owned()),
+        },
+        _ => Ok(bytes_per_sec),
+    };
+    let exactly = |value: f64| {
+        let unit = claim.value.unit;
+        Rebuilt { low: value, high: value, figure: Some(Quantity { value, unit }), unit }
+    };
+    let between = |low: f64, high: f64, figure: Option<f64>| {
+        let unit = claim.value.unit;
+        Rebuilt { low, high, figure: figure.map(|value| Quantity { value, unit }), unit }
+    };
+    let expected: &[Unit] = match claim.metric {
+        Metric::Throughput | Metric::SumOfTaskThroughput | Metric::ParentThroughput => &[Unit::BytesPerSec],
+        Metric::OperationRate | Metric::SumOfTaskOperationRate | Metric::ParentOperationRate => &[Unit::OpsPerSec],
+        Metric::MinTaskThroughput | Metric::MaxTaskThroughput | Metric::MeanTaskThroughput | Metric::TaskThroughput => {
+            &[Unit::BytesPerSec, Unit::OpsPerSec]
+        }
+        Metric::TimePerOperation => &[Unit::Ns],
+        Metric::BytesMoved | Metric::MinTaskBytes => &[Unit::Bytes],
+    };
+    if !expected.contains(&claim.value.unit) {
+        return Err(format!("a figure in {} cannot be rebuilt for this metric", claim.value.unit.as_str()));
+    }
+    let per_second = |amount: f64, window: FactName| -> Result<f64, String> {
+        let window_ns = run.fact(phase, window)?;
+        if window_ns > 0.0 { Ok(amount * 1e9 / window_ns) } else { Err(format!("{} is zero", window.as_str())) }
+    };
+    let fact = |name| run.fact(phase, name);
+    match claim.metric {
+        Metric::Throughput => Ok(exactly(per_second(run.moved(phase)?, FactName::Window)?)),
+        Metric::OperationRate => Ok(exactly(per_second(operations(run, phase)?, FactName::Window)?)),
+        Metric::TimePerOperation => {
+            let operations = operations(run, phase)?;
+            if operations > 0.0 {
+                Ok(exactly(fact(FactName::Window)? / operations))
+            } else {
+                Err("no operation was seen".to_owned())
+            }
+        }
+        Metric::SumOfTaskThroughput => Ok(exactly(fact(FactName::SumOfTaskRates)?)),
+        Metric::SumOfTaskOperationRate => Ok(exactly(match phase.block_bytes.filter(|bytes| *bytes > 0) {
+            Some(block) => fact(FactName::SumOfTaskRates)? / block as f64,
+            None => fact(FactName::SumOfTaskOpRates)?,
+        })),
+        // The parent's clock runs from some point before the first call to some point after
+        // the last one, which calls do not show: it cannot have been shorter than the window.
+        Metric::ParentThroughput | Metric::ParentOperationRate => {
+            let amount = match claim.value.unit {
+                Unit::OpsPerSec => operations(run, phase)?,
+                _ => run.moved(phase)?,
+            };
+            let figure = per_second(amount, FactName::ParentWindow).ok();
+            Ok(between(0.0, per_second(amount, FactName::Window)?, figure))
+        }
+        Metric::MinTaskThroughput => Ok(exactly(in_unit(fact(FactName::MinTaskRate)?)?)),
+        Metric::MaxTaskThroughput => Ok(exactly(in_unit(fact(FactName::MaxTaskRate)?)?)),
+        // A mean over the tasks that were asked for: that one of them is missing is AB110's.
+        Metric::MeanTaskThroughput => Ok(exactly(in_unit(fact(FactName::SumOfTaskRates)?)? / tasks_of(phase))),
+        // Facts are those of the pass: of one task among several only the borders are known.
+        Metric::TaskThroughput => {
+            let (low, high) = (in_unit(fact(FactName::MinTaskRate)?)?, in_unit(fact(FactName::MaxTaskRate)?)?);
+            Ok(between(low, high, (low == high).then_some(low)))
+        }
+        Metric::BytesMoved => {
+            let moved = run.moved(phase)?;
+            let alone = phase.requested_tasks <= 1 || moved_by_all(run, phase, claim);
+            Ok(if alone { exactly(moved) } else { between(0.0, moved, None) })
+        }
+        Metric::MinTaskBytes => {
+            let (moved, tasks) = (run.moved(phase)?, tasks_of(phase));
+            Ok(if tasks > 1.0 { between(0.0, moved / tasks, None) } else { exactly(moved) })
+        }
+    }
+}
+
+/// Whether tasks of the pass were stopped before they had moved all that was asked for.
+fn stonewalled(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
+    let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
+    let moved = run.moved(phase)?;
+    Ok(untimed > 0.0 || phase.requested_bytes.is_some_and(|requested| moved < requested as f64))
+}
+
+/// Whether a claim of counted bytes speaks of all tasks together: it is the phase's only one.
+fn moved_by_all(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
+    let counted = |other: &&Claim| matches!(other.metric, Metric::BytesMoved | Metric::TaskThroughput);
+    run.claims_of(phase).filter(counted).all(|other| other.id == claim.id)
+}
+
+/// The conversion factors that tools and readers confuse.
+const FACTORS: [(f64, &str); 8] = [
+    (1.024, "kB (1000) and KiB (1024)"),
+    (1.048_576, "MB (1000²) and MiB (1024²)"),
+    (1.073_741_824, "GB (1000³) and GiB (1024³)"),
+    (1.0 / 1.024, "KiB (1024) and kB (1000)"),
+    (1.0 / 1.048_576, "MiB (1024²) and MB (1000²)"),
+    (1.0 / 1.073_741_824, "GiB (1024³) and GB (1000³)"),
+    (8.0, "bits and bytes"),
+    (0.125, "bytes and bits"),
+];
+
+/// Holds a claim against the observation.
+///
+/// # Errors
+/// When the pass was not found, when a fact is missing or partial, or when an option moves
+/// the tool's clock by an amount that no call shows.
+pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agreement, Halt> {
+    seen(phase)?;
+    let rebuilt = rebuild(run, phase, claim)?;
+    if rebuilt.high == 0.0 {
+        return Err(Halt::not_applicable("no call moved data: AB106 judges that"));
+    }
+    let finite = [rebuilt.low, rebuilt.high, claim.value.value, claim.resolution].iter().all(|value| value.is_finite());
+    if !finite {
+        return Err(Halt::undecided("the figure, or what it is held against, is no finite number"));
+    }
+    let limits = run.thresholds;
+    let timed = rebuilt.unit != Unit::Bytes;
+    // A truncated number lies up to a whole step, twice the resolution, from the true one.
+    let (low, high) = (claim.value.value - 2.0 * claim.resolution, claim.value.value + 2.0 * claim.resolution);
+    // A short time of one operation is a high rate: there a claim overstates from below.
+    let inverse = claim.metric == Metric::TimePerOperation;
+    let (excess, nearest) = if high < rebuilt.low {
+        if inverse && high <= 0.0 {
+            return Ok(Agreement::Agrees);
+        }
+        let share = high / rebuilt.low;
+        (if inverse { 1.0 / share } else { share } - 1.0, rebuilt.low)
+    } else if low > rebuilt.high {
+        let share = low / rebuilt.high;
+        (if inverse { 1.0 / share } else { share } - 1.0, rebuilt.high)
+    } else {
+        return Ok(Agreement::Agrees);
+    };
+    // Of several tasks each may wait for a processor between its last call and its reading of
+    // the clock. That makes its own figure smaller, never larger, and no call shows for how long.
+    if timed && excess < 0.0 && phase.requested_tasks > 1 {
+        return Ok(Agreement::Agrees);
+    }
+    // The clock of a stonewalled task stops when another task ends, which shows in no call. Only a
+    // printed count of its bytes says where; without one the rebuilt rate is an estimate, and an
+    // estimate refutes nobody.
+    let counted = run.claims_of(phase).any(|other| other.metric == Metric::BytesMoved);
+    let stopped_early = phase.requested_tasks > 1 && stonewalled(run, phase)?;
+    let excess_matters = excess.abs() > limits.ab104_difference_warn_ratio.value.value;
+    if timed && stopped_early && !counted && excess_matters {
+        return Err(Halt::undecided(
+            "a task was stopped before its end, and no printed count of its bytes says when its clock stopped (iozone: -C)",
+        ));
+    }
+    let observed = Quantity { value: nearest, unit: rebuilt.unit };
+    let noise = if timed { noise_share(run, phase, excess)? } else { 0.0 };
+    // Twice the noise before anything fails: the noise is a measured typical size, not a bound.
+    let sized =
+        |warn: f64, fail: f64| Difference { observed, excess, warn: warn.max(noise), fail: fail.max(2.0 * noise) };
+    let by_clock =
+        sized(limits.ab104_difference_warn_ratio.value.value, limits.ab104_difference_fail_ratio.value.value);
+    let by_bytes =
+        sized(limits.ab101_difference_warn_ratio.value.value, limits.ab101_difference_fail_ratio.value.value);
+    if excess.abs() <= by_clock.warn.min(by_bytes.warn) {
+        return Ok(Agreement::Agrees);
+    }
+    if timed && Given::new(run).iozone_has("-J") {
+        return Err(Halt::undecided("-J takes its delays out of the tool's clock, by an amount that no call shows"));
+    }
+    let share = claim.value.value / nearest;
+    let ratio = if inverse { 1.0 / share } else { share };
+    let tolerance = limits.ab103_factor_tolerance_ratio.value.value;
+    if noise <= tolerance
+        && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
+    {
+        let fail = limits.ab103_difference_fail_ratio.value.value;
+        return Ok(Agreement::UnitMixUp(Difference { observed, excess, warn: 0.0, fail }, name));
+    }
+    if timed && bytes_agree(run, phase, claim) {
+        return Ok(if excess.abs() > by_clock.warn { Agreement::Clock(by_clock) } else { Agreement::Agrees });
+    }
+    Ok(if excess.abs() > by_bytes.warn { Agreement::Bytes(by_bytes) } else { Agreement::Agrees })
+}
+
+/// Asks of each claim on a phase, one finding a claim that fires; the others share one.
+pub(crate) fn of_each_claim<'a>(
+    case: &Case<'a>,
+    phase: &Phase,
+    firing: impl Fn(&'a Claim, &Agreement) -> Option<Firing>,
+) -> Result<Vec<Finding>, Halt> {
+    let (mut findings, mut silent, mut open, mut outside) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut undecided, mut not_applicable) = (None, None);
+    for claim in case.claims() {
+        match compare(&case.run, phase, claim) {
+            Ok(agreement) => match firing(claim, &agreement) {
+                Some(firing) => findings.push(case.concerning(vec![claim]).fires(firing)),
+                None => silent.push(*claim),
+            },
+            Err(halt @ Halt::Undecided(_)) => {
+                undecided.get_or_insert(halt);
+                open.push(*claim);
+            }
+            Err(halt) => {
+                not_applicable.get_or_insert(halt);
+                outside.push(*claim);
+            }
+        }
+    }
+    if !silent.is_empty() {
+        findings.push(case.concerning(silent).silent(""));
+    }
+    if let Some(halt) = undecided {
+        findings.push(case.concerning(open).halted(halt));
+    }
+    if let Some(halt) = not_applicable {
+        findings.push(case.concerning(outside).halted(halt));
+    }
+    Ok(findings)
+}
+
+/// Whether the bytes that the tool states beside the figure are those that calls moved.
+fn bytes_agree(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
+    let limit = run.thresholds.ab101_difference_warn_ratio.value.value;
+    match (claim.claimed_bytes, run.moved(phase)) {
+        (Some(claimed), Ok(moved)) if claim.metric != Metric::TaskThroughput => {
+            moved > 0.0 && (claimed as f64 / moved - 1.0).abs() <= limit
+        }
+        // A task's own bytes have no counterpart among the facts of the pass; the tool states
+        // them, and together they are the pass's.
+        (Some(_), Ok(_)) => true,
+        _ => false,
+    }
+}
+
+/// The share of the window that a difference in this direction may have without meaning:
+/// the step of the tool's clock, the time between its reading and the nearest call, and,
+/// where the tool's clock may have run longer than the calls, the work at either end.
+fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<f64, Halt> {
+    let window_ns = run.fact(phase, FactName::Window)?;
+    if window_ns <= 0.0 {
+        return Err(Halt::undecided("the window has no length"));
+    }
+    let step_ns = run.parsed.clock_step_ns.map_or(0.0, |step| step as f64);
+    let noise = (step_ns + run.thresholds.ab104_noise_ns.value.value) / window_ns;
+    if excess > 0.0 {
+        return Ok(noise);
+    }
+    let operations = operations(run, phase)?;
+    let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
+    Ok(if operations > 0.0 { noise + idle / operations } else { noise })
+}
+
+/// Whether two figures of one claim are the same but for rounding.
+#[cfg(test)]
+fn close(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-9 * left.abs().max(right.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_factor_has_its_inverse() {
+        for (factor, name) in FACTORS {
+            assert!(FACTORS.iter().any(|(other, _)| close(factor * other, 1.0)), "{name} has no inverse");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a detector sees: one judged run, before judgement.
+
+use activebench_model::claim::{Claim, Metric, Parsed, Subject};
+use activebench_model::fact::{FactName, Facts};
+use activebench_model::finding::Finding;
+use activebench_model::host::Target;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::run::Manifest;
+
+use crate::manual;
+use crate::thresholds::Thresholds;
+
+/// The stored run as detectors see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// Command, host, coverage, how the child ended.
+    pub manifest: &'a Manifest,
+    /// Claims, notes, the tool's own errors.
+    pub parsed: &'a Parsed,
+    /// Phases with their facts.
+    pub phases: &'a [Phase],
+    /// Facts on the whole run.
+    pub facts: &'a Facts,
+    /// The thresholds of the chosen profile.
+    pub thresholds: &'a Thresholds,
+}
+
+impl<'a> Run<'a> {
+    /// The claims on a phase, in the order of the output.
+    pub fn claims_of(&self, phase: &Phase) -> impl Iterator<Item = &'a Claim> + use<'a> {
+        let id = phase.id.clone();
+        self.parsed.claims.iter().filter(move |claim| claim.phase == id)
+    }
+
+    /// The phase that a claim speaks of.
+    pub fn phase_of(&self, claim: &Claim) -> Option<&'a Phase> {
+        self.phases.iter().find(|phase| phase.id == claim.phase)
+    }
+
+    /// What a claim is taken to describe: the user's `--subject` where there is one,
+    /// otherwise what the adapter proposed.
+    pub fn subject_of(&self, claim: &Claim) -> Subject {
+        self.manifest.choices.subject.unwrap_or(claim.subject)
+    }
+
+    /// The rates on a phase that the reader takes for what storage did. Counted bytes are
+    /// left out: whatever the cache or the clock did, they stay what they are.
+    pub fn storage_rates_of(&self, phase: &Phase) -> Vec<&'a Claim> {
+        self.claims_of(phase)
+            .filter(|claim| self.subject_of(claim).is_storage())
+            .filter(|claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes))
+            .collect()
+    }
+
+    /// What the phase's first file lies on; `None` when the phase has no file or its file
+    /// system is not known.
+    pub fn target_of(&self, phase: &Phase) -> Option<&'a Target> {
+        self.manifest.host.target_of(phase.parts.first()?.file)
+    }
+
+    /// A fact of a phase seen whole, or the sentence that says what is in the way.
+    ///
+    /// # Errors
+    /// When the fact was not computed, is missing, or is partial.
+    pub fn fact(&self, phase: &Phase, name: FactName) -> Result<f64, String> {
+        phase.facts.complete(name)
+    }
+
+    /// Bytes that the phase's calls moved in the direction of the pass, inside the window.
+    ///
+    /// # Errors
+    /// When a count is missing or partial, when the pass moves no data, or when data moved
+    /// through a mapping, which calls do not show.
+    pub fn moved(&self, phase: &Phase) -> Result<f64, String> {
+        let bytes = match phase.direction {
+            Direction::Read => phase.facts.complete(FactName::ReadBytes)?,
+            Direction::Write => phase.facts.complete(FactName::WriteBytes)?,
+            Direction::Mixed => {
+                phase.facts.complete(FactName::ReadBytes)? + phase.facts.complete(FactName::WriteBytes)?
+            }
+            Direction::None => return Err("the pass moves no data".to_owned()),
+        };
+        if bytes == 0.0 && self.maps_files(phase) {
+            return Err("data moved through a mapping, which calls do not show".to_owned());
+        }
+        Ok(bytes)
+    }
+
+    /// Whether the phase mapped its files.
+    pub(crate) fn maps_files(&self, phase: &Phase) -> bool {
+        phase.facts.complete(FactName::Mappings).is_ok_and(|mappings| mappings > 0.0)
+    }
+}
+
+/// One detector.
+pub trait Detector: Sync {
+    /// `AB302`.
+    fn code(&self) -> &'static str;
+    /// `sync-outside-clock`.
+    fn name(&self) -> &'static str;
+    /// The text of its own source file, whose header is its manual page.
+    fn source(&self) -> &'static str;
+    /// Judges the run: at least one finding, one a phase (or claim) where that is its subject.
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding>;
+
+    /// Its manual page in Markdown: the header of its source file, with the six headings.
+    fn manual(&self) -> String {
+        manual::page(self.source())
+    }
+}

@@ -1,0 +1,193 @@
+//! The honest figure for a claim that does not hold, or the reason why there is none.
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::fact::FactName;
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::{Quantity, Unit};
+use activebench_model::verdict::Corrected;
+
+use crate::comparison::{operations, rebuild, tasks_of};
+use crate::context::Run;
+
+/// What decides the corrected figure of a misleading claim, and what the claim measured
+/// instead: the first that fires. What never happened comes before what was not timed, and
+/// that before what limited the pass.
+const ORDER: [(&str, Remedy, &str); 11] = [
+    ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
+    (
+        "AB303",
+        Remedy::None("the device was never told to flush its cache, so there is no durable rate"),
+        "writing into the device's volatile cache",
+    ),
+    (
+        "AB301",
+        Remedy::None("no sync made the bytes durable, so there is no durable rate"),
+        "copying into the page cache",
+    ),
+    ("AB302", Remedy::Durable, "copying into the page cache"),
+    ("AB201", Remedy::FromDevice, "copying from the page cache"),
+    ("AB203", Remedy::FromDevice, "copying from the page cache, in part"),
+    ("AB204", Remedy::ByDirection, "I/O through the page cache"),
+    ("AB112", Remedy::ByDirection, "the same pass without what the option promises"),
+    ("AB110", Remedy::Together, "fewer tasks at once than it is printed for"),
+    ("AB401", Remedy::None("the rate over the whole region was not measured"), "a small set of blocks"),
+    ("AB105", Remedy::None("what the failed calls would have taken is not known"), "a pass with failed calls"),
+];
+
+/// As [`ORDER`], for what the processor did; asked last.
+const BY_PROCESSOR: [(&str, Remedy, &str); 2] = [
+    (
+        "AB502",
+        Remedy::None("what the pass would have taken without checking is not known"),
+        "the storage and the checking of its data together",
+    ),
+    ("AB501", Remedy::None("the storage was not at its limit, so its rate was not measured"), "the processor"),
+];
+
+/// How the honest figure follows from the facts.
+#[derive(Clone, Copy, Debug)]
+enum Remedy {
+    /// Bytes over the time until they were durable.
+    Durable,
+    /// Bytes, or requests, that came from the device over the window.
+    FromDevice,
+    /// The former for passes that write, the latter for those that read.
+    ByDirection,
+    /// All tasks' bytes over one wall clock.
+    Together,
+    /// There is none: why.
+    None(&'static str),
+}
+
+/// What a misleading claim measured, by the codes that make it so.
+pub(crate) fn measured_instead(run: &Run<'_>, phase: &Phase, codes: &[&str]) -> Option<String> {
+    let (code, _, instead) = deciding(codes)?;
+    let in_memory = run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory);
+    let instead = match (*code, phase.direction) {
+        ("AB106", _) if in_memory => "copying in memory",
+        ("AB106", Direction::Read) => "reading blocks that hold no data",
+        _ => instead,
+    };
+    Some(instead.to_owned())
+}
+
+fn deciding(codes: &[&str]) -> Option<&'static (&'static str, Remedy, &'static str)> {
+    ORDER.iter().chain(&BY_PROCESSOR).find(|(code, _, _)| codes.contains(code))
+}
+
+/// The honest figure of a misleading claim, by the codes that make it so.
+///
+/// # Errors
+/// Why it cannot be given.
+pub(crate) fn of_misleading(run: &Run<'_>, phase: &Phase, claim: &Claim, codes: &[&str]) -> Result<Corrected, String> {
+    let Some((_, remedy, _)) = deciding(codes) else {
+        return Err("no rule gives the figure that was meant".to_owned());
+    };
+    match remedy {
+        Remedy::None(why) => Err((*why).to_owned()),
+        Remedy::Durable => durable(run, phase, claim),
+        Remedy::FromDevice => from_device(run, phase, claim),
+        Remedy::ByDirection if phase.direction == Direction::Read => from_device(run, phase, claim),
+        Remedy::ByDirection => durable(run, phase, claim),
+        Remedy::Together => together(run, phase, claim),
+    }
+}
+
+/// The observed figure, for a refuted claim.
+///
+/// # Errors
+/// Why it cannot be given.
+pub(crate) fn of_refuted(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
+    let rebuilt = rebuild(run, phase, claim)?;
+    if rebuilt.high == 0.0 {
+        return Err("no call moved data".to_owned());
+    }
+    match rebuilt.figure {
+        Some(value) => Ok(Corrected { value, meaning: "what the calls inside the clock give".to_owned() }),
+        None => Err("the evidence gives the borders of this figure, not the figure".to_owned()),
+    }
+}
+
+/// A figure for all tasks in the claim's own metric, from an amount of bytes and operations.
+fn in_metric(phase: &Phase, claim: &Claim, bytes: f64, operations: f64, span_ns: f64) -> Result<Quantity, String> {
+    if span_ns <= 0.0 {
+        return Err("the span has no length".to_owned());
+    }
+    let amount = if claim.value.unit == Unit::OpsPerSec { operations } else { bytes };
+    let rate = Quantity { value: amount * 1e9 / span_ns, unit: claim.value.unit };
+    match claim.metric {
+        Metric::Throughput
+        | Metric::OperationRate
+        | Metric::SumOfTaskThroughput
+        | Metric::SumOfTaskOperationRate
+        | Metric::ParentThroughput
+        | Metric::ParentOperationRate => Ok(rate),
+        Metric::MeanTaskThroughput => Ok(Quantity { value: rate.value / tasks_of(phase), ..rate }),
+        Metric::TimePerOperation if operations > 0.0 => Ok(Quantity { value: span_ns / operations, unit: Unit::Ns }),
+        Metric::TimePerOperation => Err("no operation reached the device".to_owned()),
+        Metric::MinTaskThroughput | Metric::MaxTaskThroughput | Metric::TaskThroughput => {
+            Err("the evidence is of the pass, not of each task".to_owned())
+        }
+        Metric::BytesMoved | Metric::MinTaskBytes => Err("counted bytes have no other figure".to_owned()),
+    }
+}
+
+fn durable(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
+    let moved = run.moved(phase)?;
+    let untimed = match phase.facts.get(FactName::UntimedBytes) {
+        None => 0.0,
+        Some(_) => run.fact(phase, FactName::UntimedBytes)?,
+    };
+    let span = run.fact(phase, FactName::DurableSpan)?;
+    let bytes = moved + untimed;
+    let operations = if moved > 0.0 { operations(run, phase)? * bytes / moved } else { 0.0 };
+    let value = in_metric(phase, claim, bytes, operations, span)?;
+    let size = Quantity { value: bytes, unit: Unit::Bytes };
+    let time = Quantity { value: span, unit: Unit::Ns };
+    Ok(Corrected { value, meaning: format!("durable write rate: {size} in the {time} to the end of the sync") })
+}
+
+fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
+    let bytes = run.fact(phase, FactName::DeviceReadBytes)?;
+    if bytes == 0.0 {
+        return Err("nothing was read from the device".to_owned());
+    }
+    let by_operation = matches!(claim.value.unit, Unit::OpsPerSec | Unit::Ns);
+    // Requests are split and merged on the way: neither may the device be credited with more
+    // operations than its bytes make blocks, nor with more than it completed requests.
+    let requests = match (by_operation, phase.block_bytes.filter(|block| *block > 0)) {
+        (false, _) => 0.0,
+        (true, Some(block)) => run.fact(phase, FactName::DeviceRequests)?.min(bytes / block as f64),
+        (true, None) => run.fact(phase, FactName::DeviceRequests)?,
+    };
+    let window = run.fact(phase, FactName::Window)?;
+    let value = in_metric(phase, claim, bytes, requests, window)?;
+    let time = Quantity { value: window, unit: Unit::Ns };
+    Ok(Corrected {
+        value,
+        meaning: match by_operation {
+            true => format!("from the device: {:.0} operations in {time}", requests),
+            false => format!("from the device: {} in {time}", Quantity { value: bytes, unit: Unit::Bytes }),
+        },
+    })
+}
+
+fn together(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
+    let (bytes, window) = (run.moved(phase)?, run.fact(phase, FactName::Window)?);
+    let value = in_metric(phase, claim, bytes, operations(run, phase)?, window)?;
+    Ok(Corrected { value, meaning: "all tasks' bytes from the first start to the last end of their clocks".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_in_the_order_is_a_detector() {
+        for (code, _, instead) in ORDER.iter().chain(&BY_PROCESSOR) {
+            assert!(crate::registry::find(code).is_some(), "{code}");
+            assert!(!instead.is_empty());
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The detectors, one file each. [`crate::registry::DETECTORS`] lists them; a file's header
+//! is the detector's manual page.
+
+pub mod blind_path;
+pub mod claim_exceeds_calls;
+pub mod clock_disagrees;
+pub mod cpu_bound;
+pub mod direct_io_not_honoured;
+pub mod errors_swallowed;
+pub mod evidence_lost;
+pub mod flush_never_issued;
+pub mod foreign_io;
+pub mod missing_fsync;
+pub mod option_without_effect;
+pub mod page_cache_served_reads;
+pub mod phase_too_short;
+pub mod repeated_offsets;
+pub mod size_differs;
+pub mod sync_outside_clock;
+pub mod target_not_touched;
+pub mod unit_mix_up;
+pub mod verify_loop_inside_clock;
+pub mod warm_start;
+pub mod workers_missing;

@@ -1,0 +1,98 @@
+//! # What it finds
+//! A figure that needs other bytes than the calls moved: the tool's byte count, and not its
+//! clock, is to blame, or the tool prints no bytes and the two cannot be told apart.
+//!
+//! # Why it matters
+//! A rate is bytes over time. Bytes that no call moved were not read or written.
+//!
+//! # How it decides
+//! The figure is rebuilt from the calls inside the window (`read_bytes` or `write_bytes` over
+//! `window_ns`; for figures of several tasks `sum_of_task_rates`, `min_` and
+//! `max_task_rate`). The difference, less the resolution of the printed number, is taken
+//! as a share of the rebuilt figure: above 1 % it warns, above 5 % it fails. Both limits
+//! widen to the noise of a short window: the step of the tool's clock and 100 us. A figure
+//! below the calls may in addition lack two operations' worth of time for each task.
+//! It speaks when the tool's own byte count is off by more than 1 % or is not printed; a
+//! difference with matching bytes is AB104's, one that is a conversion factor AB103's.
+//! A claim above the calls that fails is refuted. One below them becomes unverifiable: it
+//! makes nothing look better than it was, and a window that we placed wrongly looks the same.
+//!
+//! # When it is wrong
+//! When the pass was cut out of the calls wrongly (a priming read counted, a part missed), and
+//! for data that moves without calls, where it stays undecided. A parent's figure is only held
+//! against the shortest time that its clock can have covered.
+//!
+//! # What to do
+//! Quote the rebuilt figure; compare the tool's byte count with the file's size.
+//!
+//! # References
+//! IOR prints expected, `stat()` and moved bytes when they differ (`ior.c`); fio #752.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Weight, of_each_phase};
+use crate::comparison::{Agreement, of_each_claim};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ClaimExceedsCalls;
+
+const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
+
+impl Detector for ClaimExceedsCalls {
+    fn code(&self) -> &'static str {
+        "AB101"
+    }
+    fn name(&self) -> &'static str {
+        "claim-exceeds-calls"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("claim_exceeds_calls.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, |case, phase| {
+            let limits = case.thresholds();
+            of_each_claim(case, phase, |claim, agreement| {
+                let Agreement::Bytes(difference) = agreement else { return None };
+                let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
+                let (weight, threshold, limit) = match difference.fails() {
+                    true => (Weight::Fail(effect), &limits.ab101_difference_fail_ratio, difference.fail),
+                    false => (Weight::Warn(effect), &limits.ab101_difference_warn_ratio, difference.warn),
+                };
+                let side = if difference.overstates() { "above" } else { "below" };
+                let counted = match (claim.claimed_bytes, run.moved(phase)) {
+                    (Some(bytes), Ok(moved)) => format!(
+                        "; the tool counts {}, the calls moved {}",
+                        Quantity::bytes(bytes),
+                        Quantity { value: moved, ..Quantity::bytes(0) }
+                    ),
+                    _ => String::new(),
+                };
+                Some(Firing {
+                    weight,
+                    observed: Some(difference.observed),
+                    threshold: difference.threshold(threshold, limit),
+                    message: format!(
+                        "{} was claimed, the calls inside the clock give {}: the claim is {} {side} them{counted}",
+                        claim.value,
+                        difference.observed,
+                        Quantity::ratio(difference.excess.abs())
+                    ),
+                    meaning: match (difference.overstates(), claim.claimed_bytes) {
+                        (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
+                        (true, None) => {
+                            "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count \
+                             that would tell them apart"
+                        }
+                        (false, _) => "the figure leaves out bytes that calls moved, or counts time beside the calls",
+                    }
+                    .to_owned(),
+                    advice: format!("quote {}, the figure that the calls give", difference.observed),
+                })
+            })
+        })
+    }
+}

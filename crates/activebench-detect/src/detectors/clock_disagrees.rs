@@ -1,0 +1,97 @@
+//! # What it finds
+//! A tool whose clock ran shorter or longer than the calls that it timed, although it counted
+//! the right bytes.
+//!
+//! # Why it matters
+//! A clock that stops early, or starts late, makes the same bytes look faster.
+//!
+//! # How it decides
+//! With matching byte counts the ratio of claim and rebuilt figure is the ratio of the window
+//! (`window_ns`, first timed call to last) and the tool's elapsed time. The difference, less
+//! the printed number's resolution: above 1 % it warns, above 5 % it fails. Both limits widen
+//! to the noise of a short window: the step of the tool's clock and 100 us (measured), for
+//! failing twice as much. A clock that ran longer than the calls may in addition cover two
+//! operations for each task, the work before the first call and after the last one.
+//! A claim that overstates and fails is refuted: a clock cannot honestly run shorter than the
+//! calls inside it. One that understates is unverifiable: the tool's clock may cover work
+//! that is no call.
+//!
+//! # When it is wrong
+//! When the tool was kept off the processor between its clock and its first call; when an
+//! option takes time out of the clock (`iozone -J`), where it is undecided.
+//!
+//! # What to do
+//! Quote the rebuilt figure, and make the pass longer.
+//!
+//! # References
+//! fio #902 and fio's clocksource checks. Rebuilt windows of iozone 3.489 agree to 0.1 %.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Firing, Weight, of_each_phase};
+use crate::comparison::{Agreement, of_each_claim};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ClockDisagrees;
+
+const FACTS: &[FactName] = &[
+    FactName::Window,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::SumOfTaskRates,
+    FactName::MinTaskRate,
+    FactName::MaxTaskRate,
+];
+
+impl Detector for ClockDisagrees {
+    fn code(&self) -> &'static str {
+        "AB104"
+    }
+    fn name(&self) -> &'static str {
+        "clock-disagrees"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("clock_disagrees.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, |case, phase| {
+            let limits = case.thresholds();
+            of_each_claim(case, phase, |claim, agreement| {
+                let Agreement::Clock(difference) = agreement else { return None };
+                let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
+                let (weight, threshold, limit) = match difference.fails() {
+                    true => (Weight::Fail(effect), &limits.ab104_difference_fail_ratio, difference.fail),
+                    false => (Weight::Warn(effect), &limits.ab104_difference_warn_ratio, difference.warn),
+                };
+                let window = case.run.fact(phase, FactName::Window).ok()?;
+                let elapsed = window / (1.0 + difference.excess);
+                let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+                Some(Firing {
+                    weight,
+                    observed: Some(difference.observed),
+                    threshold: difference.threshold(threshold, limit),
+                    message: format!(
+                        "{} was claimed, the calls give {}: the tool's clock ran about {} where the calls took {}",
+                        claim.value,
+                        difference.observed,
+                        in_ns(elapsed),
+                        in_ns(window)
+                    ),
+                    meaning: match difference.overstates() {
+                        true => "the figure divides the right bytes by too short a time".to_owned(),
+                        false => "the figure divides the right bytes by more time than the calls took".to_owned(),
+                    },
+                    advice: match window < limits.ab701_window_note_ns.value.value {
+                        true => Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+                        false => format!("quote {}, the figure that the calls give", difference.observed),
+                    },
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! # What it finds
+//! A pass that the processor limited, while the device was idle most of the time.
+//!
+//! # Why it matters
+//! The figure is then one of the benchmark's code and the kernel's copying, and the storage
+//! could have given more (or was not asked at all).
+//!
+//! # How it decides
+//! (`user_cpu_ns` + `kernel_cpu_ns`) / (`window_ns` x threads at work, at most the online
+//! processors) from 90 % on, while `device_busy_ns` / `window_ns` is below 50 %: it fails, rates
+//! for storage are misleading. It speaks beside AB201 and AB302, which say why the device was idle.
+//!
+//! A note only for writes that were durable, with every byte at the device, before the clock
+//! stopped, and of whose processor time less than half was user mode: the storage did take those
+//! bytes in that time, and what kept the processor busy was the file system on the way to it.
+//!
+//! # When it is wrong
+//! Busy means at least one request in flight: a device that serves many at once may be far from
+//! its limit and still count as busy.
+//!
+//! # What to do
+//! Use larger blocks or several tasks; let the storage take part (direct or synced I/O).
+//!
+//! # References
+//! Gregg's bonnie++ example (99 %CP); fio #608 (750 to 200 MB/s).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct CpuBound;
+
+const FACTS: &[FactName] = &[
+    FactName::UserCpu,
+    FactName::KernelCpu,
+    FactName::Window,
+    FactName::ActiveTasks,
+    FactName::DeviceBusy,
+    FactName::DeviceWriteBytes,
+    FactName::DurableSpan,
+];
+
+impl Detector for CpuBound {
+    fn code(&self) -> &'static str {
+        "AB501"
+    }
+    fn name(&self) -> &'static str {
+        "cpu-bound"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("cpu_bound.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+/// Processor time that the phase's threads could have used: the window for each thread at
+/// work, but for no more threads than there are processors. Nanoseconds.
+pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    let window = run.fact(phase, FactName::Window)?;
+    if window <= 0.0 {
+        return Err("the window has no length".to_owned());
+    }
+    // Mapped data moves without calls, so that no task counts as active; the clock's task is.
+    let tasks = run.fact(phase, FactName::ActiveTasks)?.max(1.0);
+    let processors = match run.manifest.host.cpus {
+        0 => tasks,
+        cpus => f64::from(cpus),
+    };
+    Ok(window * tasks.min(processors))
+}
+
+/// Whether every byte written was at the device and durable when the clock stopped. Not known
+/// counts as no.
+fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> bool {
+    let late = 1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value;
+    let left = 1.0 - run.thresholds.ab301_unsynced_fail_ratio.value.value;
+    let fact = |name| run.fact(phase, name).ok();
+    let durable = fact(FactName::DurableSpan).zip(fact(FactName::Window));
+    let reached = fact(FactName::DeviceWriteBytes).zip(fact(FactName::WriteBytes));
+    phase.direction == Direction::Write
+        && durable.is_some_and(|(span, window)| span <= window * late)
+        && reached.is_some_and(|(device, written)| written > 0.0 && device >= written * left)
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    let (user, kernel) = (run.fact(phase, FactName::UserCpu)?, run.fact(phase, FactName::KernelCpu)?);
+    let share = (user + kernel) / cpu_capacity(run, phase)?;
+    let limit = &limits.ab501_cpu_share_fail_ratio;
+    if share < limit.value.value {
+        return Ok(case.silent(""));
+    }
+    let busy = run.fact(phase, FactName::DeviceBusy)? / run.fact(phase, FactName::Window)?;
+    if busy >= limits.ab501_device_busy_ceiling_ratio.value.value {
+        return Ok(case.silent(format!(
+            "the processor was busy for {} of its time and the device for {}",
+            Quantity::ratio(share),
+            Quantity::ratio(busy)
+        )));
+    }
+    let window = run.fact(phase, FactName::Window)?;
+    let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+    let stored = user < (user + kernel) / 2.0 && stored_inside_clock(run, phase);
+    Ok(case.fires(Firing {
+        weight: if stored { Weight::Note } else { Weight::Fail(Effect::Misleading) },
+        observed: Some(Quantity::ratio(share)),
+        threshold: limit.clone(),
+        message: format!(
+            "the threads were on a processor for {} of the time that they could have used (user {}, kernel {} in a window \
+             of {}), the device was busy for {}",
+            Quantity::ratio(share),
+            in_ns(user),
+            in_ns(kernel),
+            in_ns(window),
+            Quantity::ratio(busy)
+        ),
+        meaning: match stored {
+            true => "the storage held all of it when the clock stopped, and could have taken it faster",
+            false => "the figure is what the processor could do, not what the storage could",
+        }
+        .to_owned(),
+        advice: match phase.direction {
+            Direction::Read => "let the device take part (uncached or direct reads), with larger blocks or more tasks",
+            _ => "let the device take part (synced or direct writes), with larger blocks or more tasks",
+        }
+        .to_owned(),
+    }))
+}

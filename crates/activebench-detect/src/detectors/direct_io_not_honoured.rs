@@ -1,0 +1,92 @@
+//! # What it finds
+//! Files opened with O_DIRECT whose data went through the page cache all the same.
+//!
+//! # Why it matters
+//! A file system may accept O_DIRECT and fall back to buffered I/O without a word. The figure
+//! is then read as direct and is not.
+//!
+//! # How it decides
+//! `direct_cached_bytes`, the direct calls' bytes that entered the page cache, above 0.1 % of
+//! the direct bytes: it fails, the claim is misleading.
+//!
+//! # When it is wrong
+//! An unaligned last block may be buffered by design; 0.1 % leaves room for it in files of some
+//! size. tmpfs has no device behind it: AB106.
+//!
+//! # What to do
+//! Check `statx` for `STATX_DIOALIGN`; on btrfs switch checksums off for the file (`chattr +C`),
+//! on ext4 leave `data=journal`, encryption and verity.
+//!
+//! # References
+//! Kernel commit 825cf206ed51; kdave/btrfs-progs #954 (6.14 falls back when data is
+//! checksummed), #1139; LTP `statx10`.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct DirectIoNotHonoured;
+
+const FACTS: &[FactName] = &[FactName::DirectShare, FactName::DirectCachedBytes];
+
+impl Detector for DirectIoNotHonoured {
+    fn code(&self) -> &'static str {
+        "AB204"
+    }
+    fn name(&self) -> &'static str {
+        "direct-io-not-honoured"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("direct_io_not_honoured.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, |case, phase| {
+            let case = &case.concerning_storage()?;
+            let run = &case.run;
+            let target = run.target_of(phase);
+            if target.is_some_and(|target| target.tier == Tier::Memory) {
+                return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+            }
+            let moved = run.moved(phase)?;
+            let direct = run.fact(phase, FactName::DirectShare)? * moved;
+            if direct <= 0.0 {
+                return Err(Halt::not_applicable("no byte went through a descriptor with O_DIRECT"));
+            }
+            let cached = run.fact(phase, FactName::DirectCachedBytes)?;
+            let share = cached / direct;
+            let limit = &case.thresholds().ab204_cached_fail_ratio;
+            if share <= limit.value.value {
+                return Ok(case.silent(""));
+            }
+            let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+            Ok(case.fires(Firing {
+                weight: Weight::Fail(Effect::Misleading),
+                observed: Some(Quantity::ratio(share)),
+                threshold: limit.clone(),
+                message: format!(
+                    "{} with O_DIRECT; {} of the {} of direct I/O entered the page cache",
+                    case.claimed(),
+                    in_bytes(cached),
+                    in_bytes(direct)
+                ),
+                meaning: "the file system served direct I/O through its cache: the figure is not direct".to_owned(),
+                advice: match target.map(|target| target.fs_type.as_str()) {
+                    Some("btrfs") => {
+                        "use a file without checksums (an empty one after `chattr +C`), or another file system"
+                            .to_owned()
+                    }
+                    Some("ext4") => {
+                        "use a file without data journalling, encryption and verity, or another file system".to_owned()
+                    }
+                    _ => "use a file system that reports direct I/O for the file (statx, STATX_DIOALIGN)".to_owned(),
+                },
+            }))
+        })
+    }
+}

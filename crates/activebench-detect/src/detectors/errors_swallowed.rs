@@ -1,0 +1,88 @@
+//! # What it finds
+//! Reads, writes or syncs that failed or moved less than asked while the clock ran, in a run
+//! in which the tool reports no error and ends with success.
+//!
+//! # Why it matters
+//! A failed call is fast. A rate over calls that did not do their work is no rate of the storage.
+//!
+//! # How it decides
+//! `failed_calls` or `short_calls` inside the window above 0, no error among the tool's own
+//! messages, exit code 0: it fails and the phase's claims are misleading. Short calls alone
+//! are a note when the pass moved all the bytes that were asked for: the tool went on with
+//! the rest. The end of a file is no short read.
+//!
+//! # When it is wrong
+//! When a call is meant to fail. iozone's backward test ends with an lseek that fails with
+//! EINVAL; seeks are not counted.
+//!
+//! # What to do
+//! Look at the kernel log and at the free space; repeat the run.
+//!
+//! # References
+//! Gregg, active benchmarking: did it error? IO500 declares a run invalid on any IOR error.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ErrorsSwallowed;
+
+const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls];
+
+impl Detector for ErrorsSwallowed {
+    fn code(&self) -> &'static str {
+        "AB105"
+    }
+    fn name(&self) -> &'static str {
+        "errors-swallowed"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("errors_swallowed.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, |case, phase| {
+            let failed = case.run.fact(phase, FactName::FailedCalls)?;
+            let short = case.run.fact(phase, FactName::ShortCalls)?;
+            let limit = &case.thresholds().ab105_unreported_calls_count;
+            if failed + short <= limit.value.value {
+                return Ok(case.silent(""));
+            }
+            if let Some(error) = run.parsed.errors.first() {
+                return Ok(case.silent(format!(
+                    "{failed} calls failed and {short} were short; the tool reports errors itself ({} line {})",
+                    error.source.stream, error.source.line
+                )));
+            }
+            if run.manifest.child.exit_code != Some(0) {
+                return Ok(case.silent(format!(
+                    "{failed} calls failed and {short} were short; the tool did not end with success"
+                )));
+            }
+            let whole = match phase.requested_bytes {
+                Some(requested) => case.run.moved(phase)? >= requested as f64,
+                None => false,
+            };
+            let resumed = failed == 0.0 && whole;
+            Ok(case.fires(Firing {
+                weight: if resumed { Weight::Note } else { Weight::Fail(Effect::Misleading) },
+                observed: Some(Quantity { value: failed + short, ..Quantity::count(0) }),
+                threshold: limit.clone(),
+                message: format!(
+                    "{failed} calls failed and {short} moved less than asked while the clock ran; the tool reports 0 \
+                     errors and ended with exit code 0"
+                ),
+                meaning: match resumed {
+                    true => "the tool went on with the rest: all the bytes that were asked for moved".to_owned(),
+                    false => "the figure is that of a pass in which part of the work was not done".to_owned(),
+                },
+                advice: "look at the kernel log and at the free space of the file system, and repeat the run"
+                    .to_owned(),
+            }))
+        })
+    }
+}

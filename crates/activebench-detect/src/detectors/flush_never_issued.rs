@@ -1,0 +1,156 @@
+//! # What it finds
+//! Syncs that returned success while the device, which has a volatile write cache, was never
+//! told to flush it.
+//!
+//! # Why it matters
+//! Data in a device's volatile cache is lost with the power. A mount without barriers makes
+//! every fsync fast and none durable.
+//!
+//! # How it decides
+//! The target device states `queue/write_cache` = write back, and `flushes` + `fua_writes` from
+//! the start of the window to the end of the durable span are 0. With a sync that ended in that
+//! span (inside the clock or after it), or O_SYNC or O_DSYNC writes: it fails, the claim is misleading. With
+//! direct writes and no sync: it warns for a claim of durable writes and is a note for one on the
+//! device. A write-through device needs no flush and the kernel drops them: not applicable.
+//!
+//! # When it is wrong
+//! A device may hold its cache over a power cut and state write back all the same. Where no
+//! request at all was seen to complete at the device (a stacked one) it is undecided.
+//!
+//! # What to do
+//! Mount with barriers; for direct writes add a sync (`iozone -e`, or `-o`).
+//!
+//! # References
+//! fio #719: a benchmark ran on ext4 mounted nobarrier. Measured: 20 fsyncs on ext4 make 40 FLUSH
+//! requests, with nobarrier none; O_DIRECT without fsync makes none.
+
+use activebench_model::claim::Subject;
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct FlushNeverIssued;
+
+const FACTS: &[FactName] = &[
+    FactName::Flushes,
+    FactName::FuaWrites,
+    FactName::SyncsInside,
+    FactName::SyncWriteShare,
+    FactName::DirectShare,
+    FactName::DurableSpan,
+    FactName::DeviceTotalBytes,
+];
+
+impl Detector for FlushNeverIssued {
+    fn code(&self) -> &'static str {
+        "AB303"
+    }
+    fn name(&self) -> &'static str {
+        "flush-never-issued"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("flush_never_issued.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+/// Syncs that ended while flushes were counted: up to the end of the durable span, or of the
+/// window where no sync made all bytes durable. Direct writes are durable before any sync, so
+/// that the flush of a later one is outside the count, and so must that sync be.
+fn covered_syncs(phase: &Phase, inside: f64) -> f64 {
+    let Some(window) = phase.window else { return inside };
+    let counted_ns = match phase.facts.complete(FactName::DurableSpan) {
+        Ok(span) => span,
+        Err(_) => window.duration_ns() as f64,
+    };
+    let covered = |end_ns: u64| end_ns.saturating_sub(window.start_ns) as f64 <= counted_ns;
+    let after = phase.parts.iter().filter_map(|part| part.sync_after).filter(|sync| covered(sync.end_ns)).count();
+    let first = phase.parts.iter().filter_map(|part| part.sync_inside).filter(|sync| covered(sync.end_ns)).count();
+    let all_inside = if covered(window.end_ns) { inside } else { first as f64 };
+    all_inside + after as f64
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not write"));
+    }
+    let case = &case.concerning_storage()?;
+    let run = &case.run;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let device = match target.tier {
+        Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
+        _ => target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?,
+    };
+    match device.write_cache.as_deref() {
+        Some("write through") => {
+            return Err(Halt::not_applicable(format!("{} has no volatile write cache", device.name)));
+        }
+        Some("write back") => {}
+        Some(other) => return Err(Halt::undecided(format!("{} states its write cache as {other:?}", device.name))),
+        None => {
+            return Err(Halt::undecided(format!("it is not known whether {} has a volatile write cache", device.name)));
+        }
+    }
+    run.moved(phase)?;
+    if run.fact(phase, FactName::WriteBytes)? == 0.0 {
+        return Err(Halt::not_applicable("no byte was written"));
+    }
+    let inside = run.fact(phase, FactName::SyncsInside)?;
+    let sync_writes = fact_if_any(phase, FactName::SyncWriteShare)?.unwrap_or(0.0);
+    let direct = run.fact(phase, FactName::DirectShare)?;
+    // A durable span of buffered writes ends with a sync, whichever it was.
+    let ended_by_sync = direct == 0.0 && sync_writes == 0.0 && phase.facts.complete(FactName::DurableSpan).is_ok();
+    let syncs = covered_syncs(phase, inside).max(if ended_by_sync { 1.0 } else { 0.0 });
+    let synced = syncs > 0.0 || sync_writes > 0.0;
+    if !synced && direct == 0.0 {
+        return Err(Halt::not_applicable("nothing was synced: AB301 speaks of it"));
+    }
+    let flushed = run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?;
+    let limit = &case.thresholds().ab303_flushes_floor_count;
+    if flushed > limit.value.value {
+        return Ok(case.silent(""));
+    }
+    // A stacked device may complete no request of its own; without any, none is missed.
+    if run.fact(phase, FactName::DeviceTotalBytes)? == 0.0 {
+        return Err(Halt::undecided(format!("no request at all was seen to complete at {}", device.name)));
+    }
+    let durable = case.claims().iter().any(|claim| run.subject_of(claim) == Subject::DurableWrite);
+    let how = match (sync_writes > 0.0, synced) {
+        (true, _) => format!("{} of the bytes were written with O_SYNC or O_DSYNC", Quantity::ratio(sync_writes)),
+        (false, true) => format!("{} syncs succeeded", syncs),
+        (false, false) => {
+            format!("{} of the bytes were written with O_DIRECT, without a sync", Quantity::ratio(direct))
+        }
+    };
+    let without_barriers = target.options.split(',').any(|option| matches!(option, "nobarrier" | "barrier=0"));
+    Ok(case.fires(Firing {
+        weight: match (synced, durable) {
+            (true, _) => Weight::Fail(Effect::Misleading),
+            (false, true) => Weight::Warn(Effect::Misleading),
+            (false, false) => Weight::Note,
+        },
+        observed: Some(Quantity::count(0)),
+        threshold: limit.clone(),
+        message: format!("{how}; {} (write cache: write back) completed 0 FLUSH and 0 FUA requests", device.name),
+        meaning: "the data may lie in the device's volatile cache: a power cut loses it".to_owned(),
+        advice: match (synced, without_barriers) {
+            (true, true) => format!("mount {} with barriers (its options say otherwise)", target.mount_point),
+            (true, false) => format!("look at why syncs on {} make no flush at {}", target.mount_point, device.name),
+            (false, _) if Given::new(run).iozone_has("-e") => "quote it as written to the device's cache".to_owned(),
+            (false, _) if run.parsed.tool == "iozone" => {
+                "add `-e`, if the figure is to hold over a power cut".to_owned()
+            }
+            (false, _) => "add a sync inside the clock, if the figure is to hold over a power cut".to_owned(),
+        },
+    }))
+}

@@ -1,0 +1,85 @@
+//! # What it finds
+//! Others at the device while the clock ran.
+//!
+//! # Why it matters
+//! The device shared its time: the figure is below what it would have given, by an amount that
+//! nobody knows.
+//!
+//! # How it decides
+//! `foreign_bytes` / `device_total_bytes`: above 2 % it warns, above 10 % it fails and rates for
+//! storage are unverifiable. Bytes of others below 1 MiB are the host's own housekeeping. The
+//! file system's metadata and journal and activebench's own I/O are not foreign.
+//!
+//! # When it is wrong
+//! Writeback of data that somebody wrote before the run counts as foreign, as it should; whose
+//! it was may not be known.
+//!
+//! # What to do
+//! Stop what else uses the device, and repeat the run.
+//!
+//! # References
+//! hyperfine asks for a quiet system; Gregg on perturbations.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ForeignIo;
+
+const FACTS: &[FactName] = &[FactName::ForeignBytes, FactName::DeviceTotalBytes];
+
+impl Detector for ForeignIo {
+    fn code(&self) -> &'static str {
+        "AB601"
+    }
+    fn name(&self) -> &'static str {
+        "foreign-io"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("foreign_io.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, |case, phase| {
+            let case = &case.concerning_storage()?;
+            let (run, limits) = (&case.run, case.thresholds());
+            let target =
+                run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+            let device = target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?;
+            let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+            if total == 0.0 {
+                return Err(Halt::not_applicable(format!("{} moved no byte while the clock ran", device.name)));
+            }
+            let foreign = run.fact(phase, FactName::ForeignBytes)?;
+            let share = foreign / total;
+            let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+            if share <= limits.ab601_foreign_warn_ratio.value.value {
+                return Ok(case.silent(""));
+            }
+            if foreign < limits.ab601_foreign_floor_bytes.value.value {
+                return Ok(case.silent(format!("others moved {} of {}", in_bytes(foreign), in_bytes(total))));
+            }
+            let (weight, threshold) = match share > limits.ab601_foreign_fail_ratio.value.value {
+                true => (Weight::Fail(Effect::Unverifiable), &limits.ab601_foreign_fail_ratio),
+                false => (Weight::Warn(Effect::Unverifiable), &limits.ab601_foreign_warn_ratio),
+            };
+            Ok(case.fires(Firing {
+                weight,
+                observed: Some(Quantity::ratio(share)),
+                threshold: threshold.clone(),
+                message: format!(
+                    "{} moved {} while the clock ran, {} of them for others",
+                    device.name,
+                    in_bytes(total),
+                    in_bytes(foreign)
+                ),
+                meaning: "the device shared its time: alone it would have given more".to_owned(),
+                advice: format!("stop what else uses {}, and repeat the run", device.name),
+            }))
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! # What it finds
+//! Bytes written that no sync ever made durable.
+//!
+//! # Why it matters
+//! A write that returns has copied into the page cache. Without a sync the storage may not have
+//! seen the data when the clock stopped, and for a file deleted while dirty it never does.
+//!
+//! # How it decides
+//! `unsynced_bytes` above 1 % of `write_bytes`: bytes that no successful fsync, fdatasync, msync,
+//! O_SYNC or O_DSYNC write and no completed O_DIRECT write covered before the file was written
+//! again by a later pass, deleted, or the tool ended. For rates of storage it fails and the
+//! claim is misleading; for the file system with its cache it is a note.
+//!
+//! # When it is wrong
+//! Through a path that is not decoded a sync is not seen: AB901. That the kernel's own writeback
+//! may reach the device later changes nothing: nobody waited for it.
+//!
+//! # What to do
+//! Bring an fsync inside the clock (`iozone -e -c`; with `-c` alone there is none at all).
+//!
+//! # References
+//! bonnie++ 1.03 without `-b`: 2 GiB "written", 0 bytes at the device (measured). IO500 rule 6,
+//! MLPerf's fsync rule; IOR tutorial: 41,326 MiB/s become 2,937.89 with `-e`.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use activebench_model::claim::Subject;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct MissingFsync;
+
+const FACTS: &[FactName] =
+    &[FactName::WriteBytes, FactName::UnsyncedBytes, FactName::SyncedBytes, FactName::DeviceWriteBytesDurable];
+
+impl Detector for MissingFsync {
+    fn code(&self) -> &'static str {
+        "AB301"
+    }
+    fn name(&self) -> &'static str {
+        "missing-fsync"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("missing_fsync.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not write"));
+    }
+    let run = &case.run;
+    if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    let storage = case.concerning_storage().ok();
+    let cached = |claim: &&&activebench_model::claim::Claim| run.subject_of(claim) == Subject::CachedFilesystem;
+    if storage.is_none() && case.claims().iter().filter(cached).count() == 0 {
+        return Err(Halt::not_applicable("no claim on this phase is one of written data"));
+    }
+    run.moved(phase)?;
+    let written = run.fact(phase, FactName::WriteBytes)?;
+    if written == 0.0 {
+        return Err(Halt::not_applicable("no byte was written"));
+    }
+    let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
+    let share = unsynced / written;
+    let limit = &case.thresholds().ab301_unsynced_fail_ratio;
+    if share <= limit.value.value {
+        return Ok(case.silent(""));
+    }
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    let unreached = match run.fact(phase, FactName::DeviceWriteBytesDurable) {
+        Ok(reached) if reached < written => format!(
+            "; {} had not reached the device when the file was written again or deleted, or the tool ended",
+            in_bytes(written - reached)
+        ),
+        _ => String::new(),
+    };
+    let case = storage.as_ref().unwrap_or(case);
+    Ok(case.fires(Firing {
+        weight: match storage.is_some() {
+            true => Weight::Fail(Effect::Misleading),
+            false => Weight::Note,
+        },
+        observed: Some(Quantity::ratio(share)),
+        threshold: limit.clone(),
+        message: format!(
+            "{} were written, no sync made {} of them durable{unreached}",
+            in_bytes(written),
+            in_bytes(unsynced)
+        ),
+        meaning: "the figure is the rate of copying into the page cache".to_owned(),
+        advice: Given::new(run).durable(),
+    }))
+}

@@ -1,0 +1,233 @@
+//! # What it finds
+//! An option on the command line that promised a mechanism of which the calls show nothing.
+//!
+//! # Why it matters
+//! The reader takes the figure for what the option says: "direct", "synchronous", "cold".
+//!
+//! # How it decides
+//! Each promise of the phase against one fact:
+//!
+//! | promise | shown by |
+//! | --- | --- |
+//! | O_DIRECT | `direct_ratio` at least 99.9 % |
+//! | O_SYNC, O_DSYNC (writing passes) | `sync_write_ratio` at least 99.9 % |
+//! | a sync inside the clock (writing passes) | `syncs_inside` or `msyncs` above 0, or a sync found in the pass |
+//! | mapped files | `mappings` above 0 |
+//! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
+//! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
+//! | processor cache purged (reading passes) | it promises nothing for storage: worth a word when 5 % of the reads came from the page cache |
+//!
+//! It warns. It fails, and the claims are misleading, where they rest on the mechanism: rates
+//! for storage on O_DIRECT and on syncs, rates for durable writes on msync. A queue depth is
+//! undecided: no fact shows the requests in flight.
+//!
+//! # When it is wrong
+//! Closing inside the clock leaves no trace to look for and is not asked. Sync promises are
+//! not asked of reading passes, where nothing rests on them.
+//!
+//! # What to do
+//! Add the option that the mechanism needs (`iozone -G` needs `-B`), or drop the promise.
+//!
+//! # References
+//! iozone 3.489: `-G` without `-B` writes plainly, `-p` purges the processor's cache only, `-k`
+//! keeps one request in flight a file (measured). bonnie++ `-D` opens directly in two phases only.
+
+use activebench_model::claim::{Claim, Subject};
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::{Direction, Mechanism, Phase, Promise};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct OptionWithoutEffect;
+
+const FACTS: &[FactName] = &[
+    FactName::DirectShare,
+    FactName::SyncWriteShare,
+    FactName::SyncsInside,
+    FactName::Mappings,
+    FactName::Msyncs,
+    FactName::ResidentAtStart,
+    FactName::CacheInsertedBytes,
+];
+
+impl Detector for OptionWithoutEffect {
+    fn code(&self) -> &'static str {
+        "AB112"
+    }
+    fn name(&self) -> &'static str {
+        "option-without-effect"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("option_without_effect.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, |case, phase| {
+            if phase.promises.is_empty() {
+                return Err(Halt::not_applicable("no option promises a mechanism for this pass"));
+            }
+            seen(phase)?;
+            let (mut fired, mut kept, mut undecided) = (Vec::new(), false, None);
+            for promise in &phase.promises {
+                match judge(case, phase, promise) {
+                    Ok(Some(broken)) => fired.push(state(case, promise, broken)),
+                    Ok(None) => kept = true,
+                    Err(Halt::NotApplicable(_)) => {}
+                    Err(halt) => undecided = undecided.or(Some(halt)),
+                }
+            }
+            if let Some(halt) = undecided {
+                fired.push(case.halted(halt));
+            } else if fired.is_empty() && kept {
+                fired.push(case.silent(""));
+            } else if fired.is_empty() {
+                fired.push(case.halted(Halt::not_applicable("nothing in this pass rests on what the options promise")));
+            }
+            Ok(fired)
+        })
+    }
+}
+
+/// A promise of which nothing was seen.
+struct Broken {
+    /// Whether the claims rest on it.
+    rests: bool,
+    observed: Quantity,
+    threshold: Threshold,
+    /// What was seen instead, after `OPTION promises ...`.
+    seen: String,
+    meaning: &'static str,
+    advice: String,
+}
+
+fn state(case: &Case<'_>, promise: &Promise, broken: Broken) -> Finding {
+    case.fires(Firing {
+        weight: if broken.rests { Weight::Fail(Effect::Misleading) } else { Weight::Warn(Effect::Misleading) },
+        observed: Some(broken.observed),
+        threshold: broken.threshold,
+        message: format!("`{}` promises {}", promise.option, broken.seen),
+        meaning: broken.meaning.to_owned(),
+        advice: broken.advice,
+    })
+}
+
+fn at_least_one() -> Threshold {
+    Threshold { value: Quantity::count(1), source: "what the option promises".to_owned() }
+}
+
+/// The first discrepancy between a promise and the facts; `None` when the promise was kept.
+fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Broken>, Halt> {
+    let run = &case.run;
+    let limits = case.thresholds();
+    let storage = !run.storage_rates_of(phase).is_empty();
+    let writes = phase.direction != Direction::Read;
+    let reads = matches!(phase.direction, Direction::Read | Direction::Mixed);
+    let nothing_rests = || Halt::not_applicable("nothing rests on it in this pass");
+    let share_of = |name: FactName, words: &str, meaning, advice: &str| -> Result<Option<Broken>, Halt> {
+        let share = run.fact(phase, name)?;
+        Ok((share < limits.ab112_promised_share_ratio.value.value).then(|| Broken {
+            rests: storage,
+            observed: Quantity::ratio(share),
+            threshold: limits.ab112_promised_share_ratio.clone(),
+            seen: format!("{words}; {} of the bytes went that way", Quantity::ratio(share)),
+            meaning,
+            advice: advice.to_owned(),
+        }))
+    };
+    match promise.mechanism {
+        Mechanism::DirectIo => share_of(
+            FactName::DirectShare,
+            "direct I/O (O_DIRECT)",
+            "the page cache took part in a figure that is read as direct",
+            "look at why the file was opened without O_DIRECT in this pass",
+        ),
+        Mechanism::SyncWrites | Mechanism::DataSyncWrites if writes => share_of(
+            FactName::SyncWriteShare,
+            "synchronous writes (O_SYNC or O_DSYNC)",
+            "the writes returned before their data was durable",
+            "look at why the file was opened without O_SYNC in this pass",
+        ),
+        Mechanism::SyncInsideClock if writes => {
+            let inside = run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0);
+            let found = phase.parts.iter().any(|part| part.sync_inside.is_some());
+            Ok((inside == 0.0 && !found).then(|| Broken {
+                rests: storage,
+                observed: Quantity::count(0),
+                threshold: at_least_one(),
+                seen: "a sync inside the clock; 0 were seen there".to_owned(),
+                meaning: "the figure leaves out the time to make the data durable",
+                advice: Given::new(run).durable(),
+            }))
+        }
+        Mechanism::MappedIo => {
+            let mappings = run.fact(phase, FactName::Mappings)?;
+            Ok((mappings == 0.0).then(|| Broken {
+                rests: false,
+                observed: Quantity::count(0),
+                threshold: at_least_one(),
+                seen: "mapped files; 0 mappings of them were seen".to_owned(),
+                meaning: "the figure is that of plain calls",
+                advice: "drop the option, or look at which option enables mapping".to_owned(),
+            }))
+        }
+        Mechanism::SynchronousMsync | Mechanism::AsynchronousMsync if writes => {
+            let (mappings, msyncs) = (run.fact(phase, FactName::Mappings)?, run.fact(phase, FactName::Msyncs)?);
+            let durable = |claim: &&Claim| run.subject_of(claim) == Subject::DurableWrite;
+            Ok((mappings == 0.0 || msyncs == 0.0).then(|| Broken {
+                rests: case.claims().iter().any(durable),
+                observed: Quantity { value: msyncs, ..Quantity::count(0) },
+                threshold: at_least_one(),
+                seen: format!("an msync for each record; {mappings} mappings and {msyncs} msyncs were seen"),
+                meaning: "the figure is that of plain writes, without a sync",
+                advice: match run.parsed.tool == "iozone" && !Given::new(run).iozone_has("-B") {
+                    true => "add `-B`: without mapped files the option does nothing".to_owned(),
+                    false => "drop the option, or map the files".to_owned(),
+                },
+            }))
+        }
+        Mechanism::CachePurge if reads => {
+            if run.fact(phase, FactName::DirectShare)? > 0.0 {
+                return Err(nothing_rests());
+            }
+            let (resident, moved) = (run.fact(phase, FactName::ResidentAtStart)?, run.moved(phase)?);
+            let share = if moved > 0.0 { resident / moved } else { 0.0 };
+            Ok((share >= limits.ab112_purge_leftover_ratio.value.value).then(|| Broken {
+                rests: storage,
+                observed: Quantity::ratio(share),
+                threshold: limits.ab112_purge_leftover_ratio.clone(),
+                seen: format!("an empty page cache; {} of the bytes read were resident", Quantity::ratio(share)),
+                meaning: "the purge did not empty the cache: the pass is not cold",
+                advice: "look at the messages of the unmount: it needs rights and an entry in /etc/fstab".to_owned(),
+            }))
+        }
+        Mechanism::CpuCachePurge if reads && storage => {
+            let direct = run.fact(phase, FactName::DirectShare)?;
+            let (inserted, moved) = (run.fact(phase, FactName::CacheInsertedBytes)?, run.moved(phase)?);
+            if direct > 0.0 || moved <= 0.0 {
+                return Err(nothing_rests());
+            }
+            let served = (1.0 - inserted / moved).max(0.0);
+            Ok((served >= limits.ab112_page_cache_served_ratio.value.value).then(|| Broken {
+                rests: false,
+                observed: Quantity::ratio(served),
+                threshold: limits.ab112_page_cache_served_ratio.clone(),
+                seen: format!(
+                    "a purged processor cache only; {} of the bytes read came from the page cache",
+                    Quantity::ratio(served)
+                ),
+                meaning: "the option does not make the reads cold",
+                advice: Given::new(run).cold_reads(phase),
+            }))
+        }
+        Mechanism::QueueDepth(depth) => Err(Halt::undecided(format!(
+            "`{}` promises {depth} requests in flight, and no fact shows how many there were",
+            promise.option
+        ))),
+        _ => Err(nothing_rests()),
+    }
+}

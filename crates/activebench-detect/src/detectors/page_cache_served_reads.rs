@@ -1,0 +1,117 @@
+//! # What it finds
+//! Reads, taken for what the storage did, that the page cache served.
+//!
+//! # Why it matters
+//! A re-read at 11 GB/s is a fair figure for the page cache and a false one for the disk.
+//!
+//! # How it decides
+//! h = 1 - `cache_inserted_bytes` / buffered bytes read, from 0 to 1: what was read and did not
+//! enter the page cache in this pass was there before. From 5 % on it warns, from 20 % on it
+//! fails and the claim is misleading. Counted are pages that entered the cache, the priming of
+//! the same pass included; never bytes read less bytes at the device, which readahead falsifies.
+//! Direct reads are left out of both sides. Where the tasks' own I/O accounting shows clearly
+//! more bytes from storage than entered the cache, the two sources contradict each other and
+//! it is undecided.
+//!
+//! # When it is wrong
+//! A pass that reads one block twice reads it from the cache the second time: true, and AB401's
+//! subject too.
+//!
+//! # What to do
+//! Read directly (`iozone -I`), empty the cache between the passes (`-U`), or read twice the
+//! memory. Or take the figure for the file system with its cache: `--subject cached-filesystem`.
+//!
+//! # References
+//! mlcommons/storage #464, argonne-lcf/dlio_benchmark #277, IO500 #109; why not cachestat's
+//! formula: iovisor/bcc #2366, #4357.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct PageCacheServedReads;
+
+const FACTS: &[FactName] =
+    &[FactName::ReadBytes, FactName::CacheInsertedBytes, FactName::DirectShare, FactName::StorageReadBytes];
+
+impl Detector for PageCacheServedReads {
+    fn code(&self) -> &'static str {
+        "AB201"
+    }
+    fn name(&self) -> &'static str {
+        "page-cache-served-reads"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("page_cache_served_reads.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Read | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not read"));
+    }
+    let case = &case.concerning_storage()?;
+    let run = &case.run;
+    if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    run.moved(phase)?;
+    let read = run.fact(phase, FactName::ReadBytes)?;
+    if read == 0.0 {
+        return Err(Halt::not_applicable("no byte was read"));
+    }
+    let direct = run.fact(phase, FactName::DirectShare)?;
+    if direct >= 1.0 {
+        return Err(Halt::not_applicable("all bytes were read with O_DIRECT: AB204 asks whether that was honoured"));
+    }
+    let buffered = read * (1.0 - direct);
+    let inserted = run.fact(phase, FactName::CacheInsertedBytes)?;
+    let served = (1.0 - inserted / buffered).clamp(0.0, 1.0);
+    let limits = case.thresholds();
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    if served < limits.ab201_cache_share_warn_ratio.value.value {
+        return Ok(case.silent(""));
+    }
+    if let Some(stored) = fact_if_any(phase, FactName::StorageReadBytes)?
+        && direct == 0.0
+        && stored > inserted + read * limits.ab201_contradiction_ratio.value.value
+    {
+        return Err(Halt::undecided(format!(
+            "{} entered the page cache, and the tasks' accounting shows {} read from storage",
+            in_bytes(inserted),
+            in_bytes(stored)
+        )));
+    }
+    let (weight, threshold) = match served >= limits.ab201_cache_share_fail_ratio.value.value {
+        true => (Weight::Fail(Effect::Misleading), &limits.ab201_cache_share_fail_ratio),
+        false => (Weight::Warn(Effect::Misleading), &limits.ab201_cache_share_warn_ratio),
+    };
+    Ok(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(served)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{} for storage; of {} read, {} entered the page cache: {} was there before",
+            case.claimed(),
+            in_bytes(buffered),
+            in_bytes(inserted),
+            Quantity::ratio(served)
+        ),
+        meaning: match served >= limits.ab201_cache_share_fail_ratio.value.value {
+            true => "the figure is mostly the rate of copying from memory".to_owned(),
+            false => "a part of the figure is the rate of copying from memory".to_owned(),
+        },
+        advice: Given::new(run).cold_reads(phase),
+    }))
+}

@@ -1,0 +1,83 @@
+//! # What it finds
+//! A pass too short for its figure to be worth its digits.
+//!
+//! # Why it matters
+//! In a few milliseconds one interrupt, one journal commit or one step of the tool's own clock
+//! is a visible share of the figure.
+//!
+//! # How it decides
+//! `window_ns` below 100 steps of the tool's own clock, where it prints one: it fails, the claims
+//! are unverifiable. Below 0.5 s it warns, below 10 s it is a note.
+//!
+//! # When it is wrong
+//! It says nothing about whether a short figure repeats; several runs do.
+//!
+//! # What to do
+//! Use a larger file.
+//!
+//! # References
+//! bonnie++ prints `+++++` for passes below 0.5 s.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct PhaseTooShort;
+
+const FACTS: &[FactName] = &[FactName::Window];
+
+impl Detector for PhaseTooShort {
+    fn code(&self) -> &'static str {
+        "AB701"
+    }
+    fn name(&self) -> &'static str {
+        "phase-too-short"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("phase_too_short.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, |case, phase| {
+            let limits = case.thresholds();
+            let window = case.run.fact(phase, FactName::Window)?;
+            if window <= 0.0 {
+                return Err(Halt::undecided("the window has no length"));
+            }
+            let observed = Quantity { value: window, ..Quantity::ns(0) };
+            let steps = &limits.ab701_clock_steps_fail_count;
+            if let Some(step) = run.parsed.clock_step_ns
+                && window < step as f64 * steps.value.value
+            {
+                return Ok(case.fires(Firing {
+                    weight: Weight::Fail(Effect::Unverifiable),
+                    observed: Some(Quantity { value: window / (step as f64).max(1.0), ..Quantity::count(0) }),
+                    threshold: steps.clone(),
+                    message: format!("the clock ran for {observed}, its own step is {}", Quantity::ns(step)),
+                    meaning: "one step of the tool's clock is more than 1 % of the figure".to_owned(),
+                    advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+                }));
+            }
+            let (weight, threshold) = if window < limits.ab701_window_warn_ns.value.value {
+                (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
+            } else if window < limits.ab701_window_note_ns.value.value {
+                (Weight::Note, &limits.ab701_window_note_ns)
+            } else {
+                return Ok(case.silent(""));
+            };
+            Ok(case.fires(Firing {
+                weight,
+                observed: Some(observed),
+                threshold: threshold.clone(),
+                message: format!("the clock ran for {observed}, below {}", threshold.value),
+                meaning: "one disturbance is a visible share of the figure: repeat it before quoting it".to_owned(),
+                advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+            }))
+        })
+    }
+}

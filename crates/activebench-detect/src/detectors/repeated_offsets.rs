@@ -1,0 +1,170 @@
+//! # What it finds
+//! A pass that visits the same blocks again and again instead of the region that it is read as.
+//!
+//! # Why it matters
+//! A small set of blocks fits a cache, of the host, of the controller or of the device. The
+//! figure is then that cache's.
+//!
+//! # How it decides
+//! `unique_blocks` as a share of the blocks that the pattern should touch, with N operations
+//! (bytes moved in blocks, at most the calls) over M blocks: below 0.9 it warns, below 0.5 it
+//! fails and the claim is misleading. Expected are min(N, M) where each block is visited once,
+//! M(1 - exp(-N/M)) for independent draws and where the pattern is not known. M is the region
+//! touched or, where it is larger, the size that the command asks for. For independent draws the
+//! shortfall must in addition exceed four standard deviations of the occupancy,
+//! M(e^-a - (1+a)e^-2a) with a = N/M. Patterns that repeat by design (one record again and again,
+//! a stride) are a note, and so is every repetition under claims that are not for storage.
+//!
+//! # When it is wrong
+//! For a tool that declares several rounds over one region in one pass.
+//!
+//! # What to do
+//! Enlarge the region or the number of operations; use a generator that visits each block once.
+//!
+//! # References
+//! fio's `norandommap`; IO500 pull request #91; Orion 11.2: 98,305 of 12,582,912 blocks, 803 hits
+//! each, 768 MiB. Occupancy: W. Feller, An Introduction to Probability Theory, volume I, IV.2.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::{Pattern, Phase};
+use activebench_model::units::{Quantity, significant};
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::comparison::calls;
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct RepeatedOffsets;
+
+const FACTS: &[FactName] = &[
+    FactName::UniqueBlocks,
+    FactName::RegionBlocks,
+    FactName::MaxBlockHits,
+    FactName::ModalRequest,
+    FactName::ReadCalls,
+    FactName::WriteCalls,
+];
+
+impl Detector for RepeatedOffsets {
+    fn code(&self) -> &'static str {
+        "AB401"
+    }
+    fn name(&self) -> &'static str {
+        "repeated-offsets"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("repeated_offsets.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+/// Distinct blocks of `region` that `operations` should touch, and what chance may take away.
+fn expectation(pattern: Pattern, operations: f64, region: f64) -> (f64, f64) {
+    match pattern {
+        Pattern::RandomIndependent | Pattern::Unknown => {
+            let load = operations / region;
+            let empty = (-load).exp();
+            let variance = region * (empty - (1.0 + load) * empty * empty);
+            (region * (1.0 - empty), variance.max(0.0).sqrt())
+        }
+        _ => (operations.min(region), 0.0),
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let moved = run.moved(phase)?;
+    let calls = calls(run, phase)?;
+    if moved == 0.0 || calls == 0.0 {
+        return Err(Halt::not_applicable("no byte was moved"));
+    }
+    let unique = run.fact(phase, FactName::UniqueBlocks)?;
+    let block = run.fact(phase, FactName::ModalRequest)?;
+    if unique <= 0.0 || block <= 0.0 {
+        return Err(Halt::undecided("no block was counted"));
+    }
+    let asked = phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / block).floor());
+    let region = run.fact(phase, FactName::RegionBlocks)?.max(asked).max(1.0);
+    // Failed calls touch nothing, and one call may touch several blocks: the smaller count accuses less.
+    let operations = calls.min((moved / block).max(1.0));
+    let (expected, deviation) = expectation(phase.pattern, operations, region);
+    let share = unique / expected;
+    let chance = deviation * limits.ab401_chance_deviations_count.value.value;
+    if share >= limits.ab401_distinct_warn_ratio.value.value || expected - unique <= chance {
+        return Ok(case.silent(""));
+    }
+    let by_design = matches!(phase.pattern, Pattern::SingleBlock | Pattern::Strided);
+    let storage = case.concerning_storage().ok();
+    let threshold = match share < limits.ab401_distinct_fail_ratio.value.value {
+        true => &limits.ab401_distinct_fail_ratio,
+        false => &limits.ab401_distinct_warn_ratio,
+    };
+    let weight = match (by_design || storage.is_none(), share < limits.ab401_distinct_fail_ratio.value.value) {
+        (true, _) => Weight::Note,
+        (false, true) => Weight::Fail(Effect::Misleading),
+        (false, false) => Weight::Warn(Effect::Misleading),
+    };
+    let in_blocks = |count: f64| Quantity { value: count.round(), ..Quantity::count(0) };
+    let set = Quantity { value: unique * block, ..Quantity::bytes(0) };
+    let fits = match run.manifest.host.memory_bytes {
+        Some(memory) if set.value <= memory as f64 => {
+            format!(", which fits the memory of {}", Quantity::bytes(memory))
+        }
+        _ => String::new(),
+    };
+    let most = match run.fact(phase, FactName::MaxBlockHits) {
+        Ok(hits) => format!(", the most visited {hits} times"),
+        Err(_) => String::new(),
+    };
+    let meaning = if by_design {
+        "the test repeats offsets by design: its figure is that of a small set, wherever that is held"
+    } else if storage.is_some() {
+        "the figure is that of a small set, which a cache on the way can hold"
+    } else {
+        "the figure is that of a small set; it is not taken for what storage did"
+    };
+    let case = storage.as_ref().unwrap_or(case);
+    Ok(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: Threshold { value: threshold.value, source: threshold.source.clone() },
+        message: format!(
+            "{} of {} expected blocks of {} were touched (region: {} blocks), each {} times on average{most}: a set of \
+             {set}{fits}",
+            in_blocks(unique),
+            in_blocks(expected),
+            Quantity { value: block, ..Quantity::bytes(0) },
+            in_blocks(region),
+            significant(operations / unique),
+        ),
+        meaning: meaning.to_owned(),
+        advice: match by_design {
+            true => "read the figure as that of a small set, or use a random or sequential test beside it".to_owned(),
+            false => "use a generator that visits each block once, or one that covers the whole region".to_owned(),
+        },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expectations_are_those_of_the_literature() {
+        fn check(pattern: Pattern, operations: f64, region: f64, expected: f64) {
+            let (blocks, deviation) = expectation(pattern, operations, region);
+            assert!((blocks / expected - 1.0).abs() < 1e-3, "{pattern:?}: {blocks}");
+            assert!(deviation.is_finite() && deviation >= 0.0);
+        }
+        check(Pattern::Sequential, 100.0, 50.0, 50.0);
+        check(Pattern::RandomPermutation, 40.0, 50.0, 40.0);
+        // One pass of independent draws touches 1 - 1/e of the region.
+        check(Pattern::RandomIndependent, 16384.0, 16384.0, 10356.7);
+        // Orion 11.2: 78.95 million reads over 12,582,912 blocks should have touched nearly all.
+        check(Pattern::RandomIndependent, 78_950_000.0, 12_582_912.0, 12_559_211.0);
+    }
+}

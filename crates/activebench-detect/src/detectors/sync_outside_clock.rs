@@ -1,0 +1,152 @@
+//! # What it finds
+//! A sync that made the data durable, but only after the tool's clock had stopped.
+//!
+//! # Why it matters
+//! "No fsync was seen" and "no fsync was timed" are different findings, and the second is the
+//! more common one: the figure counts bytes that the storage was still to write.
+//!
+//! # How it decides
+//! (`durable_span_ns` - `window_ns`) / `window_ns`, the time that the sync went on after the
+//! clock as a share of the clock's: above 1 % it warns, above 5 % it fails. Either way the claim
+//! is misleading: how much the clock left out depends on how busy writeback was, that it left
+//! the sync out does not. The durable rate is all the bytes of the pass, those after the clock included,
+//! over the durable span. Not asked of passes that wrote all bytes with O_DIRECT (the device has
+//! them; AB303 asks for its cache) or with O_SYNC or O_DSYNC. A parent's figure is left alone when
+//! its own clock, bytes over figure, ran past the sync.
+//!
+//! # When it is wrong
+//! When the sync waited for somebody else's data; AB601 shows others at the device.
+//!
+//! # What to do
+//! Bring the sync inside the clock (`iozone -e -c`), or quote the durable rate.
+//!
+//! # References
+//! iozone documents `-e` and `-c` because its default leaves flush and close out; IO500 rule 6.
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::comparison::operations;
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct SyncOutsideClock;
+
+const FACTS: &[FactName] = &[
+    FactName::Window,
+    FactName::DurableSpan,
+    FactName::WriteBytes,
+    FactName::UntimedBytes,
+    FactName::UnsyncedBytes,
+    FactName::DirectShare,
+    FactName::SyncWriteShare,
+];
+
+impl Detector for SyncOutsideClock {
+    fn code(&self) -> &'static str {
+        "AB302"
+    }
+    fn name(&self) -> &'static str {
+        "sync-outside-clock"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("sync_outside_clock.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+/// The claims whose own clock stopped before the sync ended. A parent's clock goes on after the
+/// tasks' and may cover their syncs: its length follows from its figure.
+fn timed_without<'a>(case: &Case<'a>, phase: &Phase, span: f64) -> Result<Vec<&'a Claim>, String> {
+    let run = &case.run;
+    let nearly = span / (1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value);
+    let mut claims = Vec::new();
+    for claim in case.claims() {
+        let amount = match claim.metric {
+            Metric::ParentThroughput => run.moved(phase)?,
+            Metric::ParentOperationRate => operations(run, phase)?,
+            _ => {
+                claims.push(*claim);
+                continue;
+            }
+        };
+        if amount * 1e9 < claim.value.value * nearly {
+            claims.push(claim);
+        }
+    }
+    Ok(claims)
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not write"));
+    }
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    run.moved(phase)?;
+    let written = run.fact(phase, FactName::WriteBytes)?;
+    if written == 0.0 {
+        return Err(Halt::not_applicable("no byte was written"));
+    }
+    if run.fact(phase, FactName::DirectShare)? >= 1.0 {
+        return Err(Halt::not_applicable("all bytes were written with O_DIRECT"));
+    }
+    if run.fact(phase, FactName::SyncWriteShare)? >= 1.0 {
+        return Err(Halt::not_applicable("all bytes were written with O_SYNC or O_DSYNC"));
+    }
+    let window = run.fact(phase, FactName::Window)?;
+    let span = match run.fact(phase, FactName::DurableSpan) {
+        Ok(span) => span,
+        Err(why) => {
+            let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
+            if unsynced > written * limits.ab301_unsynced_fail_ratio.value.value {
+                return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
+            }
+            return Err(Halt::undecided(why));
+        }
+    };
+    if window <= 0.0 {
+        return Err(Halt::undecided("the window has no length"));
+    }
+    let late = (span - window) / window;
+    if late <= limits.ab302_late_sync_warn_ratio.value.value {
+        return Ok(case.silent(""));
+    }
+    let (weight, threshold) = match late > limits.ab302_late_sync_fail_ratio.value.value {
+        true => (Weight::Fail(Effect::Misleading), &limits.ab302_late_sync_fail_ratio),
+        false => (Weight::WarnWith(Effect::Misleading), &limits.ab302_late_sync_warn_ratio),
+    };
+    let case = &case.concerning(timed_without(case, phase, span)?);
+    if case.claims().is_empty() {
+        return Ok(case.silent("the parent's clock ran past the sync"));
+    }
+    let bytes = written + fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
+    let rate = Quantity::rate(bytes, span).map_or_else(String::new, |rate| format!(": {rate} until then"));
+    let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+    Ok(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(late)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{}; the clock stopped after {}, the sync that made {} durable ended {} later{rate}",
+            case.claimed(),
+            in_ns(window),
+            Quantity { value: bytes, ..Quantity::bytes(0) },
+            in_ns(span - window)
+        ),
+        meaning: "the figure leaves out the time that the storage took to hold the data".to_owned(),
+        advice: Given::new(run).durable(),
+    }))
+}

@@ -1,0 +1,225 @@
+//! # What it finds
+//! A figure for storage behind which no storage was: no call moved data, the file lies in
+//! memory (tmpfs, zram), or direct or synced I/O reached no device.
+//!
+//! # Why it matters
+//! The first question of all: did it even happen, and there?
+//!
+//! # How it decides
+//! - No byte moved by calls, no mapping, no undecoded path: fails, the claim is refuted. A
+//!   pass that was not found counts only when the calls of the whole tree moved less than half
+//!   of what the tool counts for that pass alone.
+//! - A claim for storage on a file that lies in memory: fails, the claim is misleading.
+//! - All bytes through O_DIRECT, or written and synced (1 MiB and more: less may lie in the
+//!   inode), and 0 bytes at the device for the phase's files: fails, the claim is misleading.
+//!   When the device moved bytes that are nobody's else, our attribution is doubted and not
+//!   the run: silent where they are half of the phase's bytes or more (a journal that carries
+//!   data), otherwise undecided.
+//!
+//! Buffered reads that reach no device are AB201's, buffered writes without a sync AB301's. On
+//! a network file system, on FUSE and where nothing is known of the tier it is undecided: what
+//! lies behind is not seen from here. So it is for 0 bytes at a stacked device (dm, md), which
+//! may leave its requests to the layers below.
+//!
+//! # When it is wrong
+//! Where a layer below removes all bytes (deduplication); the device then did not move them.
+//!
+//! # What to do
+//! Name a file on the device that the figure is meant for; write it fully before reading it.
+//!
+//! # References
+//! Gregg, active benchmarking: did it even happen? fio 3.33 reads a file of holes at 17.9 GB/s
+//! with 0 bytes from the device (measured); a zero score in IO500 is invalid.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct TargetNotTouched;
+
+const FACTS: &[FactName] = &[
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::Mappings,
+    FactName::DirectShare,
+    FactName::SyncedBytes,
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytesDurable,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
+];
+
+/// Kinds of device that complete requests themselves; a device mapper or RAID hands bios down.
+const COMPLETING: [&str; 5] = ["loop", "virtio", "nvme", "scsi", "btrfs-member"];
+
+impl Detector for TargetNotTouched {
+    fn code(&self) -> &'static str {
+        "AB106"
+    }
+    fn name(&self) -> &'static str {
+        "target-not-touched"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("target_not_touched.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, |case, phase| judge(case, phase).map(|finding| vec![finding]))
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if phase.direction == Direction::None {
+        return Err(Halt::not_applicable("the pass moves no data"));
+    }
+    if case.run.maps_files(phase) {
+        return Err(Halt::not_applicable("data moves through a mapping: AB901 speaks of it"));
+    }
+    let limits = case.thresholds();
+    if phase.parts.is_empty() {
+        // The whole run moved less than this pass claims: whatever pass it was, it did not happen.
+        let claimed = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max().unwrap_or(0) as f64;
+        return match moved_in_run(case, phase) {
+            Ok(moved) if moved < limits.ab106_run_share_ratio.value.value * claimed || moved == 0.0 => {
+                nothing_moved(case, moved)
+            }
+            _ => Err(seen(phase).err().unwrap_or_else(|| Halt::undecided("the pass has no parts"))),
+        };
+    }
+    if case.run.moved(phase)? == 0.0 {
+        return nothing_moved(case, 0.0);
+    }
+    let case = &case.concerning_storage()?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    match target.tier {
+        Tier::Memory => Ok(case.fires(Firing {
+            weight: Weight::Fail(Effect::Misleading),
+            observed: Some(in_bytes(case.run.moved(phase)?)),
+            threshold: case.thresholds().ab106_device_floor_bytes.clone(),
+            message: format!(
+                "{} for storage; all {} went to or came from memory: the file lies on {} at {}{}",
+                case.claimed(),
+                in_bytes(case.run.moved(phase)?),
+                target.fs_type,
+                target.mount_point,
+                target.device().map_or_else(String::new, |device| format!(", on {}", device.name))
+            ),
+            meaning: "the figure is the rate of copying in memory".to_owned(),
+            advice: "name a file on the device that the figure is meant for".to_owned(),
+        })),
+        Tier::Block => on_a_device(case, phase),
+        Tier::Network => Err(Halt::undecided(format!("what the server of {} did is not seen here", target.fs_type))),
+        Tier::Fuse => Err(Halt::undecided(format!("what the daemon behind {} did is not seen here", target.fs_type))),
+        Tier::Unknown => Err(Halt::undecided(format!("what lies below {} is not known", target.fs_type))),
+    }
+}
+
+/// Bytes that calls of the whole run moved the way of the pass. Unknown as soon as any file was
+/// mapped: what moved there shows in no call.
+fn moved_in_run(case: &Case<'_>, phase: &Phase) -> Result<f64, String> {
+    let fact = |name| case.run.facts.complete(name);
+    if fact(FactName::Mappings)? > 0.0 {
+        return Err("files were mapped".to_owned());
+    }
+    match phase.direction {
+        Direction::Read => fact(FactName::ReadBytes),
+        Direction::Write => fact(FactName::WriteBytes),
+        _ => Ok(fact(FactName::ReadBytes)? + fact(FactName::WriteBytes)?),
+    }
+}
+
+fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
+    let blind = &case.run.manifest.coverage.blind_paths;
+    if let Some(path) = blind.iter().find(|path| path.calls > 0) {
+        return Err(Halt::undecided(format!("no call moved data, but {} was used, which is not decoded", path.path)));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Refuted),
+        observed: Some(in_bytes(moved)),
+        threshold: case.thresholds().ab106_device_floor_bytes.clone(),
+        message: match moved {
+            0.0 => format!("{}, and 0 B were moved by calls inside the clock", case.claimed()),
+            _ => format!("{}, and all calls of the run together moved {} that way", case.claimed(), in_bytes(moved)),
+        },
+        meaning: "the figure does not come from I/O".to_owned(),
+        advice: "look at what the tool really did; its output is no measurement".to_owned(),
+    }))
+}
+
+fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let limits = case.thresholds();
+    let direct = case.run.fact(phase, FactName::DirectShare)? >= 1.0;
+    let (at_device, how) = match phase.direction {
+        Direction::Read if !direct => return Ok(case.silent("buffered reads: AB201 says where they came from")),
+        Direction::Read => (case.run.fact(phase, FactName::DeviceReadBytes)?, "read with O_DIRECT"),
+        Direction::Mixed if !direct => return Ok(case.silent("buffered reads: AB201 says where they came from")),
+        Direction::Mixed => {
+            let read = case.run.fact(phase, FactName::DeviceReadBytes)?;
+            (read + case.run.fact(phase, FactName::DeviceWriteBytesDurable)?, "moved with O_DIRECT")
+        }
+        _ => {
+            let synced = case.run.fact(phase, FactName::SyncedBytes)?;
+            if !direct && synced < limits.ab106_inline_ceiling_bytes.value.value {
+                return Ok(
+                    case.silent("too little was synced to be expected at the device: AB301 and AB302 judge syncs")
+                );
+            }
+            let how = if direct { "written with O_DIRECT" } else { "written and synced" };
+            (case.run.fact(phase, FactName::DeviceWriteBytesDurable)?, how)
+        }
+    };
+    if at_device > limits.ab106_device_floor_bytes.value.value {
+        return Ok(case.silent(""));
+    }
+    let moved = case.run.moved(phase)?;
+    let total = case.run.fact(phase, FactName::DeviceTotalBytes)?;
+    let foreign = fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0);
+    let unattributed = total - foreign;
+    if unattributed >= moved / 2.0 {
+        return Ok(case.silent(format!(
+            "{} passed the device beside the files' own bytes, as data in a journal does",
+            in_bytes(unattributed)
+        )));
+    }
+    if unattributed > moved * limits.ab106_unattributed_ratio.value.value {
+        return Err(Halt::undecided(format!(
+            "{} passed the device and could not be put down to a file",
+            in_bytes(unattributed)
+        )));
+    }
+    let device = case.run.target_of(phase).and_then(|target| target.device());
+    if device.is_none_or(|device| !COMPLETING.contains(&device.kind.as_str())) {
+        return Err(Halt::undecided(
+            "no request was seen at the target device, which may leave them to the layers below",
+        ));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(in_bytes(at_device)),
+        threshold: limits.ab106_device_floor_bytes.clone(),
+        message: format!(
+            "{}; {} were {how}, {} of them moved at the device",
+            case.claimed(),
+            in_bytes(moved),
+            in_bytes(at_device)
+        ),
+        meaning: match phase.direction {
+            Direction::Write => "the figure is not that of the device: nothing reached it".to_owned(),
+            _ => "the figure is not that of the device: the blocks were holes or never written".to_owned(),
+        },
+        advice: match phase.direction {
+            Direction::Write => "name a file on the device that the figure is meant for".to_owned(),
+            _ => "write the whole file with data before reading it".to_owned(),
+        },
+    }))
+}
+
+fn in_bytes(value: f64) -> Quantity {
+    Quantity { value, ..Quantity::bytes(0) }
+}

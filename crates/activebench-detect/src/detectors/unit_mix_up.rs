@@ -1,0 +1,71 @@
+//! # What it finds
+//! A figure that differs from the observed one by a conversion factor: 1000 taken for 1024
+//! once, twice or three times, or bits taken for bytes.
+//!
+//! # Why it matters
+//! The measurement was right and the figure is not; the factor says how to mend it.
+//!
+//! # How it decides
+//! The rebuilt figure (as in AB101) and the claim have a ratio within 0.5 % of 1.024, 1.0486,
+//! 1.0737, their inverses, 8 or 1/8, and the ratio is not explained by the limits of AB101 and
+//! AB104. It is not asked where the noise of a short window is above 0.5 %. It fails when the
+//! confusion changes the figure by more than 5 % (the claim is refuted), otherwise it warns.
+//!
+//! # When it is wrong
+//! When the tool's clock disagrees by just such a share. The difference is real all the same;
+//! only its name is wrong.
+//!
+//! # What to do
+//! Quote the rebuilt figure with its unit spelled out (KiB/s or kB/s).
+//!
+//! # References
+//! fio `kb_base`; iozone's kBytes are 1024 bytes; diskspd 2.0.18a changed to iB; the IO500
+//! README prints GB/s where `main.c` prints GiB/s.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+
+use crate::case::{Firing, Weight, of_each_phase};
+use crate::comparison::{Agreement, of_each_claim};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct UnitMixUp;
+
+const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
+
+impl Detector for UnitMixUp {
+    fn code(&self) -> &'static str {
+        "AB103"
+    }
+    fn name(&self) -> &'static str {
+        "unit-mix-up"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("unit_mix_up.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, |case, phase| {
+            let limits = case.thresholds();
+            of_each_claim(case, phase, |claim, agreement| {
+                let Agreement::UnitMixUp(difference, names) = agreement else { return None };
+                let weight = match difference.fails() {
+                    true => Weight::Fail(Effect::Refuted),
+                    false => Weight::Warn(Effect::Refuted),
+                };
+                Some(Firing {
+                    weight,
+                    observed: Some(difference.observed),
+                    threshold: limits.ab103_factor_tolerance_ratio.clone(),
+                    message: format!(
+                        "{} was claimed (printed as {} {}), the calls give {}: the ratio is that of {names}",
+                        claim.value, claim.printed.text, claim.printed.unit, difference.observed
+                    ),
+                    meaning: "the measurement may be right, the printed unit is not".to_owned(),
+                    advice: format!("quote {} with its unit spelled out", difference.observed),
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! # What it finds
+//! Data checked, or filled for checking, while the clock ran.
+//!
+//! # Why it matters
+//! The figure then contains the processor's work on each byte, and is below what the storage gave.
+//!
+//! # How it decides
+//! Only where the command asks for checking inside the clock. It warns, and the claim is
+//! misleading, when `user_cpu_ns` is 50 % or more of what the threads could have used, or when the
+//! tool itself says that its figures are invalid in this mode. It warns, without touching the
+//! claim, when user time is 0.25 ns a byte or more with blocks of 4 KiB and more (every byte is
+//! looked at), or when a writing pass read more than 1 % of what it wrote.
+//!
+//! # When it is wrong
+//! User time may be spent on something else than checking.
+//!
+//! # What to do
+//! Check the data in a run of its own, without figures (drop `iozone -V` or `-+d`).
+//!
+//! # References
+//! The vdbench guide: data validation should not be used during a performance run. Measured:
+//! `iozone -+d` spends 152 ms in user mode against 44 ms without.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use super::cpu_bound::cpu_capacity;
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct VerifyLoopInsideClock;
+
+const FACTS: &[FactName] = &[
+    FactName::UserCpu,
+    FactName::Window,
+    FactName::ActiveTasks,
+    FactName::ModalRequest,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+];
+
+/// Blocks below this spend a visible time a byte on the calls themselves.
+const BLOCK_FLOOR_BYTES: f64 = 4096.0;
+
+impl Detector for VerifyLoopInsideClock {
+    fn code(&self) -> &'static str {
+        "AB502"
+    }
+    fn name(&self) -> &'static str {
+        "verify-loop-inside-clock"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("verify_loop_inside_clock.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let option = phase
+        .verifies
+        .as_deref()
+        .ok_or_else(|| Halt::not_applicable("the command asks for no checking inside the clock"))?;
+    let (run, limits) = (&case.run, case.thresholds());
+    let advice = format!("drop `{option}`, and check the data in a run of its own");
+    let meaning = "the figure contains the processor's work on the data: the storage may have given more";
+    let share = run.fact(phase, FactName::UserCpu).and_then(|user| Ok(user / cpu_capacity(run, phase)?));
+    let user_limit = &limits.ab502_user_share_warn_ratio;
+    let share_text = match &share {
+        Ok(share) => format!("{} of the threads' time was spent in user mode", Quantity::ratio(*share)),
+        Err(why) => why.clone(),
+    };
+    let disowned = run.parsed.notes.iter().find(|note| {
+        let says = |text: &str| text.to_lowercase().contains("performance measurements are invalid");
+        says(&note.source.text) || says(&note.message)
+    });
+    if let Some(note) = disowned {
+        return Ok(case.fires(Firing {
+            weight: Weight::WarnWith(Effect::Misleading),
+            observed: share.ok().map(Quantity::ratio),
+            threshold: user_limit.clone(),
+            message: format!(
+                "`{option}` checks data inside the clock, and the tool says itself that its figures are invalid in this mode \
+                 ({} line {}); {share_text}",
+                note.source.stream, note.source.line
+            ),
+            meaning: meaning.to_owned(),
+            advice,
+        }));
+    }
+    let share = share?;
+    if share >= user_limit.value.value {
+        return Ok(case.fires(Firing {
+            weight: Weight::WarnWith(Effect::Misleading),
+            observed: Some(Quantity::ratio(share)),
+            threshold: user_limit.clone(),
+            message: format!("`{option}` checks data inside the clock; {share_text}"),
+            meaning: meaning.to_owned(),
+            advice,
+        }));
+    }
+    let moved = run.moved(phase)?;
+    let per_byte = if moved > 0.0 { run.fact(phase, FactName::UserCpu)? / moved } else { 0.0 };
+    let byte_limit = &limits.ab502_user_time_per_byte_ns;
+    if per_byte >= byte_limit.value.value && run.fact(phase, FactName::ModalRequest)? >= BLOCK_FLOOR_BYTES {
+        return Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: Some(Quantity { value: per_byte, ..Quantity::ns(0) }),
+            threshold: byte_limit.clone(),
+            message: format!(
+                "`{option}` checks data inside the clock; {} in user mode for each byte, {share_text}",
+                Quantity { value: per_byte, ..Quantity::ns(0) }
+            ),
+            meaning: meaning.to_owned(),
+            advice,
+        }));
+    }
+    if phase.direction == Direction::Write
+        && let Some(read) = fact_if_any(phase, FactName::ReadBytes)?
+        && read > moved * limits.ab502_reads_beside_claim_warn_ratio.value.value
+    {
+        let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+        return Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: Some(Quantity::ratio(read / moved)),
+            threshold: limits.ab502_reads_beside_claim_warn_ratio.clone(),
+            message: format!("{} were read back inside the clock beside {} written", in_bytes(read), in_bytes(moved)),
+            meaning: "the figure counts the writes and pays for the reads".to_owned(),
+            advice,
+        }));
+    }
+    Ok(case.silent(format!("`{option}` checks data inside the clock; {share_text}")))
+}

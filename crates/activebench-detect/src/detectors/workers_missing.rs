@@ -1,0 +1,106 @@
+//! # What it finds
+//! Fewer tasks at work than were asked for, or tasks that did not work at the same time.
+//!
+//! # Why it matters
+//! A sum of each task's own rate is a rate of the storage only while all of them run. Tasks
+//! that start late or stop early each had the storage to themselves for a while.
+//!
+//! # How it decides
+//! `active_tasks` below the number asked for: fails, the phase's claims are misleading. The
+//! parent's claimed rate below 95 % of the children's claimed sum: warns. Both figures are the
+//! tool's own; counted bytes over one wall clock against the sum of the tasks' own rates.
+//!
+//! # When it is wrong
+//! A parent's clock may cover starting and joining the tasks, which weighs in short passes.
+//!
+//! # What to do
+//! Quote the parent's figure. Let every task be timed to its own end (`iozone -x`).
+//!
+//! # References
+//! A published iozone run states Children 1,672,475 and Parent 830,168 kB/s; elbencho prints
+//! first and last done; Drishti calls 15 % stragglers.
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct WorkersMissing;
+
+const FACTS: &[FactName] = &[FactName::ActiveTasks];
+
+impl Detector for WorkersMissing {
+    fn code(&self) -> &'static str {
+        "AB110"
+    }
+    fn name(&self) -> &'static str {
+        "workers-missing"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("workers_missing.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, |case, phase| {
+            if phase.requested_tasks <= 1 {
+                return Err(Halt::not_applicable("one task was asked for"));
+            }
+            if case.run.maps_files(phase) {
+                return Err(Halt::undecided("data moves through a mapping: which tasks moved it is not seen"));
+            }
+            let active = case.run.fact(phase, FactName::ActiveTasks)?;
+            if active < f64::from(phase.requested_tasks) {
+                let counted = |claim: &&Claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
+                let rates = case.concerning(case.claims().iter().copied().filter(counted).collect());
+                return Ok(rates.fires(Firing {
+                    weight: Weight::Fail(Effect::Misleading),
+                    observed: Some(Quantity { value: active, ..Quantity::count(0) }),
+                    threshold: activebench_model::finding::Threshold {
+                        value: Quantity::count(u64::from(phase.requested_tasks)),
+                        source: "the tasks that the command asks for".to_owned(),
+                    },
+                    message: format!(
+                        "{} tasks were asked for, {active} moved data while the clock ran",
+                        phase.requested_tasks
+                    ),
+                    meaning: "the figure is that of fewer tasks than it is printed for".to_owned(),
+                    advice: Given::new(run).all_tasks(),
+                }));
+            }
+            let find =
+                |metrics: [Metric; 2]| case.claims().iter().copied().find(|claim| metrics.contains(&claim.metric));
+            let children = find([Metric::SumOfTaskThroughput, Metric::SumOfTaskOperationRate]);
+            let parent = find([Metric::ParentThroughput, Metric::ParentOperationRate]);
+            let (Some(children), Some(parent)) = (children, parent) else {
+                return Ok(case.silent("all tasks moved data; the tool prints no pair of sum and parent"));
+            };
+            if children.value.unit != parent.value.unit || children.value.value <= 0.0 {
+                return Err(Halt::undecided("the figures of parent and children are in different units"));
+            }
+            let share = parent.value.value / children.value.value;
+            let limit = &case.thresholds().ab110_parent_share_warn_ratio;
+            if share >= limit.value.value {
+                return Ok(case.silent(""));
+            }
+            Ok(case.concerning(vec![children]).fires(Firing {
+                weight: Weight::Warn(Effect::Misleading),
+                observed: Some(Quantity::ratio(share)),
+                threshold: limit.clone(),
+                message: format!(
+                    "the children's sum is {}, the parent saw {}: {} of it",
+                    children.value,
+                    parent.value,
+                    Quantity::ratio(share)
+                ),
+                meaning: "the tasks did not all run at the same time: the sum is above what the storage gave at once"
+                    .to_owned(),
+                advice: Given::new(run).all_tasks(),
+            }))
+        })
+    }
+}

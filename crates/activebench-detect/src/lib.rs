@@ -1,0 +1,17 @@
+//! Judges a run: detectors make findings, findings make verdicts.
+//!
+//! Everything here is a pure function of the stored run: no I/O, no clock, no
+//! environment. To add a detector: a file in `detectors/`, a line in
+//! [`registry::DETECTORS`], cases below `fixtures/detectors/`.
+
+mod advice;
+mod case;
+mod comparison;
+pub mod context;
+mod correction;
+pub mod detectors;
+pub mod manual;
+pub mod questions;
+pub mod registry;
+pub mod thresholds;
+pub mod verdicts;

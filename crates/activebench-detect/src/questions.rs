@@ -1,0 +1,249 @@
+//! Gregg's seven questions of active benchmarking, each answered in one sentence from facts
+//! and findings, or with what is not known.
+
+use std::collections::BTreeMap;
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::phase::{Direction, Pattern, Phase};
+use activebench_model::report::Answer;
+use activebench_model::units::Quantity;
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
+
+use crate::context::Run;
+use crate::detectors::cpu_bound::cpu_capacity;
+
+/// Keys of the seven questions, in Gregg's order.
+pub const KEYS: [&str; 7] = [
+    "why_not_double",
+    "was_it_tuned",
+    "did_it_break_limits",
+    "did_it_error",
+    "does_it_reproduce",
+    "does_it_matter",
+    "did_it_even_happen",
+];
+
+/// A number of things, in the singular for one.
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with("pass") => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// The answers by key.
+pub(crate) fn answers(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> BTreeMap<String, Answer> {
+    let answers = [
+        why_not_double(run, findings),
+        was_it_tuned(run, findings),
+        did_it_break_limits(run, judged),
+        did_it_error(run, findings),
+        answer("not known: one run", &["run"]),
+        does_it_matter(run),
+        did_it_even_happen(run, findings),
+    ];
+    KEYS.iter().map(|key| (*key).to_owned()).zip(answers).collect()
+}
+
+fn answer(text: impl Into<String>, evidence: &[&str]) -> Answer {
+    Answer { answer: text.into(), evidence: evidence.iter().map(|name| (*name).to_owned()).collect() }
+}
+
+fn fired<'f>(findings: &'f [Finding], codes: &[&str]) -> Vec<&'f Finding> {
+    findings
+        .iter()
+        .filter(|finding| finding.outcome == Outcome::Fires && codes.contains(&finding.code.as_str()))
+        .collect()
+}
+
+fn codes_of(findings: &[&Finding]) -> Vec<String> {
+    let mut codes: Vec<String> = findings.iter().map(|finding| finding.code.clone()).collect();
+    codes.dedup();
+    codes
+}
+
+/// The phase whose clock ran longest, among those that a claim speaks of.
+fn longest<'a>(run: &Run<'a>) -> Option<(&'a Phase, f64)> {
+    run.phases
+        .iter()
+        .filter(|phase| run.claims_of(phase).next().is_some())
+        .filter_map(|phase| Some((phase, run.fact(phase, FactName::Window).ok()?)))
+        .max_by(|left, right| left.1.total_cmp(&right.1))
+}
+
+fn why_not_double(run: &Run<'_>, findings: &[Finding]) -> Answer {
+    let Some((phase, window)) = longest(run).filter(|(_, window)| *window > 0.0) else {
+        return answer("not known: no window was found", &[FactName::Window.as_str()]);
+    };
+    let share = |ratio: Result<f64, String>| match ratio {
+        Ok(ratio) => Quantity::ratio(ratio).to_string(),
+        Err(_) => "an unknown share".to_owned(),
+    };
+    let busy = run.fact(phase, FactName::DeviceBusy).map(|busy| busy / window);
+    let cpu = run
+        .fact(phase, FactName::UserCpu)
+        .and_then(|user| Ok((user + run.fact(phase, FactName::KernelCpu)?) / cpu_capacity(run, phase)?));
+    let thresholds = run.thresholds;
+    let limited = match (&busy, &cpu) {
+        (_, Ok(cpu)) if *cpu >= thresholds.ab501_cpu_share_fail_ratio.value.value => "the processor limited it",
+        (Ok(busy), _) if *busy >= thresholds.ab501_device_busy_ceiling_ratio.value.value => {
+            "the device was at work for most of it"
+        }
+        (Ok(_), Ok(_)) => "neither device nor processor limited it: the tasks waited for something else",
+        _ => "what limited it is not known",
+    };
+    let text = format!(
+        "in the longest pass, {} ({}), the device was busy for {} of the time and the threads were on a processor for {} of \
+         theirs: {limited}",
+        phase.name,
+        Quantity { value: window, ..Quantity::ns(0) },
+        share(busy),
+        share(cpu)
+    );
+    let mut evidence = vec![FactName::DeviceBusy.as_str(), FactName::UserCpu.as_str(), FactName::KernelCpu.as_str()];
+    let findings = fired(findings, &["AB501"]);
+    if !findings.is_empty() {
+        evidence.push("AB501");
+    }
+    answer(text, &evidence)
+}
+
+fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
+    let mut options: Vec<&str> =
+        run.phases.iter().flat_map(|phase| &phase.promises).map(|promise| promise.option.as_str()).collect();
+    options.sort_unstable();
+    options.dedup();
+    let broken = fired(findings, &["AB112", "AB204", "AB303"]);
+    let given = match options.is_empty() {
+        true => "no option asks for a mechanism of storage".to_owned(),
+        false => format!("options that ask for a mechanism of storage: {}", options.join(" ")),
+    };
+    let effect = match broken.len() {
+        0 => String::new(),
+        broken => format!(", and {} that a mechanism was not at work", count(broken, "finding")),
+    };
+    let mut evidence = vec!["promises".to_owned()];
+    evidence.extend(codes_of(&broken));
+    Answer { answer: format!("not known: only this configuration was run; {given}{effect}"), evidence }
+}
+
+fn did_it_break_limits(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
+    let beyond =
+        judged.iter().filter(|claim| matches!(claim.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted)).count();
+    let all = run.parsed.claims.len();
+    let text = match beyond {
+        0 => {
+            "not known: the limits of the links and of the device are not read; no claim went beyond what was observed"
+                .to_owned()
+        }
+        _ => format!(
+            "the limits of the links and of the device are not read; {beyond} of {all} claims are above what the storage \
+             was seen to do, or are not about it"
+        ),
+    };
+    answer(text, &["claims"])
+}
+
+/// The sum of a fact over all phases, and how many phases lack it.
+fn total(run: &Run<'_>, name: FactName) -> (f64, usize) {
+    run.phases.iter().fold((0.0, 0), |(sum, missing), phase| match run.fact(phase, name) {
+        Ok(value) => (sum + value, missing),
+        Err(_) if phase.facts.get(name).is_none() => (sum, missing),
+        Err(_) => (sum, missing + 1),
+    })
+}
+
+fn did_it_error(run: &Run<'_>, findings: &[Finding]) -> Answer {
+    let (failed, unknown) = total(run, FactName::FailedCalls);
+    let (short, _) = total(run, FactName::ShortCalls);
+    let end = match (run.manifest.child.exit_code, run.manifest.child.signal) {
+        (_, Some(signal)) => format!("it was ended by signal {signal}"),
+        (Some(code), None) => format!("it ended with exit code {code}"),
+        (None, None) => "how it ended is not known".to_owned(),
+    };
+    let gaps = match (unknown, run.phases.iter().all(|phase| phase.parts.is_empty())) {
+        (_, true) => "; calls were not counted, no pass was found".to_owned(),
+        (0, _) => String::new(),
+        (gaps, _) => format!("; in {} calls could not be counted", count(gaps, "pass")),
+    };
+    let text = format!(
+        "{end}, reported {}; {failed} calls failed and {short} were short inside its clocks{gaps}",
+        count(run.parsed.errors.len(), "error")
+    );
+    let mut evidence = vec![FactName::FailedCalls.as_str(), FactName::ShortCalls.as_str(), "exit code"];
+    if !fired(findings, &["AB105"]).is_empty() {
+        evidence.push("AB105");
+    }
+    answer(text, &evidence)
+}
+
+fn does_it_matter(run: &Run<'_>) -> Answer {
+    let Some((phase, _)) = longest(run) else {
+        return answer("not known: what the run did was not found", &["phases"]);
+    };
+    let direction = match phase.direction {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+        Direction::Mixed => "reads and writes",
+        Direction::None => "moves no data",
+    };
+    let order = match phase.pattern {
+        Pattern::Sequential => "in sequence",
+        Pattern::Backward => "backwards",
+        Pattern::RandomPermutation | Pattern::RandomIndependent => "at random",
+        Pattern::SingleBlock => "one block again and again",
+        Pattern::Strided => "with a stride",
+        Pattern::Unknown => "in an unknown order",
+    };
+    let block = match run.fact(phase, FactName::ModalRequest) {
+        Ok(bytes) => format!("{} a call", Quantity { value: bytes, ..Quantity::bytes(0) }),
+        Err(_) => "an unknown number of bytes a call".to_owned(),
+    };
+    let through = match run.fact(phase, FactName::DirectShare) {
+        Ok(share) => format!("{} of them with O_DIRECT", Quantity::ratio(share)),
+        Err(_) => "whether with O_DIRECT is not known".to_owned(),
+    };
+    answer(
+        format!(
+            "not known: compare it with your own load; the longest pass, {}, {direction} {order} with {}, {block}, {through}",
+            phase.name,
+            count(phase.requested_tasks as usize, "task")
+        ),
+        &["phases", FactName::ModalRequest.as_str(), FactName::DirectShare.as_str()],
+    )
+}
+
+fn did_it_even_happen(run: &Run<'_>, findings: &[Finding]) -> Answer {
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    let (read, read_gaps) = total(run, FactName::ReadBytes);
+    let (written, write_gaps) = total(run, FactName::WriteBytes);
+    let (from_device, from_gaps) = total(run, FactName::DeviceReadBytes);
+    let (to_device, to_gaps) = total(run, FactName::DeviceWriteBytesDurable);
+    let found = run.phases.iter().filter(|phase| !phase.parts.is_empty()).count();
+    let absent: Vec<&Finding> =
+        fired(findings, &["AB106"]).into_iter().filter(|finding| finding.severity >= Some(Severity::Warn)).collect();
+    let (judgement, mut evidence) = match absent.len() {
+        0 => (String::new(), Vec::new()),
+        absent => (format!("; in {} storage was not touched", count(absent, "pass")), vec!["AB106".to_owned()]),
+    };
+    let gaps = if read_gaps + write_gaps + from_gaps + to_gaps > 0 { ", as far as it was seen" } else { "" };
+    let text = match (run.phases.len(), found) {
+        (0, _) => "not known: no pass of the tool is known".to_owned(),
+        (all, 0) => format!("passes found in the observed calls: 0 of {all}{judgement}"),
+        (all, found) => format!(
+            "passes found: {found} of {all}; calls read {} and wrote {} inside the clocks, the device read {} and wrote \
+             {} of it{gaps}{judgement}",
+            in_bytes(read),
+            in_bytes(written),
+            in_bytes(from_device),
+            in_bytes(to_device)
+        ),
+    };
+    evidence.extend(
+        [FactName::ReadBytes, FactName::WriteBytes, FactName::DeviceReadBytes, FactName::DeviceWriteBytesDurable]
+            .map(|name| name.as_str().to_owned()),
+    );
+    Answer { answer: text, evidence }
+}

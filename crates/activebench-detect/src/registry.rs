@@ -1,0 +1,106 @@
+//! The list of detectors, by hand, in the order of their codes.
+
+use crate::context::Detector;
+use crate::detectors::{
+    blind_path::BlindPath, claim_exceeds_calls::ClaimExceedsCalls, clock_disagrees::ClockDisagrees,
+    cpu_bound::CpuBound, direct_io_not_honoured::DirectIoNotHonoured, errors_swallowed::ErrorsSwallowed,
+    evidence_lost::EvidenceLost, flush_never_issued::FlushNeverIssued, foreign_io::ForeignIo,
+    missing_fsync::MissingFsync, option_without_effect::OptionWithoutEffect,
+    page_cache_served_reads::PageCacheServedReads, phase_too_short::PhaseTooShort, repeated_offsets::RepeatedOffsets,
+    size_differs::SizeDiffers, sync_outside_clock::SyncOutsideClock, target_not_touched::TargetNotTouched,
+    unit_mix_up::UnitMixUp, verify_loop_inside_clock::VerifyLoopInsideClock, warm_start::WarmStart,
+    workers_missing::WorkersMissing,
+};
+
+/// Every detector.
+pub const DETECTORS: &[&dyn Detector] = &[
+    &ClaimExceedsCalls,
+    &UnitMixUp,
+    &ClockDisagrees,
+    &ErrorsSwallowed,
+    &TargetNotTouched,
+    &WorkersMissing,
+    &OptionWithoutEffect,
+    &SizeDiffers,
+    &PageCacheServedReads,
+    &WarmStart,
+    &DirectIoNotHonoured,
+    &MissingFsync,
+    &SyncOutsideClock,
+    &FlushNeverIssued,
+    &RepeatedOffsets,
+    &CpuBound,
+    &VerifyLoopInsideClock,
+    &ForeignIo,
+    &PhaseTooShort,
+    &BlindPath,
+    &EvidenceLost,
+];
+
+/// The detector with this code or name, in any case.
+pub fn find(code_or_name: &str) -> Option<&'static dyn Detector> {
+    DETECTORS.iter().copied().find(|detector| {
+        detector.code().eq_ignore_ascii_case(code_or_name) || detector.name().eq_ignore_ascii_case(code_or_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manual::HEADINGS;
+
+    #[test]
+    fn codes_ascend_and_are_well_formed() {
+        for pair in DETECTORS.windows(2) {
+            assert!(pair[0].code() < pair[1].code(), "{} stands before {}", pair[0].code(), pair[1].code());
+        }
+        for detector in DETECTORS {
+            let digits = detector.code().strip_prefix("AB").expect("codes start with AB");
+            assert!(digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit()), "{}", detector.code());
+        }
+    }
+
+    #[test]
+    fn names_are_unique_kebab_case_and_found() {
+        for detector in DETECTORS {
+            let name = detector.name();
+            assert!(
+                name.split('-').all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())),
+                "{name}"
+            );
+            for key in [name, detector.code(), &detector.code().to_lowercase()] {
+                assert_eq!(find(key).expect("it is listed").code(), detector.code());
+            }
+        }
+        assert!(find("AB000").is_none());
+    }
+
+    #[test]
+    fn every_detector_lies_in_the_file_of_its_name() {
+        let modules = include_str!("detectors.rs");
+        for detector in DETECTORS {
+            let module = detector.name().replace('-', "_");
+            assert!(modules.contains(&format!("pub mod {module};")), "no module {module}");
+            let path = format!("{}/src/detectors/{module}.rs", env!("CARGO_MANIFEST_DIR"));
+            let file = std::fs::read_to_string(&path).expect("the file is there");
+            assert_eq!(detector.source(), file, "{} is the text of another file", detector.name());
+        }
+        assert_eq!(modules.matches("pub mod ").count(), DETECTORS.len());
+    }
+
+    #[test]
+    fn every_manual_page_has_the_six_headings_in_order() {
+        for detector in DETECTORS {
+            let page = detector.manual();
+            let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+            assert_eq!(headings, HEADINGS, "{}", detector.code());
+            for section in page.split("# ").skip(1) {
+                assert!(
+                    section.lines().skip(1).any(|line| !line.is_empty()),
+                    "{} has an empty section",
+                    detector.code()
+                );
+            }
+        }
+    }
+}

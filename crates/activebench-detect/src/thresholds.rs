@@ -1,0 +1,291 @@
+//! Every threshold, with its unit and its origin, and the profiles that choose them.
+//!
+//! One threshold serves one detector and one meaning; the field's name says the code, the
+//! meaning and the unit. `proposed` marks a starting point that no experiment has replaced
+//! yet. Reports print the threshold and its origin beside each finding.
+
+use activebench_model::finding::Threshold;
+use activebench_model::units::{Quantity, Unit};
+use serde::Serialize;
+
+/// Names of the profiles, in the order in which help shows them.
+pub const PROFILES: &[&str] = &["default", "strict"];
+
+/// Why a profile or an override could not be used.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum ThresholdError {
+    /// No profile has this name.
+    #[error("there is no profile {name:?} (hint: choose one of {})", PROFILES.join(", "))]
+    UnknownProfile {
+        /// As asked for.
+        name: String,
+    },
+    /// The override file is not TOML.
+    #[error(
+        "cannot read the thresholds in {file}: {answer} (hint: write lines like `ab302_late_sync_fail_ratio = 0.1`)"
+    )]
+    NotToml {
+        /// The file, as the user names it.
+        file: String,
+        /// The TOML reader's own words.
+        answer: String,
+    },
+    /// The override file names a threshold that does not exist.
+    #[error("{file} sets {key:?}, which is no threshold (hint: `activebench detectors` lists them)")]
+    UnknownThreshold {
+        /// The file, as the user names it.
+        file: String,
+        /// The key.
+        key: String,
+    },
+    /// A threshold is not a finite number from 0 on.
+    #[error("{file} sets {key} to {value}, which is no number from 0 on (hint: its unit is {unit})", unit = unit.as_str())]
+    NotANumber {
+        /// The file, as the user names it.
+        file: String,
+        /// The key.
+        key: String,
+        /// The value, as written.
+        value: String,
+        /// The unit that it should have.
+        unit: Unit,
+    },
+}
+
+macro_rules! thresholds {
+    ($($(#[$doc:meta])* $field:ident = $value:expr, $unit:ident, $source:literal;)*) => {
+        /// The thresholds of one profile.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub struct Thresholds {
+            /// The profile's name.
+            pub profile: String,
+            /// Whether each warning counts as a failure (`strict`).
+            pub warn_counts_as_fail: bool,
+            $($(#[$doc])* pub $field: Threshold,)*
+        }
+
+        impl Thresholds {
+            /// The thresholds of the profile `default`.
+            fn base() -> Self {
+                Self {
+                    profile: "default".to_owned(),
+                    warn_counts_as_fail: false,
+                    $($field: Threshold {
+                        value: Quantity { value: $value, unit: Unit::$unit },
+                        source: $source.to_owned(),
+                    },)*
+                }
+            }
+
+            /// Every threshold by name, in the order of the codes.
+            pub fn table(&self) -> Vec<(&'static str, &Threshold)> {
+                vec![$((stringify!($field), &self.$field),)*]
+            }
+
+            fn entry(&mut self, name: &str) -> Option<&mut Threshold> {
+                match name {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+thresholds! {
+    /// AB101: difference between the bytes that a claim needs and those that calls moved, as
+    /// a share of the latter, from which on it warns.
+    ab101_difference_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB101: the same, from which on it fails.
+    ab101_difference_fail_ratio = 0.05, Ratio, "proposed";
+    /// AB103: how near to a conversion factor the ratio of claim and observation must lie.
+    ab103_factor_tolerance_ratio = 0.005, Ratio, "proposed; rebuilt rates differ by up to 0.1 %, measured with iozone 3.489";
+    /// AB103: a confusion that changes the figure by more than this fails, a smaller one warns.
+    ab103_difference_fail_ratio = 0.05, Ratio, "proposed";
+    /// AB104: difference between the tool's clock and the window, as a share of the window,
+    /// from which on it warns.
+    ab104_difference_warn_ratio = 0.01, Ratio, "proposed; rebuilt windows differ by up to 0.1 %, measured with iozone 3.489";
+    /// AB104: the same, from which on it fails.
+    ab104_difference_fail_ratio = 0.05, Ratio, "proposed";
+    /// AB104: time between the tool's reading of its clock and the calls beside it, that is no
+    /// disagreement. Added to the step of the tool's clock.
+    ab104_noise_ns = 100_000.0, Ns, "measured: 37 us at a window of 33 ms (iozone 3.489 read), with a margin";
+    /// AB104: operations' worth of time that a tool may spend before its first call and after
+    /// its last one (filling a buffer, checking the last block) without a disagreement.
+    ab104_idle_operations_count = 2.0, Count, "proposed: one operation at either end";
+    /// AB105: failed or short calls above this number that the tool does not report.
+    ab105_unreported_calls_count = 0.0, Count, "Gregg: did it error?";
+    /// AB106: bytes at the device up to this number mean that it was not touched.
+    ab106_device_floor_bytes = 0.0, Bytes, "Gregg: did it even happen?";
+    /// AB106: share of the bytes claimed for a pass that the whole run must have moved for the
+    /// pass to have happened at all.
+    ab106_run_share_ratio = 0.5, Ratio, "proposed: far beyond what any rounding explains";
+    /// AB106: synced bytes below this may lie in the inode or the journal alone.
+    ab106_inline_ceiling_bytes = 1_048_576.0, Bytes, "proposed; ext4 and btrfs keep files of a few KiB in metadata";
+    /// AB106: share of the bytes that must pass the device, whoever they are put down to, to
+    /// doubt our attribution rather than the run.
+    ab106_unattributed_ratio = 0.01, Ratio, "proposed";
+    /// AB110: the parent's rate as a share of the children's sum, below which it warns.
+    ab110_parent_share_warn_ratio = 0.95, Ratio, "proposed";
+    /// AB112: share of the bytes that must go the promised way.
+    ab112_promised_share_ratio = 0.999, Ratio, "proposed: all of them, but for rounding";
+    /// AB112: share of the bytes read that may still be resident after a purge.
+    ab112_purge_leftover_ratio = 0.5, Ratio, "proposed: an unmount leaves nothing";
+    /// AB112: share of reads served by the page cache from which on a purge of the processor's
+    /// cache alone is worth a word.
+    ab112_page_cache_served_ratio = 0.05, Ratio, "proposed";
+    /// AB113: bytes by which size and movement may differ.
+    ab113_difference_bytes = 0.0, Bytes, "both are exact counts";
+    /// AB201: share of the bytes read that did not enter the page cache, from which on it warns.
+    ab201_cache_share_warn_ratio = 0.05, Ratio, "proposed";
+    /// AB201: the same, from which on it fails.
+    ab201_cache_share_fail_ratio = 0.20, Ratio, "proposed";
+    /// AB201: bytes read from storage beyond those that entered the cache, as a share of the
+    /// bytes read, above which the two sources contradict each other.
+    ab201_contradiction_ratio = 0.05, Ratio, "proposed; both sources are exact for buffered reads, measured";
+    /// AB203: share of the bytes read that were resident before a cold pass began.
+    ab203_resident_fail_ratio = 0.01, Ratio, "proposed";
+    /// AB204: bytes that direct I/O put into the page cache, as a share of the direct bytes.
+    ab204_cached_fail_ratio = 0.001, Ratio, "kernel commit 825cf206ed51: statx reports where O_DIRECT is not supported; share proposed";
+    /// AB301: share of the bytes written that no sync made durable.
+    ab301_unsynced_fail_ratio = 0.01, Ratio, "proposed";
+    /// AB302: time from the end of the window to the end of the sync, as a share of the window,
+    /// from which on it warns.
+    ab302_late_sync_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB302: the same, from which on it fails.
+    ab302_late_sync_fail_ratio = 0.05, Ratio, "proposed";
+    /// AB303: FLUSH and FUA requests up to this number mean that the cache was not flushed.
+    ab303_flushes_floor_count = 0.0, Count, "fio #719: a benchmark on ext4 mounted nobarrier";
+    /// AB401: distinct blocks as a share of those expected, below which it warns.
+    ab401_distinct_warn_ratio = 0.9, Ratio, "proposed";
+    /// AB401: the same, below which it fails.
+    ab401_distinct_fail_ratio = 0.5, Ratio, "proposed";
+    /// AB401: standard deviations that chance may take from the expectation of independent draws.
+    ab401_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 30,000";
+    /// AB501: processor time as a share of what the busy threads could have used.
+    ab501_cpu_share_fail_ratio = 0.90, Ratio, "proposed; Gregg's bonnie++ example shows 99 %";
+    /// AB501: share of the window with a request at the device, below which the device did not limit.
+    ab501_device_busy_ceiling_ratio = 0.50, Ratio, "proposed";
+    /// AB502: user time as a share of the threads' wall time, from which on checking is what was timed.
+    ab502_user_share_warn_ratio = 0.50, Ratio, "proposed";
+    /// AB502: user time for one byte (records of 4 KiB and more), from which on every byte is looked at.
+    ab502_user_time_per_byte_ns = 0.25, Ns, "proposed: an unchecked pass spends less than 0.1 ns a byte in user mode";
+    /// AB502: bytes read by a writing pass, as a share of those written.
+    ab502_reads_beside_claim_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB601: share of the device's bytes that others moved, from which on it warns.
+    ab601_foreign_warn_ratio = 0.02, Ratio, "proposed";
+    /// AB601: the same, from which on it fails.
+    ab601_foreign_fail_ratio = 0.10, Ratio, "proposed";
+    /// AB601: bytes of others below this are the host's own housekeeping.
+    ab601_foreign_floor_bytes = 1_048_576.0, Bytes, "proposed: a few log lines and their journal commits";
+    /// AB701: windows below this warn.
+    ab701_window_warn_ns = 500_000_000.0, Ns, "bonnie++ prints +++++ below it";
+    /// AB701: windows below this are worth a note.
+    ab701_window_note_ns = 10_000_000_000.0, Ns, "proposed";
+    /// AB701: steps of the tool's own clock that a window must have.
+    ab701_clock_steps_fail_count = 100.0, Count, "proposed: one step is then 1 % of the figure";
+    /// AB901: calls into an undecoded path above this number.
+    ab901_blind_calls_count = 0.0, Count, "tracee #309: undecoded paths hide I/O";
+    /// AB902: lost records or missed events above this number.
+    ab902_lost_records_count = 0.0, Count, "tracee #223: 387,569 of 1,000,000 events accounted for";
+}
+
+impl Thresholds {
+    /// The thresholds of a profile.
+    ///
+    /// # Errors
+    /// When no profile has this name; the error names those that exist.
+    pub fn profile(name: &str) -> Result<Self, ThresholdError> {
+        let warn_counts_as_fail = match name {
+            "default" => false,
+            "strict" => true,
+            _ => return Err(ThresholdError::UnknownProfile { name: name.to_owned() }),
+        };
+        Ok(Self { profile: name.to_owned(), warn_counts_as_fail, ..Self::base() })
+    }
+
+    /// The same thresholds with those replaced that a TOML text sets (`name = number`);
+    /// `file` becomes the origin of each replaced one.
+    ///
+    /// # Errors
+    /// When the text is not TOML, names an unknown threshold, or gives one no number from 0 on.
+    pub fn overridden(mut self, text: &str, file: &str) -> Result<Self, ThresholdError> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| ThresholdError::NotToml {
+            file: file.to_owned(),
+            answer: error.message().to_owned(),
+        })?;
+        for (key, value) in table {
+            let Some(threshold) = self.entry(&key) else {
+                return Err(ThresholdError::UnknownThreshold { file: file.to_owned(), key });
+            };
+            let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+            match number.filter(|number| number.is_finite() && *number >= 0.0) {
+                Some(number) => {
+                    threshold.value.value = number;
+                    threshold.source = file.to_owned();
+                }
+                None => {
+                    let (value, unit) = (value.to_string(), threshold.value.unit);
+                    return Err(ThresholdError::NotANumber { file: file.to_owned(), key, value, unit });
+                }
+            }
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_threshold_names_code_and_unit_and_origin() {
+        let thresholds = Thresholds::profile("default").expect("the profile exists");
+        for (name, threshold) in thresholds.table() {
+            let suffix = match threshold.value.unit {
+                Unit::Ratio => "_ratio",
+                Unit::Bytes => "_bytes",
+                Unit::Ns => "_ns",
+                Unit::Count => "_count",
+                unit => panic!("{name}: no threshold has the unit {unit:?}"),
+            };
+            assert!(name.ends_with(suffix), "{name} should end with {suffix}");
+            assert!(!threshold.source.is_empty(), "{name} has no origin");
+            let code = name.split('_').next().expect("a name").to_uppercase();
+            assert!(crate::registry::find(&code).is_some(), "{name}: no detector {code}");
+        }
+    }
+
+    #[test]
+    fn profiles_are_found_by_name_and_the_error_names_them() {
+        assert!(Thresholds::profile("strict").expect("the profile exists").warn_counts_as_fail);
+        for name in PROFILES {
+            assert_eq!(Thresholds::profile(name).expect("a listed profile exists").profile, *name);
+        }
+        let error = Thresholds::profile("pts").expect_err("not there");
+        assert_eq!(error.to_string(), "there is no profile \"pts\" (hint: choose one of default, strict)");
+    }
+
+    #[test]
+    fn an_override_replaces_value_and_origin_or_says_what_is_wrong() {
+        fn check(text: &str, expected: Result<f64, &str>) {
+            let base = Thresholds::profile("default").expect("the profile exists");
+            let answer = base.overridden(text, "limits.toml");
+            match (answer, expected) {
+                (Ok(thresholds), Ok(value)) => {
+                    let changed = &thresholds.ab302_late_sync_fail_ratio;
+                    assert_eq!((changed.value.value, changed.source.as_str()), (value, "limits.toml"));
+                }
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (answer, _) => panic!("{text:?} gave {answer:?}"),
+            }
+        }
+        check("ab302_late_sync_fail_ratio = 0.1", Ok(0.1));
+        check("ab302_late_sync_fail_ratio = 1", Ok(1.0));
+        check("ab302_late_sync_fail_ratio = -0.1", Err("no number from 0 on"));
+        check("ab302_late_sync_fail_ratio = nan", Err("no number from 0 on"));
+        check("ab302_late_sync_fail_ratio = \"10 %\"", Err("its unit is ratio"));
+        check("ab999_x = 1", Err("\"ab999_x\", which is no threshold"));
+        check("= 1", Err("cannot read the thresholds in limits.toml"));
+    }
+}

@@ -1,0 +1,253 @@
+//! From findings to verdicts: one for each claim, one for the run, the exit code.
+//!
+//! A claim takes the strongest effect of the findings that fire on it, in this order:
+//!
+//! 1. Evidence lost or a path not decoded (AB9xx): unverifiable. It comes before refuted and
+//!    misleading because the other detectors assume that what they did not see did not happen;
+//!    after a loss that is no longer so, and the worst sin is accusing an honest run.
+//! 2. Refuted, then misleading. Both were shown from whole evidence, so that a noisy
+//!    neighbour or a short window does not take them back.
+//! 3. Unverifiable for any other reason: such a finding, a pass that was not found or is
+//!    not what the command promises, a deciding detector that is undecided.
+//! 4. Confirmed.
+//!
+//! Warnings and notes change no claim unless they say so.
+
+use std::collections::BTreeMap;
+
+use activebench_model::claim::{Claim, Metric, Subject};
+use activebench_model::finding::{Effect, Finding, Outcome, Severity};
+use activebench_model::report::Answer;
+use activebench_model::run::{ChildEnd, Choices, FailOn};
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
+
+use crate::comparison::rebuild;
+use crate::context::Run;
+use crate::correction::{measured_instead, of_misleading, of_refuted};
+use crate::questions::answers;
+use crate::registry::DETECTORS;
+
+/// A run judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Every detector's outcomes, in the order of the codes and phases.
+    pub findings: Vec<Finding>,
+    /// One entry a claim, in the order of the claims.
+    pub judged: Vec<JudgedClaim>,
+    /// The run's verdict.
+    pub verdict: RunVerdict,
+    /// Why this verdict, as one lower-case fragment.
+    pub because: String,
+    /// What activebench exits with.
+    pub exit_code: i32,
+    /// Gregg's seven questions, by key.
+    pub questions: BTreeMap<String, Answer>,
+}
+
+/// Judges a run.
+pub fn judge(run: &Run<'_>) -> Judgement {
+    let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(run)).collect();
+    suppress(&mut findings, &run.manifest.choices);
+    let judged: Vec<JudgedClaim> = run.parsed.claims.iter().map(|claim| judge_claim(run, claim, &findings)).collect();
+    let (verdict, because) = judge_run(run, &judged, &findings);
+    let exit_code = exit_code(verdict, run.manifest.choices.fail_on);
+    let questions = answers(run, &findings, &judged);
+    Judgement { findings, judged, verdict, because, exit_code, questions }
+}
+
+/// The user's reason to leave a detector out, by its code or name.
+fn suppression<'a>(choices: &'a Choices, finding: &Finding) -> Option<&'a str> {
+    let names = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
+    choices.suppressed.iter().find(|(key, _)| names(key)).map(|(_, reason)| reason.as_str())
+}
+
+/// Takes the weight from what the user suppressed: it still fires and is still shown, as a
+/// note without effect that gives the user's reason.
+fn suppress(findings: &mut [Finding], choices: &Choices) {
+    for finding in findings {
+        let Some(reason) = suppression(choices, finding) else { continue };
+        if matches!(finding.outcome, Outcome::Fires | Outcome::Undecided) {
+            finding.message.push_str(&format!(" (suppressed: {reason})"));
+        }
+        if finding.outcome == Outcome::Fires {
+            finding.severity = Some(Severity::Note);
+            finding.effect = None;
+        }
+    }
+}
+
+/// Whether a finding speaks of a claim.
+fn concerns(finding: &Finding, claim: &Claim) -> bool {
+    if finding.claims.is_empty() {
+        finding.phase.as_ref().is_none_or(|phase| *phase == claim.phase)
+    } else {
+        finding.claims.contains(&claim.id)
+    }
+}
+
+/// Whether a claim cannot be confirmed while this detector is undecided.
+///
+/// These are the questions whose answer could make the figure false or make it mean something
+/// else: the arithmetic for every claim; where the bytes came from or went to, and whether the
+/// storage limited the pass, for rates of storage; the flush only where durability is claimed.
+fn decides(code: &str, claim: &Claim, subject: Subject) -> bool {
+    let rate = !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
+    match code {
+        "AB101" | "AB104" | "AB901" | "AB902" => true,
+        "AB106" | "AB201" | "AB203" | "AB204" | "AB301" | "AB302" | "AB401" | "AB501" => subject.is_storage() && rate,
+        "AB303" => subject == Subject::DurableWrite && rate,
+        _ => false,
+    }
+}
+
+fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClaim {
+    let mut fired: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.outcome == Outcome::Fires && concerns(finding, claim)).collect();
+    // Stable: within one severity the order of the codes stays.
+    fired.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut codes: Vec<String> = Vec::new();
+    for finding in &fired {
+        if !codes.contains(&finding.code) {
+            codes.push(finding.code.clone());
+        }
+    }
+    let with = |effect: Effect| fired.iter().filter(move |finding| finding.effect == Some(effect));
+    let phase = run.phase_of(claim);
+    let observed = phase.and_then(|phase| rebuild(run, phase, claim).ok()).and_then(|rebuilt| rebuilt.figure);
+    let base = JudgedClaim {
+        claim: claim.id.clone(),
+        verdict: ClaimVerdict::Confirmed,
+        observed,
+        corrected: None,
+        no_correction: None,
+        measured_instead: None,
+        findings: codes,
+    };
+    let unverifiable =
+        |why: String| JudgedClaim { verdict: ClaimVerdict::Unverifiable, no_correction: Some(why), ..base.clone() };
+    if let Some(lost) = with(Effect::Unverifiable).find(|finding| finding.code.starts_with("AB9")) {
+        return unverifiable(lost.message.clone());
+    }
+    let Some(phase) = phase else {
+        return unverifiable("the phase that it speaks of was not found".to_owned());
+    };
+    if with(Effect::Refuted).next().is_some() {
+        let (corrected, no_correction) = split(of_refuted(run, phase, claim));
+        return JudgedClaim { verdict: ClaimVerdict::Refuted, corrected, no_correction, ..base };
+    }
+    let misleading: Vec<&str> = with(Effect::Misleading).map(|finding| finding.code.as_str()).collect();
+    if !misleading.is_empty() {
+        let (corrected, no_correction) = split(of_misleading(run, phase, claim, &misleading));
+        let measured_instead = measured_instead(run, phase, &misleading);
+        return JudgedClaim { verdict: ClaimVerdict::Misleading, corrected, no_correction, measured_instead, ..base };
+    }
+    if let Some(finding) = with(Effect::Unverifiable).next() {
+        return unverifiable(finding.message.clone());
+    }
+    if let Some(why) = &phase.incomplete {
+        return unverifiable(format!("the pass is not what the command promises: {why}"));
+    }
+    if phase.parts.is_empty() {
+        return unverifiable("the pass was not found in the observed calls".to_owned());
+    }
+    let subject = run.subject_of(claim);
+    let open = findings.iter().find(|finding| {
+        finding.outcome == Outcome::Undecided
+            && concerns(finding, claim)
+            && decides(&finding.code, claim, subject)
+            && suppression(&run.manifest.choices, finding).is_none()
+    });
+    match open {
+        Some(finding) => unverifiable(format!("{} {} is undecided: {}", finding.code, finding.name, finding.message)),
+        None => base,
+    }
+}
+
+fn split<T>(answer: Result<T, String>) -> (Option<T>, Option<String>) {
+    match answer {
+        Ok(value) => (Some(value), None),
+        Err(why) => (None, Some(why)),
+    }
+}
+
+/// How the child's end bears on the run's verdict.
+fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
+    if let Some(error) = &child.start_error {
+        return Some((RunVerdict::Failed, format!("the benchmark could not be started: {error}")));
+    }
+    if let Some(why) = &child.stopped_by_us {
+        return Some((RunVerdict::Inconclusive, format!("the benchmark was stopped before its end: {why}")));
+    }
+    match (child.exit_code, child.signal) {
+        (_, Some(signal)) => Some((RunVerdict::Failed, format!("the benchmark was ended by signal {signal}"))),
+        (Some(0), None) => None,
+        (Some(code), None) => Some((RunVerdict::Failed, format!("the benchmark ended with exit code {code}"))),
+        (None, None) => Some((RunVerdict::Inconclusive, "it is not known how the benchmark ended".to_owned())),
+    }
+}
+
+/// The run's verdict, from the strongest reason down.
+///
+/// A failing finding makes a discrepancy unless its effect is that the evidence does not
+/// suffice (others at the device, or a window of a few clock steps, accuse nobody), or unless
+/// every claim that it concerns is unverifiable: then the loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
+/// should not read success in the exit code.
+fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
+    if let Some(ended) = judge_child(&run.manifest.child) {
+        return ended;
+    }
+    let count = |verdict: ClaimVerdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
+    let (refuted, misleading) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Misleading));
+    let all = judged.len();
+    if refuted + misleading > 0 {
+        let because = format!("of {all} claims {refuted} are refuted and {misleading} misleading");
+        return (RunVerdict::Discrepancy, because);
+    }
+    let open_claim =
+        |id: &String| judged.iter().any(|claim| claim.claim == *id && claim.verdict == ClaimVerdict::Unverifiable);
+    let accuses = |finding: &&Finding| {
+        finding.severity == Some(Severity::Fail)
+            && finding.effect != Some(Effect::Unverifiable)
+            && (finding.claims.is_empty() || !finding.claims.iter().all(open_claim))
+    };
+    if let Some(finding) = findings.iter().find(accuses) {
+        return (RunVerdict::Discrepancy, format!("{} {} fails", finding.code, finding.name));
+    }
+    if judged.is_empty() {
+        return (
+            RunVerdict::Inconclusive,
+            "no claim was read from the tool's output: nothing could be verified".to_owned(),
+        );
+    }
+    let unverifiable = count(ClaimVerdict::Unverifiable);
+    if unverifiable > 0 {
+        return (RunVerdict::Inconclusive, format!("of {all} claims {unverifiable} could not be verified"));
+    }
+    if let Some(finding) = findings.iter().find(|finding| finding.effect == Some(Effect::Unverifiable)) {
+        return (RunVerdict::Inconclusive, format!("{} {}: the evidence does not suffice", finding.code, finding.name));
+    }
+    let warnings = findings.iter().filter(|finding| finding.severity >= Some(Severity::Warn)).count();
+    let open = findings
+        .iter()
+        .filter(|finding| finding.outcome == Outcome::Undecided)
+        .filter(|finding| suppression(&run.manifest.choices, finding).is_none())
+        .count();
+    if warnings + open > 0 {
+        let because = format!("every claim holds; {warnings} warnings, {open} questions undecided");
+        return (RunVerdict::Qualified, because);
+    }
+    (RunVerdict::Verified, format!("{all} of {all} claims agree with the observation"))
+}
+
+/// The exit code of a verdict.
+fn exit_code(verdict: RunVerdict, fail_on: FailOn) -> i32 {
+    match (verdict, fail_on) {
+        (RunVerdict::Verified, _) => 0,
+        (RunVerdict::Qualified, FailOn::Warn) => 1,
+        (RunVerdict::Qualified, _) => 0,
+        (RunVerdict::Discrepancy, FailOn::Never) => 0,
+        (RunVerdict::Discrepancy, _) => 1,
+        (RunVerdict::Inconclusive, _) => 3,
+        (RunVerdict::Failed, _) => 4,
+    }
+}

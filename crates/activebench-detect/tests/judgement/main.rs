@@ -1,0 +1,5 @@
+//! Detectors over their cases, and runs with the verdicts that they deserve.
+
+mod cases;
+mod detectors;
+mod verdicts;

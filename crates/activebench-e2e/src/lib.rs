@@ -1,0 +1,315 @@
+//! The bench for the end-to-end tests: loop devices with file systems, the built binary,
+//! and its reports read back.
+//!
+//! A test that cannot run here says why through [`skip`]; it is then counted as skipped,
+//! never as passed. The tests share one machine and one page cache, so they run one at a
+//! time ([`turn`]).
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Where `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.
+const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
+/// Where `cargo xtask test` says which binary it built.
+const BINARY: &str = "ACTIVEBENCH_BIN";
+
+/// Reports the running test as skipped.
+pub fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let Some(log) = std::env::var_os(SKIP_LOG) else {
+        eprintln!("ACTIVEBENCH-SKIP {test}: {reason}");
+        return;
+    };
+    let mut file = fs::OpenOptions::new().append(true).create(true).open(log).expect("the skip log opens");
+    // One write, so that lines of tests that run at once do not mix.
+    file.write_all(format!("{test}\t{reason}\n").as_bytes()).expect("the skip log takes a line");
+}
+
+/// Why tests with kernel probes and the given programs cannot run here; `None` when they can.
+pub fn obstacle(programs: &[&str]) -> Option<String> {
+    // SAFETY: asks for a number.
+    if unsafe { libc::geteuid() } != 0 {
+        return Some("needs root for kernel probes and loop devices".to_owned());
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Some("needs a kernel with BTF".to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing: Vec<_> = programs
+        .iter()
+        .filter(|program| !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+        .copied()
+        .collect();
+    (!missing.is_empty()).then(|| format!("not installed: {}", missing.join(", ")))
+}
+
+/// Leaves the test, counted as skipped, when it cannot run here; otherwise takes its turn.
+#[macro_export]
+macro_rules! needs {
+    ($($program:literal),*) => {
+        if let Some(reason) = $crate::obstacle(&[$($program),*]) {
+            $crate::skip(&reason);
+            return;
+        }
+        let _turn = $crate::turn();
+    };
+}
+
+/// One test at a time: the page cache and the disk are shared.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // A failed test leaves nothing behind that the next one would trip over.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The built binary: the one that `cargo xtask test` names, otherwise the one beside this test.
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os(BINARY) {
+        return PathBuf::from(path);
+    }
+    let test = std::env::current_exe().expect("the test knows itself");
+    let path = test.ancestors().nth(2).expect("target/PROFILE").join("activebench");
+    assert!(path.is_file(), "{} is not built (hint: cargo build -p activebench)", path.display());
+    path
+}
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A mounted file system of its own; gone when dropped.
+#[derive(Debug)]
+pub struct Volume {
+    folder: TempDir,
+    device: Option<String>,
+}
+
+impl Volume {
+    /// A file system on a loop device with direct I/O to its backing file.
+    pub fn on_loop(fs_type: &str, mib: u64, mount_options: &str) -> Self {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        let backing = folder.path().join("backing.img");
+        let backing_name = backing.to_str().expect("a UTF-8 path");
+        run("fallocate", &["-l", &format!("{mib}M"), backing_name]);
+        let device = run("losetup", &["--find", "--show", "--direct-io=on", backing_name]);
+        let volume = Self { folder, device: Some(device.clone()) };
+        match fs_type {
+            // No background initialisation that would look like foreign I/O.
+            "ext4" => run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &device]),
+            other => run(&format!("mkfs.{other}"), &["-q", &device]),
+        };
+        volume.mount(&["-t", fs_type, "-o", mount_options, &device]);
+        volume.set_dirty_share(50);
+        volume
+    }
+
+    /// The share of the dirty-page limit that is this device's by right, in percent. A new device
+    /// has none, so that the kernel writes back at once and leaves a later sync little to do.
+    fn set_dirty_share(&self, percent: u32) {
+        let Some(name) = self.device.as_deref().and_then(|device| device.strip_prefix("/dev/")) else { return };
+        let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
+        fs::write(format!("/sys/class/bdi/{}/min_ratio", number.trim()), percent.to_string())
+            .expect("it takes a share");
+    }
+
+    /// A tmpfs.
+    pub fn tmpfs(mib: u64) -> Self {
+        let volume =
+            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
+        volume.mount(&["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]);
+        volume
+    }
+
+    fn mount(&self, arguments: &[&str]) {
+        fs::create_dir(self.path()).expect("a mount point");
+        let mount_point = self.path();
+        let mut arguments = arguments.to_vec();
+        arguments.push(mount_point.to_str().expect("a UTF-8 path"));
+        run("mount", &arguments);
+    }
+
+    /// The mount point.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("mount")
+    }
+
+    /// The block device; `None` for tmpfs.
+    pub fn device(&self) -> Option<&str> {
+        self.device.as_deref()
+    }
+
+    /// A folder outside the volume, for run directories.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes everything back and empties the page cache.
+    pub fn drop_caches(&self) {
+        run("sync", &[]);
+        fs::write("/proc/sys/vm/drop_caches", "3").expect("drop_caches takes 3");
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        self.set_dirty_share(0);
+        // A process that was killed a moment ago may still hold the mount.
+        let mount_point = self.path();
+        let unmounted = (0..50).any(|attempt| {
+            if attempt > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            Command::new("umount").arg("--quiet").arg(&mount_point).status().is_ok_and(|status| status.success())
+        });
+        if !unmounted {
+            eprintln!("cleaning up: {} stays mounted", mount_point.display());
+        }
+        if let Some(device) = &self.device {
+            match Command::new("losetup").arg("-d").arg(device).status() {
+                Ok(status) if status.success() => {}
+                other => eprintln!("cleaning up: losetup -d {device}: {other:?}"),
+            }
+        }
+    }
+}
+
+/// A finished `activebench verify`.
+#[derive(Debug)]
+pub struct Verified {
+    /// Its report; null when it printed none.
+    pub report: Value,
+    /// The run directory.
+    pub run: PathBuf,
+    /// The process.
+    pub output: Output,
+}
+
+/// Runs `activebench verify` in a folder, with the run directory elsewhere.
+pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let run = volume.beside(&format!("run-{number}"));
+    let output = Command::new(binary())
+        .args(["verify", "--format", "json", "--out"])
+        .arg(&run)
+        .args(options)
+        .arg("--")
+        .args(command)
+        .current_dir(volume.path())
+        .output()
+        .expect("the binary runs");
+    let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    let verified = Verified { report, run, output };
+    if verified.report.is_null() {
+        eprintln!("no report:\n{}", verified.stderr());
+    }
+    verified
+}
+
+impl Verified {
+    /// Exit code of activebench.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+
+    /// What it said, and the tool's output.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// The run's verdict.
+    pub fn verdict(&self) -> &str {
+        self.report["verdict"].as_str().unwrap_or("")
+    }
+
+    /// The verdict on the throughput claim of a phase.
+    pub fn claim_verdict(&self, phase: &str) -> &str {
+        self.claim(phase)["verdict"].as_str().unwrap_or("")
+    }
+
+    /// The first claim of a phase.
+    pub fn claim(&self, phase: &str) -> &Value {
+        let claims = self.report["claims"].as_array().map_or(&[][..], Vec::as_slice);
+        claims.iter().find(|claim| claim["phase"] == phase).unwrap_or(&Value::Null)
+    }
+
+    /// Codes that fire on a phase, ascending.
+    pub fn codes(&self, phase: &str) -> Vec<&str> {
+        let findings = self.report["findings"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut codes: Vec<&str> = findings
+            .iter()
+            .filter(|finding| finding["outcome"] == "fires" && finding["phase"] == phase)
+            .filter_map(|finding| finding["code"].as_str())
+            .collect();
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+
+    /// Asserts that every claim is confirmed and that nothing but the length of the passes
+    /// (AB701), which is this machine's, is warned of; passes of half a second and more then
+    /// make the run verified.
+    pub fn assert_honest(&self) {
+        let list = |part: &str| self.report[part].as_array().cloned().unwrap_or_default();
+        assert!(!list("claims").is_empty(), "{}", self.story());
+        for claim in list("claims") {
+            assert_eq!(claim["verdict"], "confirmed", "{}", self.story());
+        }
+        for finding in list("findings") {
+            let weighs = finding["outcome"] == "fires" && finding["severity"] != "note";
+            assert!(!weighs || finding["code"] == "AB701", "{finding}: {}", self.story());
+            assert_ne!(finding["outcome"], "undecided", "{finding}");
+        }
+        let phases = list("phases");
+        let short = phases.iter().any(|phase| phase["facts"]["window_ns"]["value"].as_f64() < Some(0.5e9));
+        let expected = if short { "qualified" } else { "verified" };
+        assert_eq!((self.verdict(), self.exit_code()), (expected, Some(0)), "{}", self.story());
+    }
+
+    /// A complete fact of a phase.
+    pub fn fact(&self, phase: &str, name: &str) -> f64 {
+        let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);
+        let found = phases.iter().find(|candidate| candidate["id"] == phase);
+        let fact = found.map_or(&Value::Null, |phase| &phase["facts"][name]);
+        fact["value"].as_f64().unwrap_or_else(|| panic!("no fact {name} of {phase}: {fact}"))
+    }
+
+    /// Asserts that made = received + lost and lost = 0 for every class of records.
+    pub fn assert_nothing_lost(&self) {
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(self.run.join("run.json")).expect("run.json")).expect("JSON");
+        let records = manifest["coverage"]["records"].as_object().expect("accounts of records");
+        assert!(records.len() >= 6, "{records:?}");
+        for (class, account) in records {
+            assert_eq!(account["made"], account["received"], "{class}");
+            assert_eq!(account["lost"], 0, "{class}");
+        }
+    }
+
+    /// Everything for a failed assertion.
+    pub fn story(&self) -> String {
+        let findings = self.report["findings"].as_array().map_or(&[][..], Vec::as_slice);
+        let fired: Vec<String> = findings
+            .iter()
+            .filter(|finding| finding["outcome"] == "fires" || finding["outcome"] == "undecided")
+            .map(|f| format!("{} {} {} {}: {}", f["code"], f["outcome"], f["severity"], f["phase"], f["message"]))
+            .collect();
+        format!(
+            "verdict {} exit {:?}\n{}\nclaims {:#}\n{}",
+            self.verdict(),
+            self.exit_code(),
+            fired.join("\n"),
+            self.report["claims"],
+            self.stderr()
+        )
+    }
+}

@@ -1,0 +1,287 @@
+//! The observation itself: nothing lost, nothing invented, and what happens when a run goes wrong.
+
+use std::collections::HashMap;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use activebench_e2e::{Volume, binary, needs, verify};
+use serde_json::Value;
+
+/// A stage of a run as CSV rows by column name.
+fn rows(run: &std::path::Path, stage: &str) -> Vec<HashMap<String, String>> {
+    let output = Command::new(binary())
+        .args(["show", "--format", "csv", "--stage", stage])
+        .arg(run)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut reader = csv::Reader::from_reader(output.stdout.as_slice());
+    reader.deserialize().map(|row| row.expect("a row")).collect()
+}
+
+#[test]
+fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
+    needs!("mkfs.ext4", "losetup");
+    const COUNT: usize = 1000;
+    const UNIT: usize = 4096;
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let folder = volume.path();
+    let program = binary();
+    let (program, folder) = (program.to_str().expect("UTF-8"), folder.to_str().expect("UTF-8"));
+    let run = verify(&volume, &[], &[program, "__workload", "calls", "--count", "1000", folder]);
+    run.assert_nothing_lost();
+    let names = rows(&run.run, "names");
+    let calls = rows(&run.run, "calls");
+    let file_of = |name: &str| -> (String, String) {
+        let path = format!("{folder}/{name}");
+        let opened = names.iter().find(|row| row["op"] == "open" && row["name"] == path && row["file.ino"] != "0");
+        let opened = opened.unwrap_or_else(|| panic!("{name} was not seen to be opened"));
+        (opened["file.s_dev"].clone(), opened["file.ino"].clone())
+    };
+    let of_file = |name: &str, op: &str| -> Vec<&HashMap<String, String>> {
+        let (s_dev, ino) = file_of(name);
+        calls.iter().filter(|row| row["op"] == op && row["file.s_dev"] == s_dev && row["file.ino"] == ino).collect()
+    };
+
+    // Calls that move data: count, bytes asked for, bytes returned, and every offset in order.
+    let moving = [
+        ("read", "read"),
+        ("write", "write"),
+        ("pread", "pread"),
+        ("pwrite", "pwrite"),
+        ("readv", "readv"),
+        ("writev", "writev"),
+        ("preadv", "preadv"),
+        ("pwritev", "pwritev"),
+        ("preadv2", "preadv"),
+        ("pwritev2", "pwritev"),
+        ("append", "write"),
+    ];
+    for (name, op) in moving {
+        let found = of_file(name, op);
+        assert_eq!(found.len(), COUNT, "{name}");
+        for (index, row) in found.iter().enumerate() {
+            let expected = [(UNIT).to_string(), (UNIT).to_string(), (index * UNIT).to_string()];
+            assert_eq!([&row["requested"], &row["returned"], &row["offset"]], expected.each_ref(), "{name} {index}");
+        }
+    }
+    // Calls that do not: the count, by file.
+    for (name, op, count) in [
+        ("lseek", "lseek", COUNT),
+        ("fsync", "fsync", COUNT),
+        ("fdatasync", "fdatasync", COUNT),
+        ("sync_file_range", "sync_file_range", COUNT),
+        ("fadvise", "fadvise", COUNT),
+        ("ftruncate", "ftruncate", COUNT + 1),
+        ("fallocate", "fallocate", COUNT),
+        ("dup", "dup", COUNT),
+        ("dup", "close", COUNT + 1),
+        ("mmap", "mmap", COUNT),
+        ("write", "open", 1),
+        ("write", "close", 1),
+    ] {
+        assert_eq!(of_file(name, op).len(), count, "{name}: {op}");
+    }
+    assert_eq!(calls.iter().filter(|row| row["op"] == "msync").count(), COUNT);
+    let unlinked = names.iter().filter(|row| row["op"] == "unlink" && row["name"].ends_with("/unlink"));
+    assert_eq!(unlinked.count(), COUNT);
+    // Every inserted page of the written files, once.
+    let (s_dev, ino) = file_of("write");
+    let cached = rows(&run.run, "cache");
+    let inserted: usize = cached
+        .iter()
+        .filter(|row| row["file.s_dev"] == s_dev && row["file.ino"] == ino)
+        .map(|row| row["bytes"].parse::<usize>().expect("bytes"))
+        .sum();
+    assert_eq!(inserted, COUNT * UNIT);
+}
+
+#[test]
+fn records_that_find_no_room_are_counted_and_make_the_run_inconclusive() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
+    let run = verify(&volume, &["--ring-kib", "4"], &["iozone", "-i0", "-e", "-c", "-s256m", "-r4k"]);
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(run.run.join("run.json")).expect("run.json")).expect("JSON");
+    let calls = &manifest["coverage"]["records"]["calls"];
+    let number = |name: &str| calls[name].as_u64().expect("a count");
+    assert!(number("lost") > 0, "a ring of a page loses records: {calls}");
+    assert_eq!(number("received") + number("lost"), number("made"), "to the last record");
+    assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{}", run.story());
+    assert_eq!(run.claim_verdict("write"), "unverifiable");
+}
+
+#[test]
+fn recheck_gives_the_same_verdict_without_root() {
+    needs!("iozone", "mkfs.ext4", "losetup", "setpriv");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let run = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s128m", "-r64k"]);
+    let public = PublicFolder::with_binary();
+    public.add(&run.run);
+    let stored = public.folder.path().join(run.run.file_name().expect("a name"));
+    let output = public.as_nobody(&["recheck", "--format", "json", stored.to_str().expect("UTF-8")]);
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    for part in ["verdict", "exit_code", "claims", "findings", "phases"] {
+        assert_eq!(report[part], run.report[part], "{part}");
+    }
+    assert_eq!(output.status.code(), run.exit_code());
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_was_gathered() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 4096, "noatime");
+    let run = volume.beside("interrupted");
+    let mut child = Command::new(binary())
+        .args(["verify", "--format", "json", "--out"])
+        .arg(&run)
+        .args(["--", "iozone", "-i0", "-i1", "-s3g", "-r4k"])
+        .current_dir(volume.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    // Once the file is there and growing, the first pass is under way.
+    let file = volume.path().join("iozone.tmp");
+    let begun = Instant::now();
+    while std::fs::metadata(&file).map_or(0, |file| file.len()) < 64 << 20 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "iozone does not write");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: signals the process that we started and have not waited for.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(run.join("run.json")).expect("run.json")).expect("JSON");
+    assert_eq!(manifest["child"]["stopped_by_us"], "interrupted");
+    let written: u64 = rows(&run, "calls")
+        .iter()
+        .filter(|row| row["op"] == "write" && row["kind"] == "regular")
+        .map(|row| row["returned"].parse::<u64>().unwrap_or(0))
+        .sum();
+    assert!(written >= 64 << 20, "{written} bytes of writes are in the record");
+    assert!(!file.exists(), "iozone's own handler removed its file");
+    assert!(run.join("report.json").exists());
+}
+
+#[test]
+fn a_killed_benchmark_is_a_failed_one_and_its_record_is_whole() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let run = verify(&volume, &[], &["sh", "-c", "dd if=/dev/zero of=f bs=64k count=100 2>/dev/null; kill -9 $$"]);
+    assert_eq!((run.verdict(), run.exit_code()), ("failed", Some(4)), "{}", run.story());
+    run.assert_nothing_lost();
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(run.run.join("run.json")).expect("run.json")).expect("JSON");
+    assert_eq!(manifest["child"]["signal"], 9);
+    let written = rows(&run.run, "calls")
+        .iter()
+        .filter(|row| row["op"] == "write" && row["kind"] == "regular" && row["returned"] == "65536")
+        .count();
+    assert_eq!(written, 100);
+}
+
+#[test]
+fn a_full_disk_below_the_record_keeps_what_fits_and_says_so() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
+    let small = Volume::tmpfs(1);
+    let run = small.path().join("run");
+    let output = Command::new(binary())
+        .args(["verify", "--out"])
+        .arg(&run)
+        .args(["--", "iozone", "-i0", "-e", "-c", "-s512m", "-r4k"])
+        .current_dir(volume.path())
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(run.join("run.json")).expect("run.json")).expect("JSON");
+    let why = manifest["incomplete"].to_string();
+    assert!(why.contains("No space left"), "{why}");
+}
+
+#[test]
+fn mistakes_give_their_documented_exit_codes() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let check = |arguments: &[&str], code: i32, words: &str| {
+        let output = Command::new(binary()).args(arguments).current_dir(volume.path()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?} says: {said}");
+    };
+    check(&["verify"], 2, "COMMAND");
+    check(&["verify", "--", "no-such-benchmark"], 4, "no such program");
+    check(&["verify", "--format", "papyrus", "--", "true"], 2, "no format");
+    check(&["verify", "--suppress", "AB601", "--", "true"], 2, "reason");
+    check(&["recheck", "."], 2, "not a run directory");
+    check(&["explain", "AB000"], 2, "no detector");
+    check(&["verify", "--", "iozone", "-i0", "-s1m", "-f", "/no/such/folder/file"], 4, "");
+}
+
+#[test]
+fn without_the_right_to_observe_nothing_is_run_and_the_remedy_is_named() {
+    needs!("setpriv");
+    let public = PublicFolder::with_binary();
+    let out = public.folder.path().join("open");
+    std::fs::create_dir(&out).expect("a folder");
+    std::fs::set_permissions(&out, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("permissions");
+    let (run, ran) = (out.join("run"), out.join("ran"));
+    let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_owned();
+    let output = public.as_nobody(&["verify", "--out", &text(&run), "--", "touch", &text(&ran)]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("hint"), "{said}");
+    assert!(!ran.exists(), "the tool was run although nothing could be observed");
+    assert!(!run.exists(), "an empty run directory was left");
+}
+
+/// A folder that every user can read, with the binary in it.
+struct PublicFolder {
+    folder: tempfile::TempDir,
+}
+
+impl PublicFolder {
+    fn with_binary() -> Self {
+        let public = Self { folder: tempfile::TempDir::with_prefix("activebench-public-").expect("a folder") };
+        public.add(&binary());
+        public
+    }
+
+    fn add(&self, path: &std::path::Path) {
+        for (program, option) in [("cp", "-r"), ("chmod", "-R")] {
+            let mut command = Command::new(program);
+            command.arg(option);
+            match program {
+                "cp" => command.arg(path),
+                _ => command.arg("a+rX"),
+            };
+            assert!(command.arg(self.folder.path()).status().expect("it runs").success(), "{program}");
+        }
+    }
+
+    /// Runs the binary as a user without rights.
+    fn as_nobody(&self, arguments: &[&str]) -> std::process::Output {
+        Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"])
+            .arg(self.folder.path().join("activebench"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .output()
+            .expect("setpriv runs")
+    }
+}
+
+#[test]
+fn a_tool_without_adapter_gives_evidence_and_no_claims() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let run = verify(&volume, &[], &["dd", "if=/dev/zero", "of=f", "bs=1M", "count=64", "conv=fsync"]);
+    assert_eq!(run.report["claims"].as_array().map(Vec::len), Some(0));
+    let phases = run.report["phases"].as_array().expect("phases");
+    let written: f64 = phases.iter().filter_map(|phase| phase["facts"]["write_bytes"]["value"].as_f64()).sum();
+    assert_eq!(written, 64.0 * 1024.0 * 1024.0, "{}", run.story());
+}

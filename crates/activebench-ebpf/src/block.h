@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The block layer, on every device of the host: who queued what, and what the device
+ * completed for which file. Data in the page cache names its file through its page;
+ * direct I/O has anonymous pages and goes by the task that queued it.
+ */
+#ifndef ACTIVEBENCH_BLOCK_H
+#define ACTIVEBENCH_BLOCK_H
+
+#include "maps.h"
+
+/* Owners of bios, by address; every bio is written again when it is queued. */
+struct {
+	MAP_UINT(type, MAP_LRU_HASH);
+	MAP_UINT(max_entries, 65536);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct bio_owner);
+} bio_owners SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_HASH);
+	MAP_UINT(map_flags, MAP_NO_PREALLOC);
+	MAP_UINT(max_entries, 65536);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, u64);
+} issued SEC(".maps");
+
+/* Element 0 for each CPU belongs to the queue program, 1 to the completion program, which
+ * may interrupt it. User space reads what is left in them at the end. */
+struct {
+	MAP_UINT(type, MAP_PERCPU_ARRAY);
+	MAP_UINT(max_entries, 2);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct block_batch);
+} block_batches SEC(".maps");
+
+static always_inline void add_block(struct block_record *filled, u32 record_class)
+{
+	u32 slot_of_class = record_class == CLASS_BLOCK_QUEUED ? 0 : 1;
+	struct block_batch *batch = bpf_map_lookup_elem(&block_batches, &slot_of_class);
+	u32 slot;
+
+	if (!batch)
+		return;
+	batch->header.record_class = record_class;
+	slot = batch->header.count;
+	if (slot >= BLOCK_BATCH) {
+		send_batch(&batch->header, sizeof(*batch), sizeof(*batch));
+		slot = 0;
+	}
+	batch->records[slot & (BLOCK_BATCH - 1)] = *filled;
+	batch->header.count = slot + 1;
+	count_made(record_class);
+	if (slot + 1 == BLOCK_BATCH)
+		send_batch(&batch->header, sizeof(*batch), sizeof(*batch));
+}
+
+static always_inline u32 disk_number(struct gendisk *disk)
+{
+	return (u32)READ_FIELD(disk, major) << 20 | (u32)READ_FIELD(disk, first_minor);
+}
+
+static always_inline u8 intent_flags(u32 command_flags)
+{
+	u8 flags = 0;
+
+	if (command_flags & 1u << ENUM_VALUE(enum req_flag_bits, __REQ_PREFLUSH))
+		flags |= BLOCK_PREFLUSH;
+	if (command_flags & 1u << ENUM_VALUE(enum req_flag_bits, __REQ_FUA))
+		flags |= BLOCK_FUA;
+	return flags;
+}
+
+static always_inline int carries_data(u32 operation)
+{
+	return operation == OP_READ || operation == OP_WRITE;
+}
+
+/*
+ * The file of the page that a bio's first vector holds; 0 for anonymous and other pages.
+ * A bio never mixes files, so the first vector will do for a bio that was advanced too.
+ */
+static always_inline int owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
+{
+	struct bio_vec *vector = READ_FIELD(bio, bi_io_vec);
+	struct page *page = NULL;
+	struct address_space *mapping;
+	struct inode *host;
+	u64 head;
+
+	page = READ_FIELD(vector, bv_page);
+	if (!page)
+		return 0;
+	head = READ_FIELD(page, compound_head);
+	if (head & 1)
+		page = (struct page *)(head - 1);
+	mapping = READ_FIELD((struct folio *)page, mapping);
+	if (!mapping || (u64)mapping & MAPPING_FLAGS)
+		return 0;
+	host = READ_FIELD(mapping, host);
+	if (!host)
+		return 0;
+	identify(host, ino, s_dev, kind);
+	return *kind != FILE_OTHER;
+}
+
+static always_inline void set_file(struct block_record *record, u64 ino, u32 s_dev, u8 kind)
+{
+	record->ino = ino;
+	record->s_dev = s_dev;
+	record->flags |= BLOCK_OWNED;
+	if (kind == FILE_BLOCK_DEVICE)
+		record->flags |= BLOCK_OWNER_IS_DEVICE;
+}
+
+SEC("tp_btf/block_bio_queue")
+int block_bio_queue(u64 *context)
+{
+	struct bio *bio = (void *)context[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	u32 zero = 0;
+	struct configuration *configuration = bpf_map_lookup_elem(&configuration_map, &zero);
+	struct block_record record = {};
+	struct bio_owner owner = {};
+	u32 command_flags = bio->bi_opf;
+	u64 key = (u64)bio;
+	u64 ino = 0;
+	u32 s_dev = 0;
+	u8 kind = 0;
+
+	record.at_ns = bpf_ktime_get_ns();
+	record.device = disk_number(bio->bi_bdev->bd_disk);
+	record.sector = bio->bi_iter.bi_sector;
+	record.bytes = bio->bi_iter.bi_size;
+	record.operation = command_flags & OP_MASK;
+	record.flags = intent_flags(command_flags) | BLOCK_FIRST_OF_REQUEST;
+	record.tgid = task->tgid;
+	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
+	if (state)
+		record.origin = ORIGIN_TREE;
+	else if (configuration && record.tgid == configuration->observer_tgid)
+		record.origin = ORIGIN_OBSERVER;
+	else if (task->flags & PF_KTHREAD)
+		record.origin = ORIGIN_KERNEL;
+	else
+		record.origin = ORIGIN_FOREIGN;
+	if (carries_data(record.operation) && record.bytes) {
+		if (owner_by_page(bio, &ino, &s_dev, &kind)) {
+			set_file(&record, ino, s_dev, kind);
+		} else if (state && state->op && state->file_kind != FILE_OTHER) {
+			/* Anonymous pages: direct I/O of the call in flight. */
+			set_file(&record, state->ino, state->s_dev, state->file_kind);
+		}
+	}
+	owner.ino = record.ino;
+	owner.s_dev = record.s_dev;
+	owner.tgid = record.tgid;
+	__builtin_memcpy(owner.comm, record.comm, sizeof(owner.comm));
+	owner.origin = record.origin;
+	owner.owned = record.flags & (BLOCK_OWNED | BLOCK_OWNER_IS_DEVICE);
+	bpf_map_update_elem(&bio_owners, &key, &owner, UPDATE_ANY);
+	add_block(&record, CLASS_BLOCK_QUEUED);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int block_rq_issue(u64 *context)
+{
+	u64 key = context[0];
+	u64 now = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&issued, &key, &now, UPDATE_ANY);
+	return 0;
+}
+
+/* The walk over the bios of a completed request. */
+struct completion {
+	struct block_record record; /* of the bios so far that have one owner */
+	u64 bio;
+	u32 left; /* bytes of this completion not yet given to a bio */
+	u32 started;
+};
+
+static long complete_bio(u32 index, struct completion *completion)
+{
+	struct bio *bio = (struct bio *)completion->bio;
+	struct block_record *record = &completion->record;
+	struct bio_owner *owner;
+	u64 key = (u64)bio;
+	u64 ino = 0;
+	u32 s_dev = 0;
+	u32 tgid = 0;
+	u8 kind = 0;
+	u8 origin = ORIGIN_UNKNOWN;
+	u8 owned = 0;
+	u32 bytes;
+
+	if (!bio || !completion->left)
+		return 1;
+	bytes = READ_FIELD(bio, bi_iter.bi_size);
+	if (bytes > completion->left)
+		bytes = completion->left;
+	owner = bpf_map_lookup_elem(&bio_owners, &key);
+	if (!owner) {
+		/* The front part of a split bio points to the whole. */
+		key = (u64)READ_FIELD(bio, bi_private);
+		owner = bpf_map_lookup_elem(&bio_owners, &key);
+	}
+	if (owner) {
+		tgid = owner->tgid;
+		origin = owner->origin;
+	}
+	if (owner_by_page(bio, &ino, &s_dev, &kind)) {
+		owned = BLOCK_OWNED | (kind == FILE_BLOCK_DEVICE ? BLOCK_OWNER_IS_DEVICE : 0);
+	} else if (owner) {
+		ino = owner->ino;
+		s_dev = owner->s_dev;
+		owned = owner->owned;
+	}
+	if (completion->started &&
+	    (record->ino != ino || record->s_dev != s_dev || record->tgid != tgid ||
+	     (record->flags & (BLOCK_OWNED | BLOCK_OWNER_IS_DEVICE)) != owned)) {
+		u64 end = record->sector + record->bytes / 512;
+
+		add_block(record, CLASS_BLOCK_COMPLETED);
+		record->sector = end;
+		record->bytes = 0;
+		record->latency_ns = 0;
+		record->flags &= BLOCK_PREFLUSH | BLOCK_FUA;
+		completion->started = 0;
+	}
+	if (!completion->started) {
+		completion->started = 1;
+		record->ino = ino;
+		record->s_dev = s_dev;
+		record->tgid = tgid;
+		record->origin = origin;
+		record->flags |= owned;
+		if (owner)
+			__builtin_memcpy(record->comm, owner->comm, sizeof(record->comm));
+		else
+			__builtin_memset(record->comm, 0, sizeof(record->comm));
+	}
+	record->bytes += bytes;
+	completion->left -= bytes;
+	completion->bio = (u64)READ_FIELD(bio, bi_next);
+	return 0;
+}
+
+enum { BIOS_PER_REQUEST = 2048 };
+
+SEC("tp_btf/block_rq_complete")
+int block_rq_complete(u64 *context)
+{
+	struct request *request = (void *)context[0];
+	u32 bytes = context[2];
+	u64 key = (u64)request;
+	u64 now = bpf_ktime_get_ns();
+	u64 *issued_ns = bpf_map_lookup_elem(&issued, &key);
+	struct completion completion = {};
+	u32 command_flags = request->cmd_flags;
+	u32 operation = command_flags & OP_MASK;
+
+	completion.record.at_ns = now;
+	completion.record.device = disk_number(request->q->disk);
+	completion.record.sector = request->__sector;
+	completion.record.operation = operation;
+	completion.record.flags = intent_flags(command_flags) | BLOCK_FIRST_OF_REQUEST;
+	completion.record.status = context[1];
+	if (issued_ns)
+		completion.record.latency_ns = now - *issued_ns;
+	if (bytes >= request->__data_len)
+		bpf_map_delete_elem(&issued, &key);
+	if (carries_data(operation)) {
+		/* The end of a flush sequence completes its request a second time, without data. */
+		if (!bytes)
+			return 0;
+		completion.bio = (u64)request->bio;
+		completion.left = bytes;
+		bpf_loop(BIOS_PER_REQUEST, complete_bio, &completion, 0);
+		completion.record.bytes += completion.left;
+	} else if (operation != OP_FLUSH) {
+		completion.record.bytes = bytes;
+	}
+	add_block(&completion.record, CLASS_BLOCK_COMPLETED);
+	return 0;
+}
+
+#endif

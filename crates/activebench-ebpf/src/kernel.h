@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The kernel's structs that we walk, with only the fields that we use. The loader
+ * relocates every access to the running kernel (CO-RE), so neither order nor size matter.
+ */
+#ifndef ACTIVEBENCH_KERNEL_H
+#define ACTIVEBENCH_KERNEL_H
+
+#include "helpers.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+	unsigned long r9, r8, r10, dx, si, di;
+};
+
+struct super_block {
+	u32 s_dev;
+};
+
+struct inode {
+	u16 i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	u32 i_rdev;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct file {
+	struct address_space *f_mapping;
+	struct inode *f_inode;
+	unsigned int f_flags;
+	s64 f_pos;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct task_io_accounting {
+	u64 read_bytes;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int exit_code;
+	int pid;
+	int tgid;
+	unsigned in_iowait : 1;
+	struct files_struct *files;
+	struct task_io_accounting ioac;
+	char comm[16];
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct page {
+	unsigned long compound_head;
+};
+
+struct folio {
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned long _flags_1;
+};
+
+/* Until Linux 6.5 the order had a field of its own. */
+struct folio___own_order {
+	u8 _folio_order;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
+struct bvec_iter {
+	u64 bi_sector;
+	unsigned int bi_size;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	struct bvec_iter bi_iter;
+	void *bi_private;
+	struct bio_vec *bi_io_vec;
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	u64 __sector;
+	struct bio *bio;
+};
+
+/* Bit numbers move between kernels: read them through ENUM_VALUE. */
+enum req_flag_bits { __REQ_FUA = 17, __REQ_PREFLUSH = 18 };
+enum pageflags { PG_head = 6 };
+
+#pragma clang attribute pop
+
+/* Stable since long, or part of the ABI. */
+enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, OP_WRITE_ZEROES = 9 };
+enum { PF_KTHREAD = 0x00200000 };
+enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
+enum { MAPPING_FLAGS = 3 };
+enum { FCNTL_DUPFD = 0, FCNTL_DUPFD_CLOEXEC = 1030 };
+
+#endif

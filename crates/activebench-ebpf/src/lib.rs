@@ -1,0 +1,15 @@
+//! The kernel programs, built from the C sources beside this file.
+//!
+//! The object is committed, so that building activebench needs no clang. `cargo xtask bpf`
+//! rebuilds it, `cargo xtask bpf --check` fails when it and its sources disagree.
+
+/// The built object: an ELF file that aya loads.
+pub static OBJECT: &[u8] = &aligned::OBJECT.0;
+
+mod aligned {
+    /// ELF parsers read headers in place, so the bytes must be aligned like them.
+    #[repr(C, align(8))]
+    pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
+
+    pub(crate) static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../prebuilt/activebench.bpf.o"));
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Every map, and the counting that goes with the ring. */
+#ifndef ACTIVEBENCH_MAPS_H
+#define ACTIVEBENCH_MAPS_H
+
+#include "kernel.h"
+#include "records.h"
+
+/* The one way out. User space sets the size and polls: nothing here ever wakes it. */
+struct {
+	MAP_UINT(type, MAP_RINGBUF);
+	MAP_UINT(max_entries, 33554432);
+} ring SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_PERCPU_ARRAY);
+	MAP_UINT(max_entries, CLASS_COUNT);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct record_counters);
+} counters SEC(".maps");
+
+/* Tasks of the tree; the value is made at birth and freed with the task. */
+struct {
+	MAP_UINT(type, MAP_TASK_STORAGE);
+	MAP_UINT(map_flags, MAP_NO_PREALLOC);
+	MAP_TYPE(key, int);
+	MAP_TYPE(value, struct task_state);
+} tasks SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_ARRAY);
+	MAP_UINT(max_entries, 512);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct call_description);
+} call_descriptions SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_ARRAY);
+	MAP_UINT(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct configuration);
+} configuration_map SEC(".maps");
+
+/* Counts every change of descriptors in the tree; a remembered file is good for one count. */
+struct {
+	MAP_UINT(type, MAP_ARRAY);
+	MAP_UINT(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u64);
+} fd_generation SEC(".maps");
+
+/* Files that the tree has used: their page-cache insertions are reported, whoever causes them. */
+struct {
+	MAP_UINT(type, MAP_HASH);
+	MAP_UINT(map_flags, MAP_NO_PREALLOC);
+	MAP_UINT(max_entries, 262144);
+	MAP_TYPE(key, struct file_key);
+	MAP_TYPE(value, u8);
+} files SEC(".maps");
+
+static always_inline struct record_counters *counters_of(u32 record_class)
+{
+	return bpf_map_lookup_elem(&counters, &record_class);
+}
+
+static always_inline void count_made(u32 record_class)
+{
+	struct record_counters *counter = counters_of(record_class);
+
+	if (counter)
+		counter->made++;
+}
+
+static always_inline void count_lost(u32 record_class, u64 records)
+{
+	struct record_counters *counter = counters_of(record_class);
+
+	if (counter)
+		counter->lost += records;
+}
+
+/* Sends a message of at most `limit` bytes; what the ring has no room for is counted. */
+#define send_batch(message, size, limit)                                                          \
+	({                                                                                        \
+		u64 size_ = (size);                                                               \
+		if (size_ > (limit))                                                              \
+			size_ = (limit);                                                          \
+		if (bpf_ringbuf_output(&ring, (message), size_, RINGBUF_NO_WAKEUP))               \
+			count_lost((message)->record_class, (message)->count);                    \
+		(message)->count = 0;                                                             \
+	})
+
+static always_inline void remember_file(u64 ino, u32 s_dev)
+{
+	struct file_key key = { .ino = ino, .s_dev = s_dev };
+	u8 present = 1;
+
+	if (bpf_map_lookup_elem(&files, &key))
+		return;
+	/* A full table would hide insertions: they count as lost records. */
+	if (bpf_map_update_elem(&files, &key, &present, UPDATE_ANY)) {
+		count_made(CLASS_PAGE_CACHE);
+		count_lost(CLASS_PAGE_CACHE, 1);
+	}
+}
+
+/* The file that an inode stands for: block devices go by their number, with inode 0. */
+static always_inline void identify(struct inode *inode, u64 *ino, u32 *s_dev, u8 *kind)
+{
+	u16 format = READ_FIELD(inode, i_mode) & MODE_FORMAT;
+
+	if (format == MODE_BLOCK) {
+		*kind = FILE_BLOCK_DEVICE;
+		*ino = 0;
+		*s_dev = READ_FIELD(inode, i_rdev);
+	} else {
+		struct super_block *super_block = READ_FIELD(inode, i_sb);
+
+		*kind = format == MODE_REGULAR ? FILE_REGULAR : FILE_OTHER;
+		*ino = READ_FIELD(inode, i_ino);
+		*s_dev = READ_FIELD(super_block, s_dev);
+	}
+}
+
+#endif

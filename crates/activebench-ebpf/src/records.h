@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Records that leave the kernel, and the tables that user space fills. Their Rust twins
+ * are in `activebench-probe-abi`, whose test compares every size and offset with the BTF
+ * of the built object.
+ */
+#ifndef ACTIVEBENCH_RECORDS_H
+#define ACTIVEBENCH_RECORDS_H
+
+#include "helpers.h"
+
+/* Classes of records, each with its own counters. The two block classes are kept apart
+ * because their programs can interrupt one another. */
+enum record_class {
+	CLASS_CALLS = 0,
+	CLASS_NAMES = 1,
+	CLASS_TASKS = 2,
+	CLASS_BLOCK_QUEUED = 3,
+	CLASS_BLOCK_COMPLETED = 4,
+	CLASS_PAGE_CACHE = 5,
+	CLASS_COUNT = 6,
+};
+
+/* Every message of the ring starts with this; `count` records of the class follow. */
+struct batch_header {
+	u32 record_class;
+	u32 count;
+};
+
+enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2 };
+
+struct call_record {
+	u64 start_ns;
+	u64 end_ns;
+	u64 ino;
+	s64 offset;
+	u64 requested;
+	s64 returned;
+	u64 cpu_ns;
+	u64 user_before_ns;
+	u32 s_dev;
+	u32 tid;
+	u32 tgid;
+	u32 open_flags;
+	u32 storage_read_bytes;
+	u32 cached_pages;
+	s32 fd;
+	u16 op;
+	u16 file_kind;
+};
+
+struct name_record {
+	struct batch_header header;
+	u64 at_ns;
+	u64 ino;
+	s64 returned;
+	u32 s_dev;
+	u32 tid;
+	u32 tgid;
+	u16 op;
+	u16 file_kind;
+	char name[256];
+};
+
+enum { TASK_BORN = 1, TASK_EXECUTED = 2, TASK_EXITED = 3 };
+
+struct task_record {
+	struct batch_header header;
+	u64 at_ns;
+	u64 user_ns;
+	u64 kernel_ns;
+	u64 blocked_ns;
+	u64 iowait_ns;
+	u64 preempted_ns;
+	u32 kind;
+	u32 tid;
+	u32 tgid;
+	u32 parent_tgid;
+	s32 exit_code;
+	u32 padding;
+	char comm[16];
+	char filename[256];
+};
+
+enum { ORIGIN_UNKNOWN = 0, ORIGIN_TREE = 1, ORIGIN_OBSERVER = 2, ORIGIN_KERNEL = 3, ORIGIN_FOREIGN = 4 };
+enum { BLOCK_PREFLUSH = 1, BLOCK_FUA = 2, BLOCK_FIRST_OF_REQUEST = 4, BLOCK_OWNED = 8, BLOCK_OWNER_IS_DEVICE = 16 };
+
+struct block_record {
+	u64 at_ns;
+	u64 sector;
+	u64 latency_ns;
+	u64 ino;
+	u32 s_dev;
+	u32 device;
+	u32 bytes;
+	u32 tgid;
+	char comm[16];
+	u16 operation;
+	u8 flags;
+	u8 origin;
+	u8 status;
+	u8 padding[3];
+};
+
+struct cache_record {
+	u64 at_ns;
+	u64 ino;
+	u64 index;
+	u32 s_dev;
+	u32 pages;
+	u32 tgid;
+	u32 in_tree;
+};
+
+/* Counted whether or not a record gets out. */
+struct record_counters {
+	u64 made;
+	u64 lost;
+};
+
+enum { CALL_BATCH = 16, BLOCK_BATCH = 32, CACHE_BATCH = 64 };
+
+struct block_batch {
+	struct batch_header header;
+	struct block_record records[BLOCK_BATCH];
+};
+
+struct cache_batch {
+	struct batch_header header;
+	struct cache_record records[CACHE_BATCH];
+};
+
+/* What a system call number means; arguments are numbered from 1, 0 means none. */
+enum {
+	CALL_VECTOR = 1,       /* the length argument counts iovecs */
+	CALL_FILE_POSITION = 2, /* data moves at the file position */
+	CALL_RETURNS_FD = 4,   /* the file is the one behind the returned descriptor */
+	CALL_IF_DUPLICATES = 8, /* fcntl: only F_DUPFD and F_DUPFD_CLOEXEC */
+	CALL_CHANGES_FDS = 16, /* remembered descriptors are stale afterwards */
+};
+
+struct call_description {
+	u8 op;
+	u8 fd_argument;
+	u8 length_argument;
+	u8 offset_argument;
+	u8 name_argument;
+	u8 vector_argument;
+	u8 flags;
+	u8 padding;
+};
+
+struct configuration {
+	u32 observer_tgid;
+	u32 padding;
+};
+
+/* What is remembered of a task of the tree. User space seeds the first one. */
+struct task_state {
+	u64 last_ns;
+	u64 user_ns;
+	u64 kernel_ns;
+	u64 blocked_ns;
+	u64 iowait_ns;
+	u64 preempted_ns;
+	u64 user_at_record_ns;
+	/* The call in flight. */
+	u64 start_ns;
+	u64 kernel_at_start_ns;
+	u64 read_bytes_at_start;
+	u64 name_pointer;
+	u64 ino;
+	s64 offset;
+	u64 requested;
+	u32 s_dev;
+	u32 open_flags;
+	u32 cached_pages;
+	s32 fd;
+	u16 op;
+	u8 call_flags;
+	u8 file_kind;
+	u8 in_kernel;
+	u8 off_cpu;
+	u8 padding[2];
+	/* The last file that was looked up. */
+	u64 known_file;
+	u64 known_ino;
+	u64 known_generation;
+	u32 known_s_dev;
+	u32 known_open_flags;
+	s32 known_fd;
+	u32 known_kind;
+	/* Records that have not left yet. */
+	struct batch_header batch;
+	struct call_record records[CALL_BATCH];
+};
+
+enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3 };
+
+struct file_key {
+	u64 ino;
+	u32 s_dev;
+	u32 padding;
+};
+
+struct bio_owner {
+	u64 ino;
+	u32 s_dev;
+	u32 tgid;
+	char comm[16];
+	u8 origin;
+	u8 owned;
+	u8 padding[6];
+};
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The process tree: who belongs to it, what it executes, when it ends, and where its time
+ * goes. User space seeds the first task before its first instruction; from there births
+ * are followed here.
+ */
+#ifndef ACTIVEBENCH_TASKS_H
+#define ACTIVEBENCH_TASKS_H
+
+#include "calls.h"
+
+struct {
+	MAP_UINT(type, MAP_PERCPU_ARRAY);
+	MAP_UINT(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct task_record);
+} task_scratch SEC(".maps");
+
+/* A record with everything but the times filled in. */
+static always_inline struct task_record *begin_task_record(struct task_struct *task, u32 kind, u64 now)
+{
+	u32 zero = 0;
+	struct task_record *record = bpf_map_lookup_elem(&task_scratch, &zero);
+
+	if (!record)
+		return NULL;
+	record->header.record_class = CLASS_TASKS;
+	record->header.count = 1;
+	record->at_ns = now;
+	record->user_ns = 0;
+	record->kernel_ns = 0;
+	record->blocked_ns = 0;
+	record->iowait_ns = 0;
+	record->preempted_ns = 0;
+	record->kind = kind;
+	record->tid = task->pid;
+	record->tgid = task->tgid;
+	record->parent_tgid = 0;
+	record->exit_code = 0;
+	record->padding = 0;
+	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
+	record->filename[0] = 0;
+	return record;
+}
+
+static always_inline void send_task_record(struct task_record *record)
+{
+	count_made(CLASS_TASKS);
+	if (bpf_ringbuf_output(&ring, record, sizeof(*record), RINGBUF_NO_WAKEUP))
+		count_lost(CLASS_TASKS, 1);
+}
+
+SEC("tp_btf/task_newtask")
+int task_newtask(u64 *context)
+{
+	struct task_struct *task = (void *)context[0];
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct task_state *state;
+	struct task_record *record;
+	u64 now;
+
+	if (!bpf_task_storage_get(&tasks, parent, NULL, 0))
+		return 0;
+	now = bpf_ktime_get_ns();
+	state = bpf_task_storage_get(&tasks, task, NULL, STORAGE_CREATE);
+	if (!state) {
+		/* A task that cannot be followed is a hole in the observation: made, and lost. */
+		count_made(CLASS_TASKS);
+		count_lost(CLASS_TASKS, 1);
+		return 0;
+	}
+	state->last_ns = now;
+	state->in_kernel = 1;
+	state->off_cpu = OFF_PREEMPTED;
+	record = begin_task_record(task, TASK_BORN, now);
+	if (!record)
+		return 0;
+	record->parent_tgid = parent->tgid;
+	send_task_record(record);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int sched_process_exec(u64 *context)
+{
+	struct task_struct *task = (void *)context[0];
+	struct linux_binprm *program = (void *)context[2];
+	struct task_record *record;
+
+	if (!bpf_task_storage_get(&tasks, task, NULL, 0))
+		return 0;
+	descriptors_changed();
+	record = begin_task_record(task, TASK_EXECUTED, bpf_ktime_get_ns());
+	if (!record)
+		return 0;
+	bpf_probe_read_kernel_str(record->filename, sizeof(record->filename), program->filename);
+	send_task_record(record);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int sched_process_exit(u64 *context)
+{
+	struct task_struct *task = (void *)context[0];
+	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct task_record *record;
+	u64 now;
+
+	if (!state)
+		return 0;
+	now = bpf_ktime_get_ns();
+	account(state, now);
+	flush_calls(state);
+	record = begin_task_record(task, TASK_EXITED, now);
+	if (!record)
+		return 0;
+	record->exit_code = task->exit_code;
+	record->user_ns = state->user_ns;
+	record->kernel_ns = state->kernel_ns;
+	record->blocked_ns = state->blocked_ns;
+	record->iowait_ns = state->iowait_ns;
+	record->preempted_ns = state->preempted_ns;
+	send_task_record(record);
+	return 0;
+}
+
+static always_inline int waits_for_io(struct task_struct *task)
+{
+	u64 value = 0;
+	u64 offset = FIELD_BYTE_OFFSET(task->in_iowait);
+
+	switch (FIELD_BYTE_SIZE(task->in_iowait)) {
+	case 1: bpf_probe_read_kernel(&value, 1, (char *)task + offset); break;
+	case 2: bpf_probe_read_kernel(&value, 2, (char *)task + offset); break;
+	case 4: bpf_probe_read_kernel(&value, 4, (char *)task + offset); break;
+	default: bpf_probe_read_kernel(&value, 8, (char *)task + offset); break;
+	}
+	value <<= FIELD_LSHIFT(task->in_iowait);
+	return (value >> FIELD_RSHIFT(task->in_iowait)) != 0;
+}
+
+SEC("tp_btf/sched_switch")
+int sched_switch(u64 *context)
+{
+	struct task_struct *previous = (void *)context[1];
+	struct task_struct *next = (void *)context[2];
+	int preempted = context[0] || !context[3];
+	struct task_state *state;
+
+	if (previous->pid) {
+		state = bpf_task_storage_get(&tasks, previous, NULL, 0);
+		if (state) {
+			account(state, bpf_ktime_get_ns());
+			state->off_cpu = preempted ? OFF_PREEMPTED : waits_for_io(previous) ? OFF_IOWAIT : OFF_BLOCKED;
+		}
+	}
+	if (next->pid) {
+		state = bpf_task_storage_get(&tasks, next, NULL, 0);
+		if (state && state->off_cpu != ON_CPU) {
+			u64 now = bpf_ktime_get_ns();
+			u64 passed = now - state->last_ns;
+
+			if (state->off_cpu == OFF_PREEMPTED)
+				state->preempted_ns += passed;
+			else
+				state->blocked_ns += passed;
+			if (state->off_cpu == OFF_IOWAIT)
+				state->iowait_ns += passed;
+			state->off_cpu = ON_CPU;
+			state->last_ns = now;
+		}
+	}
+	return 0;
+}
+
+#endif

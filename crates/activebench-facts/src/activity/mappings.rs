@@ -1,0 +1,50 @@
+//! Which mapping an address belongs to: `munmap` and `msync` name no descriptor.
+
+use std::collections::HashMap;
+
+use activebench_model::activity::Exec;
+use activebench_model::call::{Call, Op};
+
+/// A mapped range of a process.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    start: u64,
+    end: u64,
+    /// Index of the `mmap` among the structural calls.
+    mapped_by: usize,
+}
+
+/// For each `munmap` and `msync` (by index) the index of the `mmap` that it belongs to.
+pub(super) fn resolve(calls: &[Call], execs: &[Exec]) -> HashMap<usize, usize> {
+    let mut regions: HashMap<u32, Vec<Region>> = HashMap::new();
+    let mut resolved = HashMap::new();
+    let mut coming = execs.iter().peekable();
+    for (index, call) in calls.iter().enumerate() {
+        // An execution leaves no mapping of before.
+        while let Some(exec) = coming.next_if(|exec| exec.at_ns <= call.start_ns) {
+            regions.remove(&exec.tgid);
+        }
+        match call.op {
+            Op::Mmap if call.returned > 0 => {
+                let start = call.returned as u64;
+                let region = Region { start, end: start.saturating_add(call.requested), mapped_by: index };
+                regions.entry(call.tgid).or_default().push(region);
+            }
+            Op::Msync | Op::Munmap => {
+                let Some(regions) = regions.get_mut(&call.tgid) else { continue };
+                let start = call.offset as u64;
+                let end = start.saturating_add(call.requested.max(1));
+                // From the last: a later mapping replaces an earlier one at its address.
+                let Some(at) = regions.iter().rposition(|region| region.start < end && start < region.end) else {
+                    continue;
+                };
+                resolved.insert(index, regions[at].mapped_by);
+                if call.op == Op::Munmap && call.returned == 0 {
+                    regions.retain(|region| region.start < start || region.end > end);
+                }
+            }
+            _ => {}
+        }
+    }
+    resolved
+}

@@ -1,0 +1,243 @@
+//! The second reading: every data call and seek to the slot of its descriptor.
+
+use std::collections::HashMap;
+
+use activebench_model::activity::{CallBrief, Exec, Step, StepKind};
+use activebench_model::call::{Call, FileId, FileKind, Op};
+
+use super::{Stub, mappings, moves_data_or_position, on_followed_file};
+use crate::source::EventSource;
+
+/// Most runs of one slot that are kept apart.
+pub(super) const MOST_RUNS: usize = 4096;
+
+/// A descriptor of a process, over the whole run.
+pub(super) type Key = (u32, i32);
+
+/// A structural call on a descriptor's timeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    /// Among [`Timelines::calls`].
+    pub(super) call: usize,
+    /// For `munmap` and `msync`: the `mmap`, among the same.
+    pub(super) mapped_by: Option<usize>,
+    /// A duplicate's number was given to this descriptor.
+    pub(super) given: bool,
+}
+
+/// What happened on each descriptor, in time.
+#[derive(Default)]
+pub(super) struct Timelines {
+    pub(super) calls: Vec<Call>,
+    pub(super) events: HashMap<Key, Vec<Event>>,
+    /// Runs by descriptor and slot: slot 0 lies before the first event.
+    pub(super) runs: HashMap<Key, Vec<Vec<Run>>>,
+}
+
+/// Consecutive calls of one kind by one thread on one file, inside one slot.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) file: FileId,
+    pub(super) file_kind: FileKind,
+    pub(super) open_flags: u32,
+    pub(super) step: Step,
+}
+
+impl Timelines {
+    /// From the structural calls, sorted by time.
+    pub(super) fn new(calls: Vec<Call>, execs: &[Exec]) -> Self {
+        let mapped_by = mappings::resolve(&calls, execs);
+        let mut events: HashMap<Key, Vec<Event>> = HashMap::new();
+        for (index, call) in calls.iter().enumerate() {
+            let mut add = |fd: i32, mapped_by, given| {
+                events.entry((call.tgid, fd)).or_default().push(Event { call: index, mapped_by, given });
+            };
+            match call.op {
+                Op::Open => {
+                    if let Ok(fd @ 0..) = i32::try_from(call.returned) {
+                        add(fd, None, false);
+                    }
+                }
+                Op::Msync | Op::Munmap => {
+                    if let Some(mmap) = mapped_by.get(&index) {
+                        add(calls[*mmap].fd, Some(*mmap), false);
+                    }
+                }
+                Op::Dup => {
+                    add(call.fd, None, false);
+                    if let Ok(fd @ 0..) = i32::try_from(call.returned)
+                        && fd != call.fd
+                    {
+                        add(fd, None, true);
+                    }
+                }
+                _ => add(call.fd, None, false),
+            }
+        }
+        Self { calls, events, runs: HashMap::new() }
+    }
+
+    /// The slot of a time, and the span of starts that fall into it.
+    fn slot_at(&self, key: Key, start_ns: u64) -> (usize, u64, u64) {
+        let Some(events) = self.events.get(&key) else { return (0, 0, u64::MAX) };
+        let start_of = |event: &Event| self.calls[event.call].start_ns;
+        let slot = events.partition_point(|event| start_of(event) <= start_ns);
+        let from = if slot == 0 { 0 } else { start_of(&events[slot - 1]) };
+        (slot, from, events.get(slot).map_or(u64::MAX, start_of))
+    }
+}
+
+/// Where a thread's last call went; the next one mostly goes there too.
+struct Cursor {
+    key: Key,
+    slot: usize,
+    from_ns: u64,
+    to_ns: u64,
+    run: usize,
+}
+
+/// Reads the data calls and seeks into the slots.
+pub(super) fn fill<S: EventSource>(source: &S, stub: &Stub, mut timelines: Timelines) -> Result<Timelines, S::Error> {
+    let mut cursors: HashMap<u32, Cursor> = HashMap::new();
+    for batch in source.calls() {
+        for call in &batch? {
+            if !moves_data_or_position(call.op) || stub.made(call.tgid, call.start_ns) {
+                continue;
+            }
+            let Some(file) = on_followed_file(call) else { continue };
+            let key = (call.tgid, call.fd);
+            let last = cursors
+                .get(&call.tid)
+                .filter(|cursor| cursor.key == key && (cursor.from_ns..cursor.to_ns).contains(&call.start_ns));
+            let (slot, from_ns, to_ns) = match last {
+                Some(cursor) => (cursor.slot, cursor.from_ns, cursor.to_ns),
+                None => timelines.slot_at(key, call.start_ns),
+            };
+            let current = last.map(|cursor| cursor.run);
+            let slots = timelines.runs.entry(key).or_default();
+            if slots.len() <= slot {
+                slots.resize_with(slot + 1, Vec::new);
+            }
+            let run = add_to_slot(&mut slots[slot], current, file, call);
+            cursors.insert(call.tid, Cursor { key, slot, from_ns, to_ns, run });
+        }
+    }
+    Ok(timelines)
+}
+
+/// Adds a call to the thread's current run, or to a new one; gives its index.
+fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: &Call) -> usize {
+    let kind = match call.op {
+        op if op.is_read() => StepKind::Read,
+        op if op.is_write() => StepKind::Write,
+        _ => StepKind::Seek,
+    };
+    // A seek after data belongs to the data: it is between or after.
+    let takes = |run: &Run| run.file == file && (run.step.kind == kind || kind == StepKind::Seek);
+    let taken = current.filter(|index| takes(&runs[*index])).or_else(|| {
+        let same = |run: &Run| run.file == file && run.step.kind == kind && run.step.tids == [call.tid];
+        if runs.len() < MOST_RUNS { None } else { runs.iter().rposition(same) }
+    });
+    let Some(index) = taken else {
+        runs.push(Run { file, file_kind: call.kind, open_flags: call.open_flags, step: first(kind, call) });
+        return runs.len() - 1;
+    };
+    extend(&mut runs[index].step, kind, call);
+    index
+}
+
+/// A step of one call.
+pub(super) fn first(kind: StepKind, call: &Call) -> Step {
+    let (min_offset, max_offset) = touched(call);
+    Step {
+        kind,
+        start_ns: call.start_ns,
+        end_ns: call.end_ns,
+        last_end_ns: call.end_ns,
+        calls: 1,
+        bytes: moved(call),
+        seeks: 0,
+        tids: vec![call.tid],
+        head: vec![call.into()],
+        min_offset,
+        max_offset,
+    }
+}
+
+fn extend(step: &mut Step, kind: StepKind, call: &Call) {
+    if step.head.len() < Step::HEAD {
+        step.head.push(call.into());
+    }
+    step.last_end_ns = step.last_end_ns.max(call.end_ns);
+    if step.kind != kind {
+        step.seeks += 1;
+        return;
+    }
+    let (min_offset, max_offset) = touched(call);
+    step.end_ns = step.end_ns.max(call.end_ns);
+    step.calls += 1;
+    step.bytes += moved(call);
+    step.min_offset = lower(step.min_offset, min_offset);
+    step.max_offset = step.max_offset.max(max_offset);
+}
+
+/// Appends a step to those of a pass: to the last one where it is of the same kind.
+pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
+    let trails = |step: &Step| next.kind == StepKind::Seek && matches!(step.kind, StepKind::Read | StepKind::Write);
+    let Some(step) = steps.last_mut().filter(|step| step.kind == next.kind || trails(step)) else {
+        steps.push(next);
+        return;
+    };
+    step.last_end_ns = step.last_end_ns.max(next.last_end_ns);
+    step.head.extend(next.head);
+    step.head.sort_by_key(|brief: &CallBrief| brief.span.start_ns);
+    step.head.truncate(Step::HEAD);
+    for tid in next.tids {
+        if let Err(at) = step.tids.binary_search(&tid) {
+            step.tids.insert(at, tid);
+        }
+    }
+    if step.kind != next.kind {
+        step.seeks += next.calls;
+        return;
+    }
+    step.end_ns = step.end_ns.max(next.end_ns);
+    step.calls += next.calls;
+    step.bytes += next.bytes;
+    step.seeks += next.seeks;
+    step.min_offset = lower(step.min_offset, next.min_offset);
+    step.max_offset = step.max_offset.max(next.max_offset);
+}
+
+/// The lower of two offsets, of which -1 means unknown.
+fn lower(one: i64, other: i64) -> i64 {
+    match (one, other) {
+        (-1, known) | (known, -1) => known,
+        (one, other) => one.min(other),
+    }
+}
+
+/// Bytes of the file that a call returned; an address or a position is not bytes.
+fn moved(call: &Call) -> u64 {
+    let counts =
+        call.op.is_read() || call.op.is_write() || matches!(call.op, Op::Sendfile | Op::Splice | Op::CopyFileRange);
+    if counts { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
+}
+
+/// First byte and end of what a call touched in the file; (-1, -1) when unknown.
+fn touched(call: &Call) -> (i64, i64) {
+    let range = |start: i64, length: u64| match i64::try_from(length).ok().and_then(|len| start.checked_add(len)) {
+        Some(end) if start >= 0 => (start, end),
+        _ => (-1, -1),
+    };
+    match call.op {
+        op if op.is_read() || op.is_write() => match u64::try_from(call.returned) {
+            Ok(length) => range(call.offset, length),
+            Err(_) => (-1, -1),
+        },
+        Op::Lseek if call.returned >= 0 => (call.returned, call.returned),
+        Op::Mmap if call.returned > 0 => range(call.offset, call.requested),
+        Op::Fallocate | Op::Fadvise | Op::SyncFileRange => range(call.offset, call.requested),
+        _ => (-1, -1),
+    }
+}

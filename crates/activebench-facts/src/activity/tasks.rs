@@ -1,0 +1,88 @@
+//! Task events to tasks and executions, and where the tool begins.
+
+use std::collections::HashMap;
+
+use activebench_model::activity::{Exec, Task};
+use activebench_model::event::{TaskEvent, TaskEventKind};
+
+use crate::source::EventSource;
+
+/// The tasks in order of birth, and the executions.
+pub(super) fn fold<S: EventSource>(source: &S) -> Result<(Vec<Task>, Vec<Exec>), S::Error> {
+    let mut events = Vec::new();
+    for batch in source.tasks() {
+        events.extend(batch?);
+    }
+    events.sort_by_key(|event| event.at_ns);
+
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut execs = Vec::new();
+    // A thread id can be used again after its end.
+    let mut living: HashMap<u32, usize> = HashMap::new();
+    for event in events {
+        let known = if event.kind == TaskEventKind::Born { None } else { living.get(&event.tid).copied() };
+        let index = known.unwrap_or_else(|| {
+            tasks.push(begin(&event));
+            living.insert(event.tid, tasks.len() - 1);
+            tasks.len() - 1
+        });
+        let task = &mut tasks[index];
+        if !event.comm.is_empty() {
+            task.comm.clone_from(&event.comm);
+        }
+        match event.kind {
+            TaskEventKind::Born => {}
+            TaskEventKind::Executed => {
+                execs.push(Exec { at_ns: event.at_ns, tgid: event.tgid, filename: event.filename });
+            }
+            TaskEventKind::Exited => {
+                task.end_ns = Some(event.at_ns);
+                task.exit_status = Some(event.exit_status);
+                task.user_ns = event.user_ns;
+                task.kernel_ns = event.kernel_ns;
+                task.blocked_ns = event.blocked_ns;
+                task.iowait_ns = event.iowait_ns;
+                task.preempted_ns = event.preempted_ns;
+                living.remove(&event.tid);
+            }
+        }
+    }
+    Ok((tasks, execs))
+}
+
+/// A task at its first event; that is its birth unless the birth was lost.
+fn begin(event: &TaskEvent) -> Task {
+    Task {
+        tid: event.tid,
+        tgid: event.tgid,
+        parent_tgid: event.parent_tgid,
+        comm: event.comm.clone(),
+        start_ns: event.at_ns,
+        end_ns: None,
+        exit_status: None,
+        user_ns: 0,
+        kernel_ns: 0,
+        blocked_ns: 0,
+        iowait_ns: 0,
+        preempted_ns: 0,
+    }
+}
+
+/// activebench's own program in the child, before it executes the tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stub(Option<(u32, u64)>);
+
+impl Stub {
+    /// The first task is the one that was seeded; its first execution is the tool's. Without
+    /// an execution there is nothing to tell the two apart by, and all calls are kept.
+    pub(crate) fn new(tasks: &[Task], execs: &[Exec]) -> Self {
+        let root = tasks.first().map(|task| task.tgid);
+        let tool = execs.iter().find(|exec| Some(exec.tgid) == root);
+        Self(tool.map(|exec| (exec.tgid, exec.at_ns)))
+    }
+
+    /// Whether it made a call that began then.
+    pub(crate) fn made(&self, tgid: u32, start_ns: u64) -> bool {
+        self.0.is_some_and(|(root, executed_ns)| tgid == root && start_ns < executed_ns)
+    }
+}

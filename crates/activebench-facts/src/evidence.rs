@@ -1,0 +1,116 @@
+//! Phases for a tool that no adapter knows: what moved, file by file.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
+use activebench_model::call::FileId;
+use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
+
+/// A file that was only read, and less than this in all, is taken for the tool's own
+/// libraries and configuration.
+pub(crate) const LEAST_READ_BYTES: u64 = 1 << 20;
+
+/// Most files that get phases: those that moved the most data. A benchmark of file creation
+/// has thousands, and nobody reads a phase for each.
+const MOST_FILES: usize = 100;
+
+/// One phase for each file and direction in which data moved, in the order of first calls;
+/// of many files, the hundred that moved the most.
+///
+/// Its clock is first call to last call of that direction in each pass, which no tool need
+/// have timed: such phases show facts, no claim is judged by them.
+pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
+    let mut phases: Vec<Phase> = Vec::new();
+    let mut index_of: HashMap<(FileId, Direction), usize> = HashMap::new();
+    let mut ids: HashMap<String, u32> = HashMap::new();
+    let shown = files_shown(activity);
+    for pass in activity.passes.iter().filter(|pass| shown.contains(&pass.file)) {
+        for (kind, direction) in [(StepKind::Read, Direction::Read), (StepKind::Write, Direction::Write)] {
+            let Some(part) = part_of(activity, pass, kind) else { continue };
+            let index = *index_of.entry((pass.file, direction)).or_insert_with(|| {
+                phases.push(phase_of(activity, pass, direction, &mut ids));
+                phases.len() - 1
+            });
+            phases[index].parts.push(part);
+        }
+    }
+    phases.sort_by_key(|phase| phase.parts.iter().map(|part| part.start_ns).min());
+    phases
+}
+
+/// The files that moved data worth showing, at most [`MOST_FILES`].
+fn files_shown(activity: &Activity) -> HashSet<FileId> {
+    let mut moved: HashMap<FileId, (u64, u64)> = HashMap::new();
+    for pass in &activity.passes {
+        let (read, written) = moved.entry(pass.file).or_default();
+        for step in &pass.steps {
+            match step.kind {
+                StepKind::Read => *read += step.bytes,
+                StepKind::Write => *written += step.bytes,
+                _ => {}
+            }
+        }
+    }
+    let worth = moved.into_iter().filter(|(_, (read, written))| *written > 0 || *read >= LEAST_READ_BYTES);
+    let mut by_bytes: Vec<(u64, FileId)> = worth.map(|(file, (read, written))| (read + written, file)).collect();
+    by_bytes.sort_unstable_by_key(|(bytes, file)| (std::cmp::Reverse(*bytes), *file));
+    by_bytes.into_iter().take(MOST_FILES).map(|(_, file)| file).collect()
+}
+
+fn part_of(activity: &Activity, pass: &Pass, kind: StepKind) -> Option<Part> {
+    let steps: Vec<&Step> = pass.steps.iter().filter(|step| step.kind == kind).collect();
+    let start_ns = steps.first()?.start_ns;
+    let end_ns = steps.iter().map(|step| step.end_ns).max()?;
+    Some(Part {
+        tgid: pass.tgid,
+        tids: Vec::new(),
+        fd: pass.fd,
+        file: pass.file,
+        start_ns,
+        end: PartEnd::At(end_ns),
+        last_data_ns: end_ns,
+        sync_inside: None,
+        sync_after: sync_after(activity, pass, end_ns),
+        close_ns: pass.close.map(|close| close.end_ns),
+    })
+}
+
+/// The first sync of the pass's descriptor, or of everything, after a time.
+fn sync_after(activity: &Activity, pass: &Pass, end_ns: u64) -> Option<CallSpan> {
+    let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync);
+    let own = own.flat_map(|step| &step.head).map(|brief| brief.span);
+    own.chain(activity.global_syncs.iter().copied())
+        .filter(|span| span.start_ns >= end_ns && span.returned == 0)
+        .min_by_key(|span| span.start_ns)
+}
+
+fn phase_of(activity: &Activity, pass: &Pass, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
+    let word = if direction == Direction::Write { "write" } else { "read" };
+    let seen = activity.files.iter().find(|file| file.id == pass.file);
+    let name = seen.and_then(|file| file.names.first()).map_or("unnamed", String::as_str);
+    let base = name.rsplit('/').next().unwrap_or(name);
+    // The name is the tool's: only plain characters become part of an identifier.
+    let plain: String =
+        base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let stem = format!("{word}-{plain}");
+    let uses = ids.entry(stem.clone()).or_default();
+    *uses += 1;
+    let id = if *uses == 1 { stem } else { format!("{stem}-{uses}") };
+    Phase {
+        id,
+        name: format!("{word} of {name}"),
+        direction,
+        pattern: Pattern::Unknown,
+        block_bytes: None,
+        requested_bytes: None,
+        requested_tasks: 1,
+        clock: format!("none known; shown from the first {word} to the last"),
+        promises: Vec::new(),
+        parts: Vec::new(),
+        window: None,
+        cold_by_design: false,
+        verifies: None,
+        incomplete: None,
+        facts: Default::default(),
+    }
+}

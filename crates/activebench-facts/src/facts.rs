@@ -1,0 +1,178 @@
+//! Phases with their facts: every figure of [`FactName`](activebench_model::fact::FactName),
+//! exactly as its doc comment there defines it.
+//!
+//! One reading of the calls finds where clocks stopped, the request sizes and the syncs; a
+//! second one counts. Block events are read twice, page-cache events once. Memory: what the
+//! parts' tallies take (fixed a part), the syncs of the phases' files (56 bytes each), the
+//! touched blocks ([`blocks::BlockSet`]) and the busy spans of the devices.
+//!
+//! What the observation lost decides on each fact's completeness ([`gaps`]): a probe that was
+//! not attached makes the facts that rest on it `Missing`, a lost record makes them `Partial`.
+
+mod blocks;
+mod call_facts;
+mod device;
+mod device_facts;
+mod gaps;
+mod index;
+mod inserted;
+mod intervals;
+mod requests;
+mod run_facts;
+mod span_index;
+mod syncs;
+mod tally;
+mod windows;
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::activity::Activity;
+use activebench_model::call::FileId;
+use activebench_model::fact::Facts;
+use activebench_model::phase::{Part, Phase};
+use activebench_model::run::Manifest;
+
+use crate::activity::Stub;
+use crate::source::EventSource;
+use device::DevicePlan;
+use gaps::{CALLS_HOOK, Gap};
+use index::Index;
+use requests::RequestSizes;
+use syncs::SyncLog;
+use tally::Tally;
+use windows::EndSeekers;
+
+/// What was not seen, for each tier of the observation.
+struct Gaps {
+    calls: Gap,
+    /// Processor time needs the scheduler beside the calls.
+    cpu: Gap,
+    tasks: Gap,
+    cache: Gap,
+    completed: Gap,
+    queued: Gap,
+}
+
+impl Gaps {
+    fn of(manifest: &Manifest) -> Self {
+        let gap = |hook, class| Gap::of(&manifest.coverage, hook, class);
+        let calls = gap(CALLS_HOOK, "calls");
+        Self {
+            cpu: calls.clone().and(&gap("tp_btf/sched_switch", "calls")),
+            tasks: gap("tp_btf/task_newtask", "tasks").and(&gap("tp_btf/sched_process_exit", "tasks")),
+            cache: gap(device_facts::CACHE_HOOK, "page_cache"),
+            completed: gap(device_facts::COMPLETED_HOOK, "block"),
+            queued: gap(device_facts::QUEUED_HOOK, "block_queued"),
+            calls,
+        }
+    }
+}
+
+/// Resolves where each phase's clock stopped, fills the windows and the facts, and gives the
+/// facts of the whole run beside them.
+///
+/// A phase whose parts cover no time at all keeps no window and gets no facts.
+///
+/// # Errors
+/// Those of the source.
+pub fn resolve_phases<S: EventSource>(
+    source: &S,
+    manifest: &Manifest,
+    activity: &Activity,
+    mut phases: Vec<Phase>,
+) -> Result<(Vec<Phase>, Facts), S::Error> {
+    let gaps = Gaps::of(manifest);
+    let stub = Stub::new(&activity.tasks, &activity.execs);
+    let own = |call: &activebench_model::call::Call| !stub.made(call.tgid, call.start_ns);
+
+    let index = Index::new(activity);
+    let mut ends = EndSeekers::new(&index, &phases);
+    let mut sizes = RequestSizes::new(&phases);
+    let mut syncs = SyncLog::new(activity, &phases);
+    for batch in source.calls() {
+        for call in batch?.iter().filter(|call| own(call)) {
+            ends.feed(call);
+            sizes.feed(call);
+            syncs.feed(call);
+        }
+    }
+    ends.resolve(&mut phases);
+    syncs.close();
+    let modal = sizes.modal();
+    let parts = index::parts_by_file(&phases);
+    let limits = limits(&index, &phases, &parts, &syncs);
+
+    let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &modal);
+    let mut whole = run_facts::WholeRun::default();
+    for batch in source.calls() {
+        for call in batch?.iter().filter(|call| own(call)) {
+            tally.feed(call);
+            whole.feed(call);
+        }
+    }
+    let inserted = inserted::read(source, &index, &phases, &parts)?;
+    let seen = device::Seen::read(source)?;
+
+    let mut facts = Vec::with_capacity(phases.len());
+    let mut durable = Vec::with_capacity(phases.len());
+    for (number, phase) in phases.iter().enumerate() {
+        let view = call_facts::View {
+            activity,
+            index: &index,
+            phase,
+            number,
+            gaps: &gaps,
+            tally: &tally,
+            syncs: &syncs,
+            limits: &limits,
+        };
+        let mut of_phase = Facts::default();
+        if let Some(window) = phase.window {
+            view.add_call_facts(window, modal[number], &mut of_phase);
+            view.add_time_facts(&mut of_phase);
+            view.add_cache_facts(inserted[number], modal[number], &mut of_phase);
+        }
+        durable.push(view.durable_ends());
+        facts.push(of_phase);
+    }
+
+    let own_files: HashSet<FileId> = activity.files.iter().map(|file| file.id).collect();
+    let mut plans: Vec<(DevicePlan, device::Devices)> = phases
+        .iter()
+        .zip(&durable)
+        .map(|(phase, durable)| device_facts::plan(manifest, &index, &seen, phase, durable))
+        .collect();
+    plans.push(whole.device_plan(manifest, &seen));
+    let tallies = device::read(source, &plans, &own_files)?;
+    for (index, phase) in phases.iter_mut().enumerate() {
+        phase.facts = std::mem::take(&mut facts[index]);
+        if phase.window.is_some() {
+            let (_, devices) = &plans[index];
+            device_facts::add(&gaps, devices, tallies[index].clone(), &mut phase.facts);
+        }
+    }
+    let of_run = match (plans.last(), tallies.last()) {
+        (Some((_, devices)), Some(device)) => {
+            let cached = run_facts::inserted(source)?;
+            whole.facts(manifest, activity, &gaps, cached, devices, device.clone())
+        }
+        _ => Facts::default(),
+    };
+    Ok((phases, of_run))
+}
+
+/// For each phase and file until when a sync of its bytes counts.
+fn limits(
+    index: &Index<'_>,
+    phases: &[Phase],
+    parts: &HashMap<FileId, Vec<(usize, &Part)>>,
+    syncs: &SyncLog,
+) -> HashMap<(usize, FileId), u64> {
+    let mut limits = HashMap::new();
+    for (file, of_file) in parts {
+        for (phase, _) in of_file {
+            limits.entry((*phase, *file)).or_insert_with(|| syncs.limit(index, phases, of_file, *phase, *file));
+        }
+    }
+    limits
+}

@@ -1,0 +1,332 @@
+//! A phase's facts from the calls, the scheduler, the tasks and the page cache.
+
+use std::collections::{BTreeMap, HashMap};
+
+use activebench_model::activity::{Activity, Pass, StepKind, Task};
+use activebench_model::call::{FileId, Op};
+use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::phase::{Direction, Part, Phase, Window};
+use activebench_model::units::Quantity;
+
+use super::Gaps;
+use super::device_facts::CACHE_HOOK;
+use super::gaps::CALLS_HOOK;
+use super::index::Index;
+use super::syncs::{Sync, SyncLog, lies_in, written_range};
+use super::tally::{PartTally, Tally};
+use super::windows::end_of;
+
+/// Where task facts come from.
+const TASKS_HOOK: &str = "tp_btf/task_newtask, tp_btf/sched_process_exit";
+/// Where processor times come from.
+const CPU_HOOK: &str = "tp_btf/sys_enter, tp_btf/sys_exit, tp_btf/sched_switch";
+/// By how much rounding may make a thread's processor time exceed its window: the clock is
+/// read at both ends of every call and every switch, each reading late by its own cost.
+const ROUNDING: f64 = 0.01;
+
+/// One phase and all that was counted.
+pub(super) struct View<'a> {
+    pub(super) activity: &'a Activity,
+    pub(super) index: &'a Index<'a>,
+    pub(super) phase: &'a Phase,
+    /// Its number.
+    pub(super) number: usize,
+    pub(super) gaps: &'a Gaps,
+    pub(super) tally: &'a Tally,
+    pub(super) syncs: &'a SyncLog,
+    pub(super) limits: &'a HashMap<(usize, FileId), u64>,
+}
+
+/// When one file's bytes were durable; `Err` says how many never were.
+pub(super) type DurableEnds = HashMap<FileId, Result<u64, u64>>;
+
+/// One task of a phase: its parts together.
+#[derive(Default)]
+struct TaskRate {
+    bytes: u64,
+    calls: u64,
+    start_ns: Option<u64>,
+    end_ns: u64,
+}
+
+impl View<'_> {
+    fn parts(&self) -> impl Iterator<Item = (&Part, &PartTally)> {
+        self.tally.parts_of(self.number)
+    }
+
+    fn sum(&self, value: impl Fn(&PartTally) -> u64) -> u64 {
+        self.parts().map(|(_, tally)| value(tally)).sum()
+    }
+
+    /// Bytes and calls of the phase's direction.
+    fn directed(&self, tally: &PartTally) -> (u64, u64) {
+        match self.phase.direction {
+            Direction::Read => (tally.read_bytes, tally.read_calls),
+            Direction::Write => (tally.write_bytes, tally.write_calls),
+            Direction::Mixed | Direction::None => {
+                (tally.read_bytes + tally.write_bytes, tally.read_calls + tally.write_calls)
+            }
+        }
+    }
+
+    pub(super) fn add_call_facts(&self, window: Window, modal: Option<u64>, facts: &mut Facts) {
+        let gap = &self.gaps.calls;
+        let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
+        let (read_bytes, write_bytes) = (self.sum(|part| part.read_bytes), self.sum(|part| part.write_bytes));
+        let syncs = self.syncs_inside(window);
+        let failed_syncs = syncs.iter().filter(|sync| !sync.succeeded).count() as u64;
+        let succeeded = syncs.iter().filter(|sync| sync.succeeded && sync.op != Op::SyncFileRange).count() as u64;
+        let msyncs = syncs.iter().filter(|sync| sync.op == Op::Msync).count() as u64;
+
+        add(FactName::Window, Quantity::ns(window.duration_ns()));
+        add(FactName::ReadBytes, Quantity::bytes(read_bytes));
+        add(FactName::WriteBytes, Quantity::bytes(write_bytes));
+        add(FactName::ReadCalls, Quantity::count(self.sum(|part| part.read_calls)));
+        add(FactName::WriteCalls, Quantity::count(self.sum(|part| part.write_calls)));
+        add(FactName::FailedCalls, Quantity::count(self.sum(|part| part.failed_data_calls) + failed_syncs));
+        add(FactName::ShortCalls, Quantity::count(self.sum(|part| part.short_calls)));
+        add(FactName::UntimedBytes, Quantity::bytes(self.sum(|part| part.untimed_bytes)));
+        add(FactName::StorageReadBytes, Quantity::bytes(self.sum(|part| part.storage_read_bytes)));
+        add(FactName::DirectCachedBytes, Quantity::bytes(self.sum(|part| part.direct_cached_bytes)));
+        add(FactName::SyncsInside, Quantity::count(succeeded));
+        add(FactName::Msyncs, Quantity::count(msyncs));
+        add(FactName::Mappings, Quantity::count(self.mappings()));
+
+        self.add_shares(read_bytes + write_bytes, write_bytes, facts);
+        self.add_rates(facts);
+        self.add_blocks(modal, facts);
+        if write_bytes > 0 {
+            self.add_durability(window, facts);
+        }
+    }
+
+    fn add_shares(&self, bytes: u64, write_bytes: u64, facts: &mut Facts) {
+        let mut add = |name, part: u64, whole: u64, why: &str| {
+            let fact = if whole == 0 {
+                Fact::missing(why, Scope::Tree, CALLS_HOOK)
+            } else {
+                self.gaps.calls.fact(Quantity::ratio(part as f64 / whole as f64), Scope::Tree, CALLS_HOOK)
+            };
+            facts.insert(name, fact);
+        };
+        add(FactName::DirectShare, self.sum(|part| part.direct_bytes), bytes, "no data moved");
+        add(FactName::SyncWriteShare, self.sum(|part| part.sync_write_bytes), write_bytes, "nothing was written");
+    }
+
+    fn add_rates(&self, facts: &mut Facts) {
+        let mut tasks: BTreeMap<(u32, &[u32]), TaskRate> = BTreeMap::new();
+        for (part, tally) in self.parts() {
+            let task = tasks.entry((part.tgid, &part.tids)).or_default();
+            let (bytes, calls) = self.directed(tally);
+            task.bytes += bytes;
+            task.calls += calls;
+            task.start_ns = Some(task.start_ns.map_or(part.start_ns, |start_ns| start_ns.min(part.start_ns)));
+            task.end_ns = task.end_ns.max(end_of(part));
+        }
+        let gap = &self.gaps.calls;
+        let active = tasks.values().filter(|task| task.bytes > 0).count() as u64;
+        facts.insert(FactName::ActiveTasks, gap.fact(Quantity::count(active), Scope::Tree, CALLS_HOOK));
+
+        let per_second = |amount: fn(&TaskRate) -> u64| -> Option<Vec<f64>> {
+            tasks.values().map(|task| task.per_second(amount(task))).collect()
+        };
+        let mut add = |name, value: Option<Quantity>| {
+            let fact = match value {
+                Some(quantity) => gap.fact(quantity, Scope::Tree, CALLS_HOOK),
+                None => Fact::missing("a task moved data in no time", Scope::Tree, CALLS_HOOK),
+            };
+            facts.insert(name, fact);
+        };
+        let rates = per_second(|task| task.bytes);
+        let over = |fold: fn(&[f64]) -> f64| rates.as_deref().map(fold).map(Quantity::bytes_per_sec);
+        add(FactName::SumOfTaskRates, over(|rates| rates.iter().sum()));
+        add(FactName::MinTaskRate, over(|rates| rates.iter().copied().fold(f64::INFINITY, f64::min)));
+        add(FactName::MaxTaskRate, over(|rates| rates.iter().copied().fold(0.0, f64::max)));
+        let op_rates = per_second(|task| task.calls);
+        add(FactName::SumOfTaskOpRates, op_rates.map(|rates| Quantity::ops_per_sec(rates.iter().sum())));
+    }
+
+    fn add_blocks(&self, modal: Option<u64>, facts: &mut Facts) {
+        let Some(block_bytes) = modal.filter(|size| *size > 0) else {
+            for name in [FactName::ModalRequest, FactName::UniqueBlocks, FactName::RegionBlocks, FactName::MaxBlockHits]
+            {
+                facts.insert(name, Fact::missing("there are no data calls", Scope::Tree, CALLS_HOOK));
+            }
+            return;
+        };
+        let calls = &self.gaps.calls;
+        facts.insert(FactName::ModalRequest, calls.fact(Quantity::bytes(block_bytes), Scope::Tree, CALLS_HOOK));
+        let unplaced = self.sum(|part| part.unplaced_calls);
+        let gap =
+            calls.clone().and_lost((unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known")));
+        let touched = || self.tally.touched_by(self.number);
+        let unique = touched().map(|file| file.blocks.unique()).sum();
+        let region = touched().map(|file| (file.highest_end - file.lowest).div_ceil(block_bytes)).sum();
+        let most = touched().map(|file| file.blocks.most_hits()).max().unwrap_or(0);
+        for (name, count) in
+            [(FactName::UniqueBlocks, unique), (FactName::RegionBlocks, region), (FactName::MaxBlockHits, most)]
+        {
+            facts.insert(name, gap.fact(Quantity::count(count), Scope::Tree, CALLS_HOOK));
+        }
+    }
+
+    /// Syncs of the phase's files, each once.
+    fn syncs_inside(&self, window: Window) -> Vec<Sync> {
+        let mut files: Vec<FileId> = self.phase.parts.iter().map(|part| part.file).collect();
+        files.sort_unstable();
+        files.dedup();
+        let mut syncs: Vec<Sync> = files
+            .into_iter()
+            .flat_map(|file| self.syncs.between(file, window.start_ns, window.end_ns))
+            .filter(|sync| sync.end_ns <= window.end_ns)
+            .copied()
+            .collect();
+        // A global sync concerns every file and is one call.
+        syncs.sort_unstable_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
+        syncs.dedup_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
+        syncs
+    }
+
+    fn mappings(&self) -> u64 {
+        // Two parts can be of one pass: its mappings count once.
+        let mut passes: Vec<&Pass> = Vec::new();
+        for part in &self.phase.parts {
+            passes.extend(self.index.passes_on(part).filter(|pass| lies_in(pass, part.start_ns)));
+        }
+        passes.sort_unstable_by_key(|pass| std::ptr::from_ref(*pass));
+        passes.dedup_by_key(|pass| std::ptr::from_ref(*pass));
+        let steps = passes.into_iter().flat_map(|pass| &pass.steps);
+        steps.filter(|step| step.kind == StepKind::Map).map(|step| step.calls).sum()
+    }
+
+    /// When the bytes of each file that the phase wrote were durable. A file that got no
+    /// bytes is not in it.
+    pub(super) fn durable_ends(&self) -> DurableEnds {
+        let mut ends = DurableEnds::new();
+        for (part, tally) in self.parts() {
+            let Some(end) = self.durable_end(part, tally) else { continue };
+            ends.entry(part.file)
+                .and_modify(|other| {
+                    *other = match (*other, end) {
+                        (Ok(one), Ok(two)) => Ok(one.max(two)),
+                        (Err(one), Err(two)) => Err(one + two),
+                        (Err(uncovered), _) | (_, Err(uncovered)) => Err(uncovered),
+                    };
+                })
+                .or_insert(end);
+        }
+        ends
+    }
+
+    fn durable_end(&self, part: &Part, tally: &PartTally) -> Option<Result<u64, u64>> {
+        if tally.uncovered_bytes > 0 {
+            return Some(Err(tally.uncovered_bytes));
+        }
+        let limit = self.limits.get(&(self.number, part.file)).copied().unwrap_or(u64::MAX);
+        let synced = tally.last_cached_write_ns.and_then(|written_ns| {
+            self.syncs.first_covering(part.file, written_ns, limit, written_range(self.index, part))
+        });
+        synced.max(tally.last_through_write_ns).map(Ok)
+    }
+
+    fn add_durability(&self, window: Window, facts: &mut Facts) {
+        let gap = &self.gaps.calls;
+        let synced = self.sum(|part| part.covered_bytes + part.written_through_bytes);
+        let unsynced = self.sum(|part| part.uncovered_bytes);
+        facts.insert(FactName::SyncedBytes, gap.fact(Quantity::bytes(synced), Scope::Tree, CALLS_HOOK));
+        facts.insert(FactName::UnsyncedBytes, gap.fact(Quantity::bytes(unsynced), Scope::Tree, CALLS_HOOK));
+        let end_ns: Result<Vec<u64>, u64> = self.durable_ends().into_values().collect();
+        let span = match end_ns.map(|ends| ends.into_iter().max()) {
+            Ok(Some(end_ns)) => gap.fact(Quantity::ns(end_ns.saturating_sub(window.start_ns)), Scope::Tree, CALLS_HOOK),
+            Ok(None) | Err(_) => {
+                let why = format!("no sync covered {unsynced} of the bytes written");
+                Fact::missing(why, Scope::Tree, CALLS_HOOK)
+            }
+        };
+        facts.insert(FactName::DurableSpan, span);
+    }
+
+    pub(super) fn add_time_facts(&self, facts: &mut Facts) {
+        let gap = &self.gaps.cpu;
+        let cpu = self.tally.cpu_of(self.number);
+        facts.insert(FactName::UserCpu, gap.fact(Quantity::ns(cpu.user_ns), Scope::Tree, CPU_HOOK));
+        facts.insert(FactName::KernelCpu, gap.fact(Quantity::ns(cpu.kernel_ns), Scope::Tree, CPU_HOOK));
+        let (whole, used) = (cpu.threads_ns as f64, (cpu.user_ns + cpu.kernel_ns) as f64);
+        let off_cpu = if whole - used >= 0.0 {
+            gap.fact(Quantity::ns(cpu.threads_ns - cpu.user_ns - cpu.kernel_ns), Scope::Tree, CPU_HOOK)
+        } else if used - whole <= ROUNDING * whole {
+            gap.fact(Quantity::ns(0), Scope::Tree, CPU_HOOK)
+        } else {
+            let excess = Quantity { value: whole - used, ..Quantity::ns(0) };
+            gap.fact(excess, Scope::Tree, CPU_HOOK).partial("the threads were on CPU for longer than their windows")
+        };
+        facts.insert(FactName::OffCpu, off_cpu);
+        facts.insert(FactName::ParentWindow, self.parent_window());
+    }
+
+    fn parent_window(&self) -> Fact {
+        let missing = |why: String| Fact::missing(why, Scope::Tree, TASKS_HOOK);
+        let root = self.activity.tasks.first().map(|task| task.tgid);
+        let mut workers: Vec<&Task> = Vec::new();
+        for part in &self.phase.parts {
+            let lived = |task: &&Task| {
+                task.start_ns <= part.start_ns && task.end_ns.is_none_or(|end_ns| end_ns >= end_of(part))
+            };
+            let is_worker = |task: &&Task| {
+                if Some(part.tgid) == root || part.tids.iter().any(|tid| *tid != part.tgid) {
+                    // Threads of one process: those that are not its first.
+                    task.tgid == part.tgid && task.tid != task.tgid && part.tids.contains(&task.tid)
+                } else {
+                    task.tid == part.tgid
+                }
+            };
+            workers.extend(self.activity.tasks.iter().filter(is_worker).filter(lived));
+        }
+        let Some(start_ns) = workers.iter().map(|task| task.start_ns).min() else {
+            return missing("the pass has no worker tasks".to_owned());
+        };
+        let mut end_ns = start_ns;
+        for task in workers {
+            match task.end_ns {
+                Some(ended_ns) => end_ns = end_ns.max(ended_ns),
+                None => return missing(format!("the end of task {} was not seen", task.tid)),
+            }
+        }
+        self.gaps.tasks.fact(Quantity::ns(end_ns - start_ns), Scope::Tree, TASKS_HOOK)
+    }
+
+    pub(super) fn add_cache_facts(&self, inserted: u64, modal: Option<u64>, facts: &mut Facts) {
+        let cache = &self.gaps.cache;
+        facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(inserted), Scope::File, CACHE_HOOK));
+        // Reads past the cache say nothing of what is in it.
+        let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
+        let Some(block_bytes) = modal.filter(|_| cached_reads) else { return };
+        let distinct: u64 = self
+            .tally
+            .touched_by(self.number)
+            .map(|file| {
+                let blocks = file.blocks.unique().saturating_mul(block_bytes);
+                blocks.min(file.highest_end - file.lowest)
+            })
+            .sum();
+        // A lower bound: readahead inserts more than was read, and then it bounds nothing.
+        let resident = distinct.saturating_sub(inserted);
+        let unplaced = self.sum(|part| part.unplaced_calls);
+        let lost = (unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known"));
+        let gap = self.gaps.calls.clone().and(cache).and_lost(lost);
+        let source = format!("{CALLS_HOOK}, {CACHE_HOOK}");
+        facts.insert(FactName::ResidentAtStart, gap.fact(Quantity::bytes(resident), Scope::File, &source));
+    }
+}
+
+impl TaskRate {
+    /// `None` when something moved in no time; nothing in no time is no rate at all: 0.
+    fn per_second(&self, amount: u64) -> Option<f64> {
+        let duration_ns = self.end_ns.saturating_sub(self.start_ns.unwrap_or(self.end_ns));
+        match (amount, duration_ns) {
+            (0, _) => Some(0.0),
+            (_, 0) => None,
+            _ => Some(amount as f64 * 1e9 / duration_ns as f64),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The reading of the block events: what each phase made the device do.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::call::{DeviceNumber, FileId};
+use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, Origin};
+use activebench_model::host::Host;
+use activebench_model::phase::Window;
+
+use super::intervals::Intervals;
+use super::span_index::SpanIndex;
+use crate::source::EventSource;
+
+/// What is to be counted for one phase.
+#[derive(Clone, Debug)]
+pub(super) struct DevicePlan {
+    pub(super) window: Window,
+    /// The phase's files.
+    pub(super) files: HashMap<FileId, FilePlan>,
+    /// End of the span for the device's own totals and its flushes.
+    pub(super) span_end_ns: u64,
+}
+
+/// One file of a phase.
+#[derive(Clone, Debug)]
+pub(super) struct FilePlan {
+    /// End of its durable span, or until when its data may still be on the way.
+    pub(super) durable_ns: u64,
+    /// Where its data is judged. With direct I/O through a loop device the same pages show
+    /// themselves on the layer below too.
+    pub(super) devices: HashSet<DeviceNumber>,
+}
+
+/// What the device did for one phase.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeviceTally {
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+    pub(super) durable_write_bytes: u64,
+    pub(super) total_bytes: u64,
+    pub(super) foreign_bytes: u64,
+    pub(super) requests: u64,
+    pub(super) latency_ns: u64,
+    pub(super) timed_requests: u64,
+    pub(super) flushes: u64,
+    pub(super) fua_writes: u64,
+    pub(super) busy: Intervals,
+    /// Requests of any file inside the window whose issue was not seen.
+    pub(super) unissued: u64,
+    /// Serial number of the last request that was counted.
+    counted: Option<u64>,
+}
+
+/// The devices of a phase, and how they show themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Devices {
+    /// There is nothing to look at: why.
+    None(String),
+    /// Requests complete.
+    Requests(HashSet<DeviceNumber>),
+    /// Only bios are queued: the driver takes them without requests (zram, brd).
+    Bios(HashSet<DeviceNumber>),
+}
+
+/// Numbers of the devices at which a file is judged; `Err` says why there is none.
+pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumber>, String> {
+    let Some(target) = host.target_of(file) else {
+        return Err(format!("nothing is known of the storage below device {}", DeviceNumber(file.s_dev)));
+    };
+    let Some(device) = target.device() else {
+        return Err(format!("there is no block device below {} ({})", target.mount_point, target.fs_type));
+    };
+    // One file system can lie on several: each holds a part of the data.
+    let members = target.layers.iter().filter(|layer| layer.kind == "btrfs-member" && device.kind == layer.kind);
+    Ok(members.chain([device]).map(|layer| layer.device).collect())
+}
+
+/// Which devices were seen, at any time of the run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    completed: HashSet<DeviceNumber>,
+    queued: HashSet<DeviceNumber>,
+}
+
+impl Seen {
+    pub(super) fn read<S: EventSource>(source: &S) -> Result<Self, S::Error> {
+        let mut seen = Self::default();
+        for batch in source.block() {
+            for event in &batch? {
+                match event.kind {
+                    BlockEventKind::Completed => seen.completed.insert(event.device),
+                    BlockEventKind::Queued => seen.queued.insert(event.device),
+                };
+            }
+        }
+        Ok(seen)
+    }
+
+    /// How the devices show themselves, given that completions were looked for at all.
+    pub(super) fn devices(&self, devices: HashSet<DeviceNumber>) -> Devices {
+        if self.completed.is_disjoint(&devices) && !self.queued.is_disjoint(&devices) {
+            Devices::Bios(devices)
+        } else {
+            Devices::Requests(devices)
+        }
+    }
+}
+
+/// Counts the block events of every phase that has devices.
+pub(super) fn read<S: EventSource>(
+    source: &S,
+    plans: &[(DevicePlan, Devices)],
+    own_files: &HashSet<FileId>,
+) -> Result<Vec<DeviceTally>, S::Error> {
+    let mut tallies = vec![DeviceTally::default(); plans.len()];
+    let spans = plans.iter().enumerate().map(|(number, (plan, _))| (plan.window.start_ns, plan.last_ns(), number));
+    let index = SpanIndex::new(spans.collect());
+    // Requests of one device follow one another; the events of one request are consecutive.
+    let mut request: HashMap<DeviceNumber, Request> = HashMap::new();
+    let mut serial = 0;
+    for batch in source.block() {
+        for event in &batch? {
+            if event.kind == BlockEventKind::Completed && event.first_of_request {
+                serial += 1;
+                request.insert(event.device, Request { serial, latency_ns: event.latency_ns });
+            }
+            let request = request.get(&event.device).copied();
+            for number in index.overlapping(event.at_ns.saturating_sub(event.latency_ns), event.at_ns) {
+                let (plan, devices) = &plans[number];
+                match (devices, event.kind) {
+                    (Devices::Requests(devices), BlockEventKind::Completed)
+                    | (Devices::Bios(devices), BlockEventKind::Queued)
+                        if devices.contains(&event.device) =>
+                    {
+                        tallies[number].add(plan, event, request, own_files);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(tallies)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    serial: u64,
+    latency_ns: u64,
+}
+
+impl DevicePlan {
+    fn last_ns(&self) -> u64 {
+        let files = self.files.values().map(|file| file.durable_ns).max().unwrap_or(0);
+        self.window.end_ns.max(self.span_end_ns).max(files)
+    }
+}
+
+impl DeviceTally {
+    fn add(&mut self, plan: &DevicePlan, event: &BlockEvent, request: Option<Request>, own_files: &HashSet<FileId>) {
+        let at_ns = event.at_ns;
+        let window = plan.window;
+        if event.kind == BlockEventKind::Completed && event.first_of_request {
+            if event.latency_ns == 0 {
+                self.unissued += u64::from(window.contains(at_ns));
+            } else {
+                let issued_ns = at_ns.saturating_sub(event.latency_ns);
+                self.busy.add(issued_ns.max(window.start_ns), at_ns.min(window.end_ns));
+            }
+        }
+        if at_ns < window.start_ns || event.status != 0 {
+            return;
+        }
+        let in_span = at_ns <= plan.span_end_ns;
+        let is_flush = event.action == BlockAction::Flush || (event.kind == BlockEventKind::Queued && event.preflush);
+        if in_span && is_flush {
+            self.flushes += 1;
+        }
+        if !matches!(event.action, BlockAction::Read | BlockAction::Write) {
+            return;
+        }
+        let is_write = event.action == BlockAction::Write;
+        if in_span {
+            self.total_bytes += event.bytes;
+            if is_foreign(event, own_files) {
+                self.foreign_bytes += event.bytes;
+            }
+            self.fua_writes += u64::from(is_write && event.fua && event.first_of_request);
+        }
+        let Some(file) = event.file.and_then(|file| plan.files.get(&file)) else { return };
+        if !file.devices.contains(&event.device) {
+            return;
+        }
+        if is_write && at_ns <= file.durable_ns {
+            self.durable_write_bytes += event.bytes;
+        }
+        if !window.contains(at_ns) {
+            return;
+        }
+        if is_write {
+            self.write_bytes += event.bytes;
+        } else {
+            self.read_bytes += event.bytes;
+        }
+        match request {
+            Some(request) if event.kind == BlockEventKind::Completed => {
+                if self.counted.replace(request.serial) != Some(request.serial) {
+                    self.requests += 1;
+                    self.latency_ns += request.latency_ns;
+                    self.timed_requests += u64::from(request.latency_ns > 0);
+                }
+            }
+            _ => self.requests += u64::from(event.first_of_request),
+        }
+    }
+}
+
+/// Another process's data. A completion carries no submitter, so its file decides: one that
+/// the tree never used. Without a file it is metadata or journal, which nobody is blamed for.
+fn is_foreign(event: &BlockEvent, own_files: &HashSet<FileId>) -> bool {
+    match (event.origin, event.file) {
+        (Origin::Tree | Origin::Observer, _) => false,
+        (_, Some(file)) => !own_files.contains(&file),
+        (origin, None) => origin == Origin::Foreign,
+    }
+}

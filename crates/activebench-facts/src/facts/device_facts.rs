@@ -1,0 +1,127 @@
+//! A phase's facts from the block layer.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::call::FileId;
+use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::phase::{Phase, Window};
+use activebench_model::run::Manifest;
+use activebench_model::units::Quantity;
+
+use super::Gaps;
+use super::call_facts::DurableEnds;
+use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
+use super::index::Index;
+use super::windows::end_of;
+
+/// Where completions come from.
+pub(super) const COMPLETED_HOOK: &str = "tp_btf/block_rq_complete";
+/// Where queued bios come from.
+pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
+/// Where page-cache insertions come from.
+pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
+
+const OF_DEVICE: [FactName; 10] = [
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytes,
+    FactName::DeviceWriteBytesDurable,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
+    FactName::DeviceBusy,
+    FactName::DeviceRequests,
+    FactName::DeviceLatencyMean,
+    FactName::Flushes,
+    FactName::FuaWrites,
+];
+
+/// What to count for a phase, and where.
+pub(super) fn plan(
+    manifest: &Manifest,
+    index: &Index<'_>,
+    seen: &Seen,
+    phase: &Phase,
+    durable: &DurableEnds,
+) -> (DevicePlan, Devices) {
+    let window = phase.window.unwrap_or(Window { start_ns: 0, end_ns: 0 });
+    let mut files = HashMap::new();
+    let mut all = HashSet::new();
+    let mut why_none = None;
+    for part in &phase.parts {
+        let devices = match devices_of(&manifest.host, part.file) {
+            Ok(devices) => devices,
+            Err(why) => {
+                why_none = Some(why);
+                continue;
+            }
+        };
+        all.extend(devices.iter().copied());
+        let durable_ns = match durable.get(&part.file) {
+            Some(Ok(end_ns)) => *end_ns,
+            Some(Err(_)) => next_pass(index, phase, part.file).unwrap_or(if manifest.clocks.ended_ns > 0 {
+                manifest.clocks.ended_ns
+            } else {
+                u64::MAX
+            }),
+            None => window.end_ns,
+        };
+        files.insert(part.file, FilePlan { durable_ns, devices });
+    }
+    let all_durable = durable.values().copied().collect::<Result<Vec<u64>, u64>>();
+    let until_durable = all_durable.ok().and_then(|ends| ends.into_iter().max());
+    let span_end_ns = until_durable.map_or(window.end_ns, |end_ns| end_ns.max(window.end_ns));
+    let devices = match why_none {
+        // A part of the files would give figures that look whole.
+        Some(why) => Devices::None(why),
+        None if all.is_empty() => Devices::None("the phase has no files".to_owned()),
+        None => seen.devices(all),
+    };
+    (DevicePlan { window, files, span_end_ns }, devices)
+}
+
+/// When the next pass over a file began, after the phase was over.
+fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
+    let over_ns = phase.parts.iter().filter(|part| part.file == file).map(|part| end_of(part).max(part.last_data_ns));
+    let over_ns = over_ns.max()?;
+    let begins = index.passes_of(file).iter().filter_map(|pass| pass.open.map(|open| open.start_ns));
+    begins.filter(|start_ns| *start_ns >= over_ns).min()
+}
+
+/// Adds what the device did for a phase.
+pub(super) fn add(gaps: &Gaps, devices: &Devices, mut device: DeviceTally, facts: &mut Facts) {
+    let (gap, source, by_requests) = match devices {
+        Devices::Requests(_) => (&gaps.completed, COMPLETED_HOOK.to_owned(), true),
+        Devices::Bios(_) => (&gaps.queued, format!("{QUEUED_HOOK} (the device takes bios, no requests)"), false),
+        Devices::None(why) => {
+            for name in OF_DEVICE {
+                facts.insert(name, Fact::missing(why.clone(), Scope::Device, COMPLETED_HOOK));
+            }
+            return;
+        }
+    };
+    let mut put = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Device, &source));
+    put(FactName::DeviceReadBytes, Quantity::bytes(device.read_bytes));
+    put(FactName::DeviceWriteBytes, Quantity::bytes(device.write_bytes));
+    put(FactName::DeviceWriteBytesDurable, Quantity::bytes(device.durable_write_bytes));
+    put(FactName::DeviceTotalBytes, Quantity::bytes(device.total_bytes));
+    put(FactName::ForeignBytes, Quantity::bytes(device.foreign_bytes));
+    put(FactName::DeviceRequests, Quantity::count(device.requests));
+    put(FactName::Flushes, Quantity::count(device.flushes));
+    put(FactName::FuaWrites, Quantity::count(device.fua_writes));
+    if !by_requests {
+        let why = "the device takes bios and reports no completions";
+        facts.insert(FactName::DeviceBusy, Fact::missing(why, Scope::Device, &source));
+        facts.insert(FactName::DeviceLatencyMean, Fact::missing(why, Scope::Device, &source));
+        return;
+    }
+    let unissued = |count: u64| (count > 0).then(|| format!("the issue of {count} requests was not seen"));
+    let busy = gap.clone().and_lost(unissued(device.unissued));
+    facts.insert(FactName::DeviceBusy, busy.fact(Quantity::ns(device.busy.length()), Scope::Device, &source));
+    let latency = if device.timed_requests == 0 {
+        Fact::missing("no request of the phase's files was timed in the window", Scope::Device, &source)
+    } else {
+        let mean = device.latency_ns as f64 / device.timed_requests as f64;
+        let gap = gap.clone().and_lost(unissued(device.requests - device.timed_requests));
+        gap.fact(Quantity { value: mean, ..Quantity::ns(0) }, Scope::Device, &source)
+    };
+    facts.insert(FactName::DeviceLatencyMean, latency);
+}

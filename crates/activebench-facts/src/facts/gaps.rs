@@ -1,0 +1,113 @@
+//! What was not seen: from the account of the observation to the completeness of a fact.
+
+use activebench_model::coverage::Coverage;
+use activebench_model::fact::{Fact, Scope};
+use activebench_model::units::Quantity;
+
+/// The hook that makes the records of calls.
+pub(super) const CALLS_HOOK: &str = "tp_btf/sys_exit";
+
+/// What stands between a figure and the whole truth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// Nothing.
+    None,
+    /// Records are lost.
+    Partial(String),
+    /// There was no probe.
+    Missing(String),
+}
+
+impl Gap {
+    /// Of the records of one class, made by one hook.
+    pub(super) fn of(coverage: &Coverage, hook: &str, class: &str) -> Self {
+        // The system-call tier can also come from the tracer, which has hooks of its own.
+        let traced = hook == CALLS_HOOK && coverage.backend == "ptrace";
+        match coverage.probes.iter().find(|probe| probe.hook == hook) {
+            None if traced => {}
+            None => return Gap::Missing(format!("{hook} was not attached")),
+            Some(probe) if !probe.attached => {
+                let why = probe.why_not.as_deref().unwrap_or("no reason was recorded");
+                return Gap::Missing(format!("{hook} was not attached: {why}"));
+            }
+            Some(probe) if probe.missed > 0 => {
+                return Gap::Partial(format!("{hook} was skipped {} times", probe.missed));
+            }
+            Some(_) => {}
+        }
+        match coverage.records.get(class) {
+            None => Gap::Missing(format!("there is no account of the {class} records")),
+            Some(account) if !account.is_whole() => {
+                let lost = account.made.saturating_sub(account.received).max(account.lost);
+                Gap::Partial(format!("lost {lost} of {} {class} records", account.made))
+            }
+            Some(_) => Gap::None,
+        }
+    }
+
+    /// The worse of two; two partial ones say both.
+    pub(super) fn and(self, other: &Gap) -> Self {
+        match (self, other) {
+            (Gap::Missing(why), _) => Gap::Missing(why),
+            (_, Gap::Missing(why)) => Gap::Missing(why.clone()),
+            (Gap::Partial(one), Gap::Partial(two)) if one != *two => Gap::Partial(format!("{one}; {two}")),
+            (Gap::Partial(lost), _) => Gap::Partial(lost),
+            (Gap::None, other) => other.clone(),
+        }
+    }
+
+    /// Adds a loss where there is one.
+    pub(super) fn and_lost(self, lost: Option<String>) -> Self {
+        match lost {
+            Some(lost) => self.and(&Gap::Partial(lost)),
+            None => self,
+        }
+    }
+
+    /// A figure behind this gap.
+    pub(super) fn fact(&self, value: Quantity, scope: Scope, source: &str) -> Fact {
+        match self {
+            Gap::None => Fact::complete(value, scope, source),
+            Gap::Partial(lost) => Fact::complete(value, scope, source).partial(lost.clone()),
+            Gap::Missing(why) => Fact::missing(why.clone(), scope, source),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::coverage::{ProbeStatus, RecordAccount};
+
+    use super::*;
+
+    #[test]
+    fn a_gap_is_as_wide_as_what_was_not_seen() {
+        let probe = |attached, missed| ProbeStatus { hook: "h".to_owned(), attached, why_not: None, missed };
+        let whole = RecordAccount { made: 9, received: 9, lost: 0 };
+        let lossy = RecordAccount { made: 9, received: 7, lost: 2 };
+        let partial = |lost: &str| Gap::Partial(lost.to_owned());
+        let missing = |why: &str| Gap::Missing(why.to_owned());
+        for (probe, account, expected) in [
+            (Some(probe(true, 0)), Some(whole), Gap::None),
+            (Some(probe(true, 0)), Some(lossy), partial("lost 2 of 9 c records")),
+            (Some(probe(true, 0)), None, missing("there is no account of the c records")),
+            (Some(probe(true, 4)), Some(whole), partial("h was skipped 4 times")),
+            (Some(probe(false, 0)), Some(whole), missing("h was not attached: no reason was recorded")),
+            (None, Some(whole), missing("h was not attached")),
+        ] {
+            let mut coverage = Coverage { probes: probe.into_iter().collect(), ..Coverage::default() };
+            coverage.records.extend(account.map(|account| ("c".to_owned(), account)));
+            assert_eq!(Gap::of(&coverage, "h", "c"), expected);
+        }
+    }
+
+    #[test]
+    fn two_gaps_are_as_wide_as_the_wider() {
+        let partial = Gap::Partial("a".to_owned());
+        let missing = Gap::Missing("b".to_owned());
+        assert_eq!(Gap::None.and(&Gap::None), Gap::None);
+        assert_eq!(Gap::None.and(&partial), partial);
+        assert_eq!(partial.clone().and(&missing), missing);
+        assert_eq!(partial.clone().and(&Gap::Partial("c".to_owned())), Gap::Partial("a; c".to_owned()));
+    }
+}

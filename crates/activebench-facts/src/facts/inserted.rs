@@ -1,0 +1,62 @@
+//! The reading of the page-cache events: what each phase made the cache take in.
+
+use std::collections::HashMap;
+
+use activebench_model::activity::StepKind;
+use activebench_model::call::FileId;
+use activebench_model::phase::{Part, Phase};
+
+use super::index::Index;
+use super::span_index::SpanIndex;
+use super::syncs::lies_in;
+use super::windows::end_of;
+use crate::source::EventSource;
+
+/// Bytes inserted for each phase: inside its window, and before it in the same pass.
+pub(super) fn read<S: EventSource>(
+    source: &S,
+    index: &Index<'_>,
+    phases: &[Phase],
+    parts: &HashMap<FileId, Vec<(usize, &Part)>>,
+) -> Result<Vec<u64>, S::Error> {
+    let mut spans = Vec::new();
+    for (number, phase) in phases.iter().enumerate() {
+        let Some(window) = phase.window else { continue };
+        let mut begins: HashMap<FileId, u64> = HashMap::new();
+        for part in &phase.parts {
+            let from_ns = pass_begin(index, &parts[&part.file], number, part).min(window.start_ns);
+            let begin = begins.entry(part.file).or_insert(from_ns);
+            *begin = from_ns.min(*begin);
+        }
+        spans.extend(begins.into_iter().map(|(file, from_ns)| (file, (from_ns, window.end_ns, number))));
+    }
+    let spans = SpanIndex::by_key(spans);
+    let mut inserted = vec![0; phases.len()];
+    for batch in source.cache() {
+        for event in &batch? {
+            let Some(spans) = spans.get(&event.file) else { continue };
+            for phase in spans.overlapping(event.at_ns, event.at_ns) {
+                inserted[phase] += event.bytes;
+            }
+        }
+    }
+    Ok(inserted)
+}
+
+/// From when on insertions belong to a part's pass: its open, or the end of whatever it did
+/// with data before. An earlier writing on the same descriptor filled the cache too, and that
+/// is not where this part's reads came from.
+fn pass_begin(index: &Index<'_>, parts: &[(usize, &Part)], own: usize, part: &Part) -> u64 {
+    let open_then = index.passes_on(part).filter(|pass| lies_in(pass, part.start_ns));
+    let Some(pass) = open_then.max_by_key(|pass| pass.open.map(|open| open.start_ns)) else {
+        return part.start_ns;
+    };
+    let opened_ns = pass.open.map_or(part.start_ns, |open| open.start_ns);
+    let before = |end_ns: &u64| *end_ns <= part.start_ns;
+    let steps = pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write));
+    let steps = steps.map(|step| step.last_end_ns);
+    let others = parts.iter().filter(|(phase, _)| *phase != own).map(|(_, other)| other);
+    let others = others.filter(|other| (other.tgid, other.fd) == (part.tgid, part.fd));
+    let others = others.map(|other| end_of(other).max(other.last_data_ns));
+    steps.chain(others).filter(before).fold(opened_ns, u64::max)
+}

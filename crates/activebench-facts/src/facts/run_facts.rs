@@ -1,0 +1,151 @@
+//! Facts on the whole run: for the report, and for tools that no adapter knows.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use activebench_model::activity::Activity;
+use activebench_model::call::{Call, FileId, FileKind, open_bits};
+use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::phase::Window;
+use activebench_model::run::Manifest;
+use activebench_model::units::Quantity;
+
+use super::Gaps;
+use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
+use super::device_facts::{self, CACHE_HOOK};
+use super::gaps::CALLS_HOOK;
+use crate::blind::data_mappings;
+use crate::evidence::LEAST_READ_BYTES;
+use crate::source::EventSource;
+
+/// Facts of the device that mean something only for one device.
+const OF_ONE_DEVICE: [FactName; 5] =
+    [FactName::DeviceTotalBytes, FactName::ForeignBytes, FactName::DeviceBusy, FactName::Flushes, FactName::FuaWrites];
+
+/// What the tree's calls on regular files and block devices add up to.
+#[derive(Debug, Default)]
+pub(super) struct WholeRun {
+    read_bytes: u64,
+    write_bytes: u64,
+    read_calls: u64,
+    write_calls: u64,
+    failed_calls: u64,
+    direct_bytes: u64,
+    sync_write_bytes: u64,
+    storage_read_bytes: u64,
+    /// `(read, written)` by file.
+    files: BTreeMap<FileId, (u64, u64)>,
+}
+
+impl WholeRun {
+    pub(super) fn feed(&mut self, call: &Call) {
+        let (FileKind::Regular | FileKind::BlockDevice, Some(file)) = (call.kind, call.file) else { return };
+        let (is_read, is_write) = (call.op.is_read(), call.op.is_write());
+        if !is_read && !is_write {
+            self.failed_calls += u64::from(call.op.is_file_sync() && call.returned < 0);
+            return;
+        }
+        let bytes = u64::try_from(call.returned).unwrap_or(0);
+        let (read, written) = self.files.entry(file).or_default();
+        if is_read {
+            self.read_calls += 1;
+            self.read_bytes += bytes;
+            *read += bytes;
+        } else {
+            self.write_calls += 1;
+            self.write_bytes += bytes;
+            *written += bytes;
+            if call.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0 {
+                self.sync_write_bytes += bytes;
+            }
+        }
+        if call.open_flags & open_bits::DIRECT != 0 {
+            self.direct_bytes += bytes;
+        }
+        self.failed_calls += u64::from(call.returned < 0);
+        self.storage_read_bytes += call.storage_read_bytes;
+    }
+
+    /// The block events of the whole run on the files that the tool worked on: those that it
+    /// wrote, or where it wrote none those that it read; small ones only where there are no
+    /// others. Its libraries and its logs may lie on other devices than its data, and devices
+    /// of one stack must not be added up.
+    pub(super) fn device_plan(&self, manifest: &Manifest, seen: &Seen) -> (DevicePlan, Devices) {
+        let clocks = manifest.clocks;
+        let window = Window { start_ns: clocks.started_ns, end_ns: clocks.ended_ns.max(clocks.started_ns) };
+        let moved = |(read, written): &(u64, u64)| if self.write_bytes > 0 { *written } else { *read };
+        let least = if self.files.values().any(|file| moved(file) >= LEAST_READ_BYTES) { LEAST_READ_BYTES } else { 1 };
+        let mut files = HashMap::new();
+        let mut all = HashSet::new();
+        let mut why_none = None;
+        for (file, _) in self.files.iter().filter(|(_, file)| moved(file) >= least) {
+            match devices_of(&manifest.host, *file) {
+                Ok(devices) => {
+                    all.extend(devices.iter().copied());
+                    files.insert(*file, FilePlan { durable_ns: window.end_ns, devices });
+                }
+                Err(why) => why_none = Some(why),
+            }
+        }
+        let devices = match why_none {
+            Some(why) => Devices::None(why),
+            None if all.is_empty() => Devices::None("no data moved".to_owned()),
+            None => seen.devices(all),
+        };
+        (DevicePlan { window, files, span_end_ns: window.end_ns }, devices)
+    }
+
+    pub(super) fn facts(
+        &self,
+        manifest: &Manifest,
+        activity: &Activity,
+        gaps: &Gaps,
+        cached_bytes: u64,
+        devices: &Devices,
+        device: DeviceTally,
+    ) -> Facts {
+        let mut facts = Facts::default();
+        let mut add = |name, quantity| facts.insert(name, gaps.calls.fact(quantity, Scope::Tree, CALLS_HOOK));
+        add(FactName::ReadBytes, Quantity::bytes(self.read_bytes));
+        add(FactName::WriteBytes, Quantity::bytes(self.write_bytes));
+        add(FactName::ReadCalls, Quantity::count(self.read_calls));
+        add(FactName::WriteCalls, Quantity::count(self.write_calls));
+        add(FactName::FailedCalls, Quantity::count(self.failed_calls));
+        add(FactName::StorageReadBytes, Quantity::bytes(self.storage_read_bytes));
+        add(FactName::Mappings, Quantity::count(data_mappings(activity, &[])));
+        let bytes = self.read_bytes + self.write_bytes;
+        if bytes > 0 {
+            add(FactName::DirectShare, Quantity::ratio(self.direct_bytes as f64 / bytes as f64));
+        }
+        if self.write_bytes > 0 {
+            let share = self.sync_write_bytes as f64 / self.write_bytes as f64;
+            add(FactName::SyncWriteShare, Quantity::ratio(share));
+        }
+        let clocks = manifest.clocks;
+        let window = match clocks.ended_ns.checked_sub(clocks.started_ns) {
+            Some(run_ns) if clocks.ended_ns > 0 => Fact::complete(Quantity::ns(run_ns), Scope::Tree, "run.json"),
+            _ => Fact::missing("the end of the run was not recorded", Scope::Tree, "run.json"),
+        };
+        facts.insert(FactName::Window, window);
+        let cached = gaps.cache.fact(Quantity::bytes(cached_bytes), Scope::File, CACHE_HOOK);
+        facts.insert(FactName::CacheInsertedBytes, cached);
+
+        device_facts::add(gaps, devices, device, &mut facts);
+        // There is no durable span of a whole run.
+        facts.0.remove(&FactName::DeviceWriteBytesDurable);
+        if let Devices::Requests(several) | Devices::Bios(several) = devices
+            && several.len() > 1
+        {
+            facts.0.retain(|name, _| !OF_ONE_DEVICE.contains(name));
+        }
+        facts
+    }
+}
+
+/// Bytes that entered the page cache for files of the tree, in the whole run.
+pub(super) fn inserted<S: EventSource>(source: &S) -> Result<u64, S::Error> {
+    let mut bytes = 0;
+    for batch in source.cache() {
+        bytes += batch?.iter().map(|event| event.bytes).sum::<u64>();
+    }
+    Ok(bytes)
+}

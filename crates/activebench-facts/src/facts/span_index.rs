@@ -1,0 +1,67 @@
+//! Finds the spans that overlap a time, among thousands.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Spans with a number each, sorted by start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpanIndex {
+    spans: Vec<(u64, u64, usize)>,
+    /// Latest end of the spans up to and with this one.
+    reach: Vec<u64>,
+}
+
+impl SpanIndex {
+    /// From spans `(start, end, number)` in any order.
+    pub(super) fn new(mut spans: Vec<(u64, u64, usize)>) -> Self {
+        spans.sort_unstable();
+        let reach = spans.iter().scan(0, |latest, (_, end, _)| {
+            *latest = (*latest).max(*end);
+            Some(*latest)
+        });
+        let reach = reach.collect();
+        Self { spans, reach }
+    }
+
+    /// Indexes of spans `(start, end, number)` by what they belong to.
+    pub(super) fn by_key<K: Eq + Hash>(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> HashMap<K, Self> {
+        let mut grouped: HashMap<K, Vec<(u64, u64, usize)>> = HashMap::new();
+        for (key, span) in spans {
+            grouped.entry(key).or_default().push(span);
+        }
+        grouped.into_iter().map(|(key, spans)| (key, Self::new(spans))).collect()
+    }
+
+    /// Numbers of the spans that share at least one point with `start..=end`.
+    pub(super) fn overlapping(&self, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
+        let begun = self.spans.partition_point(|(start, ..)| *start <= end_ns);
+        (0..begun)
+            .rev()
+            .take_while(move |index| self.reach[*index] >= start_ns)
+            .map(|index| self.spans[index])
+            .filter(move |(_, end, _)| *end >= start_ns)
+            .map(|(.., number)| number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_spans_are_found_whatever_their_order() {
+        let index = SpanIndex::new(vec![(50, 60, 2), (0, 100, 0), (10, 20, 1), (100, 100, 3)]);
+        for (start, end, expected) in [
+            (0, 0, vec![0]),
+            (15, 15, vec![0, 1]),
+            (20, 50, vec![0, 1, 2]),
+            (21, 49, vec![0]),
+            (100, 200, vec![0, 3]),
+            (101, 200, vec![]),
+        ] {
+            let mut found: Vec<usize> = index.overlapping(start, end).collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{start}..={end}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Which syncs made which writes durable, and what came between.
+//!
+//! A sync covers what was written before it *started*: of writes that overlap it nobody can
+//! tell. It must succeed. `sync_file_range` writes out and makes nothing durable (its manual
+//! page says so), so it covers nothing. `msync` covers the range that it names.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::activity::{Activity, Pass, Step, StepKind};
+use activebench_model::call::{Call, FileId, Op, open_bits};
+use activebench_model::phase::{Direction, Part, Phase};
+
+use super::index::Index;
+use super::windows::end_of;
+
+/// A sync that concerns a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sync {
+    pub(super) op: Op,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) succeeded: bool,
+    /// The part of the file that it covers; `None` for all of it.
+    range: Option<(u64, u64)>,
+}
+
+impl Sync {
+    fn makes_durable(&self) -> bool {
+        self.succeeded && self.op != Op::SyncFileRange
+    }
+}
+
+/// The syncs and truncations of the phases' files.
+pub(super) struct SyncLog {
+    files: HashSet<FileId>,
+    maps: Vec<Map>,
+    of_file: HashMap<FileId, Vec<Sync>>,
+    /// `sync(2)` and, with its file system, `syncfs(2)`.
+    global: Vec<(Option<u32>, Sync)>,
+    /// `(when, new length)`.
+    truncations: HashMap<FileId, Vec<(u64, u64)>>,
+}
+
+/// A mapping of one of the files.
+struct Map {
+    tgid: u32,
+    file: FileId,
+    address: u64,
+    length: u64,
+    offset: u64,
+    from_ns: u64,
+}
+
+impl SyncLog {
+    pub(super) fn new(activity: &Activity, phases: &[Phase]) -> Self {
+        let files: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
+        let maps = activity.passes.iter().filter(|pass| files.contains(&pass.file)).flat_map(maps_of).collect();
+        Self { files, maps, of_file: HashMap::new(), global: Vec::new(), truncations: HashMap::new() }
+    }
+
+    pub(super) fn feed(&mut self, call: &Call) {
+        let sync = |range| Sync {
+            op: call.op,
+            start_ns: call.start_ns,
+            end_ns: call.end_ns,
+            succeeded: call.returned == 0,
+            range,
+        };
+        let file = call.file.filter(|file| self.files.contains(file));
+        match call.op {
+            Op::Fsync | Op::Fdatasync | Op::SyncFileRange => {
+                if let Some(file) = file {
+                    self.of_file.entry(file).or_default().push(sync(None));
+                }
+            }
+            Op::Sync => self.global.push((None, sync(None))),
+            Op::Syncfs => self.global.push((call.file.map(|file| file.s_dev), sync(None))),
+            Op::Msync => {
+                let address = call.offset as u64;
+                let covers = |map: &&Map| {
+                    map.tgid == call.tgid
+                        && map.from_ns <= call.start_ns
+                        && (map.address..map.address.saturating_add(map.length)).contains(&address)
+                };
+                // The latest mapping at an address is the one that is there.
+                if let Some(map) = self.maps.iter().filter(covers).max_by_key(|map| map.from_ns) {
+                    let start = map.offset.saturating_add(address - map.address);
+                    let range = Some((start, start.saturating_add(call.requested)));
+                    self.of_file.entry(map.file).or_default().push(sync(range));
+                }
+            }
+            Op::Ftruncate => {
+                if let Some(file) = file {
+                    self.truncations.entry(file).or_default().push((call.start_ns, call.requested));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Sorts what was fed.
+    pub(super) fn close(&mut self) {
+        for syncs in self.of_file.values_mut() {
+            syncs.sort_by_key(|sync| sync.start_ns);
+        }
+        self.global.sort_by_key(|(_, sync)| sync.start_ns);
+        for truncations in self.truncations.values_mut() {
+            truncations.sort_unstable();
+        }
+    }
+
+    /// Syncs of a file that start from a time on, until another one.
+    pub(super) fn between(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = &Sync> {
+        let own = self.of_file.get(&file).map_or(&[][..], Vec::as_slice);
+        let own = &own[own.partition_point(|sync| sync.start_ns < from_ns)..];
+        let global = &self.global[self.global.partition_point(|(_, sync)| sync.start_ns < from_ns)..];
+        let global = global.iter().filter(move |(s_dev, _)| s_dev.is_none_or(|s_dev| s_dev == file.s_dev));
+        own.iter()
+            .take_while(move |sync| sync.start_ns <= until_ns)
+            .chain(global.map(|(_, sync)| sync).take_while(move |sync| sync.start_ns <= until_ns))
+    }
+
+    /// The end of the first sync that starts at or after `from_ns`, is over by `until_ns`
+    /// and makes the bytes of `written` durable.
+    pub(super) fn first_covering(&self, file: FileId, from_ns: u64, until_ns: u64, written: (u64, u64)) -> Option<u64> {
+        let covering = self.between(file, from_ns, until_ns).filter(|sync| covers(sync, until_ns, written));
+        covering.min_by_key(|sync| sync.start_ns).map(|sync| sync.end_ns)
+    }
+
+    /// The start of the last such sync: what was written before it is covered.
+    pub(super) fn last_covering(&self, file: FileId, from_ns: u64, until_ns: u64, written: (u64, u64)) -> Option<u64> {
+        let covering = self.between(file, from_ns, until_ns).filter(|sync| covers(sync, until_ns, written));
+        covering.map(|sync| sync.start_ns).max()
+    }
+
+    /// When the bytes that a phase wrote to a file stopped being there to be synced: a later
+    /// pass wrote or truncated the file, or it was deleted. `u64::MAX` when never. `parts` are
+    /// all parts on the file, with their phases' numbers.
+    pub(super) fn limit(
+        &self,
+        index: &Index<'_>,
+        phases: &[Phase],
+        parts: &[(usize, &Part)],
+        phase: usize,
+        file: FileId,
+    ) -> u64 {
+        let own = || parts.iter().filter(|(of_phase, _)| *of_phase == phase).map(|(_, part)| *part);
+        let Some(end_ns) = own().map(end_of).max() else { return u64::MAX };
+        let is_own = |pass: &&&Pass| {
+            own().any(|part| (pass.tgid, pass.fd) == (part.tgid, part.fd) && lies_in(pass, part.start_ns))
+        };
+        let others = || index.passes_of(file).iter().filter(|pass| !is_own(pass));
+        let writes =
+            others().flat_map(|pass| &pass.steps).filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
+        let truncating_opens = others()
+            .filter(|pass| pass.open_flags & open_bits::TRUNCATE != 0)
+            .filter_map(|pass| pass.open)
+            .map(|open| open.start_ns);
+        // Two phases of a tool can share one open file.
+        let writing = |of_phase: usize| matches!(phases[of_phase].direction, Direction::Write | Direction::Mixed);
+        let later_phases = parts
+            .iter()
+            .filter(|(of_phase, _)| *of_phase != phase && writing(*of_phase))
+            .map(|(_, part)| part.start_ns);
+        let highest = own().map(|part| written_range(index, part).1).max().unwrap_or(0);
+        let truncations = self.truncations.get(&file).into_iter().flatten();
+        let cuts = truncations.filter(|(_, length)| *length < highest).map(|(at_ns, _)| *at_ns);
+        writes
+            .chain(truncating_opens)
+            .chain(later_phases)
+            .chain(cuts)
+            .chain(index.deletions_of(file).iter().copied())
+            .filter(|at_ns| *at_ns >= end_ns)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+}
+
+fn covers(sync: &Sync, until_ns: u64, (from, to): (u64, u64)) -> bool {
+    sync.makes_durable() && sync.end_ns <= until_ns && sync.range.is_none_or(|(start, end)| start <= from && to <= end)
+}
+
+/// Whether a pass was open at a time.
+pub(super) fn lies_in(pass: &Pass, at_ns: u64) -> bool {
+    pass.open.is_none_or(|open| open.start_ns <= at_ns) && pass.close.is_none_or(|close| at_ns <= close.end_ns)
+}
+
+/// The mappings that a pass keeps verbatim.
+fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
+    let steps = pass.steps.iter().filter(|step| step.kind == StepKind::Map);
+    steps.flat_map(|step: &Step| &step.head).filter(|brief| brief.span.returned > 0).map(|brief| Map {
+        tgid: pass.tgid,
+        file: pass.file,
+        address: brief.span.returned as u64,
+        length: brief.requested,
+        offset: u64::try_from(brief.offset).unwrap_or(0),
+        from_ns: brief.span.start_ns,
+    })
+}
+
+/// Where the passes of a part's descriptor wrote in its file: lowest offset and highest end.
+pub(super) fn written_range(index: &Index<'_>, part: &Part) -> (u64, u64) {
+    let steps = index.passes_on(part).flat_map(|pass| &pass.steps);
+    let writes = steps.filter(|step| step.kind == StepKind::Write);
+    let lowest = writes.clone().filter_map(|step| u64::try_from(step.min_offset).ok()).min();
+    let highest = writes.filter_map(|step| u64::try_from(step.max_offset).ok()).max();
+    (lowest.unwrap_or(0), highest.unwrap_or(0))
+}

@@ -1,0 +1,300 @@
+//! The reading of the calls that counts: each part's data, each thread's time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use activebench_model::activity::{Activity, StepKind};
+use activebench_model::call::{Call, FileId, open_bits};
+use activebench_model::phase::{Direction, Part, Phase};
+
+use super::blocks::BlockSet;
+use super::index::Index;
+use super::intervals::Intervals;
+use super::span_index::SpanIndex;
+use super::syncs::{SyncLog, written_range};
+use super::windows::{end_of, is_of, is_on, threads_of};
+
+/// What one part's calls add up to. Counts are of calls inside the part's own window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PartTally {
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+    pub(super) read_calls: u64,
+    pub(super) write_calls: u64,
+    pub(super) failed_data_calls: u64,
+    pub(super) short_calls: u64,
+    pub(super) direct_bytes: u64,
+    pub(super) sync_write_bytes: u64,
+    pub(super) storage_read_bytes: u64,
+    pub(super) direct_cached_bytes: u64,
+    pub(super) untimed_bytes: u64,
+    /// Data calls of the phase's direction whose offset is not known.
+    pub(super) unplaced_calls: u64,
+    /// Written through the page cache, by whether a later sync covers it.
+    pub(super) covered_bytes: u64,
+    pub(super) uncovered_bytes: u64,
+    /// Written durably, or past the page cache, by the call itself.
+    pub(super) written_through_bytes: u64,
+    /// Exit of the last write that needs a sync.
+    pub(super) last_cached_write_ns: Option<u64>,
+    /// Exit of the last write that does not.
+    pub(super) last_through_write_ns: Option<u64>,
+}
+
+/// What one phase touched in one file, in its own direction.
+#[derive(Debug)]
+pub(super) struct Touched {
+    pub(super) blocks: BlockSet,
+    pub(super) lowest: u64,
+    pub(super) highest_end: u64,
+}
+
+/// A part with what its calls are held against.
+struct PlannedPart {
+    phase: usize,
+    direction: Direction,
+    part: Part,
+    end_ns: u64,
+    /// Start of the last sync that covers this part's file: writes over by then are covered.
+    covered_until_ns: Option<u64>,
+    /// The phase's request size.
+    block_bytes: u64,
+    /// Highest end that anybody touched in the file: the end of the file, for its readers.
+    file_end: u64,
+}
+
+/// Time of one thread in one span of a phase.
+#[derive(Debug)]
+struct ThreadSpan {
+    phase: usize,
+    start_ns: u64,
+    end_ns: u64,
+    /// Its first call inside was seen: from there on the time before a call lies inside too.
+    begun: bool,
+}
+
+/// Processor time of a phase's threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PhaseCpu {
+    pub(super) threads_ns: u64,
+    pub(super) user_ns: u64,
+    pub(super) kernel_ns: u64,
+}
+
+/// The counters of every phase, fed call by call.
+pub(super) struct Tally {
+    planned: Vec<PlannedPart>,
+    parts: Vec<PartTally>,
+    /// Where each phase's parts stand in both.
+    parts_of: Vec<Range<usize>>,
+    by_descriptor: HashMap<(u32, i32), SpanIndex>,
+    touched: Vec<HashMap<FileId, Touched>>,
+    threads: Vec<ThreadSpan>,
+    by_thread: HashMap<u32, SpanIndex>,
+    cpu: Vec<PhaseCpu>,
+}
+
+impl Tally {
+    /// `limits` says for each phase and file until when a sync counts, `block_bytes` each
+    /// phase's request size.
+    pub(super) fn new(
+        index: &Index<'_>,
+        activity: &Activity,
+        phases: &[Phase],
+        syncs: &SyncLog,
+        limits: &HashMap<(usize, FileId), u64>,
+        block_bytes: &[Option<u64>],
+    ) -> Self {
+        let file_ends = file_ends(activity);
+        let mut planned = Vec::new();
+        let mut parts_of = Vec::with_capacity(phases.len());
+        for (number, phase) in phases.iter().enumerate() {
+            let first = planned.len();
+            for part in &phase.parts {
+                let limit = limits.get(&(number, part.file)).copied().unwrap_or(u64::MAX);
+                planned.push(PlannedPart {
+                    phase: number,
+                    direction: phase.direction,
+                    part: part.clone(),
+                    end_ns: end_of(part),
+                    covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, written_range(index, part)),
+                    block_bytes: block_bytes[number].unwrap_or(0),
+                    file_end: file_ends.get(&part.file).copied().unwrap_or(0),
+                });
+            }
+            parts_of.push(first..planned.len());
+        }
+        let of_descriptor = |(number, plan): (usize, &PlannedPart)| {
+            let until = plan.end_ns.max(plan.part.last_data_ns);
+            ((plan.part.tgid, plan.part.fd), (plan.part.start_ns, until, number))
+        };
+        let by_descriptor = SpanIndex::by_key(planned.iter().enumerate().map(of_descriptor));
+        let threads = thread_spans(index, phases);
+        let of_thread =
+            |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
+        let by_thread = SpanIndex::by_key(threads.iter().enumerate().map(of_thread));
+        let mut cpu = vec![PhaseCpu::default(); phases.len()];
+        for (_, span) in &threads {
+            cpu[span.phase].threads_ns += span.end_ns - span.start_ns;
+        }
+        Self {
+            parts: vec![PartTally::default(); planned.len()],
+            planned,
+            parts_of,
+            by_descriptor,
+            touched: phases.iter().map(|_| HashMap::new()).collect(),
+            threads: threads.into_iter().map(|(_, span)| span).collect(),
+            by_thread,
+            cpu,
+        }
+    }
+
+    pub(super) fn feed(&mut self, call: &Call) {
+        self.feed_time(call);
+        if !call.op.is_read() && !call.op.is_write() {
+            return;
+        }
+        let Some(index) = self.by_descriptor.get(&(call.tgid, call.fd)) else { return };
+        for number in index.overlapping(call.start_ns, call.end_ns) {
+            let plan = &self.planned[number];
+            if call.start_ns < plan.part.start_ns || !is_on(&plan.part, call) {
+                continue;
+            }
+            let tally = &mut self.parts[number];
+            if call.end_ns <= plan.end_ns {
+                tally.add(plan, call);
+                if is_of(plan.direction, call) {
+                    touch(&mut self.touched[plan.phase], plan, call);
+                }
+            } else if call.end_ns <= plan.part.last_data_ns {
+                tally.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
+            }
+        }
+    }
+
+    fn feed_time(&mut self, call: &Call) {
+        let Some(index) = self.by_thread.get(&call.tid) else { return };
+        for number in index.overlapping(call.start_ns, call.end_ns) {
+            let span = &mut self.threads[number];
+            if call.start_ns < span.start_ns || call.end_ns > span.end_ns {
+                continue;
+            }
+            let cpu = &mut self.cpu[span.phase];
+            cpu.kernel_ns += call.cpu_ns;
+            // Before the first call inside, the thread was outside.
+            if span.begun {
+                cpu.user_ns += call.user_before_ns;
+            }
+            span.begun = true;
+        }
+    }
+
+    /// The parts of a phase with their tallies.
+    pub(super) fn parts_of(&self, phase: usize) -> impl Iterator<Item = (&Part, &PartTally)> {
+        let range = self.parts_of[phase].clone();
+        self.planned[range.clone()].iter().map(|plan| &plan.part).zip(&self.parts[range])
+    }
+
+    pub(super) fn touched_by(&self, phase: usize) -> impl Iterator<Item = &Touched> {
+        self.touched[phase].values()
+    }
+
+    pub(super) fn cpu_of(&self, phase: usize) -> PhaseCpu {
+        self.cpu[phase]
+    }
+}
+
+impl PartTally {
+    fn add(&mut self, plan: &PlannedPart, call: &Call) {
+        let (bytes, is_write) = (u64::try_from(call.returned).unwrap_or(0), call.op.is_write());
+        let direct = call.open_flags & open_bits::DIRECT != 0;
+        let sync_write = is_write && call.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0;
+        if is_write {
+            self.write_calls += 1;
+            self.write_bytes += bytes;
+        } else {
+            self.read_calls += 1;
+            self.read_bytes += bytes;
+        }
+        if is_of(plan.direction, call) {
+            self.unplaced_calls += u64::from(call.offset < 0 && bytes > 0);
+        }
+        self.failed_data_calls += u64::from(call.returned < 0);
+        self.short_calls += u64::from(is_short(call, plan.file_end));
+        self.storage_read_bytes += call.storage_read_bytes;
+        if direct {
+            self.direct_bytes += bytes;
+            self.direct_cached_bytes += call.cached_bytes;
+        }
+        if sync_write {
+            self.sync_write_bytes += bytes;
+        }
+        if is_write && bytes > 0 {
+            if sync_write || direct {
+                self.written_through_bytes += bytes;
+                self.last_through_write_ns = self.last_through_write_ns.max(Some(call.end_ns));
+            } else {
+                self.last_cached_write_ns = self.last_cached_write_ns.max(Some(call.end_ns));
+                if plan.covered_until_ns.is_some_and(|start_ns| call.end_ns <= start_ns) {
+                    self.covered_bytes += bytes;
+                } else {
+                    self.uncovered_bytes += bytes;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a call moved less than asked, reads that met the end of the file aside.
+fn is_short(call: &Call, file_end: u64) -> bool {
+    let Ok(bytes) = u64::try_from(call.returned) else { return false };
+    if bytes >= call.requested {
+        return false;
+    }
+    let at_end = u64::try_from(call.offset).is_ok_and(|offset| offset.checked_add(bytes) == Some(file_end));
+    call.op.is_write() || !(bytes == 0 || at_end)
+}
+
+fn touch(touched: &mut HashMap<FileId, Touched>, plan: &PlannedPart, call: &Call) {
+    let (Ok(offset), Ok(bytes @ 1..)) = (u64::try_from(call.offset), u64::try_from(call.returned)) else { return };
+    let touched = touched.entry(plan.part.file).or_insert_with(|| Touched {
+        blocks: BlockSet::default(),
+        lowest: u64::MAX,
+        highest_end: 0,
+    });
+    touched.lowest = touched.lowest.min(offset);
+    touched.highest_end = touched.highest_end.max(offset.saturating_add(bytes));
+    touched.blocks.touch(offset, bytes, plan.block_bytes);
+}
+
+fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
+    let mut ends: HashMap<FileId, u64> = HashMap::new();
+    for pass in &activity.passes {
+        for step in pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write)) {
+            let end = ends.entry(pass.file).or_default();
+            *end = u64::try_from(step.max_offset).unwrap_or(0).max(*end);
+        }
+    }
+    ends
+}
+
+/// The time that each thread has a part of a phase to itself. A thread that serves several
+/// parts at once has each moment once.
+fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, ThreadSpan)> {
+    let mut spans = Vec::new();
+    for (phase, of_phase) in phases.iter().enumerate() {
+        let mut by_thread: BTreeMap<u32, Intervals> = BTreeMap::new();
+        for part in &of_phase.parts {
+            for tid in threads_of(index, part) {
+                by_thread.entry(tid).or_default().add(part.start_ns, end_of(part));
+            }
+        }
+        for (tid, mut intervals) in by_thread {
+            let span = |(start_ns, end_ns): &(u64, u64)| {
+                (tid, ThreadSpan { phase, start_ns: *start_ns, end_ns: *end_ns, begun: false })
+            };
+            spans.extend(intervals.spans().iter().map(span));
+        }
+    }
+    spans
+}

@@ -1,0 +1,151 @@
+//! Where the tool's clock stopped, where that must be counted out, and the phases' windows.
+
+use std::collections::HashMap;
+
+use activebench_model::call::Call;
+use activebench_model::phase::{Direction, Part, PartEnd, Phase, Window};
+
+use super::index::Index;
+
+/// Whether a call moves data the way the phase does.
+pub(super) fn is_of(direction: Direction, call: &Call) -> bool {
+    match direction {
+        Direction::Read => call.op.is_read(),
+        Direction::Write => call.op.is_write(),
+        Direction::Mixed | Direction::None => call.op.is_read() || call.op.is_write(),
+    }
+}
+
+/// Whether a call is one of a part's, whenever it was.
+pub(super) fn is_on(part: &Part, call: &Call) -> bool {
+    call.tgid == part.tgid
+        && call.fd == part.fd
+        && call.file == Some(part.file)
+        && (part.tids.is_empty() || part.tids.contains(&call.tid))
+}
+
+/// When a resolved part's clock stopped.
+///
+/// Every part is resolved before anything else reads it, see [`EndSeekers::resolve`].
+pub(super) fn end_of(part: &Part) -> u64 {
+    match part.end {
+        PartEnd::At(end_ns) => end_ns,
+        PartEnd::AfterBytes(_) => part.last_data_ns,
+    }
+}
+
+/// The threads that made a part's calls.
+pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
+    if !part.tids.is_empty() {
+        return part.tids.clone();
+    }
+    let steps = index.passes_on(part).flat_map(|pass| &pass.steps);
+    let inside = steps.filter(|step| step.start_ns <= end_of(part) && step.last_end_ns >= part.start_ns);
+    let mut tids: Vec<u32> = inside.flat_map(|step| step.tids.iter().copied()).collect();
+    tids.sort_unstable();
+    tids.dedup();
+    if tids.is_empty() {
+        tids.push(part.tgid);
+    }
+    tids
+}
+
+/// Looks for the ends of the parts whose clock stopped after a number of bytes.
+///
+/// Memory: nothing for a part of one thread; 16 bytes a data call for one of several, whose
+/// calls come unsorted.
+pub(super) struct EndSeekers {
+    by_descriptor: HashMap<(u32, i32), Vec<Seeker>>,
+}
+
+struct Seeker {
+    phase: usize,
+    index: usize,
+    part: Part,
+    direction: Direction,
+    wanted: u64,
+    moved: u64,
+    end_ns: Option<u64>,
+    last_end_ns: u64,
+    /// `(end, bytes)` of each call, where several threads make them.
+    unsorted: Option<Vec<(u64, u64)>>,
+}
+
+impl EndSeekers {
+    pub(super) fn new(index: &Index<'_>, phases: &[Phase]) -> Self {
+        let mut by_descriptor: HashMap<(u32, i32), Vec<Seeker>> = HashMap::new();
+        for (phase_index, phase) in phases.iter().enumerate() {
+            for (part_index, part) in phase.parts.iter().enumerate() {
+                let PartEnd::AfterBytes(wanted) = part.end else { continue };
+                let one_thread = threads_of(index, part).len() == 1;
+                by_descriptor.entry((part.tgid, part.fd)).or_default().push(Seeker {
+                    phase: phase_index,
+                    index: part_index,
+                    part: part.clone(),
+                    direction: phase.direction,
+                    wanted,
+                    moved: 0,
+                    end_ns: (wanted == 0).then_some(part.start_ns),
+                    last_end_ns: part.start_ns,
+                    unsorted: (!one_thread).then(Vec::new),
+                });
+            }
+        }
+        Self { by_descriptor }
+    }
+
+    pub(super) fn feed(&mut self, call: &Call) {
+        let Some(seekers) = self.by_descriptor.get_mut(&(call.tgid, call.fd)) else { return };
+        for seeker in seekers {
+            let inside = call.start_ns >= seeker.part.start_ns && call.end_ns <= seeker.part.last_data_ns;
+            if inside && is_of(seeker.direction, call) && is_on(&seeker.part, call) {
+                let bytes = u64::try_from(call.returned).unwrap_or(0);
+                match &mut seeker.unsorted {
+                    Some(calls) => calls.push((call.end_ns, bytes)),
+                    None => seeker.add(call.end_ns, bytes),
+                }
+            }
+        }
+    }
+
+    /// Writes the ends into the parts, and the windows into the phases.
+    pub(super) fn resolve(self, phases: &mut [Phase]) {
+        for mut seeker in self.by_descriptor.into_values().flatten() {
+            if let Some(mut calls) = seeker.unsorted.take() {
+                calls.sort_unstable();
+                calls.into_iter().for_each(|(end_ns, bytes)| seeker.add(end_ns, bytes));
+            }
+            let phase = &mut phases[seeker.phase];
+            // Fewer bytes than the tool counted: its clock cannot have stopped before the last.
+            let end_ns = seeker.end_ns.unwrap_or(seeker.last_end_ns);
+            phase.parts[seeker.index].end = PartEnd::At(end_ns);
+            if seeker.end_ns.is_none() && phase.incomplete.is_none() {
+                phase.incomplete = Some(format!(
+                    "process {} counted {} bytes and {} were observed",
+                    seeker.part.tgid, seeker.wanted, seeker.moved
+                ));
+            }
+        }
+        for phase in phases {
+            phase.window = union(&phase.parts);
+        }
+    }
+}
+
+impl Seeker {
+    fn add(&mut self, end_ns: u64, bytes: u64) {
+        self.moved += bytes;
+        self.last_end_ns = self.last_end_ns.max(end_ns);
+        if self.end_ns.is_none() && self.moved >= self.wanted {
+            self.end_ns = Some(end_ns);
+        }
+    }
+}
+
+/// The union of the parts' windows; a part whose clock never ran does not extend it.
+fn union(parts: &[Part]) -> Option<Window> {
+    let ran = || parts.iter().filter(|part| end_of(part) > part.start_ns);
+    let start_ns = ran().map(|part| part.start_ns).min()?;
+    let end_ns = ran().map(end_of).max()?;
+    Some(Window { start_ns, end_ns })
+}

@@ -1,0 +1,23 @@
+//! Observed events to activity, phases and facts: pure functions of a stored run.
+//!
+//! * [`fold_activity`] folds the calls of a run to what an adapter needs to find its passes.
+//! * [`resolve_phases`] takes the phases that the adapter found and computes their facts,
+//!   and the facts of the whole run.
+//! * [`evidence_phases`] makes phases for a tool that no adapter knows.
+//! * [`blind_paths`] counts the I/O that was done and is not decoded.
+//!
+//! Nothing here judges, reads files or knows how a run is stored: events come from an
+//! [`EventSource`], as often as needed (the calls are read twice by the fold and two or
+//! three times by the facts, never held).
+
+mod activity;
+mod blind;
+mod evidence;
+mod facts;
+mod source;
+
+pub use activity::fold_activity;
+pub use blind::blind_paths;
+pub use evidence::evidence_phases;
+pub use facts::resolve_phases;
+pub use source::{EventSource, Events};

@@ -1,0 +1,68 @@
+//! Where the events of a run come from.
+
+use std::convert::Infallible;
+
+use activebench_model::call::Call;
+use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+
+/// The events of one run, in batches, any number of times.
+///
+/// The calls of one thread are chronological. Nothing is assumed of the order between
+/// threads, nor of the order of the other events.
+pub trait EventSource {
+    /// Why reading failed.
+    type Error;
+
+    /// The system calls.
+    fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, Self::Error>>;
+    /// The names of calls that took one.
+    fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, Self::Error>>;
+    /// Births, executions and ends of tasks.
+    fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, Self::Error>>;
+    /// What the block layer did.
+    fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, Self::Error>>;
+    /// What entered the page cache.
+    fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Self::Error>>;
+}
+
+/// Events held in memory: for tests, and for runs that are not stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// See [`EventSource::calls`].
+    pub calls: Vec<Call>,
+    /// See [`EventSource::names`].
+    pub names: Vec<NameEvent>,
+    /// See [`EventSource::tasks`].
+    pub tasks: Vec<TaskEvent>,
+    /// See [`EventSource::block`].
+    pub block: Vec<BlockEvent>,
+    /// See [`EventSource::cache`].
+    pub cache: Vec<CacheEvent>,
+}
+
+/// Rows of one batch.
+const BATCH: usize = 1 << 16;
+
+fn batches<T: Clone>(rows: &[T]) -> impl Iterator<Item = Result<Vec<T>, Infallible>> {
+    rows.chunks(BATCH).map(|batch| Ok(batch.to_vec()))
+}
+
+impl EventSource for Events {
+    type Error = Infallible;
+
+    fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, Infallible>> {
+        batches(&self.calls)
+    }
+    fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, Infallible>> {
+        batches(&self.names)
+    }
+    fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, Infallible>> {
+        batches(&self.tasks)
+    }
+    fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, Infallible>> {
+        batches(&self.block)
+    }
+    fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Infallible>> {
+        batches(&self.cache)
+    }
+}

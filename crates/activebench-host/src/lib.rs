@@ -1,0 +1,23 @@
+//! What the machine is, and what lies below the files of a run.
+//!
+//! Holds readers of `/proc` and `/sys`: the machine, the mounts, the device stack below a
+//! file system, and what this process may observe. Every reader takes the two folders as
+//! [`Roots`], so that tests run on recorded trees. Opens neither the benchmark's files nor its
+//! devices, runs nothing and never fails: what cannot be read is missing, and said in `unread`.
+//! The nouns are in `activebench_model::host`; judging them is `activebench-detect`'s part.
+
+mod block;
+mod cgroup;
+mod machine;
+mod mounts;
+mod observability;
+mod reader;
+mod roots;
+mod stack;
+mod survey;
+
+pub use machine::read_host;
+pub use mounts::{Mount, Mounts};
+pub use observability::{Gap, Mend, Observability};
+pub use roots::{Process, Roots};
+pub use survey::{StorageRef, Survey, shares_device};

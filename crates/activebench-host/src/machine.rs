@@ -1,0 +1,97 @@
+//! The machine itself: kernel, processors, memory.
+
+use std::path::Path;
+
+use activebench_model::host::Host;
+
+use crate::cgroup::memory_limit;
+use crate::reader::{ReadError, Reader};
+use crate::roots::{Process, Roots};
+use crate::survey::{StorageRef, Survey};
+
+/// Reads the machine, the memory limit of the process, and the storage that was used.
+///
+/// The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable, which
+/// `unread` then says.
+pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
+    let mut survey = Survey::of(roots, process);
+    let targets = survey.targets_of(used);
+    let mut reader = Reader::new(roots, process);
+    let kernel = reader.text(Path::new("/proc/sys/kernel/osrelease"));
+    let mut host = Host {
+        kernel: reader.wanted(kernel).unwrap_or_else(|| "unknown".to_owned()),
+        architecture: architecture(&mut reader),
+        cpus: online_cpus(&mut reader),
+        memory_bytes: memory(&mut reader),
+        memory_limit_bytes: memory_limit(&mut reader, survey.mounts()),
+        hostname: None,
+        targets,
+        unread: Vec::new(),
+    };
+    for what in reader.unread().iter().chain(survey.unread()) {
+        if !host.unread.contains(what) {
+            host.unread.push(what.clone());
+        }
+    }
+    host
+}
+
+/// `/proc/sys/kernel/arch` exists since Linux 6.1; before, what we were built for is what runs here
+/// (a 32-bit build on a 64-bit kernel aside).
+fn architecture(reader: &mut Reader) -> String {
+    let read = reader.text(Path::new("/proc/sys/kernel/arch"));
+    reader.optional(read).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+fn online_cpus(reader: &mut Reader) -> u32 {
+    let path = Path::new("/sys/devices/system/cpu/online");
+    let read = reader.text(path).and_then(|text| {
+        count_list(&text).ok_or(ReadError::Content { path: path.to_owned(), text, expected: "a list of processors" })
+    });
+    reader.wanted(read).unwrap_or(0)
+}
+
+/// How many numbers a list such as `0-3,8` names.
+fn count_list(text: &str) -> Option<u32> {
+    text.split(',').try_fold(0_u32, |count, range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        count.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+/// `MemTotal`, which is in KiB though the file says kB.
+fn memory(reader: &mut Reader) -> Option<u64> {
+    let path = Path::new("/proc/meminfo");
+    let read = reader.text(path).and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.and_then(|kib| kib.checked_mul(1024)).ok_or_else(|| ReadError::Content {
+            path: path.to_owned(),
+            text: line.unwrap_or("").trim().to_owned(),
+            expected: "a MemTotal in kB",
+        })
+    });
+    reader.wanted(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_counted() {
+        for (text, expected) in [
+            ("0", Some(1)),
+            ("0-1", Some(2)),
+            ("0-3,8", Some(5)),
+            ("0-3,8-11", Some(8)),
+            ("", None),
+            ("3-1", None),
+            ("0-", None),
+            ("0-4294967295", None),
+        ] {
+            assert_eq!(count_list(text), expected, "{text}");
+        }
+    }
+}

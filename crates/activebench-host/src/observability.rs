@@ -1,0 +1,239 @@
+//! What this process may observe on this machine, and what would mend each gap.
+//!
+//! Judged from `/proc` and `/sys` alone; whether the programs load in fact, only loading them
+//! shows (`activebench-probe`).
+
+use std::path::Path;
+
+use crate::mounts::Mounts;
+use crate::reader::{ReadError, Reader};
+use crate::roots::{Process, Roots};
+
+// Numbers of include/uapi/linux/capability.h, Linux 6.12.
+const CAP_SYS_PTRACE: u32 = 19;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+/// Stands in commands for the path of the program.
+const PROGRAM: &str = "{program}";
+
+/// The rights and the kernel support that observing needs. `None` is "could not be read".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observability {
+    /// The kernel describes its types (`/sys/kernel/btf/vmlinux`), without which no program can be relocated.
+    pub btf: Option<bool>,
+    /// `CAP_BPF` is effective (Linux 5.8; before, `CAP_SYS_ADMIN` alone counts).
+    pub cap_bpf: Option<bool>,
+    /// `CAP_PERFMON` is effective.
+    pub cap_perfmon: Option<bool>,
+    /// `CAP_SYS_ADMIN` is effective; it stands for the two above.
+    pub cap_sys_admin: Option<bool>,
+    /// `CAP_SYS_PTRACE` is effective: `/proc` shows the mounts and files of other users' processes.
+    pub cap_sys_ptrace: Option<bool>,
+    /// The three rights asked for above can be had at all: they are in the bounding set.
+    pub rights_attainable: Option<bool>,
+    /// The process has given up gaining rights by executing a file; `sudo` and `setcap` do not help.
+    pub no_new_privileges: Option<bool>,
+    /// The rights count for the whole machine, not for a user namespace (a rootless container) only.
+    pub initial_user_namespace: Option<bool>,
+    /// The effective user id is 0.
+    pub uid0: Option<bool>,
+    /// `none`, `integrity` or `confidentiality`.
+    pub lockdown: Option<String>,
+    /// `/proc/sys/kernel/unprivileged_bpf_disabled`: 0, 1 or 2. Tracing programs need rights whatever it says.
+    pub unprivileged_bpf_disabled: Option<u64>,
+    /// tracefs, which classic tracepoints need, is mounted.
+    pub tracefs: Option<bool>,
+    /// What could not be read, with why.
+    pub unread: Vec<String>,
+}
+
+/// Something that keeps us from observing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// What is missing and what that costs: a lower-case fragment.
+    pub what: String,
+    /// Whether no BPF program can be loaded because of it; otherwise only a part is lost.
+    pub blocks_bpf: bool,
+    /// What mends it.
+    pub mend: Mend,
+}
+
+/// What mends a gap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mend {
+    /// A command line. `{program}` stands for the path of activebench.
+    Command(String),
+    /// Words, where no command would do.
+    Advice(String),
+}
+
+impl Observability {
+    /// Reads what the calling process may do.
+    pub fn read(roots: &Roots) -> Self {
+        let mut reader = Reader::new(roots, Process::Own);
+        let status = reader.text(Path::new("/proc/self/status"));
+        let status = reader.wanted(status).map(|text| Status { text });
+        let effective = status.as_ref().and_then(|status| status.mask(&mut reader, "CapEff"));
+        let bounding = status.as_ref().and_then(|status| status.mask(&mut reader, "CapBnd"));
+        let has = |mask: Option<u64>, capability: u32| mask.map(|mask| mask >> capability & 1 == 1);
+
+        let btf = reader.exists(Path::new("/sys/kernel/btf/vmlinux"));
+        let uid_map = reader.text(Path::new("/proc/self/uid_map"));
+        let lockdown = reader.text(Path::new("/sys/kernel/security/lockdown"));
+        let unprivileged = reader.number(Path::new("/proc/sys/kernel/unprivileged_bpf_disabled"));
+        let mountinfo = reader.bytes(Path::new("/proc/self/mountinfo"));
+        Self {
+            btf: reader.wanted(btf),
+            cap_bpf: has(effective, CAP_BPF),
+            cap_perfmon: has(effective, CAP_PERFMON),
+            cap_sys_admin: has(effective, CAP_SYS_ADMIN),
+            cap_sys_ptrace: has(effective, CAP_SYS_PTRACE),
+            rights_attainable: bounding
+                .map(|mask| [CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE].iter().all(|bit| mask >> bit & 1 == 1)),
+            no_new_privileges: status.as_ref().and_then(|status| status.flag(&mut reader, "NoNewPrivs")),
+            // The initial namespace maps every id onto itself (kernel/user.c, `init_user_ns`, Linux 6.12).
+            initial_user_namespace: reader
+                .wanted(uid_map)
+                .map(|map| map.split_whitespace().eq(["0", "0", "4294967295"])),
+            uid0: status.as_ref().and_then(|status| status.effective_uid(&mut reader)).map(|uid| uid == 0),
+            lockdown: reader.wanted(lockdown).map(|text| in_brackets(&text).to_owned()),
+            unprivileged_bpf_disabled: reader.optional(unprivileged),
+            tracefs: reader.wanted(mountinfo).map(|text| {
+                let (mounts, _) = Mounts::parse(&text);
+                mounts.0.iter().any(|mount| mount.fs_type == "tracefs")
+            }),
+            unread: reader.unread().to_vec(),
+        }
+    }
+
+    /// Whether BPF programs can be loaded, as far as can be read; unread values do not stand in the way.
+    pub fn allows_bpf(&self) -> bool {
+        !self.missing().iter().any(|gap| gap.blocks_bpf)
+    }
+
+    /// What is known to be missing, the graver first.
+    pub fn missing(&self) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        if self.btf == Some(false) {
+            gaps.push(Gap {
+                what: "the kernel does not describe its types (/sys/kernel/btf/vmlinux): no BPF program can be loaded"
+                    .to_owned(),
+                blocks_bpf: true,
+                mend: Mend::Advice(
+                    "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, or use --backend ptrace".to_owned(),
+                ),
+            });
+        }
+        if self.lockdown.as_deref() == Some("confidentiality") {
+            gaps.push(Gap {
+                what: "kernel lockdown is \"confidentiality\": BPF programs may not read kernel memory".to_owned(),
+                blocks_bpf: true,
+                mend: Mend::Advice(
+                    "boot with lockdown=integrity on the kernel's command line, or use --backend ptrace".to_owned(),
+                ),
+            });
+        }
+        if self.initial_user_namespace == Some(false) {
+            gaps.push(Gap {
+                what: "this is a user namespace (a rootless container): its rights do not extend to BPF".to_owned(),
+                blocks_bpf: true,
+                mend: Mend::Advice("run activebench on the host or in a container with the host's users".to_owned()),
+            });
+        }
+        gaps.extend(self.missing_rights());
+        if self.tracefs == Some(false) {
+            gaps.push(Gap {
+                what: "tracefs is not mounted: classic tracepoints cannot be attached".to_owned(),
+                blocks_bpf: false,
+                mend: Mend::Command("sudo mount -t tracefs tracefs /sys/kernel/tracing".to_owned()),
+            });
+        }
+        gaps
+    }
+
+    fn missing_rights(&self) -> Option<Gap> {
+        let admin = self.cap_sys_admin == Some(true);
+        let rights = [
+            ("CAP_BPF", self.cap_bpf, admin, true),
+            ("CAP_PERFMON", self.cap_perfmon, admin, true),
+            ("CAP_SYS_PTRACE", self.cap_sys_ptrace, false, false),
+        ];
+        let lacking: Vec<_> =
+            rights.iter().filter(|(_, held, stood_for, _)| *held == Some(false) && !stood_for).collect();
+        if lacking.is_empty() {
+            return None;
+        }
+        let names = lacking.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+        let blocks_bpf = lacking.iter().any(|(.., needed)| *needed);
+        let cost = match blocks_bpf {
+            true => "no BPF program can be loaded",
+            false => "/proc does not show the mounts and files of other users' processes",
+        };
+        let mend = if self.rights_attainable == Some(false) {
+            Mend::Advice(
+                "the bounding set forbids them: start the container with \
+                 --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE, or run activebench on the host"
+                    .to_owned(),
+            )
+        } else if self.no_new_privileges == Some(true) {
+            Mend::Advice(
+                "this process may not gain rights (no_new_privs is set): start activebench from a shell without it"
+                    .to_owned(),
+            )
+        } else {
+            Mend::Command(format!("sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {PROGRAM}"))
+        };
+        Some(Gap { what: format!("{names} not held: {cost}"), blocks_bpf, mend })
+    }
+}
+
+/// `/proc/self/status`.
+struct Status {
+    text: String,
+}
+
+impl Status {
+    fn field(&self, name: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+    }
+
+    fn parsed<T>(
+        &self,
+        reader: &mut Reader,
+        name: &str,
+        expected: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.field(name).unwrap_or("");
+        let read = parse(text).ok_or_else(|| ReadError::Content {
+            path: Path::new("/proc/self/status").to_owned(),
+            text: format!("{name}: {text}"),
+            expected,
+        });
+        reader.wanted(read)
+    }
+
+    fn mask(&self, reader: &mut Reader, name: &str) -> Option<u64> {
+        self.parsed(reader, name, "a set of capabilities", |text| u64::from_str_radix(text, 16).ok())
+    }
+
+    fn flag(&self, reader: &mut Reader, name: &str) -> Option<bool> {
+        self.parsed(reader, name, "0 or 1", |text| match text {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        })
+    }
+
+    /// The second of real, effective, saved and file system id.
+    fn effective_uid(&self, reader: &mut Reader) -> Option<u32> {
+        self.parsed(reader, "Uid", "four user ids", |text| text.split_whitespace().nth(1)?.parse().ok())
+    }
+}
+
+/// The chosen one of `none [integrity] confidentiality`; the whole text without brackets.
+fn in_brackets(text: &str) -> &str {
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(chosen, _)| chosen)
+}

@@ -1,0 +1,303 @@
+//! The walk from a file system, or a device, down to what holds the bytes.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use activebench_model::call::DeviceNumber;
+use activebench_model::host::{Layer, Tier};
+
+use crate::block::{BlockDevice, device_of_node, linked_devices, read_device};
+use crate::mounts::{Mount, Mounts, source_nodes};
+use crate::reader::Reader;
+
+/// Deeper stacks than this are cut and said. Ours of partition, loop, LVM, LUKS and RAID has eight.
+const DEPTH_LIMIT: usize = 24;
+
+/// One walk. Layers are listed in the order met, each device once.
+pub(crate) struct Walk<'a> {
+    reader: &'a mut Reader,
+    mounts: &'a Mounts,
+    layers: Vec<Layer>,
+    devices_met: BTreeSet<DeviceNumber>,
+    file_systems_met: BTreeSet<DeviceNumber>,
+    depth: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(reader: &'a mut Reader, mounts: &'a Mounts) -> Self {
+        Self {
+            reader,
+            mounts,
+            layers: Vec::new(),
+            devices_met: BTreeSet::new(),
+            file_systems_met: BTreeSet::new(),
+            depth: 0,
+        }
+    }
+
+    /// What was found. A walk that met nothing but what it came from has gone in a circle.
+    pub(crate) fn end(self, tier: Option<Tier>) -> (Vec<Layer>, Tier) {
+        if tier.is_none() {
+            let names: Vec<&str> = self.layers.iter().map(|layer| layer.name.as_str()).collect();
+            self.reader.note(format!("the stack leads back to itself: {}", names.join(", ")));
+        }
+        (self.layers, tier.unwrap_or(Tier::Unknown))
+    }
+
+    /// Walks down from a mounted file system. `None` when it was met before in this walk.
+    /// `above` is what the layers directly below are said to lie under: by itself the file system's type.
+    pub(crate) fn file_system(&mut self, mount: &Mount, above: Option<&str>) -> Option<Tier> {
+        if !self.file_systems_met.insert(mount.device) {
+            return None;
+        }
+        match family(&mount.fs_type) {
+            // fuseblk has a block device for a super block, and falls under it.
+            _ if mount.device.major() != 0 => self.device(mount.device, Some(above.unwrap_or(&mount.fs_type))),
+            Family::Memory => Some(Tier::Memory),
+            Family::Network => Some(Tier::Network),
+            Family::Fuse => Some(Tier::Fuse),
+            Family::Overlay => self.overlay(mount, above),
+            Family::Other => self.members(mount, above.unwrap_or(&mount.fs_type)),
+        }
+    }
+
+    /// Walks down from a device. `None` when it was met before in this walk.
+    pub(crate) fn device(&mut self, device: DeviceNumber, above: Option<&str>) -> Option<Tier> {
+        if !self.devices_met.insert(device) {
+            return None;
+        }
+        if self.depth == DEPTH_LIMIT {
+            self.reader.note(format!("the device stack goes on below {device}: cut after {DEPTH_LIMIT} layers"));
+            return Some(Tier::Unknown);
+        }
+        let Some(found) = read_device(self.reader, device, above) else { return Some(Tier::Unknown) };
+        let index = self.layers.len();
+        self.layers.push(found.layer.clone());
+        self.depth += 1;
+        let tier = self.below(&found, index);
+        self.depth -= 1;
+        tier
+    }
+
+    fn below(&mut self, found: &BlockDevice, index: usize) -> Option<Tier> {
+        let name = found.layer.name.as_str();
+        match found.layer.kind.as_str() {
+            "partition" => match found.disk {
+                Some(disk) => self.device(disk, Some(name)),
+                None => Some(Tier::Unknown),
+            },
+            "loop" => self.backing_file(found, index),
+            // What null devices are given, they keep in memory or nowhere.
+            "zram" | "ram" | "null" => Some(Tier::Memory),
+            kind => {
+                let members = linked_devices(self.reader, &found.folder.join("slaves"));
+                if !members.is_empty() {
+                    return self.all(&members, name);
+                }
+                if matches!(kind, "dm" | "md") {
+                    self.reader.note(format!("the devices below {name} are not known: /sys names none"));
+                    return Some(Tier::Unknown);
+                }
+                // The kernel's own simulated disk looks like any other but for this name.
+                let simulated = found.layer.attributes.get("device/model").is_some_and(|model| model == "scsi_debug");
+                Some(if simulated { Tier::Memory } else { Tier::Block })
+            }
+        }
+    }
+
+    fn all(&mut self, devices: &[DeviceNumber], above: &str) -> Option<Tier> {
+        let tiers: Vec<Tier> = devices.iter().filter_map(|device| self.device(*device, Some(above))).collect();
+        together(&tiers)
+    }
+
+    fn backing_file(&mut self, found: &BlockDevice, index: usize) -> Option<Tier> {
+        let name = &found.layer.name;
+        // The layer holds it lossily; the walk needs the bytes. A failure is already in the account.
+        let Ok(file) = self.reader.path(&found.folder.join("loop/backing_file")) else { return Some(Tier::Unknown) };
+        let place = match file.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+            // What is left of a deleted file is where it lay.
+            Some(rest) => Path::new(OsStr::from_bytes(rest)).parent().unwrap_or(Path::new("/")).to_owned(),
+            None => file.clone(),
+        };
+        // Any block device can be the backing file; its node lies on devtmpfs, its data do not.
+        if place.starts_with("/dev")
+            && let Some(device) = device_of_node(self.reader, &place)
+        {
+            return self.device(device, Some(name));
+        }
+        let what = format!("the backing file {} of {name}", file.display());
+        let Some(mount) = self.mount_at(&place, &what) else { return Some(Tier::Unknown) };
+        self.layers[index].attributes.insert("backing_file_system".to_owned(), mount.fs_type.clone());
+        self.file_system(&mount, Some(name))
+    }
+
+    /// The layers of an overlay are those of its upper directory, to which all writes go and
+    /// from which all files that were written are read; without one (a read-only overlay)
+    /// those of the topmost lower directory.
+    fn overlay(&mut self, mount: &Mount, above: Option<&str>) -> Option<Tier> {
+        let place = mount.mount_point.display();
+        let upper = mount.option("upperdir").map(|path| ("upper", path));
+        let lower = || mount.option("lowerdir").map(|paths| ("lower", first_lower(paths)));
+        // Mounts made by fsconfig(2) have one option for each, the topmost first.
+        let appended = || mount.option("lowerdir+").map(|path| ("lower", path));
+        let Some((role, path)) = upper.or_else(lower).or_else(appended) else {
+            self.reader.note(format!("the overlay at {place} does not say what it lies on"));
+            return Some(Tier::Unknown);
+        };
+        let path = PathBuf::from(path);
+        if !path.is_absolute() {
+            let path = path.display();
+            self.reader.note(format!(
+                "the {role} directory of the overlay at {place} is not known: {path} is relative to where mount was run"
+            ));
+            return Some(Tier::Unknown);
+        }
+        let what = format!("the {role} directory {} of the overlay at {place}", path.display());
+        let Some(below) = self.mount_at(&path, &what) else { return Some(Tier::Unknown) };
+        if below.device == mount.device {
+            // The overlay of a container names directories of its host, which look as if they lay on itself.
+            self.reader.note(format!("cannot follow {what}: it is not in this mount namespace"));
+            return Some(Tier::Unknown);
+        }
+        let described = format!("overlay, {role} directory on {}", below.fs_type);
+        self.file_system(&below, Some(above.unwrap_or(&described)))
+    }
+
+    /// The mount that holds a path that the kernel, not the user, told us.
+    ///
+    /// A path of another mount namespace would lead to a wrong device; where the file cannot
+    /// be seen under that name, nothing is better than a guess.
+    fn mount_at(&mut self, path: &Path, what: &str) -> Option<Mount> {
+        if self.reader.sees(path) == Some(false) {
+            self.reader.note(format!("cannot follow {what}: it is not in this mount namespace"));
+            return None;
+        }
+        let resolved = self.reader.resolve(path);
+        let resolved = self.reader.wanted(resolved)?;
+        let mount = self.mounts.containing(&resolved).cloned();
+        if mount.is_none() {
+            self.reader.note(format!("cannot follow {what}: no mount holds it"));
+        }
+        mount
+    }
+
+    /// File systems with an anonymous super block on one or more devices.
+    fn members(&mut self, mount: &Mount, above: &str) -> Option<Tier> {
+        let nodes = source_nodes(&mount.source);
+        let mut devices: Vec<DeviceNumber> =
+            nodes.iter().filter_map(|node| device_of_node(self.reader, node)).collect();
+        if mount.fs_type == "btrfs" {
+            let members = devices.first().and_then(|device| self.btrfs_members(*device));
+            match members {
+                Some(members) => devices = members,
+                None => self.reader.note(format!(
+                    "the members of the btrfs at {} are not known: no folder of /sys/fs/btrfs lists {}",
+                    mount.mount_point.display(),
+                    mount.source.display()
+                )),
+            }
+        }
+        if devices.is_empty() {
+            let (fs_type, source) = (&mount.fs_type, mount.source.display());
+            self.reader.note(format!("the devices below {fs_type} are not known: {source:?} is not a block device"));
+            return Some(Tier::Unknown);
+        }
+        self.all(&devices, above)
+    }
+
+    /// The devices of the btrfs that has this one among its members, in sysfs's order.
+    fn btrfs_members(&mut self, device: DeviceNumber) -> Option<Vec<DeviceNumber>> {
+        let file_systems = self.reader.names(Path::new("/sys/fs/btrfs"));
+        let file_systems = self.reader.wanted(file_systems)?;
+        file_systems
+            .iter()
+            .map(|id| linked_devices(self.reader, &Path::new("/sys/fs/btrfs").join(id).join("devices")))
+            .find(|members| members.contains(&device))
+    }
+}
+
+/// The first of `lowerdir`'s colon-separated paths, which is the topmost.
+fn first_lower(option: OsString) -> OsString {
+    let mut path = Vec::new();
+    let mut bytes = option.into_vec().into_iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b':' => break,
+            // A colon inside a path is written `\:`.
+            b'\\' => path.extend(bytes.next()),
+            other => path.push(other),
+        }
+    }
+    OsString::from_vec(path)
+}
+
+/// What several devices side by side are: what all of them are, or else block storage as soon
+/// as a part of the bytes lies there. One that is not known leaves the whole unknown.
+fn together(tiers: &[Tier]) -> Option<Tier> {
+    [Tier::Unknown, Tier::Block, Tier::Network, Tier::Fuse, Tier::Memory].into_iter().find(|tier| tiers.contains(tier))
+}
+
+/// File systems by what they need below them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Memory,
+    Network,
+    Fuse,
+    Overlay,
+    Other,
+}
+
+fn family(fs_type: &str) -> Family {
+    match fs_type {
+        "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => Family::Memory,
+        // virtiofs speaks the FUSE protocol, but its daemon is on the other side of the machine's border.
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "9p" | "lustre" | "afs" | "coda" | "orangefs"
+        | "pvfs2" | "gpfs" | "beegfs" | "wekafs" | "virtiofs" | "vboxsf" => Family::Network,
+        "fuse" | "fuseblk" => Family::Fuse,
+        "overlay" => Family::Overlay,
+        other if other.starts_with("fuse.") => Family::Fuse,
+        _ => Family::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mixed_stack_is_what_its_slowest_promise_is() {
+        for (tiers, expected) in [
+            (&[][..], None),
+            (&[Tier::Memory, Tier::Memory], Some(Tier::Memory)),
+            (&[Tier::Memory, Tier::Block], Some(Tier::Block)),
+            (&[Tier::Block, Tier::Unknown], Some(Tier::Unknown)),
+            (&[Tier::Memory, Tier::Network], Some(Tier::Network)),
+        ] {
+            assert_eq!(together(tiers), expected, "{tiers:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_lower_directory_ends_at_a_plain_colon() {
+        for (option, expected) in [("/a:/b", "/a"), ("/a", "/a"), ("/a\\:b:/c", "/a:b"), ("", "")] {
+            assert_eq!(first_lower(option.into()), OsString::from(expected), "{option}");
+        }
+    }
+
+    #[test]
+    fn file_systems_fall_into_families() {
+        for (fs_type, expected) in [
+            ("tmpfs", Family::Memory),
+            ("nfs4", Family::Network),
+            ("virtiofs", Family::Network),
+            ("fuse.sshfs", Family::Fuse),
+            ("fusectl", Family::Other),
+            ("overlay", Family::Overlay),
+            ("ext4", Family::Other),
+        ] {
+            assert_eq!(family(fs_type), expected, "{fs_type}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The storage below the files of a run, as [`Target`]s.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use activebench_model::call::DeviceNumber;
+use activebench_model::host::{Target, Tier};
+
+use crate::mounts::{Mount, Mounts};
+use crate::reader::Reader;
+use crate::roots::{Process, Roots};
+use crate::stack::Walk;
+
+/// Storage that the run used, as its events name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorageRef {
+    /// The file system of regular files.
+    FileSystem {
+        /// The super block's device as the kernel reports it, never `stat`'s.
+        s_dev: DeviceNumber,
+        /// A name of one of the files as the tool wrote it, to choose between several mounts of
+        /// one file system. A relative name is taken from the process's working directory.
+        path: Option<PathBuf>,
+    },
+    /// A block device that was opened as a file.
+    Device(DeviceNumber),
+}
+
+/// The mounts of a process, read once, and what is below them.
+///
+/// Read it while the process lives: with it goes its mount namespace. The device stack is
+/// read when it is asked for.
+#[derive(Debug)]
+pub struct Survey {
+    reader: Reader,
+    mounts: Mounts,
+}
+
+impl Survey {
+    /// Reads the mounts of a process; those of the calling one, and a note, where they cannot be read.
+    pub fn of(roots: &Roots, process: Process) -> Self {
+        let mut reader = Reader::new(roots, process);
+        let text = reader.bytes(&process.folder().join("mountinfo"));
+        let mut text = reader.wanted(text);
+        if text.is_none() && process != Process::Own {
+            let mut own = Reader::new(roots, Process::Own);
+            for what in reader.unread() {
+                own.note(format!("{what}; our own mounts are taken"));
+            }
+            reader = own;
+            let own_text = reader.bytes(&Process::Own.folder().join("mountinfo"));
+            text = reader.wanted(own_text);
+        }
+        let (mounts, notes) = Mounts::parse(text.as_deref().unwrap_or(b""));
+        for note in notes {
+            reader.note(note);
+        }
+        Self { reader, mounts }
+    }
+
+    /// The mounts.
+    pub fn mounts(&self) -> &Mounts {
+        &self.mounts
+    }
+
+    /// What could not be read or followed so far, with why, each once.
+    pub fn unread(&self) -> &[String] {
+        self.reader.unread()
+    }
+
+    /// One target for each distinct number, in the order given. Of several references to one
+    /// file system the first with a path counts.
+    pub fn targets_of(&mut self, used: &[StorageRef]) -> Vec<Target> {
+        let mut distinct: Vec<(DeviceNumber, StorageRef)> = Vec::new();
+        for storage in used {
+            let number = match storage {
+                StorageRef::FileSystem { s_dev, .. } => *s_dev,
+                StorageRef::Device(device) => *device,
+            };
+            match distinct.iter_mut().find(|(known, _)| *known == number) {
+                Some((_, kept @ StorageRef::FileSystem { path: None, .. })) => *kept = storage.clone(),
+                Some(_) => {}
+                None => distinct.push((number, storage.clone())),
+            }
+        }
+        distinct
+            .into_iter()
+            .map(|(_, storage)| match storage {
+                StorageRef::FileSystem { s_dev, path } => self.target_for(s_dev, path.as_deref()),
+                StorageRef::Device(device) => self.target_for_device(device),
+            })
+            .collect()
+    }
+
+    /// The target of the file system with this super block.
+    ///
+    /// Where no mount has it (unmounted since, another mount namespace, a number from `stat` on
+    /// btrfs), a device number that sysfs knows is walked for itself, an anonymous one is looked
+    /// for by the path; both are said in [`Survey::unread`]. `fs_type` is `unknown` when
+    /// neither helps. The target always bears the number asked for.
+    pub fn target_for(&mut self, s_dev: DeviceNumber, path: Option<&Path>) -> Target {
+        let path = path.and_then(|path| {
+            let resolved = self.reader.resolve(path);
+            self.reader.wanted(resolved)
+        });
+        if let Some(mount) = self.mounts.of_device(s_dev, path.as_deref()).cloned() {
+            return self.target_of_mount(&mount);
+        }
+        let by_path = path.as_deref().and_then(|path| self.mounts.containing(path)).cloned();
+        match by_path {
+            // Two real device numbers that differ are two file systems; only anonymous ones can
+            // be two numbers of the same.
+            Some(mount) if s_dev.major() == 0 && mount.device.major() == 0 => {
+                self.reader.note(format!(
+                    "no mount has the device {s_dev}; the one that holds the path, {}, is taken",
+                    mount.mount_point.display()
+                ));
+                Target { s_dev, ..self.target_of_mount(&mount) }
+            }
+            _ => {
+                self.reader.note(format!("no mount has the device {s_dev}"));
+                let mut walk = Walk::new(&mut self.reader, &self.mounts);
+                let tier = if s_dev.major() == 0 { Some(Tier::Unknown) } else { walk.device(s_dev, None) };
+                let (layers, tier) = walk.end(tier);
+                Target {
+                    s_dev,
+                    mount_point: String::new(),
+                    fs_type: "unknown".to_owned(),
+                    options: String::new(),
+                    layers,
+                    tier,
+                }
+            }
+        }
+    }
+
+    /// The target of a block device that was opened as a file. `mount_point` is its node.
+    pub fn target_for_device(&mut self, device: DeviceNumber) -> Target {
+        let mut walk = Walk::new(&mut self.reader, &self.mounts);
+        let tier = walk.device(device, None);
+        let (layers, tier) = walk.end(tier);
+        let node = layers.first().map_or_else(String::new, |layer| format!("/dev/{}", layer.name));
+        Target {
+            s_dev: device,
+            mount_point: node,
+            fs_type: "block-device".to_owned(),
+            options: String::new(),
+            layers,
+            tier,
+        }
+    }
+
+    /// The target below a path, which need not exist. `None` when no mount holds it.
+    ///
+    /// For a place that we know by name only, such as the run directory. A device node gives
+    /// the file system of the node, not the device.
+    pub fn target_of_path(&mut self, path: &Path) -> Option<Target> {
+        let resolved = self.reader.resolve(path);
+        let resolved = self.reader.wanted(resolved)?;
+        let Some(mount) = self.mounts.containing(&resolved).cloned() else {
+            self.reader.note(format!("no mount holds {}", resolved.display()));
+            return None;
+        };
+        Some(self.target_of_mount(&mount))
+    }
+
+    /// Every device anywhere below a path; empty when there is none (memory, network) or it is not known.
+    pub fn devices_below(&mut self, path: &Path) -> BTreeSet<DeviceNumber> {
+        let target = self.target_of_path(path);
+        target.iter().flat_map(|target| &target.layers).map(|layer| layer.device).collect()
+    }
+
+    fn target_of_mount(&mut self, mount: &Mount) -> Target {
+        let mut walk = Walk::new(&mut self.reader, &self.mounts);
+        let tier = walk.file_system(mount, None);
+        let (layers, tier) = walk.end(tier);
+        Target {
+            s_dev: mount.device,
+            mount_point: mount.mount_point.to_string_lossy().into_owned(),
+            fs_type: mount.fs_type.clone(),
+            options: without_names(&mount.options()),
+            layers,
+            tier,
+        }
+    }
+}
+
+/// Options whose values name a host or a person. Reports are passed on: the value is left out.
+const NAMING_OPTIONS: &[&str] =
+    &["addr", "clientaddr", "mountaddr", "mon_addr", "ip", "unc", "username", "user", "domain", "name"];
+
+fn without_names(options: &str) -> String {
+    let kept = options.split(',').map(|option| match option.split_once('=') {
+        Some((key, _)) if NAMING_OPTIONS.contains(&key) => format!("{key}=(left out)"),
+        _ => option.to_owned(),
+    });
+    kept.collect::<Vec<_>>().join(",")
+}
+
+/// A device that two targets have in common, the topmost of the first: writing to one then
+/// disturbs the other.
+///
+/// The same file system without a device below (a network mount) counts too, except in
+/// memory. `None` where either is not fully known means only that no common device was found:
+/// look at the tiers.
+pub fn shares_device(one: &Target, other: &Target) -> Option<DeviceNumber> {
+    let common = one.layers.iter().map(|layer| layer.device).find(|device| {
+        let device = *device;
+        other.layers.iter().any(|layer| layer.device == device)
+    });
+    let same = || (one.s_dev == other.s_dev && one.tier != Tier::Memory).then_some(one.s_dev);
+    common.or_else(same)
+}

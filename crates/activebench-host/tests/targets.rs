@@ -1,0 +1,204 @@
+//! Targets of recorded and synthetic trees (`fixtures/host`), as snapshots.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use activebench_host::{Process, Roots, StorageRef, Survey, shares_device};
+use activebench_model::call::DeviceNumber;
+use activebench_model::host::{Target, Tier};
+
+fn roots(case: &str) -> Roots {
+    Roots::at(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/host").join(case))
+}
+
+fn survey(case: &str) -> Survey {
+    Survey::of(&roots(case), Process::Own)
+}
+
+fn dev(major: u32, minor: u32) -> DeviceNumber {
+    DeviceNumber::new(major, minor)
+}
+
+fn on(major: u32, minor: u32, path: &str) -> StorageRef {
+    let path = (!path.is_empty()).then(|| PathBuf::from(path));
+    StorageRef::FileSystem { s_dev: dev(major, minor), path }
+}
+
+fn raw(major: u32, minor: u32) -> StorageRef {
+    StorageRef::Device(dev(major, minor))
+}
+
+fn layer_names(target: &Target) -> Vec<&str> {
+    target.layers.iter().map(|layer| layer.name.as_str()).collect()
+}
+
+/// Compares the whole of one target, and what could not be read, with the snapshot of this name.
+fn check_whole(snapshot: &str, case: &str, storage: StorageRef) {
+    let mut survey = survey(case);
+    let targets = survey.targets_of(&[storage]);
+    let text = format!("{}\nunread: {:#?}\n", serde_json::to_string_pretty(&targets).unwrap(), survey.unread());
+    insta::assert_snapshot!(snapshot, text);
+}
+
+#[test]
+fn recorded_stacks() {
+    check_whole("virtio-ext4", "virtio-ext4", on(254, 0, "/srv/f"));
+    check_whole("tmpfs", "tmpfs", on(0, 27, "/dev/shm/f"));
+    check_whole("loop-ext4-direct-io-on", "loop-ext4-direct-io-on", on(7, 0, ""));
+    check_whole("loop-ext4-direct-io-off", "loop-ext4-direct-io-off", on(7, 0, ""));
+    check_whole("loop-raw", "loop-raw", raw(7, 0));
+    check_whole("loop-on-loop", "loop-on-loop", raw(7, 1));
+    check_whole("loop-partition-ext4", "loop-partition-ext4", on(259, 0, ""));
+    check_whole("loop-on-tmpfs", "loop-on-tmpfs", on(7, 0, ""));
+    check_whole("btrfs-two-loops", "btrfs-two-loops", on(0, 40, "/mnt/bench/subvolume/f"));
+    check_whole("overlay", "overlay", on(0, 40, "/mnt/bench/overlay/f"));
+    check_whole("zram-ext4", "zram-ext4", on(253, 1, ""));
+}
+
+#[test]
+fn synthetic_stacks() {
+    check_whole("nvme-partition", "synthetic-nvme-partition", on(259, 2, ""));
+    check_whole("md-raid1", "synthetic-md-raid1", on(9, 0, ""));
+    check_whole("btrfs-crypt-on-lvm", "synthetic-btrfs-crypt-on-lvm", on(0, 33, ""));
+    check_whole("nfs4", "synthetic-nfs4", on(0, 50, ""));
+    check_whole("fuse-sshfs", "synthetic-fuse", on(0, 51, ""));
+    check_whole("fuseblk", "synthetic-fuse", on(8, 17, ""));
+    check_whole("container-overlay", "synthetic-container-overlay", on(0, 60, "/data/f"));
+    check_whole("overlay-read-only", "synthetic-overlay-read-only", on(0, 41, ""));
+    check_whole("loop-cycle", "synthetic-loop-cycle", on(7, 0, ""));
+    check_whole("loop-deleted-on-tmpfs", "synthetic-loop-deleted-on-tmpfs", raw(7, 3));
+    check_whole("sysfs-incomplete", "synthetic-sysfs-incomplete", on(8, 0, ""));
+    check_whole("zfs", "synthetic-sysfs-incomplete", on(0, 70, ""));
+    check_whole("dm-without-members", "synthetic-sysfs-incomplete", on(253, 5, ""));
+    check_whole("device-gone", "synthetic-sysfs-incomplete", on(8, 32, ""));
+}
+
+#[test]
+fn tiers_and_layers() {
+    let check = |case: &str, storage: StorageRef, tier: Tier, layers: &[&str], judged: Option<&str>| {
+        let target = survey(case).targets_of(&[storage]).remove(0);
+        let device = target.device().map(|layer| layer.name.as_str());
+        assert_eq!((target.tier, &layer_names(&target)[..], device), (tier, layers, judged), "{case}");
+    };
+    check("virtio-ext4", on(254, 0, ""), Tier::Block, &["vda"], Some("vda"));
+    check("tmpfs", on(0, 27, ""), Tier::Memory, &[], None);
+    check("zram-ext4", on(253, 1, ""), Tier::Memory, &["zram1"], Some("zram1"));
+    check("loop-on-tmpfs", on(7, 0, ""), Tier::Memory, &["loop0"], Some("loop0"));
+    check("loop-on-loop", raw(7, 1), Tier::Block, &["loop1", "loop0", "vda"], Some("loop1"));
+    check("loop-partition-ext4", on(259, 0, ""), Tier::Block, &["loop0p1", "loop0", "vda"], Some("loop0"));
+    check("btrfs-two-loops", on(0, 40, ""), Tier::Block, &["loop0", "vda", "loop1"], Some("loop0"));
+    check("overlay", on(0, 40, ""), Tier::Block, &["vda"], Some("vda"));
+    let raid = ["md0", "sda1", "sda", "sdb1", "sdb"];
+    check("synthetic-md-raid1", on(9, 0, ""), Tier::Block, &raid, Some("md0"));
+    check("synthetic-btrfs-crypt-on-lvm", on(0, 33, ""), Tier::Block, &["dm-1", "dm-0", "sda2", "sda"], Some("dm-1"));
+    check("synthetic-nfs4", on(0, 50, ""), Tier::Network, &[], None);
+    check("synthetic-fuse", on(0, 51, ""), Tier::Fuse, &[], None);
+    check("synthetic-fuse", on(8, 17, ""), Tier::Block, &["sdb1", "sdb"], Some("sdb"));
+    check("synthetic-container-overlay", on(0, 60, ""), Tier::Unknown, &[], None);
+    check("synthetic-loop-cycle", on(7, 0, ""), Tier::Unknown, &["loop0"], Some("loop0"));
+}
+
+#[test]
+fn a_number_that_no_mount_has() {
+    let check = |case: &str, storage: StorageRef, expected: (&str, &str, Tier), note: &str| {
+        let mut survey = survey(case);
+        let StorageRef::FileSystem { s_dev, .. } = storage else { panic!("a file system is meant") };
+        let target = survey.targets_of(&[storage]).remove(0);
+        assert_eq!((target.mount_point.as_str(), target.fs_type.as_str(), target.tier), expected, "{case}");
+        assert_eq!(target.s_dev, s_dev);
+        assert_eq!(survey.unread(), [note]);
+    };
+    // What `stat` gives for a subvolume; the path helps.
+    check(
+        "btrfs-two-loops",
+        on(0, 42, "/mnt/bench/subvolume/f"),
+        ("/mnt/bench/subvolume", "btrfs", Tier::Block),
+        "no mount has the device 0:42; the one that holds the path, /mnt/bench/subvolume, is taken",
+    );
+    // A real device that is not mounted (any more) is walked for itself, whatever holds the path now.
+    check("loop-raw", on(7, 0, "/mnt/bench/f"), ("", "unknown", Tier::Block), "no mount has the device 7:0");
+    check("tmpfs", on(0, 99, "/srv/f"), ("", "unknown", Tier::Unknown), "no mount has the device 0:99");
+    check("tmpfs", on(0, 99, ""), ("", "unknown", Tier::Unknown), "no mount has the device 0:99");
+}
+
+#[test]
+fn storage_named_twice_is_one_target() {
+    let mut survey = survey("btrfs-two-loops");
+    let used = [on(0, 40, ""), on(254, 0, ""), on(0, 40, "/mnt/bench/subvolume/f"), on(0, 40, "/mnt/bench/btrfs/f")];
+    let targets = survey.targets_of(&used);
+    let places: Vec<&str> = targets.iter().map(|target| target.mount_point.as_str()).collect();
+    assert_eq!(places, ["/mnt/bench/subvolume", "/"]);
+}
+
+#[test]
+fn a_run_directory_shares_a_device_somewhere_below() {
+    let check = |case: &str, one: &str, other: &str, expected: Option<DeviceNumber>| {
+        let mut survey = survey(case);
+        let one = survey.target_of_path(Path::new(one)).unwrap();
+        let other = survey.target_of_path(Path::new(other)).unwrap();
+        assert_eq!(shares_device(&one, &other), expected, "{case}: {} {}", one.mount_point, other.mount_point);
+        assert_eq!(shares_device(&other, &one).is_some(), expected.is_some());
+    };
+    let disk = Some(dev(254, 0));
+    check("loop-ext4-direct-io-off", "/mnt/bench/ext4/f", "/var/runs", disk);
+    check("loop-ext4-direct-io-off", "/mnt/bench/ext4/f", "/mnt/bench/ext4/runs", Some(dev(7, 0)));
+    check("loop-ext4-direct-io-off", "/mnt/bench/ext4/f", "/dev/shm/runs", None);
+    check("btrfs-two-loops", "/mnt/bench/btrfs/f", "/mnt/bench/runs", disk);
+    check("overlay", "/mnt/bench/overlay/f", "/var/runs", disk);
+    check("loop-on-tmpfs", "/mnt/bench/ext4/f", "/mnt/bench/tmpfs/runs", None);
+    check("tmpfs", "/dev/shm/f", "/dev/shm/runs", None);
+    check("synthetic-nfs4", "/mnt/bench/f", "/mnt/bench/runs", Some(dev(0, 50)));
+    check("synthetic-fuse", "/mnt/bench/ntfs/f", "/runs", None);
+}
+
+#[test]
+fn devices_below_a_path() {
+    let check = |case: &str, path: &str, expected: &[DeviceNumber]| {
+        let expected: BTreeSet<DeviceNumber> = expected.iter().copied().collect();
+        assert_eq!(survey(case).devices_below(Path::new(path)), expected, "{case} {path}");
+    };
+    check("loop-partition-ext4", "/mnt/bench/ext4/f", &[dev(259, 0), dev(7, 0), dev(254, 0)]);
+    check("btrfs-two-loops", "/mnt/bench/btrfs", &[dev(7, 0), dev(7, 1), dev(254, 0)]);
+    check("tmpfs", "/dev/shm/f", &[]);
+}
+
+#[test]
+fn a_backing_file_of_another_mount_namespace_is_not_guessed() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("proc/self/mountinfo", "27 1 0:30 / / rw - tmpfs tmpfs rw\n");
+    write("proc/self/root/here.img", "");
+    write("sys/devices/loop0/loop/backing_file", "/elsewhere.img\n");
+    write("sys/devices/loop1/loop/backing_file", "/here.img\n");
+    fs::create_dir_all(folder.path().join("sys/dev/block")).unwrap();
+    for minor in 0..2 {
+        let link = folder.path().join(format!("sys/dev/block/7:{minor}"));
+        std::os::unix::fs::symlink(format!("../../devices/loop{minor}"), link).unwrap();
+    }
+    let mut survey = Survey::of(&Roots::at(folder.path()), Process::Own);
+    assert_eq!(survey.target_for_device(dev(7, 1)).tier, Tier::Memory);
+    assert_eq!(survey.target_for_device(dev(7, 0)).tier, Tier::Unknown);
+    let note = "cannot follow the backing file /elsewhere.img of loop0: it is not in this mount namespace";
+    assert!(survey.unread().iter().any(|what| what == note), "{:?}", survey.unread());
+}
+
+#[test]
+fn every_recorded_tree_is_read_without_gaps() {
+    for case in ["virtio-ext4", "loop-ext4-direct-io-on", "loop-partition-ext4", "btrfs-two-loops", "overlay"] {
+        let mut survey = survey(case);
+        let used: Vec<StorageRef> = survey
+            .mounts()
+            .0
+            .iter()
+            .filter(|mount| !matches!(mount.fs_type.as_str(), "proc" | "sysfs"))
+            .map(|mount| StorageRef::FileSystem { s_dev: mount.device, path: Some(mount.mount_point.clone()) })
+            .collect();
+        survey.targets_of(&used);
+        assert_eq!(survey.unread(), [""; 0], "{case}");
+    }
+}

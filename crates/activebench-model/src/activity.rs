@@ -1,0 +1,196 @@
+//! The calls of a run, folded to what an adapter needs to find its passes.
+//!
+//! A run has millions of calls and a few dozen passes. `activebench-facts` folds the
+//! stream once into [`Activity`]; adapters read this, never the stream.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Call, FileId, FileKind, Op};
+
+/// The folded calls of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Every task of the tree.
+    pub tasks: Vec<Task>,
+    /// Every regular file and block device that the tree opened or used.
+    pub files: Vec<FileSeen>,
+    /// In the order of their first call. Descriptors of pipes and terminals are left out.
+    pub passes: Vec<Pass>,
+    /// `sync(2)` and `syncfs(2)` of the tree.
+    pub global_syncs: Vec<CallSpan>,
+    /// `unlink(2)`s of the tree, with the name as the tool wrote it.
+    pub unlinks: Vec<NamedCall>,
+    /// Successful executions, in order.
+    pub execs: Vec<Exec>,
+}
+
+/// A thread or process of the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Thread.
+    pub tid: u32,
+    /// Its process.
+    pub tgid: u32,
+    /// The process that made it.
+    pub parent_tgid: u32,
+    /// Its name, as last seen.
+    pub comm: String,
+    /// When it was born (or seeded).
+    pub start_ns: u64,
+    /// When it ended; `None` when it outlived the observation.
+    pub end_ns: Option<u64>,
+    /// Wait status (`exit code << 8 | signal`); `None` when it outlived the observation.
+    pub exit_status: Option<i32>,
+    /// On-CPU time in user mode over its life.
+    pub user_ns: u64,
+    /// On-CPU time in the kernel.
+    pub kernel_ns: u64,
+    /// Off CPU and not runnable, waiting for I/O included.
+    pub blocked_ns: u64,
+    /// The part of `blocked_ns` spent in I/O wait.
+    pub iowait_ns: u64,
+    /// Off CPU though runnable.
+    pub preempted_ns: u64,
+}
+
+/// An execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exec {
+    /// When.
+    pub at_ns: u64,
+    /// The process.
+    pub tgid: u32,
+    /// The file that was executed, as the kernel names it.
+    pub filename: String,
+}
+
+/// A file that the tree used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeen {
+    /// Which file.
+    pub id: FileId,
+    /// The names under which the tree opened it, as the tool wrote them, in order, distinct.
+    pub names: Vec<String>,
+    /// What kind of file.
+    pub kind: FileKind,
+}
+
+/// A call with a name argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedCall {
+    /// When.
+    pub span: CallSpan,
+    /// The name as the tool wrote it.
+    pub name: String,
+}
+
+/// The times of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSpan {
+    /// Entry.
+    pub start_ns: u64,
+    /// Exit.
+    pub end_ns: u64,
+    /// The thread.
+    pub tid: u32,
+    /// Which call.
+    pub op: Op,
+    /// What it returned.
+    pub returned: i64,
+}
+
+impl From<&Call> for CallSpan {
+    fn from(call: &Call) -> Self {
+        Self { start_ns: call.start_ns, end_ns: call.end_ns, tid: call.tid, op: call.op, returned: call.returned }
+    }
+}
+
+/// One descriptor of one process from its open to its close: where a tool's pass lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// The process.
+    pub tgid: u32,
+    /// The descriptor.
+    pub fd: i32,
+    /// The file.
+    pub file: FileId,
+    /// Regular file or block device.
+    pub kind: FileKind,
+    /// Bits of [`crate::call::open_bits`].
+    pub open_flags: u32,
+    /// `None` for a descriptor that was inherited.
+    pub open: Option<CallSpan>,
+    /// `None` for a descriptor that the end of the process closed.
+    pub close: Option<CallSpan>,
+    /// What happened between, in order of first calls.
+    pub steps: Vec<Step>,
+}
+
+/// What a step of a pass does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// Reads, with any seeks between them.
+    Read,
+    /// Writes, with any seeks between them.
+    Write,
+    /// Seeks before any data moved.
+    Seek,
+    /// One or more of fsync, fdatasync, `sync_file_range`, msync.
+    Sync,
+    /// mmap.
+    Map,
+    /// munmap.
+    Unmap,
+    /// Anything else (truncate, fallocate, fadvise, dup, splice ...).
+    Other,
+}
+
+/// A maximal run of calls of one kind on one descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Which kind.
+    pub kind: StepKind,
+    /// Entry of the first data call (for `Seek`, `Sync` ...: of the first call).
+    pub start_ns: u64,
+    /// Exit of the last call of this kind; seeks after the last data call do not count.
+    pub end_ns: u64,
+    /// Exit of the last call of any kind in the step, trailing seeks included.
+    pub last_end_ns: u64,
+    /// Calls of this kind, failed ones included; seeks inside are not counted.
+    pub calls: u64,
+    /// Bytes that they returned.
+    pub bytes: u64,
+    /// Seeks between and after.
+    pub seeks: u64,
+    /// Threads that made the calls, ascending.
+    pub tids: Vec<u32>,
+    /// The first calls of the step, seeks included, at most [`Step::HEAD`].
+    pub head: Vec<CallBrief>,
+    /// Lowest offset touched; -1 when unknown.
+    pub min_offset: i64,
+    /// Highest offset touched; -1 when unknown.
+    pub max_offset: i64,
+}
+
+impl Step {
+    /// How many first calls a step keeps verbatim.
+    pub const HEAD: usize = 4;
+}
+
+/// One call in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallBrief {
+    /// When, by whom, which call, its result.
+    pub span: CallSpan,
+    /// See [`Call::offset`].
+    pub offset: i64,
+    /// See [`Call::requested`].
+    pub requested: u64,
+}
+
+impl From<&Call> for CallBrief {
+    fn from(call: &Call) -> Self {
+        Self { span: call.into(), offset: call.offset, requested: call.requested }
+    }
+}

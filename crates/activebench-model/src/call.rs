@@ -1,0 +1,210 @@
+//! One observed system call on a file, as the probes report it.
+
+use serde::{Deserialize, Serialize};
+
+/// A file's real identity: the inode number and the super block's device, both read
+/// in the kernel. `stat` gives another device on btrfs and overlay; never mix the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileId {
+    /// Super block device, kernel encoding: `major << 20 | minor`.
+    pub s_dev: u32,
+    /// Inode number.
+    pub ino: u64,
+}
+
+/// A block device number in kernel encoding: `major << 20 | minor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DeviceNumber(pub u32);
+
+impl DeviceNumber {
+    /// From the two numbers.
+    pub fn new(major: u32, minor: u32) -> Self {
+        Self(major << 20 | (minor & 0xf_ffff))
+    }
+    /// Major number.
+    pub fn major(self) -> u32 {
+        self.0 >> 20
+    }
+    /// Minor number.
+    pub fn minor(self) -> u32 {
+        self.0 & 0xf_ffff
+    }
+}
+
+impl std::fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.major(), self.minor())
+    }
+}
+
+/// What an open descriptor refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A block device opened as a file.
+    BlockDevice,
+    /// Pipe, socket, terminal, directory, anything else.
+    Other,
+}
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal;)*) => {
+        /// A class of system call. The codes are the ones in the kernel records.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[repr(u16)]
+        pub enum Op { $($(#[$doc])* $variant = $code,)* }
+
+        impl Op {
+            /// Every class, in the order of the codes.
+            pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
+
+            /// The class of a code; `None` for a code that this version does not know.
+            pub fn from_code(code: u16) -> Option<Op> {
+                match code { $($code => Some(Op::$variant),)* _ => None }
+            }
+
+            /// The usual name of the call.
+            pub fn name(self) -> &'static str {
+                match self { $(Op::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+operations! {
+    /// `read(2)`.
+    Read = 1, "read";
+    /// `pread64(2)`.
+    Pread = 2, "pread";
+    /// `readv(2)`.
+    Readv = 3, "readv";
+    /// `preadv(2)` and `preadv2(2)`.
+    Preadv = 4, "preadv";
+    /// `write(2)`.
+    Write = 5, "write";
+    /// `pwrite64(2)`.
+    Pwrite = 6, "pwrite";
+    /// `writev(2)`.
+    Writev = 7, "writev";
+    /// `pwritev(2)` and `pwritev2(2)`.
+    Pwritev = 8, "pwritev";
+    /// `lseek(2)`.
+    Lseek = 9, "lseek";
+    /// `fsync(2)`.
+    Fsync = 10, "fsync";
+    /// `fdatasync(2)`.
+    Fdatasync = 11, "fdatasync";
+    /// `sync_file_range(2)`.
+    SyncFileRange = 12, "sync_file_range";
+    /// `sync(2)`: every file system.
+    Sync = 13, "sync";
+    /// `syncfs(2)`.
+    Syncfs = 14, "syncfs";
+    /// `msync(2)`; the record's `offset` is the address.
+    Msync = 15, "msync";
+    /// `open(2)`, `openat(2)`, `openat2(2)`, `creat(2)`; `returned` is the descriptor.
+    Open = 16, "open";
+    /// `close(2)`.
+    Close = 17, "close";
+    /// `dup(2)` and its kin; `returned` is the new descriptor.
+    Dup = 18, "dup";
+    /// `ftruncate(2)`; `requested` is the new length.
+    Ftruncate = 19, "ftruncate";
+    /// `truncate(2)`.
+    Truncate = 20, "truncate";
+    /// `fallocate(2)`; `requested` is the length.
+    Fallocate = 21, "fallocate";
+    /// `fadvise64(2)`; `offset` and `requested` are the range.
+    Fadvise = 22, "fadvise";
+    /// `unlink(2)` and `unlinkat(2)`.
+    Unlink = 23, "unlink";
+    /// `mmap(2)` of a file; `requested` is the length, `returned` the address.
+    Mmap = 24, "mmap";
+    /// `munmap(2)`; `offset` is the address, `requested` the length.
+    Munmap = 25, "munmap";
+    /// `sendfile(2)`; the file is the source.
+    Sendfile = 26, "sendfile";
+    /// `splice(2)`; the file is the source.
+    Splice = 27, "splice";
+    /// `copy_file_range(2)`; the file is the source.
+    CopyFileRange = 28, "copy_file_range";
+    /// `io_submit(2)`: requests inside are not decoded.
+    IoSubmit = 29, "io_submit";
+    /// `io_uring_enter(2)`: requests inside are not decoded.
+    IoUringEnter = 30, "io_uring_enter";
+    /// `rename(2)` and its kin.
+    Rename = 31, "rename";
+}
+
+impl Op {
+    /// Moves data from a file to the caller.
+    pub fn is_read(self) -> bool {
+        matches!(self, Op::Read | Op::Pread | Op::Readv | Op::Preadv)
+    }
+    /// Moves data from the caller to a file.
+    pub fn is_write(self) -> bool {
+        matches!(self, Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev)
+    }
+    /// Asks that data already written becomes durable, for one file.
+    pub fn is_file_sync(self) -> bool {
+        matches!(self, Op::Fsync | Op::Fdatasync | Op::Msync | Op::SyncFileRange)
+    }
+}
+
+/// One observed call. Times are `CLOCK_MONOTONIC` nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// When the kernel entered the call.
+    pub start_ns: u64,
+    /// When it was about to return.
+    pub end_ns: u64,
+    /// The thread.
+    pub tid: u32,
+    /// The process.
+    pub tgid: u32,
+    /// What was called.
+    pub op: Op,
+    /// The descriptor argument, -1 where there is none.
+    pub fd: i32,
+    /// The file behind the descriptor; `None` where the call has none.
+    pub file: Option<FileId>,
+    /// What kind of file it is.
+    pub kind: FileKind,
+    /// How the file was opened: bits of [`open_bits`].
+    pub open_flags: u32,
+    /// File offset at which the data moved, or the op's own meaning (see [`Op`]); -1 when unknown.
+    pub offset: i64,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// What the call returned; a negative errno on failure.
+    pub returned: i64,
+    /// Bytes that this call itself read from storage (`task->ioac.read_bytes`).
+    pub storage_read_bytes: u64,
+    /// Bytes that this call inserted into the page cache for its own file.
+    pub cached_bytes: u64,
+    /// On-CPU time inside the call.
+    pub cpu_ns: u64,
+    /// On-CPU time in user mode since this thread's previous record.
+    pub user_before_ns: u64,
+}
+
+/// `O_DIRECT` on x86-64 and arm64 differ; the probe translates to these neutral bits.
+pub mod open_bits {
+    /// Opened with `O_DIRECT`.
+    pub const DIRECT: u32 = 1 << 0;
+    /// Opened with `O_SYNC` (both bits).
+    pub const SYNC: u32 = 1 << 1;
+    /// Opened with `O_DSYNC` and not `O_SYNC`.
+    pub const DSYNC: u32 = 1 << 2;
+    /// Opened with `O_APPEND`.
+    pub const APPEND: u32 = 1 << 3;
+    /// Opened for writing.
+    pub const WRITABLE: u32 = 1 << 4;
+    /// Opened with `O_CREAT`.
+    pub const CREATE: u32 = 1 << 5;
+    /// Opened with `O_TRUNC`.
+    pub const TRUNCATE: u32 = 1 << 6;
+}

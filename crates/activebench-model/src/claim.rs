@@ -1,0 +1,158 @@
+//! What a tool printed: claims, and the notes of the parser.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Quantity;
+
+/// One number that the tool printed about a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Unique in the run: `c1`, `c2`, ... in the order of the output.
+    pub id: String,
+    /// [`crate::phase::Phase::id`] of the phase that it speaks of. Claims that need
+    /// several phases (a throughput parent) name the one that covers them all.
+    pub phase: String,
+    /// What kind of number it is.
+    pub metric: Metric,
+    /// The number in normalised units.
+    pub value: Quantity,
+    /// The number as printed, before any conversion.
+    pub printed: Printed,
+    /// Half a step of the printed number, in the unit of `value`: how far the tool's
+    /// own rounding or truncation may put it from what the tool computed.
+    pub resolution: f64,
+    /// What the number is taken to describe.
+    pub subject: Subject,
+    /// Why this subject: the option or the phase that says so, or `--subject`.
+    pub subject_reason: String,
+    /// The bytes that the tool says it moved for this claim, where it says so
+    /// (iozone: the kB column, a child's `xfer count`).
+    pub claimed_bytes: Option<u64>,
+    /// Where it stands in the output.
+    pub source: SourceLine,
+}
+
+/// What kind of number a claim is. Throughput and operation rates are judged against
+/// the window; the others name what they are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Bytes per second over the phase's window.
+    Throughput,
+    /// Operations per second over the window.
+    OperationRate,
+    /// Mean time of one operation: window / operations.
+    TimePerOperation,
+    /// Sum of each task's own rate over its own window (iozone `Children see`).
+    SumOfTaskThroughput,
+    /// As above, in operations per second.
+    SumOfTaskOperationRate,
+    /// Counted bytes over the parent's wall time (iozone `Parent sees`).
+    ParentThroughput,
+    /// As above, in operations per second.
+    ParentOperationRate,
+    /// Smallest of the tasks' own rates.
+    MinTaskThroughput,
+    /// Largest of the tasks' own rates.
+    MaxTaskThroughput,
+    /// Sum of the tasks' rates over their number.
+    MeanTaskThroughput,
+    /// One task's own rate.
+    TaskThroughput,
+    /// Bytes that the tool counted.
+    BytesMoved,
+    /// Smallest of the tasks' counted bytes (iozone `Min xfer`).
+    MinTaskBytes,
+}
+
+/// A printed number and its unit, verbatim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Printed {
+    /// The number as the tool wrote it.
+    pub text: String,
+    /// The unit as the tool wrote it, for example `kBytes/sec`.
+    pub unit: String,
+}
+
+/// A line of the tool's output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// `stdout`, `stderr` or the name of a file that the tool wrote.
+    pub stream: String,
+    /// Line number from 1.
+    pub line: u64,
+    /// The line itself, lossily decoded; hostile text, escape it when printing.
+    pub text: String,
+}
+
+/// What a figure is taken to describe; the same number can be right for one and
+/// wrong for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// The storage itself. The default for a figure without further words.
+    Device,
+    /// The file system with its cache.
+    CachedFilesystem,
+    /// Data that survives a power cut.
+    DurableWrite,
+    /// Files per second.
+    Metadata,
+    /// The processor (per-character tests, mapped memory).
+    Cpu,
+}
+
+impl Subject {
+    /// As written in JSON and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Subject::Device => "device",
+            Subject::CachedFilesystem => "cached-filesystem",
+            Subject::DurableWrite => "durable-write",
+            Subject::Metadata => "metadata",
+            Subject::Cpu => "cpu",
+        }
+    }
+
+    /// Whether the reader takes the figure for what storage did.
+    pub fn is_storage(self) -> bool {
+        matches!(self, Subject::Device | Subject::DurableWrite)
+    }
+}
+
+/// Something that a parser met and could not turn into a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Where.
+    pub source: SourceLine,
+    /// What: a lower-case fragment.
+    pub message: String,
+}
+
+/// All that an adapter read from a tool's output.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parsed {
+    /// The adapter's name: `iozone`; empty when no adapter knew the tool.
+    pub tool: String,
+    /// The version that the output states.
+    pub version: Option<String>,
+    /// In the order of the output.
+    pub claims: Vec<Claim>,
+    /// In the order of the output.
+    pub notes: Vec<Note>,
+    /// Errors that the tool itself reported (its own words, with their lines).
+    pub errors: Vec<Note>,
+    /// Whether the output ended as the tool's normal output ends.
+    pub complete: bool,
+    /// Step of the tool's own clock, where it prints one (iozone `Time Resolution`).
+    pub clock_step_ns: Option<u64>,
+}
+
+/// What a tool wrote, and when: the input of an adapter's parser.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// Everything that it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// Everything that it wrote to standard error.
+    pub stderr: Vec<u8>,
+}

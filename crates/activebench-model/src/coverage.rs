@@ -1,0 +1,69 @@
+//! How much the observation saw, and what it cost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The quality of the observation of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// `bpf`, `ptrace` or `none`.
+    pub backend: String,
+    /// One entry a probe.
+    pub probes: Vec<ProbeStatus>,
+    /// I/O that the tree did and no probe decodes, by name, with how often.
+    pub blind_paths: Vec<BlindPath>,
+    /// One entry a record class: the account of its records.
+    pub records: BTreeMap<String, RecordAccount>,
+    /// Cost of the observation, where it was measured.
+    pub overhead: Overhead,
+}
+
+/// A probe and whether it was attached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeStatus {
+    /// Kernel hook: `tp_btf/sys_enter`.
+    pub hook: String,
+    /// Whether it was attached before the tool's first instruction.
+    pub attached: bool,
+    /// Why it was not.
+    pub why_not: Option<String>,
+    /// Events that the kernel skipped because the same program was already running on that CPU.
+    pub missed: u64,
+}
+
+/// A path of I/O that was used and is not decoded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlindPath {
+    /// `io_uring`, `libaio`, `mmap`, ...
+    pub path: String,
+    /// Calls seen that lead into it.
+    pub calls: u64,
+}
+
+/// The account of one class of records: `made = received + lost`, or the observation is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordAccount {
+    /// Counted in the kernel when the record was made.
+    pub made: u64,
+    /// Arrived in user space.
+    pub received: u64,
+    /// Counted in the kernel when it could not be delivered, or dropped by us for want of room.
+    pub lost: u64,
+}
+
+impl RecordAccount {
+    /// Whether every record that was made has arrived.
+    pub fn is_whole(self) -> bool {
+        self.lost == 0 && self.made == self.received
+    }
+}
+
+/// What the observation cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// Processor time of our own process while the child ran; `None` when not measured.
+    pub observer_cpu_ns: Option<u64>,
+    /// Wall time of the child.
+    pub run_ns: u64,
+}

@@ -1,0 +1,216 @@
+//! Observed figures: what the probes saw of a phase.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Quantity, Unit};
+
+/// How much of a figure was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state", content = "why")]
+pub enum Completeness {
+    /// All of it.
+    Complete,
+    /// A part: what was lost.
+    Partial(String),
+    /// Nothing: why.
+    Missing(String),
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The process tree of the tool.
+    Tree,
+    /// The files of the phase, whoever touched them.
+    File,
+    /// The block device below the files.
+    Device,
+    /// The whole host.
+    Host,
+}
+
+/// One observed figure of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// The figure; `None` exactly when `completeness` is `Missing`.
+    pub value: Option<Quantity>,
+    /// What it counts.
+    pub scope: Scope,
+    /// How much of it was seen.
+    pub completeness: Completeness,
+    /// The probe or file it comes from.
+    pub source: String,
+}
+
+impl Fact {
+    /// A figure seen whole.
+    pub fn complete(value: Quantity, scope: Scope, source: &str) -> Self {
+        Self { value: Some(value), scope, completeness: Completeness::Complete, source: source.to_owned() }
+    }
+
+    /// A figure that could not be seen.
+    pub fn missing(why: impl Into<String>, scope: Scope, source: &str) -> Self {
+        Self { value: None, scope, completeness: Completeness::Missing(why.into()), source: source.to_owned() }
+    }
+
+    /// The same figure, known to be a part only. A missing one stays missing.
+    pub fn partial(mut self, lost: impl Into<String>) -> Self {
+        if self.completeness == Completeness::Complete {
+            self.completeness = Completeness::Partial(lost.into());
+        }
+        self
+    }
+}
+
+macro_rules! fact_names {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $unit:ident;)*) => {
+        /// The facts of a phase. Serialised names carry the unit.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum FactName { $($(#[$doc])* #[serde(rename = $name)] $variant,)* }
+
+        impl FactName {
+            /// Every fact.
+            pub const ALL: &'static [FactName] = &[$(FactName::$variant,)*];
+            /// The name as serialised.
+            pub fn as_str(self) -> &'static str { match self { $(FactName::$variant => $name,)* } }
+            /// The unit of its values.
+            pub fn unit(self) -> Unit { match self { $(FactName::$variant => Unit::$unit,)* } }
+        }
+    };
+}
+
+fact_names! {
+    /// Length of the window: entry of the first timed call to the end of the last. Source: calls.
+    Window = "window_ns", Ns;
+    /// Bytes that read calls returned inside the window. Scope: tree. Source: calls.
+    ReadBytes = "read_bytes", Bytes;
+    /// Bytes that write calls accepted inside the window. Scope: tree. Source: calls.
+    WriteBytes = "write_bytes", Bytes;
+    /// Read calls inside the window, failed ones included. Source: calls.
+    ReadCalls = "read_calls", Count;
+    /// Write calls inside the window, failed ones included. Source: calls.
+    WriteCalls = "write_calls", Count;
+    /// The request size that most data calls asked for. Missing without data calls. Source: calls.
+    ModalRequest = "modal_request_bytes", Bytes;
+    /// Data and sync calls inside the window that failed. Source: calls.
+    FailedCalls = "failed_calls", Count;
+    /// Data calls inside the window that moved less than asked (end of file excluded: a read
+    /// of 0 bytes, and a read that ends exactly at the highest offset seen). Source: calls.
+    ShortCalls = "short_calls", Count;
+    /// Bytes that the same pass moved after its clock had stopped (a stonewalled task). Source: calls.
+    UntimedBytes = "untimed_bytes", Bytes;
+    /// Sum over the tasks of (bytes / own window). Equals the window's rate for one task. Source: calls.
+    SumOfTaskRates = "sum_of_task_rates_bytes_per_sec", BytesPerSec;
+    /// Sum over the tasks of (data calls / own window). Source: calls.
+    SumOfTaskOpRates = "sum_of_task_rates_ops_per_sec", OpsPerSec;
+    /// Smallest task rate. Source: calls.
+    MinTaskRate = "min_task_rate_bytes_per_sec", BytesPerSec;
+    /// Largest task rate. Source: calls.
+    MaxTaskRate = "max_task_rate_bytes_per_sec", BytesPerSec;
+    /// Tasks that moved data inside the window. Source: calls.
+    ActiveTasks = "active_tasks", Count;
+    /// From the first task's birth (or first call) to the last task's end: the wall time of
+    /// the pass as its parent sees it. Missing for passes without worker tasks. Source: tasks.
+    ParentWindow = "parent_window_ns", Ns;
+    /// Distinct blocks touched, of the modal request size. Source: calls.
+    UniqueBlocks = "unique_blocks", Count;
+    /// Blocks in the region touched: (highest end - lowest offset) / modal request size, per file, added. Source: calls.
+    RegionBlocks = "region_blocks", Count;
+    /// Hits of the most visited block. Source: calls.
+    MaxBlockHits = "max_block_hits", Count;
+    /// Share of data bytes through descriptors with `O_DIRECT`. Counts what was asked for. Source: calls.
+    DirectShare = "direct_ratio", Ratio;
+    /// Share of written bytes through descriptors with `O_SYNC` or `O_DSYNC`. Source: calls.
+    SyncWriteShare = "sync_write_ratio", Ratio;
+    /// Bytes of pages that entered the page cache for the phase's files inside the window, plus those of
+    /// the same pass before it (priming and its readahead). Scope: file. Source: page cache probe.
+    CacheInsertedBytes = "cache_inserted_bytes", Bytes;
+    /// Bytes that the phase's calls themselves read from storage. Scope: tree. Source: task I/O accounting.
+    StorageReadBytes = "storage_read_bytes", Bytes;
+    /// Bytes of the phase's files that were resident in the page cache when the window began, at
+    /// least: distinct bytes read less bytes inserted. Scope: file. Source: calls and page cache probe.
+    ResidentAtStart = "resident_at_start_bytes", Bytes;
+    /// Data bytes of the phase's files read from the device inside the window. Scope: device. Source: block probe.
+    DeviceReadBytes = "device_read_bytes", Bytes;
+    /// Data bytes of the phase's files completed at the device from the start of the window to its end. Scope: device.
+    DeviceWriteBytes = "device_write_bytes", Bytes;
+    /// As above, to the end of the sync that made them durable, or to the next pass over the file. Scope: device.
+    DeviceWriteBytesDurable = "device_write_bytes_until_durable", Bytes;
+    /// All bytes at the target device inside the window (for writes: until durable), whoever asked. Scope: device.
+    DeviceTotalBytes = "device_total_bytes", Bytes;
+    /// The part of them by processes outside the tree on files outside the run (file system
+    /// metadata and journal do not count). Scope: device.
+    ForeignBytes = "foreign_bytes", Bytes;
+    /// Time in the window with at least one request in flight at the target device. Scope: device.
+    DeviceBusy = "device_busy_ns", Ns;
+    /// Data requests completed at the device for the phase's files inside the window. Scope: device.
+    DeviceRequests = "device_requests", Count;
+    /// Mean time from issue to completion of those requests. Missing without requests. Scope: device.
+    DeviceLatencyMean = "device_latency_mean_ns", Ns;
+    /// FLUSH requests that the target device completed from the start of the window to the end of
+    /// the durable span. Scope: device.
+    Flushes = "flushes", Count;
+    /// Requests with FUA in the same span. Scope: device.
+    FuaWrites = "fua_writes", Count;
+    /// Successful syncs of the phase's files inside the window. Source: calls.
+    SyncsInside = "syncs_inside", Count;
+    /// From the start of the window to the end of the sync that made all bytes durable, inside or
+    /// after the window. Missing when no sync did. Source: calls.
+    DurableSpan = "durable_span_ns", Ns;
+    /// Bytes written in the window that a sync (or `O_SYNC`, `O_DSYNC`, completed `O_DIRECT` writes) made durable,
+    /// before the file was written again by a later pass, deleted, or the tool ended. Source: calls.
+    SyncedBytes = "synced_bytes", Bytes;
+    /// Bytes written in the window that none did. Source: calls.
+    UnsyncedBytes = "unsynced_bytes", Bytes;
+    /// On-CPU time in user mode of the phase's threads inside the window. Source: scheduler and calls.
+    UserCpu = "user_cpu_ns", Ns;
+    /// On-CPU time in the kernel of the phase's threads inside the window. Source: scheduler and calls.
+    KernelCpu = "kernel_cpu_ns", Ns;
+    /// Time of the phase's threads inside the window neither in user mode nor on CPU in the kernel. Source: scheduler and calls.
+    OffCpu = "off_cpu_ns", Ns;
+    /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
+    DirectCachedBytes = "direct_cached_bytes", Bytes;
+    /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.
+    Mappings = "mappings", Count;
+    /// msync calls inside the window. Source: calls.
+    Msyncs = "msyncs", Count;
+}
+
+/// The facts of one phase by name; a name that is absent was not computed for this phase
+/// (not applicable), which is not the same as `Missing`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Facts(pub BTreeMap<FactName, Fact>);
+
+impl Facts {
+    /// Adds or replaces a fact.
+    pub fn insert(&mut self, name: FactName, fact: Fact) {
+        self.0.insert(name, fact);
+    }
+
+    /// The fact, if it was computed.
+    pub fn get(&self, name: FactName) -> Option<&Fact> {
+        self.0.get(&name)
+    }
+
+    /// The number of a fact that was seen whole; `Err` says what is in the way.
+    ///
+    /// # Errors
+    /// When the fact was not computed, is missing, or is partial.
+    pub fn complete(&self, name: FactName) -> Result<f64, String> {
+        match self.get(name) {
+            None => Err(format!("{} was not computed for this phase", name.as_str())),
+            Some(Fact { value: Some(quantity), completeness: Completeness::Complete, .. }) => Ok(quantity.value),
+            Some(Fact { completeness: Completeness::Partial(lost), .. }) => {
+                Err(format!("{} is partial: {lost}", name.as_str()))
+            }
+            Some(Fact { completeness: Completeness::Missing(why), .. }) => {
+                Err(format!("{} is missing: {why}", name.as_str()))
+            }
+            Some(Fact { value: None, .. }) => Err(format!("{} has no value", name.as_str())),
+        }
+    }
+}

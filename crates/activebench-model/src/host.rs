@@ -1,0 +1,102 @@
+//! What is known of the machine and of the storage below the target.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::{DeviceNumber, FileId};
+
+/// The machine, and the stack below each file that the run used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// `uname -r`.
+    pub kernel: String,
+    /// `uname -m`.
+    pub architecture: String,
+    /// Online processors.
+    pub cpus: u32,
+    /// `MemTotal`; 0 never: `None` when it could not be read.
+    pub memory_bytes: Option<u64>,
+    /// The memory limit of the tree's cgroup, where there is one.
+    pub memory_limit_bytes: Option<u64>,
+    /// Hosts have names; kept only when the user asks.
+    pub hostname: Option<String>,
+    /// The storage stacks, one per mounted file system or block device used.
+    pub targets: Vec<Target>,
+    /// What could not be read, with why.
+    pub unread: Vec<String>,
+}
+
+/// A file system (or a raw block device) that files of the run lie on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// The super block's device as the kernel knows it; the device itself for a raw one.
+    pub s_dev: DeviceNumber,
+    /// Mount point; the device node for a raw device.
+    pub mount_point: String,
+    /// `ext4`, `tmpfs`, ...; `block-device` for a raw one.
+    pub fs_type: String,
+    /// Mount options and super block options, comma separated.
+    pub options: String,
+    /// From the file system down. Empty when there is no block device below.
+    pub layers: Vec<Layer>,
+    /// What lies below.
+    pub tier: Tier,
+}
+
+/// What kind of thing holds the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// A block device that keeps its data.
+    Block,
+    /// Memory: tmpfs, ramfs, zram, brd.
+    Memory,
+    /// A network file system.
+    Network,
+    /// FUSE: whatever its daemon does.
+    Fuse,
+    /// Not known.
+    Unknown,
+}
+
+/// One layer of the device stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// `loop0`, `vda1`, `zram0`.
+    pub name: String,
+    /// The device's number.
+    pub device: DeviceNumber,
+    /// `partition`, `loop`, `zram`, `ram`, `virtio`, `nvme`, `scsi`, `btrfs-member`, `other`.
+    pub kind: String,
+    /// `queue/write_cache`: `write back` or `write through`; `None` when not readable.
+    pub write_cache: Option<String>,
+    /// `queue/rotational`.
+    pub rotational: Option<bool>,
+    /// `queue/logical_block_size`.
+    pub logical_block_bytes: Option<u64>,
+    /// For a loop device: whether it does direct I/O to its backing file.
+    pub loop_direct_io: Option<bool>,
+    /// For a loop device: the backing file.
+    pub backing_file: Option<String>,
+    /// Device size.
+    pub size_bytes: Option<u64>,
+    /// Further attributes worth keeping, by sysfs name.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl Host {
+    /// The target of a file, by the device of its super block.
+    pub fn target_of(&self, file: FileId) -> Option<&Target> {
+        self.targets.iter().find(|target| target.s_dev.0 == file.s_dev)
+    }
+}
+
+impl Target {
+    /// The device at which the claim is judged: the topmost layer that is not a partition
+    /// (requests carry the whole disk's number).
+    pub fn device(&self) -> Option<&Layer> {
+        self.layers.iter().find(|layer| layer.kind != "partition")
+    }
+}

@@ -1,0 +1,20 @@
+//! The nouns of activebench and their units.
+//!
+//! Holds the types that cross crate borders: claims, calls, phases, facts, findings,
+//! verdicts, the report. Holds no I/O, no judgement and no parsing: adapters make
+//! claims, `activebench-facts` makes facts, `activebench-detect` judges.
+
+pub mod activity;
+pub mod call;
+pub mod claim;
+pub mod command;
+pub mod coverage;
+pub mod event;
+pub mod fact;
+pub mod finding;
+pub mod host;
+pub mod phase;
+pub mod report;
+pub mod run;
+pub mod units;
+pub mod verdict;

@@ -1,0 +1,174 @@
+//! One pass of a tool, and the window that the tool's own clock covered.
+
+use serde::{Deserialize, Serialize};
+
+use crate::activity::CallSpan;
+use crate::call::FileId;
+use crate::fact::Facts;
+
+/// One pass of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Unique in the run, stable between runs of one command: `write`, `write-1048576k-4k`.
+    pub id: String,
+    /// The tool's own word for the pass, for a person: `rewrite`.
+    pub name: String,
+    /// Which way data moves.
+    pub direction: Direction,
+    /// What order of offsets the pass makes by design.
+    pub pattern: Pattern,
+    /// Bytes of one operation that the tool was told to use; `None` when it varies.
+    pub block_bytes: Option<u64>,
+    /// Bytes that the command asks to be moved, over all tasks; `None` when not stated.
+    pub requested_bytes: Option<u64>,
+    /// Tasks that the command asks for.
+    pub requested_tasks: u32,
+    /// What the tool's clock covers, in words: `first write to last write`.
+    pub clock: String,
+    /// Mechanisms that the command promised for this pass.
+    pub promises: Vec<Promise>,
+    /// Each task's part; empty when the pass was not found in the observed calls.
+    pub parts: Vec<Part>,
+    /// The union of the parts' windows; `None` when there are none or they are not resolved yet.
+    pub window: Option<Window>,
+    /// The pass's reads are taken to come from storage because the tool purged the cache
+    /// before (iozone -U) or the command says so.
+    pub cold_by_design: bool,
+    /// Checking of the data happens inside the clock because the command asks for it, with
+    /// the option's name.
+    pub verifies: Option<String>,
+    /// Why the pass is not what the command promises (not found, killed, cut short).
+    pub incomplete: Option<String>,
+    /// Filled by `activebench-facts`.
+    #[serde(default)]
+    pub facts: Facts,
+}
+
+/// Which way data moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From storage.
+    Read,
+    /// To storage.
+    Write,
+    /// Both.
+    Mixed,
+    /// Neither (metadata).
+    None,
+}
+
+/// The order of offsets that a pass makes by design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Ascending, each block once.
+    Sequential,
+    /// Descending, each block once.
+    Backward,
+    /// Random, each block once.
+    RandomPermutation,
+    /// Random, independent draws.
+    RandomIndependent,
+    /// One block again and again.
+    SingleBlock,
+    /// With a stride; blocks may repeat.
+    Strided,
+    /// Not known.
+    Unknown,
+}
+
+/// A mechanism that an option promised for a pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    /// The option as given: `-I`.
+    pub option: String,
+    /// What it should have made.
+    pub mechanism: Mechanism,
+}
+
+/// Mechanisms that options promise and calls can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// Files opened with `O_DIRECT`.
+    DirectIo,
+    /// Files opened with `O_SYNC`.
+    SyncWrites,
+    /// Files opened with `O_DSYNC`.
+    DataSyncWrites,
+    /// An fsync (or msync) inside the clock.
+    SyncInsideClock,
+    /// The close inside the clock.
+    CloseInsideClock,
+    /// The file is mapped and data moves through memory.
+    MappedIo,
+    /// msync with `MS_SYNC` for each record.
+    SynchronousMsync,
+    /// msync with `MS_ASYNC` for each record.
+    AsynchronousMsync,
+    /// This many requests in flight.
+    QueueDepth(u32),
+    /// The page cache is emptied before the pass.
+    CachePurge,
+    /// The processor's cache is emptied; the page cache is not.
+    CpuCachePurge,
+}
+
+/// One task's part of a phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The process.
+    pub tgid: u32,
+    /// The threads whose calls count; empty means every thread of the process.
+    pub tids: Vec<u32>,
+    /// The descriptor whose calls count.
+    pub fd: i32,
+    /// The file.
+    pub file: FileId,
+    /// Entry of the first call inside the clock.
+    pub start_ns: u64,
+    /// Where the clock stopped.
+    pub end: PartEnd,
+    /// Until when this pass still moved data that the clock left out: the exit of its last
+    /// data call (a stonewalled task goes on after its clock).
+    pub last_data_ns: u64,
+    /// The sync inside the clock, if the clock covers one.
+    pub sync_inside: Option<CallSpan>,
+    /// The first sync of the file after the clock had stopped and before the next pass
+    /// over this file (for -c alone: none).
+    pub sync_after: Option<CallSpan>,
+    /// When the descriptor was closed.
+    pub close_ns: Option<u64>,
+}
+
+/// Where a part's clock stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartEnd {
+    /// At this time.
+    At(u64),
+    /// At the exit of the call with which this many bytes had been moved since `start_ns`.
+    /// `activebench-facts` resolves it to `At`.
+    AfterBytes(u64),
+}
+
+/// A span of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Start.
+    pub start_ns: u64,
+    /// End, not before the start.
+    pub end_ns: u64,
+}
+
+impl Window {
+    /// Its length.
+    pub fn duration_ns(self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+    /// Whether a time lies inside, borders included.
+    pub fn contains(self, at_ns: u64) -> bool {
+        (self.start_ns..=self.end_ns).contains(&at_ns)
+    }
+}

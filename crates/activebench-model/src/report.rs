@@ -1,0 +1,45 @@
+//! A judged run: the value that every report format renders.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Parsed;
+use crate::finding::Finding;
+use crate::phase::Phase;
+use crate::run::Manifest;
+use crate::verdict::{JudgedClaim, RunVerdict};
+
+/// All stages of one run, judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JudgedRun {
+    /// The run's manifest.
+    pub manifest: Manifest,
+    /// Where the run directory lies, as the user would name it.
+    pub directory: String,
+    /// Claims and notes.
+    pub parsed: Parsed,
+    /// Phases with their facts.
+    pub phases: Vec<Phase>,
+    /// Facts on the whole run.
+    pub run_facts: crate::fact::Facts,
+    /// Every detector's outcome.
+    pub findings: Vec<Finding>,
+    /// One entry a claim, in the order of the claims.
+    pub judged: Vec<JudgedClaim>,
+    /// The run's verdict.
+    pub verdict: RunVerdict,
+    /// What activebench's exit code is.
+    pub exit_code: i32,
+    /// Gregg's seven questions.
+    pub questions: BTreeMap<String, Answer>,
+}
+
+/// The answer to one of the seven questions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// One sentence; says so when it is not known.
+    pub answer: String,
+    /// Facts and findings that it rests on.
+    pub evidence: Vec<String>,
+}

@@ -1,0 +1,90 @@
+//! The manifest of a run directory: `run.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Subject;
+use crate::command::CommandLine;
+use crate::coverage::Coverage;
+use crate::host::Host;
+
+/// Version of the run directory. A reader refuses a higher one and names the version.
+pub const FORMAT: u32 = 1;
+
+/// `run.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// See [`FORMAT`].
+    pub format: u32,
+    /// Version of activebench that wrote it.
+    pub activebench: String,
+    /// What was asked for.
+    pub command: CommandLine,
+    /// `verify`'s choices that bear on the judgement.
+    pub choices: Choices,
+    /// How the child ended.
+    pub child: ChildEnd,
+    /// When, by which clocks.
+    pub clocks: Clocks,
+    /// The machine.
+    pub host: Host,
+    /// The observation.
+    pub coverage: Coverage,
+    /// Why the record is not whole: interrupted, disk full ...; empty for a whole one.
+    pub incomplete: Vec<String>,
+    /// SHA-256 of every other evidence file, by path relative to the run directory.
+    pub sha256: BTreeMap<String, String>,
+}
+
+/// Choices of the user that bear on the judgement; `recheck` applies them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices {
+    /// `--subject`.
+    pub subject: Option<Subject>,
+    /// `--profile`.
+    pub profile: String,
+    /// `--suppress CODE=REASON`.
+    pub suppressed: BTreeMap<String, String>,
+    /// `--fail-on`.
+    pub fail_on: FailOn,
+}
+
+/// From which severity on a run counts as a discrepancy for the exit code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailOn {
+    /// A warning suffices.
+    Warn,
+    /// A failing finding or a claim that does not hold.
+    #[default]
+    Fail,
+    /// Never.
+    Never,
+}
+
+/// How the child ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// Process id; `None` when it never started.
+    pub pid: Option<u32>,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Why it could not be started.
+    pub start_error: Option<String>,
+    /// We stopped it: `interrupted`, `timed out`.
+    pub stopped_by_us: Option<String>,
+}
+
+/// Start and end by two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// UTC, seconds since the epoch, at the release of the child.
+    pub started_unix_s: i64,
+    /// `CLOCK_MONOTONIC` at the release of the child.
+    pub started_ns: u64,
+    /// `CLOCK_MONOTONIC` when the last process of the tree had ended.
+    pub ended_ns: u64,
+}

@@ -1,0 +1,164 @@
+//! Units and quantities: a number never travels without its unit.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The unit of a normalised quantity. Serialised names carry the unit in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes (never KiB or kB: renderers scale).
+    Bytes,
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    Ns,
+    /// Bytes per second.
+    BytesPerSec,
+    /// Completed operations per second.
+    OpsPerSec,
+    /// A share; 0 to 1 unless the quantity says that it may exceed 1.
+    Ratio,
+    /// A plain count of things that the fact's name says.
+    Count,
+}
+
+impl Unit {
+    /// The unit as it is written in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unit::Bytes => "bytes",
+            Unit::Ns => "ns",
+            Unit::BytesPerSec => "bytes_per_sec",
+            Unit::OpsPerSec => "ops_per_sec",
+            Unit::Ratio => "ratio",
+            Unit::Count => "count",
+        }
+    }
+}
+
+/// A number with its unit.
+///
+/// Whole numbers up to 2^53 (9 PB, 104 days in ns) are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantity {
+    /// The number, finite.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+impl Quantity {
+    /// `value` bytes.
+    pub fn bytes(value: u64) -> Self {
+        Self { value: value as f64, unit: Unit::Bytes }
+    }
+
+    /// `value` nanoseconds.
+    pub fn ns(value: u64) -> Self {
+        Self { value: value as f64, unit: Unit::Ns }
+    }
+
+    /// `value` bytes per second.
+    pub fn bytes_per_sec(value: f64) -> Self {
+        Self { value, unit: Unit::BytesPerSec }
+    }
+
+    /// `value` operations per second.
+    pub fn ops_per_sec(value: f64) -> Self {
+        Self { value, unit: Unit::OpsPerSec }
+    }
+
+    /// A share; not a percentage.
+    pub fn ratio(value: f64) -> Self {
+        Self { value, unit: Unit::Ratio }
+    }
+
+    /// `value` things.
+    pub fn count(value: u64) -> Self {
+        Self { value: value as f64, unit: Unit::Count }
+    }
+
+    /// Bytes moved in a time, as a rate; `None` when the time is zero.
+    pub fn rate(bytes: f64, duration_ns: f64) -> Option<Self> {
+        (duration_ns > 0.0).then(|| Self::bytes_per_sec(bytes * 1e9 / duration_ns))
+    }
+
+    /// Operations in a time, as a rate; `None` when the time is zero.
+    pub fn op_rate(operations: f64, duration_ns: f64) -> Option<Self> {
+        (duration_ns > 0.0).then(|| Self::ops_per_sec(operations * 1e9 / duration_ns))
+    }
+}
+
+/// Human form: powers of 1024 for bytes (`1.00 GiB`), decimal for the rest.
+///
+/// Four significant digits: enough to see 0.1 %, few enough to read.
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.unit {
+            Unit::Bytes => write_scaled(f, self.value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"]),
+            Unit::BytesPerSec => {
+                write_scaled(f, self.value, 1024.0, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"])
+            }
+            Unit::Ns => write_scaled(f, self.value, 1000.0, &["ns", "us", "ms", "s"]),
+            Unit::OpsPerSec => write_scaled(f, self.value, 1000.0, &["IOPS", "k IOPS", "M IOPS"]),
+            Unit::Ratio => write!(f, "{} %", significant(self.value * 100.0)),
+            Unit::Count if self.value.fract() == 0.0 => write!(f, "{}", self.value),
+            Unit::Count => write!(f, "{}", significant(self.value)),
+        }
+    }
+}
+
+fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, base: f64, names: &[&str]) -> fmt::Result {
+    let mut scaled = value;
+    let mut index = 0;
+    while scaled.abs() >= base && index + 1 < names.len() {
+        scaled /= base;
+        index += 1;
+    }
+    if index == 0 && scaled.fract() == 0.0 {
+        write!(f, "{scaled} {}", names[0])
+    } else {
+        write!(f, "{} {}", significant(scaled), names[index])
+    }
+}
+
+/// `value` with four significant digits, never in scientific notation.
+pub fn significant(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m == 0.0 || m >= 1000.0 => 0,
+        m if m >= 100.0 => 1,
+        m if m >= 10.0 => 2,
+        m if m >= 1.0 => 3,
+        m if m >= 0.1 => 4,
+        _ => 5,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_read_as_a_person_writes_them() {
+        for (quantity, expected) in [
+            (Quantity::bytes(512), "512 B"),
+            (Quantity::bytes(1 << 30), "1.000 GiB"),
+            (Quantity::bytes_per_sec(1_536.0 * 1024.0 * 1024.0), "1.500 GiB/s"),
+            (Quantity::ns(1_500_000), "1.500 ms"),
+            (Quantity::ns(90_000_000_000), "90.00 s"),
+            (Quantity::ratio(0.253), "25.30 %"),
+            (Quantity::ops_per_sec(420_000.0), "420.0 k IOPS"),
+            (Quantity::count(7), "7"),
+        ] {
+            assert_eq!(quantity.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_rate_over_no_time_does_not_exist() {
+        assert_eq!(Quantity::rate(4096.0, 0.0), None);
+        assert_eq!(Quantity::rate(4096.0, 1e9), Some(Quantity::bytes_per_sec(4096.0)));
+    }
+}

@@ -1,0 +1,407 @@
+//! Layouts of the records and tables shared with the kernel programs.
+//!
+//! The C twins are in `activebench-ebpf/src/records.h`; a test compares size and offset
+//! of every field with the BTF of the built object, so a change on one side alone fails.
+//! Turning records into the model's events is here too ([`decode`]); reading them from
+//! the kernel is in `activebench-probe`.
+
+pub mod decode;
+pub mod syscalls;
+
+use std::mem::size_of;
+
+/// Classes of records, each with its own counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum RecordClass {
+    /// [`CallRecord`].
+    Calls = 0,
+    /// [`NameRecord`].
+    Names = 1,
+    /// [`TaskRecord`].
+    Tasks = 2,
+    /// [`BlockRecord`] of queued bios.
+    BlockQueued = 3,
+    /// [`BlockRecord`] of completed requests.
+    BlockCompleted = 4,
+    /// [`CacheRecord`].
+    PageCache = 5,
+}
+
+impl RecordClass {
+    /// Every class, in the order of the kernel's counters.
+    pub const ALL: [RecordClass; 6] = [
+        RecordClass::Calls,
+        RecordClass::Names,
+        RecordClass::Tasks,
+        RecordClass::BlockQueued,
+        RecordClass::BlockCompleted,
+        RecordClass::PageCache,
+    ];
+
+    /// The class of a message; `None` for a number that this version does not know.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| *class as u32 == number)
+    }
+
+    /// Its name in the run's account of records.
+    pub fn name(self) -> &'static str {
+        match self {
+            RecordClass::Calls => "calls",
+            RecordClass::Names => "names",
+            RecordClass::Tasks => "tasks",
+            RecordClass::BlockQueued => "block_queued",
+            RecordClass::BlockCompleted => "block",
+            RecordClass::PageCache => "page_cache",
+        }
+    }
+}
+
+/// Plain data that the kernel writes: any bytes are a valid value.
+///
+/// # Safety
+/// Implement it only for `repr(C)` structs of integers and arrays of integers.
+pub unsafe trait Record: Copy + 'static {
+    /// The first value in `bytes` and the rest; `None` when they are too short.
+    fn split_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let rest = bytes.get(size_of::<Self>()..)?;
+        // SAFETY: `get` above proved that `bytes` holds `size_of::<Self>()` bytes, the read
+        // is unaligned, and the trait promises that every bit pattern is a value.
+        let value = unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() };
+        Some((value, rest))
+    }
+}
+
+macro_rules! shared {
+    ($($(#[$doc:meta])* $name:ident / $c_name:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C)]
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+
+            // SAFETY: `repr(C)` and integers or arrays of integers only.
+            unsafe impl Record for $name {}
+        )*
+
+        /// Name of the C struct, size, and each field's name and offset, of every layout.
+        pub const LAYOUTS: &[Layout] = &[$(Layout {
+            c_name: $c_name,
+            size: size_of::<$name>(),
+            fields: &[$((stringify!($field), std::mem::offset_of!($name, $field)),)*],
+        },)*];
+    };
+}
+
+/// A layout for comparison with the object's BTF.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Name of the struct in C.
+    pub c_name: &'static str,
+    /// Bytes.
+    pub size: usize,
+    /// Name and byte offset of each field; Rust names equal C names.
+    pub fields: &'static [(&'static str, usize)],
+}
+
+shared! {
+    /// Starts every message of the ring; `count` records of the class follow.
+    BatchHeader / "batch_header" {
+        /// A [`RecordClass`].
+        record_class: u32,
+        /// Records in the message.
+        count: u32,
+    }
+
+    /// One system call.
+    CallRecord / "call_record" {
+        /// Entry.
+        start_ns: u64,
+        /// Exit.
+        end_ns: u64,
+        /// Inode; 0 for a block device.
+        ino: u64,
+        /// Offset of the data, or the op's own meaning.
+        offset: i64,
+        /// Bytes asked for.
+        requested: u64,
+        /// Result.
+        returned: i64,
+        /// On-CPU time inside the call.
+        cpu_ns: u64,
+        /// On-CPU time in user mode since the thread's record before.
+        user_before_ns: u64,
+        /// Super block's device; the device itself for a block device.
+        s_dev: u32,
+        /// Thread.
+        tid: u32,
+        /// Process.
+        tgid: u32,
+        /// `f_flags` as the architecture numbers them.
+        open_flags: u32,
+        /// Bytes that the call read from storage.
+        storage_read_bytes: u32,
+        /// Pages that the call added to its file's page cache.
+        cached_pages: u32,
+        /// Descriptor argument, or -1.
+        fd: i32,
+        /// Code of `activebench_model::call::Op`.
+        op: u16,
+        /// 0 other, 1 regular file, 2 block device.
+        file_kind: u16,
+    }
+
+    /// A call that took a name; a message of its own.
+    NameRecord / "name_record" {
+        /// Count 1.
+        header: BatchHeader,
+        /// Exit of the call.
+        at_ns: u64,
+        /// Inode of an opened file.
+        ino: u64,
+        /// Result.
+        returned: i64,
+        /// Device of an opened file.
+        s_dev: u32,
+        /// Thread.
+        tid: u32,
+        /// Process.
+        tgid: u32,
+        /// Code of `activebench_model::call::Op`.
+        op: u16,
+        /// 0 other (or not opened), 1 regular file, 2 block device.
+        file_kind: u16,
+        /// Ends with a zero byte.
+        name: [u8; 256],
+    }
+
+    /// Birth, execution or end of a task; a message of its own.
+    TaskRecord / "task_record" {
+        /// Count 1.
+        header: BatchHeader,
+        /// When.
+        at_ns: u64,
+        /// See the model's `TaskEvent`.
+        user_ns: u64,
+        /// On-CPU time in the kernel.
+        kernel_ns: u64,
+        /// Off CPU, not runnable.
+        blocked_ns: u64,
+        /// The part of it in I/O wait.
+        iowait_ns: u64,
+        /// Off CPU, runnable.
+        preempted_ns: u64,
+        /// 1 born, 2 executed, 3 exited.
+        kind: u32,
+        /// Thread.
+        tid: u32,
+        /// Process.
+        tgid: u32,
+        /// Process that made it.
+        parent_tgid: u32,
+        /// Wait status.
+        exit_code: i32,
+        /// Zero.
+        padding: u32,
+        /// Ends with a zero byte.
+        comm: [u8; 16],
+        /// Ends with a zero byte.
+        filename: [u8; 256],
+    }
+
+    /// A queued bio or a completed request (or the part of one that has one owner).
+    BlockRecord / "block_record" {
+        /// When.
+        at_ns: u64,
+        /// First sector, 512 bytes each.
+        sector: u64,
+        /// From issue to completion; 0 when not seen.
+        latency_ns: u64,
+        /// Owner's inode.
+        ino: u64,
+        /// Owner's device.
+        s_dev: u32,
+        /// Disk, kernel encoding.
+        device: u32,
+        /// Data bytes.
+        bytes: u32,
+        /// Submitter, 0 when not known.
+        tgid: u32,
+        /// Submitter's name.
+        comm: [u8; 16],
+        /// `REQ_OP_*`.
+        operation: u16,
+        /// `BLOCK_*` bits.
+        flags: u8,
+        /// `ORIGIN_*`.
+        origin: u8,
+        /// `blk_status_t`.
+        status: u8,
+        /// Zero.
+        padding: [u8; 3],
+    }
+
+    /// A folio that entered the page cache.
+    CacheRecord / "cache_record" {
+        /// When.
+        at_ns: u64,
+        /// Inode.
+        ino: u64,
+        /// First page in the file.
+        index: u64,
+        /// Device.
+        s_dev: u32,
+        /// Pages of the folio.
+        pages: u32,
+        /// Process in whose context.
+        tgid: u32,
+        /// 1 when that process is of the tree.
+        in_tree: u32,
+    }
+
+    /// Kernel counters of one class on one CPU.
+    RecordCounters / "record_counters" {
+        /// Records made.
+        made: u64,
+        /// Records that the ring had no room for.
+        lost: u64,
+    }
+
+    /// What a system call number means; arguments count from 1, 0 is none.
+    CallDescription / "call_description" {
+        /// Code of `activebench_model::call::Op`; 0 for a call that is not recorded.
+        op: u8,
+        /// Descriptor.
+        fd_argument: u8,
+        /// Length.
+        length_argument: u8,
+        /// Offset.
+        offset_argument: u8,
+        /// Path.
+        name_argument: u8,
+        /// Address of the iovecs.
+        vector_argument: u8,
+        /// `CALL_*` bits.
+        flags: u8,
+        /// Zero.
+        padding: u8,
+    }
+
+    /// What user space tells the programs.
+    Configuration / "configuration" {
+        /// Our own process.
+        observer_tgid: u32,
+        /// Zero.
+        padding: u32,
+    }
+
+    /// A CPU's block records that have not left.
+    BlockBatch / "block_batch" {
+        /// Class and count.
+        header: BatchHeader,
+        /// The first `count` are set.
+        records: [BlockRecord; 32],
+    }
+
+    /// A CPU's page-cache records that have not left.
+    CacheBatch / "cache_batch" {
+        /// Class and count.
+        header: BatchHeader,
+        /// The first `count` are set.
+        records: [CacheRecord; 64],
+    }
+
+    /// What the kernel remembers of a task; user space seeds the first one.
+    TaskState / "task_state" {
+        /// Last change of mode.
+        last_ns: u64,
+        /// On-CPU in user mode.
+        user_ns: u64,
+        /// On-CPU in the kernel.
+        kernel_ns: u64,
+        /// Off CPU, not runnable.
+        blocked_ns: u64,
+        /// The part in I/O wait.
+        iowait_ns: u64,
+        /// Off CPU, runnable.
+        preempted_ns: u64,
+        /// `user_ns` at the last record.
+        user_at_record_ns: u64,
+        /// Entry of the call in flight.
+        start_ns: u64,
+        /// `kernel_ns` then.
+        kernel_at_start_ns: u64,
+        /// Task's read bytes then.
+        read_bytes_at_start: u64,
+        /// Path argument.
+        name_pointer: u64,
+        /// File of the call in flight.
+        ino: u64,
+        /// Its offset.
+        offset: i64,
+        /// Its length.
+        requested: u64,
+        /// Device of its file.
+        s_dev: u32,
+        /// Flags of its file.
+        open_flags: u32,
+        /// Pages that it inserted.
+        cached_pages: u32,
+        /// Its descriptor.
+        fd: i32,
+        /// Which call.
+        op: u16,
+        /// `CALL_*` bits.
+        call_flags: u8,
+        /// Kind of its file.
+        file_kind: u8,
+        /// 1 between entry and exit of any call.
+        in_kernel: u8,
+        /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
+        off_cpu: u8,
+        /// Zero.
+        padding: [u8; 2],
+        /// The last file looked up.
+        known_file: u64,
+        /// Its inode.
+        known_ino: u64,
+        /// Count of descriptor changes when it was looked up.
+        known_generation: u64,
+        /// Its device.
+        known_s_dev: u32,
+        /// Its flags.
+        known_open_flags: u32,
+        /// Its descriptor.
+        known_fd: i32,
+        /// Its kind.
+        known_kind: u32,
+        /// Header of the waiting records.
+        batch: BatchHeader,
+        /// Waiting records.
+        records: [CallRecord; 16],
+    }
+}
+
+impl TaskState {
+    /// The state of the first task: blocked in a call that was entered before we attached.
+    pub fn seed(now_ns: u64) -> Self {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let mut state: Self = unsafe { std::mem::zeroed() };
+        state.last_ns = now_ns;
+        state.in_kernel = 1;
+        state.off_cpu = 1;
+        state.known_fd = -1;
+        state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_not_read_past_the_end() {
+        let bytes = [0u8; size_of::<CacheRecord>() - 1];
+        assert!(CacheRecord::split_from(&bytes).is_none());
+    }
+}

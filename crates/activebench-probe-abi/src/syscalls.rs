@@ -1,0 +1,131 @@
+//! Which system calls are recorded, and where their arguments are.
+//!
+//! One table an architecture; the kernel programs know numbers only through it.
+
+use activebench_model::call::Op;
+
+use crate::CallDescription;
+
+/// The length argument counts iovecs.
+pub const VECTOR: u8 = 1;
+/// Data moves at the file position.
+pub const FILE_POSITION: u8 = 2;
+/// The file is the one behind the returned descriptor.
+pub const RETURNS_FD: u8 = 4;
+/// `fcntl`: only when it duplicates.
+pub const IF_DUPLICATES: u8 = 8;
+/// Remembered descriptors are stale afterwards.
+pub const CHANGES_FDS: u8 = 16;
+
+/// Entries of the kernel's table; calls with higher numbers are not recorded.
+pub const TABLE_SIZE: usize = 512;
+
+const fn call(op: Op) -> CallDescription {
+    CallDescription {
+        op: op as u8,
+        fd_argument: 0,
+        length_argument: 0,
+        offset_argument: 0,
+        name_argument: 0,
+        vector_argument: 0,
+        flags: 0,
+        padding: 0,
+    }
+}
+
+const fn on_fd(op: Op, fd_argument: u8) -> CallDescription {
+    CallDescription { fd_argument, ..call(op) }
+}
+
+/// The table of this architecture: number and meaning; `None` where none exists yet.
+pub fn table() -> Option<Vec<(u32, CallDescription)>> {
+    cfg!(target_arch = "x86_64").then(x86_64)
+}
+
+/// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
+fn x86_64() -> Vec<(u32, CallDescription)> {
+    let at_position = |op, length_argument| CallDescription { length_argument, flags: FILE_POSITION, ..on_fd(op, 1) };
+    let vectored = |op, offset_argument, flags| CallDescription {
+        length_argument: 3,
+        vector_argument: 2,
+        offset_argument,
+        flags: flags | VECTOR,
+        ..on_fd(op, 1)
+    };
+    let opening = |name_argument, flags_argument| CallDescription {
+        name_argument,
+        // The record's length holds the O_* flags asked for.
+        length_argument: flags_argument,
+        flags: RETURNS_FD | CHANGES_FDS,
+        ..call(Op::Open)
+    };
+    let named = |op, name_argument| CallDescription { name_argument, ..call(op) };
+    let ranged =
+        |op, offset_argument, length_argument| CallDescription { offset_argument, length_argument, ..on_fd(op, 1) };
+    vec![
+        (0, at_position(Op::Read, 3)),
+        (1, at_position(Op::Write, 3)),
+        (2, opening(1, 2)),
+        (3, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Close, 1) }),
+        (8, ranged(Op::Lseek, 2, 3)),
+        (9, CallDescription { length_argument: 2, offset_argument: 6, ..on_fd(Op::Mmap, 5) }),
+        (11, CallDescription { offset_argument: 1, length_argument: 2, ..call(Op::Munmap) }),
+        (17, ranged(Op::Pread, 4, 3)),
+        (18, ranged(Op::Pwrite, 4, 3)),
+        (19, vectored(Op::Readv, 0, FILE_POSITION)),
+        (20, vectored(Op::Writev, 0, FILE_POSITION)),
+        (26, CallDescription { offset_argument: 1, length_argument: 2, ..call(Op::Msync) }),
+        (32, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
+        (33, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
+        (40, CallDescription { length_argument: 4, ..on_fd(Op::Sendfile, 2) }),
+        (72, CallDescription { flags: IF_DUPLICATES | CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
+        (74, on_fd(Op::Fsync, 1)),
+        (75, on_fd(Op::Fdatasync, 1)),
+        (76, CallDescription { length_argument: 2, ..named(Op::Truncate, 1) }),
+        (77, CallDescription { length_argument: 2, ..on_fd(Op::Ftruncate, 1) }),
+        (82, named(Op::Rename, 1)),
+        (85, opening(1, 0)),
+        (87, named(Op::Unlink, 1)),
+        (162, call(Op::Sync)),
+        (209, CallDescription { length_argument: 2, ..call(Op::IoSubmit) }),
+        (221, ranged(Op::Fadvise, 2, 3)),
+        (257, opening(2, 3)),
+        (263, named(Op::Unlink, 2)),
+        (264, named(Op::Rename, 2)),
+        (275, CallDescription { length_argument: 5, ..on_fd(Op::Splice, 1) }),
+        (277, ranged(Op::SyncFileRange, 2, 3)),
+        (285, ranged(Op::Fallocate, 3, 4)),
+        (292, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
+        (295, vectored(Op::Preadv, 4, 0)),
+        (296, vectored(Op::Pwritev, 4, 0)),
+        (306, on_fd(Op::Syncfs, 1)),
+        (316, named(Op::Rename, 2)),
+        (326, CallDescription { length_argument: 5, ..on_fd(Op::CopyFileRange, 1) }),
+        (327, vectored(Op::Preadv, 4, FILE_POSITION)),
+        (328, vectored(Op::Pwritev, 4, FILE_POSITION)),
+        (426, CallDescription { length_argument: 2, ..on_fd(Op::IoUringEnter, 1) }),
+        (437, opening(2, 0)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_covers_every_class_once_a_number() {
+        let table = x86_64();
+        let mut numbers: Vec<u32> = table.iter().map(|(number, _)| *number).collect();
+        numbers.dedup();
+        assert_eq!(numbers.len(), table.len(), "a number stands twice or out of order");
+        assert!(numbers.is_sorted());
+        assert!(numbers.iter().all(|number| (*number as usize) < TABLE_SIZE));
+        for op in Op::ALL {
+            assert!(
+                table.iter().any(|(_, description)| u16::from(description.op) == *op as u16),
+                "{} has no system call",
+                op.name()
+            );
+        }
+    }
+}

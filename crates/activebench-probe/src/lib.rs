@@ -1,0 +1,13 @@
+//! Observes a process tree: loads the kernel programs, follows the tree, takes in their
+//! records and accounts for every one of them.
+//!
+//! Holds no judgement and no file: the records stay in memory, compressed and bounded,
+//! until the child has ended (writing them earlier would disturb the device under test).
+
+mod kernel;
+mod observation;
+mod store;
+
+pub use kernel::{Probe, ProbeError, ProbeOptions};
+pub use observation::Observation;
+pub use store::{DamagedChunk, LiveFigures};

@@ -1,0 +1,94 @@
+//! The run directory: written once by `verify`, read by everything after it.
+//!
+//! Holds the layout, its version, the Parquet tables and the hashes. Holds no judgement:
+//! what the events mean is `activebench-facts`' business.
+//!
+//! # Layout, format version 1
+//! ```text
+//! RUN/
+//!   run.json                  the manifest, written last; until then a marked placeholder
+//!   stdout.txt stderr.txt     the tool's output, byte for byte
+//!   output-lines.json         when each line of it arrived
+//!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*
+//!   claims.json phases.json facts.json findings.json report.*   derived, see below
+//! ```
+//! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256
+//! stands in the manifest, and it is never written again. The stages computed from it
+//! ([`is_derived`]) are not hashed, because `recheck` computes and writes them anew: their
+//! proof is the evidence.
+//!
+//! **Tables.** One row an event, at most [`ROWS_PER_PART`] rows a file, zstd. A part is
+//! encoded in memory and written at once, so that a disk that fills up costs whole parts
+//! and never makes one unreadable. Column names carry units. Enumerations are stored as the
+//! numbers listed in `tables.rs`, ops by [`activebench_model::call::Op`]'s codes. A file
+//! identity is the two nullable columns `file_s_dev` and `file_ino`. Columns that this
+//! version does not know are ignored; a missing or differently typed one is an error that
+//! names it.
+//!
+//! **Order.** Rows come back in the order in which they were appended. The calls of one
+//! thread are chronological; calls of different threads are *not* sorted among each other,
+//! since each thread's records arrive in batches.
+
+mod error;
+mod hash;
+mod part;
+mod reader;
+mod storage;
+mod tables;
+mod writer;
+
+#[cfg(test)]
+mod samples;
+
+pub use error::RecordError;
+pub use part::ROWS_PER_PART;
+pub use reader::{Mismatch, Parts, RunReader};
+pub use writer::RunWriter;
+
+/// The manifest's file name.
+const MANIFEST: &str = "run.json";
+
+/// Whether a file of the run directory is computed from the evidence: it is not hashed and
+/// may be written again.
+pub fn is_derived(name: &str) -> bool {
+    matches!(name, "claims.json" | "phases.json" | "facts.json" | "findings.json") || name.starts_with("report.")
+}
+
+/// Whether a name stays inside the run directory: plain components only.
+fn is_inside(name: &str) -> bool {
+    use std::path::{Component, Path};
+    !name.is_empty() && Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_run_directory_are_known() {
+        for (name, expected) in [
+            ("stdout.txt", true),
+            ("events/calls-0000.parquet", true),
+            ("../stdout.txt", false),
+            ("events/../../x", false),
+            ("/etc/passwd", false),
+            ("", false),
+        ] {
+            assert_eq!(is_inside(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn stages_are_derived_and_observations_are_not() {
+        for (name, expected) in [
+            ("claims.json", true),
+            ("report.html", true),
+            ("report.json", true),
+            ("stdout.txt", false),
+            ("output-lines.json", false),
+            ("events/calls-0000.parquet", false),
+        ] {
+            assert_eq!(is_derived(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! One Parquet file of one table: rows to bytes and back.
+
+use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use polars::prelude::{
+    BooleanChunked, Column, DataFrame, Int32Chunked, Int64Chunked, IntoColumn, NewChunkedArray, ParallelStrategy,
+    ParquetCompression, ParquetReader, ParquetWriter, SerReader, StringChunked, UInt32Chunked, UInt64Chunked,
+};
+
+use crate::error::RecordError;
+
+/// Most rows of one part.
+///
+/// Bounds what a reader or writer holds at once: 2^18 calls are about 30 MiB of rows and as
+/// much again in columns.
+pub const ROWS_PER_PART: usize = 1 << 18;
+
+/// A row of a table.
+pub(crate) trait Row: Sized {
+    /// The table's name: prefix of its files.
+    const TABLE: &'static str;
+    /// The class in the manifest's account of records that this row belongs to.
+    fn class(&self) -> &'static str {
+        Self::TABLE
+    }
+    /// Puts the rows into columns.
+    fn write(rows: &[Self], columns: &mut ColumnsOut);
+    /// Makes the rows from columns.
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError>;
+}
+
+/// Columns being made.
+#[derive(Default)]
+pub(crate) struct ColumnsOut {
+    columns: Vec<Column>,
+}
+
+macro_rules! columns_out {
+    ($($method:ident: $item:ty => $chunked:ident :: $from:ident;)*) => {
+        $(
+            pub(crate) fn $method<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> $item) {
+                self.columns.push($chunked::$from(name.into(), rows.iter().map(value)).into_column());
+            }
+        )*
+    };
+}
+
+impl ColumnsOut {
+    columns_out! {
+        u32: u32 => UInt32Chunked::from_iter_values;
+        u64: u64 => UInt64Chunked::from_iter_values;
+        i32: i32 => Int32Chunked::from_iter_values;
+        i64: i64 => Int64Chunked::from_iter_values;
+        optional_u32: Option<u32> => UInt32Chunked::from_iter_options;
+        optional_u64: Option<u64> => UInt64Chunked::from_iter_options;
+    }
+
+    pub(crate) fn bool<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> bool) {
+        let values: Vec<bool> = rows.iter().map(value).collect();
+        self.columns.push(BooleanChunked::from_slice(name.into(), &values).into_column());
+    }
+
+    pub(crate) fn text<'a, R>(&mut self, name: &'static str, rows: &'a [R], value: impl Fn(&'a R) -> &'a str) {
+        let chunked = StringChunked::from_iter_values(name.into(), rows.iter().map(value));
+        self.columns.push(chunked.into_column());
+    }
+}
+
+/// Columns being read.
+pub(crate) struct ColumnsIn<'a> {
+    frame: &'a DataFrame,
+    path: &'a Path,
+}
+
+macro_rules! columns_in {
+    ($($method:ident: $type:ty;)*) => {
+        $(
+            pub(crate) fn $method(&self, name: &'static str) -> Result<Vec<$type>, RecordError> {
+                let chunked = self.column(name)?.$method().map_err(|error| self.error(name, error.to_string()))?;
+                chunked.iter().collect::<Option<Vec<_>>>().ok_or_else(|| self.error(name, "a value is missing"))
+            }
+        )*
+    };
+}
+
+impl ColumnsIn<'_> {
+    columns_in! {
+        u32: u32;
+        u64: u64;
+        i32: i32;
+        i64: i64;
+        bool: bool;
+    }
+
+    pub(crate) fn optional_u32(&self, name: &'static str) -> Result<Vec<Option<u32>>, RecordError> {
+        let chunked = self.column(name)?.u32().map_err(|error| self.error(name, error.to_string()))?;
+        Ok(chunked.iter().collect())
+    }
+
+    pub(crate) fn optional_u64(&self, name: &'static str) -> Result<Vec<Option<u64>>, RecordError> {
+        let chunked = self.column(name)?.u64().map_err(|error| self.error(name, error.to_string()))?;
+        Ok(chunked.iter().collect())
+    }
+
+    pub(crate) fn text(&self, name: &'static str) -> Result<Vec<String>, RecordError> {
+        let column = self.column(name)?;
+        let chunked = column.str().map_err(|error| self.error(name, error.to_string()))?;
+        chunked
+            .iter()
+            .map(|value| value.map(str::to_owned).ok_or_else(|| self.error(name, "a value is missing")))
+            .collect()
+    }
+
+    /// Numbers that stand for the values of an enumeration.
+    pub(crate) fn coded<T>(
+        &self,
+        name: &'static str,
+        meaning: impl Fn(u32) -> Option<T>,
+    ) -> Result<Vec<T>, RecordError> {
+        let unknown = |code| self.error(name, format!("{code} stands for nothing that this version knows"));
+        self.u32(name)?.into_iter().map(|code| meaning(code).ok_or_else(|| unknown(code))).collect()
+    }
+
+    pub(crate) fn error(&self, column: &'static str, why: impl Into<String>) -> RecordError {
+        RecordError::Column { path: self.path.to_owned(), column, why: why.into() }
+    }
+
+    fn column(&self, name: &'static str) -> Result<&Column, RecordError> {
+        self.frame.column(name).map_err(|_| self.error(name, "there is no such column"))
+    }
+}
+
+/// Rows to the bytes of a Parquet file.
+pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
+    let failed =
+        |error: polars::error::PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
+    let mut columns = ColumnsOut::default();
+    R::write(rows, &mut columns);
+    let mut frame = DataFrame::new(rows.len(), columns.columns).map_err(failed)?;
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes)
+        .with_compression(ParquetCompression::Zstd(None))
+        .with_row_group_size(Some(ROWS_PER_PART))
+        // Parts are written while the benchmark runs: one thread, not every processor.
+        .set_parallel(false)
+        .finish(&mut frame)
+        .map_err(failed)?;
+    Ok(bytes)
+}
+
+/// The bytes of a Parquet file to rows.
+pub(crate) fn decode<R: Row>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, RecordError> {
+    let damaged = |why: String| RecordError::Table { path: path.to_owned(), why };
+    if bytes.len() < 12 || !bytes.ends_with(b"PAR1") {
+        return Err(damaged(format!("it ends in the middle: {} bytes without the closing mark", bytes.len())));
+    }
+    // polars slices by the offsets that a file states and panics when they lie outside it. A
+    // run directory may come from anybody, so a damaged table must be an answer, not our end.
+    let frame = catch_unwind(AssertUnwindSafe(|| {
+        ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
+    }))
+    .map_err(|_| damaged("its inner offsets are damaged".to_owned()))?
+    .map_err(|error| damaged(error.to_string()))?;
+    R::read(&ColumnsIn { frame: &frame, path })
+}

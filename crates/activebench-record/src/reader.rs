@@ -1,0 +1,212 @@
+//! Reads a run directory that may come from anybody.
+
+use std::fs;
+use std::io;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use activebench_model::call::Call;
+use activebench_model::claim::ToolOutput;
+use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::run::{FORMAT, Manifest};
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordError;
+use crate::part::{Row, decode};
+use crate::storage::{Disk, Storage};
+use crate::writer::json;
+use crate::{MANIFEST, hash, is_derived, is_inside};
+
+/// A stored run. Only files that the manifest lists are read as evidence: one that was
+/// added to the directory later changes nothing.
+#[derive(Debug)]
+pub struct RunReader {
+    directory: PathBuf,
+    manifest: Manifest,
+}
+
+/// A file whose content is not what the manifest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Its name relative to the run directory.
+    pub name: String,
+    /// The SHA-256 that the manifest states.
+    pub expected: String,
+    /// The SHA-256 that it has, or why it could not be read.
+    pub found: Result<String, String>,
+}
+
+/// What every version's manifest begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    #[serde(default)]
+    unfinished: bool,
+}
+
+impl RunReader {
+    /// Reads the manifest and sees that every file that it lists is there. Contents are
+    /// checked by [`RunReader::verify_hashes`] and on reading.
+    ///
+    /// # Errors
+    /// When this is not a run directory, the run was never finished, a later version wrote
+    /// it, the manifest is damaged, or a listed file is missing.
+    pub fn open(directory: &Path) -> Result<Self, RecordError> {
+        let path = directory.join(MANIFEST);
+        let bytes = fs::read(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                RecordError::NotARun { path: directory.to_owned() }
+            }
+            _ => RecordError::Io { path: path.clone(), source },
+        })?;
+        // The version first: a later manifest need not have the fields of this one.
+        let head: Head = parse(&path, &bytes)?;
+        if head.format > FORMAT {
+            return Err(RecordError::NewerFormat { path, found: head.format, supported: FORMAT });
+        }
+        if head.unfinished {
+            return Err(RecordError::Unfinished { path: directory.to_owned() });
+        }
+        let manifest: Manifest = parse(&path, &bytes)?;
+        for name in manifest.sha256.keys() {
+            if !is_inside(name) {
+                return Err(RecordError::OutsideName { name: name.clone() });
+            }
+            let file = directory.join(name);
+            if !file.is_file() {
+                return Err(RecordError::MissingFile { path: file });
+            }
+        }
+        Ok(Self { directory: directory.to_owned(), manifest })
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Every evidence file whose content is not what was recorded; empty when all are.
+    pub fn verify_hashes(&self) -> Vec<Mismatch> {
+        let check = |(name, expected): (&String, &String)| {
+            let found = hash::of_file(&self.directory.join(name)).map_err(|error| error.to_string());
+            (found.as_ref() != Ok(expected)).then(|| Mismatch { name: name.clone(), expected: expected.clone(), found })
+        };
+        self.manifest.sha256.iter().filter_map(check).collect()
+    }
+
+    /// What the tool wrote. A stream that was not recorded is empty here and absent from
+    /// the manifest's hashes.
+    ///
+    /// # Errors
+    /// When a recorded stream cannot be read.
+    pub fn output(&self) -> Result<ToolOutput, RecordError> {
+        let stream = |name| self.file(name).map(Option::unwrap_or_default);
+        Ok(ToolOutput { stdout: stream("stdout.txt")?, stderr: stream("stderr.txt")? })
+    }
+
+    /// The bytes of an evidence file; `None` when the run has none of this name.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn file(&self, name: &str) -> Result<Option<Vec<u8>>, RecordError> {
+        if !self.manifest.sha256.contains_key(name) {
+            return Ok(None);
+        }
+        let path = self.directory.join(name);
+        fs::read(&path).map(Some).map_err(|source| RecordError::Io { path, source })
+    }
+
+    /// The calls, part by part.
+    pub fn calls(&self) -> Parts<'_, Call> {
+        self.parts()
+    }
+
+    /// The names, part by part.
+    pub fn names(&self) -> Parts<'_, NameEvent> {
+        self.parts()
+    }
+
+    /// The task events, part by part.
+    pub fn tasks(&self) -> Parts<'_, TaskEvent> {
+        self.parts()
+    }
+
+    /// The block events, part by part.
+    pub fn block(&self) -> Parts<'_, BlockEvent> {
+        self.parts()
+    }
+
+    /// The page-cache insertions, part by part.
+    pub fn cache(&self) -> Parts<'_, CacheEvent> {
+        self.parts()
+    }
+
+    /// Writes a derived stage or report beside the evidence, all or nothing.
+    ///
+    /// # Errors
+    /// When the name is not one of a derived file, or the file cannot be written.
+    pub fn write_derived(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+        if !is_derived(name) || !is_inside(name) {
+            return Err(RecordError::NotDerived { name: name.to_owned() });
+        }
+        let path = self.directory.join(name);
+        Disk.replace(&path, bytes).map_err(|source| RecordError::Io { path, source })
+    }
+
+    /// As [`RunReader::write_derived`], for a value as indented JSON.
+    ///
+    /// # Errors
+    /// As there, and when the value has no JSON form.
+    pub fn write_derived_json<T: Serialize + ?Sized>(&self, name: &str, value: &T) -> Result<(), RecordError> {
+        self.write_derived(name, &json(name, value)?)
+    }
+
+    fn parts<R: Row>(&self) -> Parts<'_, R> {
+        let number = |name: &str| -> Option<u64> {
+            let rest = name.strip_prefix("events/")?.strip_prefix(R::TABLE)?.strip_prefix('-')?;
+            rest.strip_suffix(".parquet")?.parse().ok()
+        };
+        let mut numbered: Vec<(u64, &str)> =
+            self.manifest.sha256.keys().filter_map(|name| Some((number(name)?, name.as_str()))).collect();
+        // By number: `calls-10000` stands before `calls-9999` in the order of names.
+        numbered.sort_unstable();
+        let names: Vec<&str> = numbered.into_iter().map(|(_, name)| name).collect();
+        Parts { directory: &self.directory, names: names.into_iter(), row: PhantomData }
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(path: &Path, bytes: &'a [u8]) -> Result<T, RecordError> {
+    serde_json::from_slice(bytes).map_err(|error| RecordError::Manifest {
+        path: path.to_owned(),
+        why: if error.is_eof() { format!("it ends in the middle ({error})") } else { error.to_string() },
+    })
+}
+
+/// The rows of one table, a part at a time, at most [`crate::ROWS_PER_PART`] where this
+/// version wrote them. Ends after the first error.
+pub struct Parts<'a, R> {
+    directory: &'a Path,
+    names: std::vec::IntoIter<&'a str>,
+    row: PhantomData<R>,
+}
+
+impl<R: Row> Iterator for Parts<'_, R> {
+    type Item = Result<Vec<R>, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let path = self.directory.join(self.names.next()?);
+        let rows = match fs::read(&path) {
+            Ok(bytes) => decode(&path, bytes),
+            Err(source) => Err(RecordError::Io { path, source }),
+        };
+        if rows.is_err() {
+            self.names = Vec::new().into_iter();
+        }
+        Some(rows)
+    }
+}

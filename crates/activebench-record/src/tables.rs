@@ -1,0 +1,296 @@
+//! The columns of each table. Changing one changes the format: see `run::FORMAT`.
+
+use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
+use activebench_model::event::{
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
+};
+
+use crate::error::RecordError;
+use crate::part::{ColumnsIn, ColumnsOut, Row};
+
+/// Both directions of an enumeration's numbers from one list. Numbers are never reused.
+macro_rules! codes {
+    ($to:ident, $from:ident: $type:ident { $($variant:ident = $code:literal,)* }) => {
+        fn $to(value: $type) -> u32 {
+            match value { $($type::$variant => $code,)* }
+        }
+        fn $from(code: u32) -> Option<$type> {
+            match code { $($code => Some($type::$variant),)* _ => None }
+        }
+    };
+}
+
+codes! { file_kind_code, file_kind: FileKind { Other = 0, Regular = 1, BlockDevice = 2, } }
+codes! { task_kind_code, task_kind: TaskEventKind { Born = 1, Executed = 2, Exited = 3, } }
+codes! { block_kind_code, block_kind: BlockEventKind { Queued = 1, Completed = 2, } }
+codes! { action_code, action: BlockAction { Read = 0, Write = 1, Flush = 2, Discard = 3, Other = 4, } }
+codes! { origin_code, origin: Origin { Unknown = 0, Tree = 1, Observer = 2, Kernel = 3, Foreign = 4, } }
+
+fn op_code(op: Op) -> u32 {
+    u32::from(op as u16)
+}
+
+fn op(code: u32) -> Option<Op> {
+    Op::from_code(u16::try_from(code).ok()?)
+}
+
+fn write_file<R>(columns: &mut ColumnsOut, rows: &[R], file: impl Fn(&R) -> Option<FileId>) {
+    columns.optional_u32("file_s_dev", rows, |row| file(row).map(|id| id.s_dev));
+    columns.optional_u64("file_ino", rows, |row| file(row).map(|id| id.ino));
+}
+
+fn read_files(columns: &ColumnsIn<'_>) -> Result<Vec<Option<FileId>>, RecordError> {
+    let devices = columns.optional_u32("file_s_dev")?;
+    let inodes = columns.optional_u64("file_ino")?;
+    devices
+        .into_iter()
+        .zip(inodes)
+        .map(|pair| match pair {
+            (Some(s_dev), Some(ino)) => Ok(Some(FileId { s_dev, ino })),
+            (None, None) => Ok(None),
+            _ => Err(columns.error("file_ino", "half of a file's identity is missing")),
+        })
+        .collect()
+}
+
+impl Row for Call {
+    const TABLE: &'static str = "calls";
+
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("start_ns", rows, |call| call.start_ns);
+        columns.u64("end_ns", rows, |call| call.end_ns);
+        columns.u32("tid", rows, |call| call.tid);
+        columns.u32("tgid", rows, |call| call.tgid);
+        columns.u32("op_code", rows, |call| op_code(call.op));
+        columns.i32("fd", rows, |call| call.fd);
+        write_file(columns, rows, |call| call.file);
+        columns.u32("file_kind_code", rows, |call| file_kind_code(call.kind));
+        columns.u32("open_flag_bits", rows, |call| call.open_flags);
+        columns.i64("offset", rows, |call| call.offset);
+        columns.u64("requested", rows, |call| call.requested);
+        columns.i64("returned", rows, |call| call.returned);
+        columns.u64("storage_read_bytes", rows, |call| call.storage_read_bytes);
+        columns.u64("cached_bytes", rows, |call| call.cached_bytes);
+        columns.u64("cpu_ns", rows, |call| call.cpu_ns);
+        columns.u64("user_before_ns", rows, |call| call.user_before_ns);
+    }
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let start_ns = columns.u64("start_ns")?;
+        let end_ns = columns.u64("end_ns")?;
+        let tid = columns.u32("tid")?;
+        let tgid = columns.u32("tgid")?;
+        let ops = columns.coded("op_code", op)?;
+        let fd = columns.i32("fd")?;
+        let files = read_files(columns)?;
+        let kinds = columns.coded("file_kind_code", file_kind)?;
+        let open_flags = columns.u32("open_flag_bits")?;
+        let offset = columns.i64("offset")?;
+        let requested = columns.u64("requested")?;
+        let returned = columns.i64("returned")?;
+        let storage_read_bytes = columns.u64("storage_read_bytes")?;
+        let cached_bytes = columns.u64("cached_bytes")?;
+        let cpu_ns = columns.u64("cpu_ns")?;
+        let user_before_ns = columns.u64("user_before_ns")?;
+        let row = |index: usize| Call {
+            start_ns: start_ns[index],
+            end_ns: end_ns[index],
+            tid: tid[index],
+            tgid: tgid[index],
+            op: ops[index],
+            fd: fd[index],
+            file: files[index],
+            kind: kinds[index],
+            open_flags: open_flags[index],
+            offset: offset[index],
+            requested: requested[index],
+            returned: returned[index],
+            storage_read_bytes: storage_read_bytes[index],
+            cached_bytes: cached_bytes[index],
+            cpu_ns: cpu_ns[index],
+            user_before_ns: user_before_ns[index],
+        };
+        Ok((0..start_ns.len()).map(row).collect())
+    }
+}
+
+impl Row for NameEvent {
+    const TABLE: &'static str = "names";
+
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("tid", rows, |event| event.tid);
+        columns.u32("tgid", rows, |event| event.tgid);
+        columns.u32("op_code", rows, |event| op_code(event.op));
+        columns.i64("returned", rows, |event| event.returned);
+        write_file(columns, rows, |event| event.file);
+        columns.text("name", rows, |event| &event.name);
+    }
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let at_ns = columns.u64("at_ns")?;
+        let tid = columns.u32("tid")?;
+        let tgid = columns.u32("tgid")?;
+        let ops = columns.coded("op_code", op)?;
+        let returned = columns.i64("returned")?;
+        let files = read_files(columns)?;
+        let row = |(index, name)| NameEvent {
+            at_ns: at_ns[index],
+            tid: tid[index],
+            tgid: tgid[index],
+            op: ops[index],
+            returned: returned[index],
+            file: files[index],
+            name,
+        };
+        Ok(columns.text("name")?.into_iter().enumerate().map(row).collect())
+    }
+}
+
+impl Row for TaskEvent {
+    const TABLE: &'static str = "tasks";
+
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("kind_code", rows, |event| task_kind_code(event.kind));
+        columns.u32("tid", rows, |event| event.tid);
+        columns.u32("tgid", rows, |event| event.tgid);
+        columns.u32("parent_tgid", rows, |event| event.parent_tgid);
+        columns.i32("exit_status", rows, |event| event.exit_status);
+        columns.text("comm", rows, |event| &event.comm);
+        columns.text("filename", rows, |event| &event.filename);
+        columns.u64("user_ns", rows, |event| event.user_ns);
+        columns.u64("kernel_ns", rows, |event| event.kernel_ns);
+        columns.u64("blocked_ns", rows, |event| event.blocked_ns);
+        columns.u64("iowait_ns", rows, |event| event.iowait_ns);
+        columns.u64("preempted_ns", rows, |event| event.preempted_ns);
+    }
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let at_ns = columns.u64("at_ns")?;
+        let kinds = columns.coded("kind_code", task_kind)?;
+        let tid = columns.u32("tid")?;
+        let tgid = columns.u32("tgid")?;
+        let parent_tgid = columns.u32("parent_tgid")?;
+        let exit_status = columns.i32("exit_status")?;
+        let user_ns = columns.u64("user_ns")?;
+        let kernel_ns = columns.u64("kernel_ns")?;
+        let blocked_ns = columns.u64("blocked_ns")?;
+        let iowait_ns = columns.u64("iowait_ns")?;
+        let preempted_ns = columns.u64("preempted_ns")?;
+        let texts = columns.text("comm")?.into_iter().zip(columns.text("filename")?);
+        let row = |(index, (comm, filename))| TaskEvent {
+            at_ns: at_ns[index],
+            kind: kinds[index],
+            tid: tid[index],
+            tgid: tgid[index],
+            parent_tgid: parent_tgid[index],
+            exit_status: exit_status[index],
+            comm,
+            filename,
+            user_ns: user_ns[index],
+            kernel_ns: kernel_ns[index],
+            blocked_ns: blocked_ns[index],
+            iowait_ns: iowait_ns[index],
+            preempted_ns: preempted_ns[index],
+        };
+        Ok(texts.enumerate().map(row).collect())
+    }
+}
+
+impl Row for BlockEvent {
+    const TABLE: &'static str = "block";
+
+    fn class(&self) -> &'static str {
+        match self.kind {
+            BlockEventKind::Queued => "block_queued",
+            BlockEventKind::Completed => "block",
+        }
+    }
+
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("kind_code", rows, |event| block_kind_code(event.kind));
+        columns.u32("device", rows, |event| event.device.0);
+        columns.u64("sector", rows, |event| event.sector);
+        columns.u64("bytes", rows, |event| event.bytes);
+        columns.u32("action_code", rows, |event| action_code(event.action));
+        columns.bool("preflush", rows, |event| event.preflush);
+        columns.bool("fua", rows, |event| event.fua);
+        columns.u64("latency_ns", rows, |event| event.latency_ns);
+        columns.bool("first_of_request", rows, |event| event.first_of_request);
+        write_file(columns, rows, |event| event.file);
+        columns.u32("tgid", rows, |event| event.tgid);
+        columns.text("comm", rows, |event| &event.comm);
+        columns.u32("origin_code", rows, |event| origin_code(event.origin));
+        columns.u32("status", rows, |event| u32::from(event.status));
+    }
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let at_ns = columns.u64("at_ns")?;
+        let kinds = columns.coded("kind_code", block_kind)?;
+        let device = columns.u32("device")?;
+        let sector = columns.u64("sector")?;
+        let bytes = columns.u64("bytes")?;
+        let actions = columns.coded("action_code", action)?;
+        let preflush = columns.bool("preflush")?;
+        let fua = columns.bool("fua")?;
+        let latency_ns = columns.u64("latency_ns")?;
+        let first_of_request = columns.bool("first_of_request")?;
+        let files = read_files(columns)?;
+        let tgid = columns.u32("tgid")?;
+        let origins = columns.coded("origin_code", origin)?;
+        let status = columns.coded("status", |code| u8::try_from(code).ok())?;
+        let row = |(index, comm)| BlockEvent {
+            at_ns: at_ns[index],
+            kind: kinds[index],
+            device: DeviceNumber(device[index]),
+            sector: sector[index],
+            bytes: bytes[index],
+            action: actions[index],
+            preflush: preflush[index],
+            fua: fua[index],
+            latency_ns: latency_ns[index],
+            first_of_request: first_of_request[index],
+            file: files[index],
+            tgid: tgid[index],
+            comm,
+            origin: origins[index],
+            status: status[index],
+        };
+        Ok(columns.text("comm")?.into_iter().enumerate().map(row).collect())
+    }
+}
+
+impl Row for CacheEvent {
+    const TABLE: &'static str = "page_cache";
+
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("file_s_dev", rows, |event| event.file.s_dev);
+        columns.u64("file_ino", rows, |event| event.file.ino);
+        columns.u64("offset", rows, |event| event.offset);
+        columns.u64("bytes", rows, |event| event.bytes);
+        columns.u32("tgid", rows, |event| event.tgid);
+        columns.bool("in_tree", rows, |event| event.in_tree);
+    }
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let at_ns = columns.u64("at_ns")?;
+        let s_dev = columns.u32("file_s_dev")?;
+        let ino = columns.u64("file_ino")?;
+        let offset = columns.u64("offset")?;
+        let bytes = columns.u64("bytes")?;
+        let tgid = columns.u32("tgid")?;
+        let in_tree = columns.bool("in_tree")?;
+        let row = |index: usize| CacheEvent {
+            at_ns: at_ns[index],
+            file: FileId { s_dev: s_dev[index], ino: ino[index] },
+            offset: offset[index],
+            bytes: bytes[index],
+            tgid: tgid[index],
+            in_tree: in_tree[index],
+        };
+        Ok((0..at_ns.len()).map(row).collect())
+    }
+}

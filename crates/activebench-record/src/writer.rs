@@ -1,0 +1,405 @@
+//! Writes a run directory, and keeps what it could when something stops it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use activebench_model::call::Call;
+use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::run::{FORMAT, Manifest};
+use serde::Serialize;
+
+use crate::error::RecordError;
+use crate::part::{ROWS_PER_PART, Row, encode};
+use crate::storage::{Disk, Stopped, Storage};
+use crate::{MANIFEST, hash, is_derived, is_inside};
+
+/// Room that the placeholder manifest holds, so that the real one fits on a disk that has
+/// filled up since: a hash line is about 110 bytes, so this is enough for 2,000 parts.
+const RESERVED_BYTES: usize = 256 << 10;
+
+/// Writes one run.
+///
+/// A write error does not end the record: what was written stays, the reason is kept
+/// ([`RunWriter::incomplete`]), rows that could not be stored are counted as lost in the
+/// manifest, and later writes are still tried. Memory: one part of rows a table, and one
+/// more while it is encoded.
+pub struct RunWriter {
+    directory: PathBuf,
+    storage: Box<dyn Storage>,
+    rows_per_part: usize,
+    calls: Table<Call>,
+    names: Table<NameEvent>,
+    tasks: Table<TaskEvent>,
+    block: Table<BlockEvent>,
+    cache: Table<CacheEvent>,
+    sha256: BTreeMap<String, String>,
+    dropped_rows: BTreeMap<&'static str, u64>,
+    incomplete: Vec<String>,
+}
+
+struct Table<R> {
+    waiting: Vec<R>,
+    parts: usize,
+}
+
+// Not derived: that would ask for `R: Default`.
+impl<R> Default for Table<R> {
+    fn default() -> Self {
+        Self { waiting: Vec::new(), parts: 0 }
+    }
+}
+
+macro_rules! append {
+    ($($(#[$doc:meta])* $method:ident: $table:ident, $row:ty;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $method(&mut self, rows: &[$row]) {
+                let mut rest = rows;
+                while !rest.is_empty() {
+                    let room = self.rows_per_part - self.$table.waiting.len();
+                    let (now, later) = rest.split_at(room.min(rest.len()));
+                    self.$table.waiting.extend_from_slice(now);
+                    rest = later;
+                    if self.$table.waiting.len() == self.rows_per_part {
+                        let part = std::mem::take(&mut self.$table.waiting);
+                        self.write_part(self.$table.parts, &part);
+                        self.$table.parts += 1;
+                    }
+                }
+            }
+        )*
+    };
+}
+
+impl RunWriter {
+    /// Makes the directory and its parents, and reserves room for the manifest.
+    ///
+    /// # Errors
+    /// When the directory cannot be made, or exists and is not empty.
+    pub fn create(directory: &Path) -> Result<Self, RecordError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| RecordError::Create { path, source }
+        };
+        let events = directory.join("events");
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+        if fs::read_dir(directory).map_err(failed(directory))?.next().is_some() {
+            return Err(RecordError::NotEmpty { path: directory.to_owned() });
+        }
+        fs::create_dir(&events).map_err(failed(&events))?;
+        let writer = Self::with_storage(directory, Box::new(Disk), ROWS_PER_PART)?;
+        // What we have written so far must not be written back while the tool runs: on a shared
+        // device that would be I/O of somebody else.
+        let manifest = directory.join(MANIFEST);
+        fs::File::open(&manifest).and_then(|file| file.sync_all()).map_err(failed(&manifest))?;
+        Ok(writer)
+    }
+
+    fn with_storage(
+        directory: &Path,
+        mut storage: Box<dyn Storage>,
+        rows_per_part: usize,
+    ) -> Result<Self, RecordError> {
+        let manifest = directory.join(MANIFEST);
+        let mut placeholder = format!("{{\"format\":{FORMAT},\"unfinished\":true}}\n").into_bytes();
+        placeholder.resize(RESERVED_BYTES, b' ');
+        storage
+            .create(&manifest, &placeholder)
+            .map_err(|Stopped { source, .. }| RecordError::Create { path: manifest, source })?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            storage,
+            rows_per_part,
+            calls: Table::default(),
+            names: Table::default(),
+            tasks: Table::default(),
+            block: Table::default(),
+            cache: Table::default(),
+            sha256: BTreeMap::new(),
+            dropped_rows: BTreeMap::new(),
+            incomplete: Vec::new(),
+        })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Why the record is not whole, so far; empty for a whole one.
+    pub fn incomplete(&self) -> &[String] {
+        &self.incomplete
+    }
+
+    append! {
+        /// Adds calls. Those of one thread must come in chronological order.
+        append_calls: calls, Call;
+        /// Adds names.
+        append_names: names, NameEvent;
+        /// Adds task events.
+        append_tasks: tasks, TaskEvent;
+        /// Adds block events.
+        append_block: block, BlockEvent;
+        /// Adds page-cache insertions.
+        append_cache: cache, CacheEvent;
+    }
+
+    /// Writes a file whole: the tool's output, or a derived stage. When the disk fills up in a
+    /// `.txt` its beginning is kept; of anything else a part would be worthless.
+    ///
+    /// # Errors
+    /// When the name leads out of the run directory, or is the manifest's. A failed write of
+    /// evidence is no error here, see [`RunWriter::incomplete`].
+    pub fn write_file(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+        if !is_inside(name) || name == MANIFEST {
+            return Err(RecordError::OutsideName { name: name.to_owned() });
+        }
+        self.store(name, bytes);
+        Ok(())
+    }
+
+    /// As [`RunWriter::write_file`], for a value as indented JSON.
+    ///
+    /// # Errors
+    /// As there, and when the value has no JSON form.
+    pub fn write_json<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), RecordError> {
+        self.write_file(name, &json(name, value)?)
+    }
+
+    /// Writes the remaining rows and the manifest, and gives the manifest as written: with
+    /// the hashes, the reasons why the record is not whole, and the rows that could not be
+    /// stored counted as lost.
+    ///
+    /// # Errors
+    /// When the manifest could not be written.
+    pub fn finish(mut self, mut manifest: Manifest) -> Result<Manifest, RecordError> {
+        self.finish_table(|writer| &mut writer.calls);
+        self.finish_table(|writer| &mut writer.names);
+        self.finish_table(|writer| &mut writer.tasks);
+        self.finish_table(|writer| &mut writer.block);
+        self.finish_table(|writer| &mut writer.cache);
+        manifest.format = FORMAT;
+        manifest.sha256 = self.sha256;
+        for (class, dropped) in self.dropped_rows {
+            let account = manifest.coverage.records.entry(class.to_owned()).or_default();
+            // The rows had arrived. Where the caller gave no account, they are at least known to have been made.
+            match account.received.checked_sub(dropped) {
+                Some(received) => account.received = received,
+                None => account.made += dropped,
+            }
+            account.lost += dropped;
+        }
+        for reason in self.incomplete {
+            if !manifest.incomplete.contains(&reason) {
+                manifest.incomplete.push(reason);
+            }
+        }
+        let path = self.directory.join(MANIFEST);
+        let bytes = json(MANIFEST, &manifest)?;
+        if self.storage.replace(&path, &bytes).is_err() {
+            // No room for a second file: the placeholder's own room is there for this.
+            self.storage.overwrite(&path, &bytes).map_err(|source| RecordError::WriteManifest { path, source })?;
+        }
+        Ok(manifest)
+    }
+
+    fn finish_table<R: Row>(&mut self, table: impl Fn(&mut Self) -> &mut Table<R>) {
+        let rest = std::mem::take(table(self));
+        if !rest.waiting.is_empty() {
+            self.write_part(rest.parts, &rest.waiting);
+        }
+    }
+
+    fn write_part<R: Row>(&mut self, number: usize, rows: &[R]) {
+        let name = format!("events/{}-{number:04}.parquet", R::TABLE);
+        let stored = match encode(rows) {
+            Ok(bytes) => self.store(&name, &bytes),
+            Err(error) => {
+                self.remember(error.to_string());
+                false
+            }
+        };
+        if !stored {
+            for row in rows {
+                *self.dropped_rows.entry(row.class()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Whether all of it is on the disk.
+    fn store(&mut self, name: &str, bytes: &[u8]) -> bool {
+        let path = self.directory.join(name);
+        let Err(Stopped { written, source }) = self.storage.create(&path, bytes) else {
+            self.account(name, bytes);
+            return true;
+        };
+        if written > 0 && name.ends_with(".txt") {
+            self.remember(format!("cannot write {name} whole: {source}; the first {written} bytes are kept"));
+            self.account(name, &bytes[..written]);
+            return false;
+        }
+        self.remember(format!("cannot write {name}: {source}"));
+        match self.storage.remove(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => self.remember(format!("cannot remove the unfinished {name}: {error}")),
+        }
+        false
+    }
+
+    fn account(&mut self, name: &str, bytes: &[u8]) {
+        if !is_derived(name) {
+            self.sha256.insert(name.to_owned(), hash::of_bytes(bytes));
+        }
+    }
+
+    fn remember(&mut self, reason: String) {
+        self.incomplete.push(reason);
+    }
+}
+
+pub(crate) fn json<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<Vec<u8>, RecordError> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|error| RecordError::Encode { name: name.to_owned(), why: error.to_string() })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use activebench_model::command::CommandLine;
+    use activebench_model::coverage::RecordAccount;
+
+    use super::*;
+    use crate::RunReader;
+    use crate::samples;
+
+    /// A disk with this much room left.
+    struct Full {
+        room: usize,
+        may_replace: bool,
+    }
+
+    impl Storage for Full {
+        fn create(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Stopped> {
+            let fits = bytes.len().min(self.room);
+            Disk.create(path, &bytes[..fits])?;
+            self.room -= fits;
+            if fits < bytes.len() {
+                return Err(Stopped { written: fits, source: io::ErrorKind::StorageFull.into() });
+            }
+            Ok(())
+        }
+        fn replace(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+            if self.may_replace { Disk.replace(path, bytes) } else { Err(io::ErrorKind::StorageFull.into()) }
+        }
+        fn overwrite(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+            Disk.overwrite(path, bytes)
+        }
+        fn remove(&mut self, path: &Path) -> io::Result<()> {
+            self.room += fs::metadata(path)?.len() as usize;
+            Disk.remove(path)
+        }
+    }
+
+    fn writer_on(directory: &Path, room: usize, may_replace: bool) -> RunWriter {
+        fs::create_dir_all(directory.join("events")).unwrap();
+        let disk = Full { room: RESERVED_BYTES + room, may_replace };
+        RunWriter::with_storage(directory, Box::new(disk), 100).unwrap()
+    }
+
+    #[test]
+    fn a_full_disk_costs_the_rest_and_never_what_was_written() {
+        let calls = samples::calls(1_000);
+        let mut manifest = samples::manifest();
+        let account = RecordAccount { made: 1_000, received: 1_000, lost: 0 };
+        manifest.coverage.records.insert("calls".to_owned(), account);
+        // Whole parts, no part at all, and manifests by both ways.
+        for (room, may_replace) in [(30_000, false), (30_000, true), (0, false), (1, true)] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut writer = writer_on(directory.path(), room, may_replace);
+            writer.append_calls(&calls);
+            let written = writer.finish(manifest.clone()).unwrap();
+
+            assert!(!written.incomplete.is_empty(), "{room}");
+            let reader = RunReader::open(directory.path()).unwrap();
+            assert_eq!(reader.manifest(), &written);
+            assert_eq!(reader.verify_hashes(), []);
+            let kept: Vec<Call> = reader.calls().flat_map(|part| part.unwrap()).collect();
+            assert!(kept.len() < calls.len() && kept.len().is_multiple_of(100), "{}", kept.len());
+            assert_eq!(kept, calls[..kept.len()]);
+            assert_eq!(room > 1, !kept.is_empty());
+            let lost = (calls.len() - kept.len()) as u64;
+            let expected = RecordAccount { made: 1_000, received: 1_000 - lost, lost };
+            assert_eq!(written.coverage.records["calls"], expected);
+        }
+    }
+
+    #[test]
+    fn rows_without_an_account_are_still_counted_as_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer_on(directory.path(), 0, true);
+        writer.append_cache(&samples::cache(7));
+        let written = writer.finish(samples::manifest()).unwrap();
+        let expected = RecordAccount { made: 7, received: 0, lost: 7 };
+        assert_eq!(written.coverage.records["page_cache"], expected);
+    }
+
+    #[test]
+    fn the_beginning_of_the_output_is_kept_and_small_files_still_fit_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer_on(directory.path(), 1_000, false);
+        writer.write_file("output-lines.json", &[b'x'; 2_000]).unwrap();
+        writer.write_file("stderr.txt", b"short").unwrap();
+        writer.write_file("stdout.txt", &[b'y'; 2_000]).unwrap();
+        assert_eq!(writer.incomplete().len(), 2, "{:?}", writer.incomplete());
+        let written = writer.finish(samples::manifest()).unwrap();
+        assert_eq!(written.sha256.keys().collect::<Vec<_>>(), ["stderr.txt", "stdout.txt"]);
+        let reader = RunReader::open(directory.path()).unwrap();
+        let output = reader.output().unwrap();
+        assert_eq!((output.stdout.len(), output.stderr.as_slice()), (995, b"short".as_slice()));
+        assert_eq!(reader.verify_hashes(), []);
+    }
+
+    #[test]
+    fn the_reserved_room_holds_a_long_manifest() {
+        let mut manifest = samples::manifest();
+        for part in 0..2_000 {
+            manifest.sha256.insert(format!("events/calls-{part:04}.parquet"), hash::of_bytes(b""));
+        }
+        assert!(json(MANIFEST, &manifest).unwrap().len() < RESERVED_BYTES);
+    }
+
+    #[test]
+    fn names_outside_and_the_manifest_itself_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer_on(directory.path(), 1_000, true);
+        for name in ["../x", "/x", "run.json"] {
+            assert!(matches!(writer.write_file(name, b""), Err(RecordError::OutsideName { .. })), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_in_use_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = directory.path().join("a/b");
+        drop(RunWriter::create(&run).unwrap());
+        assert!(matches!(RunWriter::create(&run), Err(RecordError::NotEmpty { .. })));
+        fs::write(directory.path().join("file"), "").unwrap();
+        assert!(matches!(RunWriter::create(&directory.path().join("file")), Err(RecordError::Create { .. })));
+    }
+
+    #[test]
+    fn the_manifest_keeps_what_the_caller_put_into_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut manifest = samples::manifest();
+        manifest.command = CommandLine { argv: vec!["iozone".to_owned()], cwd: "/mnt".to_owned() };
+        manifest.incomplete = vec!["interrupted".to_owned()];
+        let writer = RunWriter::create(&directory.path().join("run")).unwrap();
+        let written = writer.finish(manifest.clone()).unwrap();
+        assert_eq!(written, manifest);
+    }
+}

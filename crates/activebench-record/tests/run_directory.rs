@@ -1,0 +1,336 @@
+//! What is written comes back, and what is damaged is named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
+use activebench_model::event::{
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
+};
+use activebench_model::run::{FORMAT, Manifest};
+use activebench_record::{ROWS_PER_PART, RecordError, RunReader, RunWriter};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn manifest() -> Manifest {
+    Manifest {
+        format: FORMAT,
+        activebench: "0.1.0".to_owned(),
+        command: Default::default(),
+        choices: Default::default(),
+        child: Default::default(),
+        clocks: Default::default(),
+        host: Default::default(),
+        coverage: Default::default(),
+        incomplete: Vec::new(),
+        sha256: Default::default(),
+    }
+}
+
+fn file() -> impl Strategy<Value = FileId> {
+    any::<(u32, u64)>().prop_map(|(s_dev, ino)| FileId { s_dev, ino })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    select(Op::ALL)
+}
+
+prop_compose! {
+    fn call()(
+        times in any::<(u64, u64)>(),
+        ids in any::<(u32, u32)>(),
+        op in op(),
+        fd in any::<i32>(),
+        file in option::of(file()),
+        kind in select(vec![FileKind::Regular, FileKind::BlockDevice, FileKind::Other]),
+        open_flags in any::<u32>(),
+        moved in any::<(i64, u64, i64)>(),
+        counters in any::<(u64, u64, u64, u64)>(),
+    ) -> Call {
+        Call {
+            start_ns: times.0, end_ns: times.1, tid: ids.0, tgid: ids.1, op, fd, file, kind, open_flags,
+            offset: moved.0, requested: moved.1, returned: moved.2,
+            storage_read_bytes: counters.0, cached_bytes: counters.1, cpu_ns: counters.2, user_before_ns: counters.3,
+        }
+    }
+}
+
+prop_compose! {
+    fn name()(
+        at_ns in any::<u64>(), ids in any::<(u32, u32)>(), op in op(), returned in any::<i64>(),
+        file in option::of(file()), name in any::<String>(),
+    ) -> NameEvent {
+        NameEvent { at_ns, tid: ids.0, tgid: ids.1, op, returned, file, name }
+    }
+}
+
+prop_compose! {
+    fn task()(
+        at_ns in any::<u64>(),
+        kind in select(vec![TaskEventKind::Born, TaskEventKind::Executed, TaskEventKind::Exited]),
+        ids in any::<(u32, u32, u32)>(), exit_status in any::<i32>(), texts in any::<(String, String)>(),
+        times in any::<(u64, u64, u64, u64, u64)>(),
+    ) -> TaskEvent {
+        TaskEvent {
+            at_ns, kind, tid: ids.0, tgid: ids.1, parent_tgid: ids.2, exit_status, comm: texts.0, filename: texts.1,
+            user_ns: times.0, kernel_ns: times.1, blocked_ns: times.2, iowait_ns: times.3, preempted_ns: times.4,
+        }
+    }
+}
+
+prop_compose! {
+    fn block()(
+        at_ns in any::<u64>(),
+        kind in select(vec![BlockEventKind::Queued, BlockEventKind::Completed]),
+        action in select(vec![
+            BlockAction::Read, BlockAction::Write, BlockAction::Flush, BlockAction::Discard, BlockAction::Other,
+        ]),
+        origin in select(vec![
+            Origin::Tree, Origin::Observer, Origin::Kernel, Origin::Foreign, Origin::Unknown,
+        ]),
+        numbers in any::<(u32, u64, u64, u64, u32, u8)>(), flags in any::<(bool, bool, bool)>(),
+        file in option::of(file()), comm in any::<String>(),
+    ) -> BlockEvent {
+        BlockEvent {
+            at_ns, kind, device: DeviceNumber(numbers.0), sector: numbers.1, bytes: numbers.2, action,
+            preflush: flags.0, fua: flags.1, latency_ns: numbers.3, first_of_request: flags.2, file,
+            tgid: numbers.4, comm, origin, status: numbers.5,
+        }
+    }
+}
+
+prop_compose! {
+    fn cache()(
+        numbers in any::<(u64, u64, u64, u32)>(), file in file(), in_tree in any::<bool>(),
+    ) -> CacheEvent {
+        CacheEvent { at_ns: numbers.0, file, offset: numbers.1, bytes: numbers.2, tgid: numbers.3, in_tree }
+    }
+}
+
+fn all<R>(parts: impl Iterator<Item = Result<Vec<R>, RecordError>>) -> Vec<R> {
+    parts.flat_map(Result::unwrap).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_row_comes_back_in_order(
+        calls in vec(call(), 0..40), names in vec(name(), 0..20), tasks in vec(task(), 0..20),
+        block in vec(block(), 0..20), cache in vec(cache(), 0..20), output in vec(any::<u8>(), 0..200),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let run = directory.path().join("run");
+        let mut writer = RunWriter::create(&run).unwrap();
+        writer.write_file("stdout.txt", &output).unwrap();
+        for piece in calls.chunks(7) {
+            writer.append_calls(piece);
+        }
+        writer.append_names(&names);
+        writer.append_tasks(&tasks);
+        writer.append_block(&block);
+        writer.append_cache(&cache);
+        prop_assert!(writer.incomplete().is_empty());
+        let written = writer.finish(manifest()).unwrap();
+
+        let reader = RunReader::open(&run).unwrap();
+        prop_assert_eq!(reader.manifest(), &written);
+        prop_assert_eq!(reader.verify_hashes(), []);
+        let read = reader.output().unwrap();
+        prop_assert_eq!((read.stdout, read.stderr), (output, Vec::new()));
+        prop_assert_eq!(all(reader.calls()), calls);
+        prop_assert_eq!(all(reader.names()), names);
+        prop_assert_eq!(all(reader.tasks()), tasks);
+        prop_assert_eq!(all(reader.block()), block);
+        prop_assert_eq!(all(reader.cache()), cache);
+    }
+}
+
+fn one_call() -> Call {
+    Call {
+        start_ns: 10,
+        end_ns: 20,
+        tid: 1,
+        tgid: 1,
+        op: Op::Read,
+        fd: 3,
+        file: None,
+        kind: FileKind::Other,
+        open_flags: 0,
+        offset: -1,
+        requested: 1,
+        returned: 1,
+        storage_read_bytes: 0,
+        cached_bytes: 0,
+        cpu_ns: 5,
+        user_before_ns: 5,
+    }
+}
+
+/// A run with one part of calls and some output.
+fn stored_run(directory: &Path) -> PathBuf {
+    let run = directory.join("run");
+    let mut writer = RunWriter::create(&run).unwrap();
+    writer.append_calls(&[one_call(); 50]);
+    writer.write_file("stdout.txt", b"iozone test complete.\n").unwrap();
+    writer.write_json("claims.json", &["a"]).unwrap();
+    writer.finish(manifest()).unwrap();
+    run
+}
+
+#[test]
+fn parts_end_at_their_size_and_come_back_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    let mut writer = RunWriter::create(&run).unwrap();
+    let mut number = 0;
+    for _ in 0..3 {
+        let rows: Vec<Call> = (0..ROWS_PER_PART / 2 + 1)
+            .map(|_| {
+                number += 1;
+                Call { start_ns: number, ..one_call() }
+            })
+            .collect();
+        writer.append_calls(&rows);
+    }
+    writer.finish(manifest()).unwrap();
+    let reader = RunReader::open(&run).unwrap();
+    let sizes: Vec<usize> = reader.calls().map(|part| part.unwrap().len()).collect();
+    assert_eq!(sizes, [ROWS_PER_PART, ROWS_PER_PART / 2 + 3]);
+    assert!(all(reader.calls()).iter().map(|call| call.start_ns).eq(1..=number));
+}
+
+#[test]
+fn each_kind_of_damage_has_its_own_error() {
+    type Damage = fn(&Path);
+    type IsExpected = fn(&RecordError) -> bool;
+    let cases: [(&str, Damage, IsExpected); 7] = [
+        (
+            "no manifest",
+            |run| fs::remove_file(run.join("run.json")).unwrap(),
+            |error| matches!(error, RecordError::NotARun { .. }),
+        ),
+        (
+            "manifest cut",
+            |run| {
+                let path = run.join("run.json");
+                let bytes = fs::read(&path).unwrap();
+                fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+            },
+            |error| matches!(error, RecordError::Manifest { why, .. } if why.contains("ends in the middle")),
+        ),
+        (
+            "manifest empty",
+            |run| fs::write(run.join("run.json"), "").unwrap(),
+            |error| matches!(error, RecordError::Manifest { .. }),
+        ),
+        (
+            "later version",
+            |run| fs::write(run.join("run.json"), "{\"format\":99,\"new\":1}").unwrap(),
+            |error| matches!(error, RecordError::NewerFormat { found: 99, supported: FORMAT, .. }),
+        ),
+        (
+            "missing part",
+            |run| fs::remove_file(run.join("events/calls-0000.parquet")).unwrap(),
+            |error| matches!(error, RecordError::MissingFile { path } if path.ends_with("events/calls-0000.parquet")),
+        ),
+        (
+            "missing output",
+            |run| fs::remove_file(run.join("stdout.txt")).unwrap(),
+            |error| matches!(error, RecordError::MissingFile { .. }),
+        ),
+        (
+            "a name that leads outside",
+            |run| {
+                let path = run.join("run.json");
+                let text = fs::read_to_string(&path).unwrap().replace("\"stdout.txt\"", "\"../../etc/passwd\"");
+                fs::write(path, text).unwrap();
+            },
+            |error| matches!(error, RecordError::OutsideName { name } if name == "../../etc/passwd"),
+        ),
+    ];
+    for (what, damage, expected) in cases {
+        let directory = tempfile::tempdir().unwrap();
+        let run = stored_run(directory.path());
+        RunReader::open(&run).unwrap();
+        damage(&run);
+        let error = RunReader::open(&run).unwrap_err();
+        assert!(expected(&error), "{what}: {error:?}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(RunReader::open(&file), Err(RecordError::NotARun { .. })));
+}
+
+#[test]
+fn a_run_that_was_never_finished_is_known_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    drop(RunWriter::create(&run).unwrap());
+    let error = RunReader::open(&run).unwrap_err();
+    assert!(matches!(error, RecordError::Unfinished { .. }), "{error:?}");
+}
+
+#[test]
+fn a_table_cut_anywhere_is_an_error_and_never_fewer_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = stored_run(directory.path());
+    let part = run.join("events/calls-0000.parquet");
+    let whole = fs::read(&part).unwrap();
+    let reader = RunReader::open(&run).unwrap();
+    for length in (0..whole.len()).step_by(97).chain(whole.len() - 16..whole.len()) {
+        fs::write(&part, &whole[..length]).unwrap();
+        let results: Vec<_> = reader.calls().collect();
+        assert!(matches!(results.as_slice(), [Err(RecordError::Table { .. })]), "{length}: {results:?}");
+        assert_eq!(reader.verify_hashes().len(), 1);
+    }
+}
+
+#[test]
+fn a_table_without_a_column_names_it() {
+    // The names table under the calls' file name: another schema altogether.
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    let mut writer = RunWriter::create(&run).unwrap();
+    writer.append_calls(&[one_call()]);
+    let file = FileId { s_dev: 1, ino: 2 };
+    writer.append_cache(&[CacheEvent { at_ns: 1, file, offset: 0, bytes: 1, tgid: 1, in_tree: true }]);
+    writer.finish(manifest()).unwrap();
+    fs::copy(run.join("events/page_cache-0000.parquet"), run.join("events/calls-0000.parquet")).unwrap();
+    let reader = RunReader::open(&run).unwrap();
+    let error = reader.calls().next().unwrap().unwrap_err();
+    assert!(matches!(error, RecordError::Column { column: "start_ns", .. }), "{error:?}");
+}
+
+#[test]
+fn changed_evidence_is_named_and_derived_files_may_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = stored_run(directory.path());
+    let reader = RunReader::open(&run).unwrap();
+    reader.write_derived_json("claims.json", &["b"]).unwrap();
+    reader.write_derived("report.md", b"# Report").unwrap();
+    assert_eq!(reader.verify_hashes(), []);
+    for name in ["stdout.txt", "run.json", "events/calls-0000.parquet", "report.md/../stdout.txt"] {
+        assert!(matches!(reader.write_derived(name, b""), Err(RecordError::NotDerived { .. })), "{name}");
+    }
+
+    fs::write(run.join("stdout.txt"), "iozone test complete!\n").unwrap();
+    let mismatches = reader.verify_hashes();
+    assert_eq!(mismatches.len(), 1);
+    assert_eq!(mismatches[0].name, "stdout.txt");
+    assert_ne!(mismatches[0].found.as_ref(), Ok(&mismatches[0].expected));
+}
+
+#[test]
+fn files_that_the_manifest_does_not_list_are_not_evidence() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = stored_run(directory.path());
+    fs::copy(run.join("events/calls-0000.parquet"), run.join("events/calls-0001.parquet")).unwrap();
+    fs::write(run.join("stderr.txt"), "added").unwrap();
+    let reader = RunReader::open(&run).unwrap();
+    assert_eq!(all(reader.calls()).len(), 50);
+    assert!(reader.output().unwrap().stderr.is_empty());
+}

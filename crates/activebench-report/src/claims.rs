@@ -1,0 +1,223 @@
+//! The table of claims and the lines below it. Raw text; the format escapes it.
+
+use std::collections::BTreeMap;
+
+use activebench_model::claim::Claim;
+use activebench_model::fact::{Completeness, Facts};
+use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::report::JudgedRun;
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
+
+use crate::likeness::{Said, condensed};
+use crate::wording::{self, PHASES_NAMED, PhaseNames, count, list, merged, quoted};
+
+/// Most rows of a table that has to fit a screen; past it confirmed claims are counted only.
+pub(crate) const SCREEN_ROWS: usize = 24;
+
+/// One claim as a row of text.
+pub(crate) struct Row {
+    /// `None` for a claim that was not judged.
+    pub(crate) verdict: Option<ClaimVerdict>,
+    /// Cells in the order of [`Table::heads`].
+    pub(crate) cells: Vec<String>,
+    /// Codes behind the verdict, most severe first, without notes.
+    pub(crate) codes: Vec<String>,
+}
+
+impl Row {
+    /// The codes in a cell: all, or the first and how many more.
+    pub(crate) fn codes(&self, all: bool) -> String {
+        match self.codes.as_slice() {
+            [first, _, ..] if !all => format!("{first} +{}", self.codes.len() - 1),
+            codes => codes.join(" "),
+        }
+    }
+}
+
+/// The claims as a table.
+pub(crate) struct Table {
+    /// Column heads; the last column is the verdict.
+    pub(crate) heads: Vec<&'static str>,
+    /// One row a claim.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// All claims in the order of the output. The metric has a column only where claims differ
+/// in it.
+pub(crate) fn table(run: &JudgedRun) -> Table {
+    let names = PhaseNames::of(run);
+    let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
+    let metrics: Vec<&str> = run.parsed.claims.iter().map(|claim| wording::metric(claim.metric)).collect();
+    let with_metric = metrics.windows(2).any(|pair| pair[0] != pair[1]);
+
+    let mut heads = vec!["phase", "claimed", "as printed", "observed", "honest", "verdict"];
+    if with_metric {
+        heads.insert(1, "metric");
+    }
+    let rows = run
+        .parsed
+        .claims
+        .iter()
+        .map(|claim| {
+            let judged = judged.get(claim.id.as_str()).copied();
+            let mut cells = vec![
+                names.get(&claim.phase).to_owned(),
+                claim.value.to_string(),
+                printed(claim),
+                judged.and_then(|j| j.observed).map_or_else(|| "not known".to_owned(), |value| value.to_string()),
+                honest(judged),
+                judged.map_or("not judged", |judged| judged.verdict.as_str()).to_owned(),
+            ];
+            if with_metric {
+                cells.insert(1, wording::metric(claim.metric).to_owned());
+            }
+            Row { verdict: judged.map(|j| j.verdict), cells, codes: codes(run, claim, judged) }
+        })
+        .collect();
+    Table { heads, rows }
+}
+
+/// The tool's own figure and unit, in quotes because they are its words.
+fn printed(claim: &Claim) -> String {
+    let printed = &claim.printed;
+    let separator = if printed.unit.is_empty() { "" } else { " " };
+    format!("\"{}{separator}{}\"", printed.text, printed.unit)
+}
+
+fn honest(judged: Option<&JudgedClaim>) -> String {
+    match judged {
+        Some(JudgedClaim { corrected: Some(corrected), .. }) => corrected.value.to_string(),
+        Some(JudgedClaim { verdict: ClaimVerdict::Confirmed, .. }) => "same".to_owned(),
+        _ => "not known".to_owned(),
+    }
+}
+
+/// The codes that fire on a claim but for those that fire on it as notes only; a code
+/// without a finding in the run stays.
+fn codes(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -> Vec<String> {
+    let concerns = |f: &&Finding| {
+        if f.claims.is_empty() {
+            f.phase.as_ref().is_none_or(|p| *p == claim.phase)
+        } else {
+            f.claims.contains(&claim.id)
+        }
+    };
+    let is_note = |code: &str| {
+        let firing = run.findings.iter().filter(|f| f.outcome == Outcome::Fires && f.code == code).filter(concerns);
+        let severities: Vec<Option<Severity>> = firing.map(|f| f.severity).collect();
+        !severities.is_empty() && severities.iter().all(|severity| *severity == Some(Severity::Note))
+    };
+    let codes = judged.map_or(&[][..], |judged| &judged.findings);
+    codes.iter().filter(|code| !is_note(code)).cloned().collect()
+}
+
+/// At most `most` rows, and what was left out: all rows where they fit, else those that do
+/// not hold, in the order of the output; confirmed claims are then only counted.
+pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String>) {
+    if rows.len() <= most {
+        return (rows, None);
+    }
+    let (confirmed, mut open): (Vec<Row>, Vec<Row>) =
+        rows.into_iter().partition(|row| row.verdict == Some(ClaimVerdict::Confirmed));
+    let open_left_out = open.len().saturating_sub(most);
+    open.truncate(most);
+    let mut left_out = Vec::new();
+    if open_left_out > 0 {
+        left_out.push(format!("{open_left_out} more that do not hold or could not be verified"));
+    }
+    if !confirmed.is_empty() {
+        left_out.push(count(confirmed.len(), "confirmed claim"));
+    }
+    let and = if open.is_empty() { "" } else { "and " };
+    (open, Some(format!("{and}{}", left_out.join(", "))))
+}
+
+/// What the figures mean, a line a subject: what the honest figures are or why there is
+/// none, what was measured instead, what the claims were taken for, passes that are not
+/// what the command promises, and the parser's notes.
+pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
+    let names = PhaseNames::of(run);
+    let phase_of: BTreeMap<&str, &str> =
+        run.parsed.claims.iter().map(|claim| (claim.id.as_str(), names.get(&claim.phase))).collect();
+    let about =
+        |judged: &JudgedClaim| phase_of.get(judged.claim.as_str()).map_or(judged.claim.clone(), |p| (*p).into());
+
+    let honest = run.judged.iter().filter_map(|judged| match (&judged.corrected, &judged.no_correction) {
+        (Some(corrected), _) => Some((about(judged), corrected.meaning.clone())),
+        (None, Some(reason)) => Some((about(judged), format!("none, {reason}"))),
+        (None, None) => None,
+    });
+    let instead: Vec<(String, String)> =
+        run.judged.iter().filter_map(|judged| Some((about(judged), judged.measured_instead.clone()?))).collect();
+    // One thing measured instead is in the headline already.
+    let says_more = instead.windows(2).any(|pair| pair[0].1 != pair[1].1);
+    let cut = run.phases.iter().filter_map(|p| Some((names.get(&p.id).to_owned(), p.incomplete.clone()?)));
+    let note = run.parsed.notes.first().map(|note| {
+        let notes = count(run.parsed.notes.len(), "note");
+        format!("{notes} on the output{}: {}", if run.parsed.notes.len() > 1 { "; first" } else { "" }, quoted(note))
+    });
+    [
+        remark("honest", honest.collect()),
+        remark("measured", if says_more { instead } else { Vec::new() }),
+        judged_as(run, &names),
+        remark("not as the command promises", cut.collect()),
+        note,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What is said about phases, in one line that names them. `None` when nothing is.
+fn remark(label: &str, pairs: Vec<(String, String)>) -> Option<String> {
+    let groups = merged(pairs.iter().map(|(phase, text)| (phase.as_str(), text.as_str())));
+    match groups.as_slice() {
+        [] => None,
+        [(phases, text)] => Some(format!("{label}: {}: {text}", list(phases, PHASES_NAMED))),
+        _ => {
+            let said = groups.into_iter().map(|(phases, text)| Said { phases, text, short: None });
+            Some(format!("{label}: {}", condensed(said.collect())))
+        }
+    }
+}
+
+/// What the claims were taken for; the reasons only where all share one or where claims
+/// were taken for different things.
+fn judged_as(run: &JudgedRun, names: &PhaseNames<'_>) -> Option<String> {
+    let with_reason = |claim: &Claim| match claim.subject_reason.as_str() {
+        "" => claim.subject.as_str().to_owned(),
+        reason => format!("{} ({reason})", claim.subject.as_str()),
+    };
+    let subject = run.parsed.claims.first()?.subject;
+    let pairs: Vec<_> = run.parsed.claims.iter().map(|c| (names.get(&c.phase).to_owned(), with_reason(c))).collect();
+    if pairs.iter().all(|pair| pair.1 == pairs[0].1) {
+        return Some(format!("judged as: {}", pairs[0].1));
+    }
+    if run.parsed.claims.iter().all(|claim| claim.subject == subject) {
+        return Some(format!("judged as: {}", subject.as_str()));
+    }
+    remark("judged as", pairs)
+}
+
+/// Every fact as a row: phase, name, value. For runs whose figures nobody claims.
+pub(crate) fn facts(run: &JudgedRun) -> Vec<[String; 3]> {
+    let names = PhaseNames::of(run);
+    let mut rows = Vec::new();
+    let mut extend = |phase: &str, facts: &Facts| {
+        for (name, fact) in &facts.0 {
+            let value = fact.value.map(|quantity| quantity.to_string());
+            let value = match (value, &fact.completeness) {
+                (Some(value), Completeness::Complete) => value,
+                (Some(value), Completeness::Partial(lost)) => format!("{value}, partial: {lost}"),
+                (_, Completeness::Missing(reason)) => format!("missing: {reason}"),
+                (None, Completeness::Complete | Completeness::Partial(_)) => "missing".to_owned(),
+            };
+            rows.push([phase.to_owned(), name.as_str().to_owned(), value]);
+        }
+    };
+    extend("the whole run", &run.run_facts);
+    for phase in &run.phases {
+        extend(names.get(&phase.id), &phase.facts);
+    }
+    rows
+}

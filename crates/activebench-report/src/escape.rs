@@ -1,0 +1,207 @@
+//! Makes text of the tool, of file names and of stored runs harmless: one function a format.
+//!
+//! A benchmark's output, its file names and its process names are chosen by somebody
+//! else; a run directory that is judged again may come from anybody. Each renderer
+//! passes every string through here, its own sentences included, because they quote.
+
+/// Most characters that one field may take once escaped. A line of output can be a
+/// gigabyte; a report is read by a person, and the whole text is in the run directory.
+pub(crate) const FIELD_LIMIT: usize = 1_000;
+
+/// Stands where a field was cut.
+const CUT: char = '…';
+
+/// Whether a character does something to the reader's screen other than show itself.
+///
+/// Control characters (C0, DEL, C1), the bidirectional controls that reorder what is read
+/// (CVE-2021-42574), line and paragraph separators, and what
+/// takes no room or shows nothing.
+pub(crate) fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// For a terminal: hidden characters become `\u{..}`, a tab becomes a space.
+pub fn terminal(text: &str) -> String {
+    bounded(text.chars().map(|character| match character {
+        '\t' => " ".to_owned(),
+        hidden if is_hidden(hidden) => hidden.escape_unicode().to_string(),
+        shown => shown.to_string(),
+    }))
+}
+
+/// For running text and table cells in Markdown: as [`terminal`], and nothing in it makes
+/// markup, HTML, a link, a mention or a reference.
+///
+/// A mention and an issue reference are looked for in the rendered text, where a backslash
+/// no longer helps; a code span around the sign does.
+pub(crate) fn markdown(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let at = |index: usize| characters.get(index).copied();
+    bounded((0..characters.len()).map(|index| {
+        let next = at(index + 1);
+        match characters[index] {
+            '\t' => " ".to_owned(),
+            hidden if is_hidden(hidden) => format!("\\{}", hidden.escape_unicode()),
+            sign @ ('@' | '#') if next.is_some_and(char::is_alphanumeric) => format!("`{sign}`"),
+            mark @ ('\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '$' | '&' | '#' | '@') => {
+                format!("\\{mark}")
+            }
+            ':' if next == Some('/') => "\\:".to_owned(),
+            '.' if index >= 3 && characters[index - 3..index].iter().all(|c| c.eq_ignore_ascii_case(&'w')) => {
+                "\\.".to_owned()
+            }
+            bullet @ ('-' | '+' | '=') if characters[..index].iter().all(|c| *c == ' ') => format!("\\{bullet}"),
+            // Digits make a list only with a blank after their mark; `3.122 GiB/s` does not.
+            mark @ ('.' | ')')
+                if next.is_none_or(char::is_whitespace)
+                    && index > 0
+                    && characters[..index].iter().all(char::is_ascii_digit) =>
+            {
+                format!("\\{mark}")
+            }
+            plain => plain.to_string(),
+        }
+    }))
+}
+
+/// A code span outside a table: what a reader copies. Markup inside has no effect, so only
+/// hidden characters are replaced and the fence is longer than any run of backticks inside.
+pub(crate) fn markdown_code(text: &str) -> String {
+    let shown = terminal(text);
+    let longest = shown.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    // One space on each side is dropped by the reader of Markdown; it keeps a backtick at
+    // the border off the fence and makes an empty span possible.
+    let pad = if shown.is_empty() || shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{pad}{shown}{pad}{fence}")
+}
+
+/// For a finished JSON document: hidden characters become `\uXXXX`.
+///
+/// Outside strings JSON is ASCII without hidden characters but for the line breaks of the
+/// pretty form, so the document can be treated as a whole. serde has already escaped C0;
+/// DEL, C1 and the bidirectional controls it leaves as they are.
+pub(crate) fn json(document: &str) -> String {
+    let mut escaped = String::with_capacity(document.len());
+    for character in document.chars() {
+        if character != '\n' && is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// `text` cut to at most `most` characters, with a mark where it was cut.
+pub(crate) fn clipped(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain([CUT]).collect()
+}
+
+/// The pieces up to [`FIELD_LIMIT`]; never a part of a piece, so no escape is cut in two.
+fn bounded(pieces: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    let mut length = 0;
+    for piece in pieces {
+        length += piece.chars().count();
+        if length >= FIELD_LIMIT {
+            text.push(CUT);
+            break;
+        }
+        text.push_str(&piece);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(escape: fn(&str) -> String, cases: &[(&str, &str)]) {
+        for (input, expected) in cases {
+            assert_eq!(&escape(input), expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_sees_controls_instead_of_obeying_them() {
+        check(
+            terminal,
+            &[
+                ("write 12 %", "write 12 %"),
+                ("Größe 文件", "Größe 文件"),
+                ("\x1b[31mred", "\\u{1b}[31mred"),
+                ("\u{9b}2J", "\\u{9b}2J"),
+                ("a\r\nb", "a\\u{d}\\u{a}b"),
+                ("a\tb", "a b"),
+                ("txt.\u{202e}exe", "txt.\\u{202e}exe"),
+                ("nul\0", "nul\\u{0}"),
+            ],
+        );
+    }
+
+    #[test]
+    fn markdown_has_no_markup_left() {
+        check(
+            markdown,
+            &[
+                ("a|b", "a\\|b"),
+                ("`x` *y* _z_", "\\`x\\` \\*y\\* \\_z\\_"),
+                ("<script>", "\\<script\\>"),
+                ("[a](http://b)", "\\[a\\](http\\://b)"),
+                ("www.example.org", "www\\.example.org"),
+                ("ask @root, see #12", "ask `@`root, see `#`12"),
+                ("# head", "\\# head"),
+                ("- item", "\\- item"),
+                ("1. item", "1\\. item"),
+                ("3.122 GiB/s", "3.122 GiB/s"),
+                ("use -e -c, 1.5 s", "use -e -c, 1.5 s"),
+                ("a\nb", "a\\\\u{a}b"),
+                ("&lt;", "\\&lt;"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_code_span_outlasts_the_backticks_inside() {
+        check(
+            markdown_code,
+            &[
+                ("iozone -e", "`iozone -e`"),
+                ("a``b", "```a``b```"),
+                ("`a", "`` `a ``"),
+                ("", "`  `"),
+                ("a\nb", "`a\\u{a}b`"),
+            ],
+        );
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        for text in ["\u{7f}\u{9b}\u{202e}\u{e0041}", "plain 文", "line\nbreak"] {
+            let document = serde_json::to_string(text).expect("a string serialises");
+            let escaped = json(&document);
+            assert!(!escaped.chars().any(is_hidden), "{escaped:?}");
+            assert_eq!(serde_json::from_str::<String>(&escaped).expect("still JSON"), text);
+        }
+    }
+
+    #[test]
+    fn a_field_is_bounded_and_never_cut_inside_an_escape() {
+        let long = markdown(&"\u{1b}".repeat(FIELD_LIMIT));
+        assert!(long.chars().count() <= FIELD_LIMIT);
+        assert!(long.ends_with("\\\\u{1b}…"), "{long}");
+        assert_eq!(clipped("abcdef", 4), "abc…");
+        assert_eq!(clipped("abcd", 4), "abcd");
+    }
+}

@@ -1,0 +1,208 @@
+//! Findings as a person reads them: merged over phases, most severe first. Raw text; the
+//! format escapes it.
+
+use std::collections::BTreeSet;
+
+use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::report::JudgedRun;
+
+use crate::likeness::{Said, condensed};
+use crate::wording::{PHASES_NAMED, PhaseNames, list, merged};
+
+/// Statements of one detector; the rest is counted.
+const STATEMENTS: usize = 4;
+/// Limits of one detector in its title; the rest is counted.
+const LIMITS_NAMED: usize = 2;
+/// Reasons why detectors are undecided; the rest is counted.
+const REASONS: usize = 6;
+/// Codes named for one reason.
+const CODES_NAMED: usize = 16;
+
+/// One detector that fires, over all phases.
+pub(crate) struct Group {
+    /// `AB302`.
+    pub(crate) code: String,
+    /// `sync-outside-clock`.
+    pub(crate) name: String,
+    /// Its weight.
+    pub(crate) severity: Severity,
+    /// `write, rewrite`.
+    pub(crate) phases: String,
+    /// Sentence one of every phase; led by its phases where phases differ in it.
+    pub(crate) statements: Vec<String>,
+    /// Sentence one of the first phase, and the observed figures of those whose sentence is
+    /// like it.
+    pub(crate) statement: String,
+    /// Sentence two; one, unless phases differ.
+    pub(crate) meaning: String,
+    /// What to change; one, unless phases differ.
+    pub(crate) advice: String,
+    /// What follows the title: `: limit 5.000 %, proposed`; empty when there is none.
+    pub(crate) limit: String,
+    /// Limits with their whole origin, and the facts; empty when there are neither.
+    pub(crate) evidence: String,
+}
+
+/// As printed: `fail`.
+pub(crate) fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warn => "warn",
+        Severity::Fail => "fail",
+    }
+}
+
+/// The findings that fire, most severe first, then by code.
+pub(crate) fn firing(run: &JudgedRun) -> Vec<Group> {
+    let names = PhaseNames::of(run);
+    let firing = run.findings.iter().filter(|finding| finding.outcome == Outcome::Fires);
+    // A firing finding has a severity; one from a run directory of another hand that has
+    // none weighs least.
+    let by_detector = merged(firing.map(|f| {
+        let key = (f.severity.unwrap_or(Severity::Note), f.code.as_str(), f.name.as_str());
+        (ByIdentity(f), key)
+    }));
+    let mut groups: Vec<Group> = by_detector
+        .into_iter()
+        .map(|(findings, (severity, code, name))| {
+            let findings: Vec<&Finding> = findings.into_iter().map(|finding| finding.0).collect();
+            group(run, &names, &findings, severity, code, name)
+        })
+        .collect();
+    groups.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
+    groups
+}
+
+/// Two findings are the same only when they are one: equal ones of two claims both count.
+struct ByIdentity<'run>(&'run Finding);
+
+impl PartialEq for ByIdentity<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+fn group(
+    run: &JudgedRun,
+    names: &PhaseNames<'_>,
+    findings: &[&Finding],
+    severity: Severity,
+    code: &str,
+    name: &str,
+) -> Group {
+    let phases = distinct(findings.iter().map(|f| names.of_finding(f.phase.as_deref())));
+    let facts = distinct(findings.iter().flat_map(|f| f.facts.iter().map(|fact| fact.as_str())));
+    let thresholds = || findings.iter().filter_map(|f| f.threshold.as_ref());
+    let limits = distinct(thresholds().map(|limit| format!("limit {} ({})", limit.value, limit.source)));
+    let mut evidence: Vec<String> = limits.into_iter().take(STATEMENTS).collect();
+    if !facts.is_empty() {
+        evidence.push(format!("from {}", list(&facts, 8)));
+    }
+    // The first of several origins is enough beside the title.
+    let origin = |source: &str| source.split(';').next().unwrap_or(source).trim().to_owned();
+    let limits = distinct(thresholds().map(|limit| format!("{}, {}", limit.value, origin(&limit.source))));
+    let limit = if limits.is_empty() { String::new() } else { format!(": limit {}", list(&limits, LIMITS_NAMED)) };
+
+    // Several claims of one phase make one statement; those on the whole run may differ.
+    let mut once: Vec<&Finding> = Vec::new();
+    for finding in findings {
+        if finding.phase.is_none() || once.iter().all(|known| known.phase != finding.phase) {
+            once.push(finding);
+        }
+    }
+    let per_phase = |text: fn(&Finding) -> &str| -> Vec<(&str, &str)> {
+        once.iter().map(|f| (names.of_finding(f.phase.as_deref()), text(f))).collect()
+    };
+    let statements: Vec<(&str, &str)> =
+        once.iter().map(|f| (names.of_finding(f.phase.as_deref()), message(run, f))).collect();
+    let figure = |message: &str| {
+        let place = statements.iter().position(|(_, known)| *known == message)?;
+        once[place].observed.map(|observed| observed.to_string())
+    };
+
+    Group {
+        code: code.to_owned(),
+        name: name.to_owned(),
+        severity,
+        phases: list(&phases, PHASES_NAMED),
+        statements: sentences(merged(findings.iter().map(|f| (names.of_finding(f.phase.as_deref()), message(run, f))))),
+        statement: one_sentence(&statements, figure),
+        meaning: one_sentence(&per_phase(|finding| &finding.meaning), |_| None),
+        advice: one_sentence(&per_phase(|finding| &finding.advice), |_| None),
+        limit,
+        evidence: evidence.join("; "),
+    }
+}
+
+/// What the phases say, in one; `short` stands for a text beside one that is like it.
+fn one_sentence(said: &[(&str, &str)], short: impl Fn(&str) -> Option<String>) -> String {
+    let groups = merged(said.iter().copied());
+    condensed(groups.into_iter().map(|(phases, text)| Said { phases, text, short: short(text) }).collect())
+}
+
+/// Each once, in the order of their first appearance.
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    merged(items.map(|item| ((), item))).into_iter().map(|(_, item)| item).collect()
+}
+
+/// Sentence one without the user's reason to suppress the detector, which the notices give.
+pub(crate) fn message<'run>(run: &'run JudgedRun, finding: &'run Finding) -> &'run str {
+    let message = finding.message.as_str();
+    let is_named = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
+    let reason = run.manifest.choices.suppressed.iter().find(|(key, _)| is_named(key)).map(|(_, reason)| reason);
+    reason.and_then(|reason| message.strip_suffix(&format!(" (suppressed: {reason})"))).unwrap_or(message)
+}
+
+/// A sentence that all phases share stands alone; differing ones are led by their phases.
+fn sentences(groups: Vec<(Vec<&str>, &str)>) -> Vec<String> {
+    let groups: Vec<_> = groups.into_iter().filter(|(_, text)| !text.is_empty()).collect();
+    if let [(_, only)] = groups.as_slice() {
+        return vec![(*only).to_owned()];
+    }
+    let left_out = groups.len().saturating_sub(STATEMENTS);
+    let mut sentences: Vec<String> = groups
+        .into_iter()
+        .take(STATEMENTS)
+        .map(|(phases, text)| format!("{}: {text}", list(&phases, PHASES_NAMED)))
+        .collect();
+    if left_out > 0 {
+        sentences.push(format!("and {left_out} more like these"));
+    }
+    sentences
+}
+
+/// Detectors that could not decide: `AB201, AB601: block records were lost`. `None` when all could.
+pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
+    let undecided = run.findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
+    let reasons = merged(undecided.map(|f| (f.code.as_str(), message(run, f).trim_end_matches('.'))));
+    if reasons.is_empty() {
+        return None;
+    }
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .map(|(codes, message)| {
+            let codes = list(&codes, CODES_NAMED);
+            if message.is_empty() { codes } else { format!("{codes}: {message}") }
+        })
+        .collect();
+    let left_out = reasons.len().saturating_sub(REASONS);
+    let shown: Vec<String> = reasons.into_iter().take(REASONS).collect();
+    let more = if left_out > 0 { format!("; and {left_out} more reasons") } else { String::new() };
+    Some(format!("{}{more}", shown.join("; ")))
+}
+
+/// How many outcomes of each kind there are: `2 fire, 31 silent, 9 not applicable, 1 undecided`.
+/// What a detector says of several claims of one phase counts once.
+pub(crate) fn tally(run: &JudgedRun) -> String {
+    let with = |outcome: Outcome| {
+        let such = run.findings.iter().filter(|finding| finding.outcome == outcome);
+        such.map(|finding| (&finding.code, &finding.phase)).collect::<BTreeSet<_>>().len()
+    };
+    format!(
+        "{} fire, {} silent, {} not applicable, {} undecided",
+        with(Outcome::Fires),
+        with(Outcome::Silent),
+        with(Outcome::NotApplicable),
+        with(Outcome::Undecided)
+    )
+}

@@ -1,0 +1,223 @@
+//! The first lines of a report for a person: verdict, command, one sentence why, and what
+//! must be known before a figure is read. Raw text; the format escapes it.
+
+use activebench_model::finding::{Effect, Finding, Outcome, Severity};
+use activebench_model::report::JudgedRun;
+use activebench_model::run::ChildEnd;
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
+
+use crate::findings::message;
+use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
+
+/// Errors of the tool that are quoted; the rest is counted.
+const ERRORS_QUOTED: usize = 3;
+
+/// The tool as a reader knows it: `iozone 3.489`; the program's name when no adapter knew it.
+pub(crate) fn tool(run: &JudgedRun) -> String {
+    let name = if run.parsed.tool.is_empty() { run.manifest.command.program() } else { &run.parsed.tool };
+    match &run.parsed.version {
+        Some(version) => format!("{name} {version}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The command line; says so when it is empty.
+pub(crate) fn command(run: &JudgedRun) -> String {
+    let argv = &run.manifest.command.argv;
+    if argv.is_empty() { "(no command)".to_owned() } else { shell_command(argv) }
+}
+
+/// One sentence why the run has its verdict.
+pub(crate) fn why(run: &JudgedRun) -> String {
+    match run.verdict {
+        RunVerdict::Failed => why_failed(run),
+        RunVerdict::Discrepancy => why_discrepancy(run),
+        RunVerdict::Inconclusive => why_inconclusive(run),
+        RunVerdict::Qualified => {
+            let warnings = codes_firing(run, Severity::Warn);
+            let claims = match run.judged.len() {
+                0 => "there is no claim to judge".to_owned(),
+                1 => "the claim holds".to_owned(),
+                all => format!("all {all} claims hold"),
+            };
+            if warnings.is_empty() { claims } else { format!("{claims}, with warnings: {}", list(&warnings, 4)) }
+        }
+        RunVerdict::Verified => match run.judged.len() {
+            0 => "there is no claim to judge, and no discrepancy was found".to_owned(),
+            1 => "the claim agrees with what was observed and means what its label says".to_owned(),
+            all => format!("all {all} claims agree with what was observed and mean what their labels say"),
+        },
+    }
+}
+
+/// What must be read before the figures.
+pub(crate) struct Notice {
+    /// `INCOMPLETE RECORD`.
+    pub(crate) label: &'static str,
+    /// A sentence.
+    pub(crate) text: String,
+    /// Whether it puts figures in doubt, or only has to be known.
+    pub(crate) grave: bool,
+}
+
+/// What must be read before the figures: an incomplete record, how the child ended, its
+/// own errors, suppressed detectors. Empty for a normal run.
+pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    let mut add = |grave, label, text| notices.push(Notice { label, text, grave });
+    let manifest = &run.manifest;
+    if !manifest.incomplete.is_empty() {
+        let reasons = manifest.incomplete.join("; ");
+        add(true, "INCOMPLETE RECORD", format!("{reasons}. Only what was gathered is judged."));
+    }
+    if let Some(end) = child_end(&manifest.child)
+        && run.verdict != RunVerdict::Failed
+    {
+        add(true, "CHILD", format!("{} {end}.", manifest.command.program()));
+    }
+    // A failed run without an ending of its own has had its first error said in the headline.
+    let said = usize::from(run.verdict == RunVerdict::Failed && child_end(&manifest.child).is_none());
+    for error in run.parsed.errors.iter().skip(said).take(ERRORS_QUOTED) {
+        add(true, "ERROR OF THE TOOL", quoted(error));
+    }
+    let further = run.parsed.errors.len().saturating_sub(said + ERRORS_QUOTED);
+    if further > 0 {
+        add(true, "ERROR OF THE TOOL", format!("{} in its output.", count(further, "further error")));
+    }
+    if !run.parsed.tool.is_empty() && !run.parsed.complete && run.verdict != RunVerdict::Failed {
+        let tool = &run.parsed.tool;
+        add(true, "OUTPUT CUT SHORT", format!("the output does not end as that of {tool} normally does."));
+    }
+    for (code, reason) in &manifest.choices.suppressed {
+        add(false, "SUPPRESSED", format!("{code}, because: {reason}"));
+    }
+    notices
+}
+
+/// How the child ended when it did not end well.
+fn child_end(child: &ChildEnd) -> Option<String> {
+    let end = if let Some(error) = &child.start_error {
+        format!("could not be started: {error}")
+    } else if let Some(signal_number) = child.signal {
+        format!("was ended by {}", signal(signal_number))
+    } else {
+        match child.exit_code {
+            Some(0) if child.stopped_by_us.is_none() => return None,
+            Some(code) => format!("exited with status {code}"),
+            None => "left no exit status".to_owned(),
+        }
+    };
+    Some(match &child.stopped_by_us {
+        Some(reason) => format!("{end} (activebench stopped it: {reason})"),
+        None => end,
+    })
+}
+
+fn why_failed(run: &JudgedRun) -> String {
+    match (child_end(&run.manifest.child), run.parsed.errors.first()) {
+        (Some(end), _) => format!("{} {end}", run.manifest.command.program()),
+        (None, Some(error)) => format!("the tool reports an error of its own: {}", quoted(error)),
+        (None, None) => "the benchmark failed".to_owned(),
+    }
+}
+
+fn why_discrepancy(run: &JudgedRun) -> String {
+    let wrong: Vec<&JudgedClaim> = run
+        .judged
+        .iter()
+        .filter(|judged| matches!(judged.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted))
+        .collect();
+    if wrong.is_empty() {
+        let failing = codes_firing(run, Severity::Fail);
+        let firing = if failing.is_empty() { codes_firing(run, Severity::Warn) } else { failing };
+        let claims = if run.judged.is_empty() { "there is no claim to judge" } else { "no claim is contradicted" };
+        return format!("{claims}, but the run does not hold: {}", list(&firing, 4));
+    }
+    let all = run.judged.len();
+    let share = if wrong.len() == all && all == 1 {
+        "the claim does not hold".to_owned()
+    } else if wrong.len() == all {
+        format!("none of the {all} claims holds")
+    } else {
+        format!("{} of {all} claims {} not hold", wrong.len(), if wrong.len() == 1 { "does" } else { "do" })
+    };
+    let instead: Vec<&str> = distinct(wrong.iter().filter_map(|judged| judged.measured_instead.as_deref()));
+    if !instead.is_empty() {
+        let they = if wrong.len() == 1 { "it measured" } else { "they measured" };
+        return format!("{share}; {they} {}", list(&instead, 2));
+    }
+    let codes: Vec<&str> = distinct(wrong.iter().flat_map(|judged| judged.findings.iter().map(String::as_str)));
+    if codes.is_empty() { share } else { format!("{share}: {}", list(&named(run, &codes), 3)) }
+}
+
+fn why_inconclusive(run: &JudgedRun) -> String {
+    let open = run.judged.iter().filter(|judged| judged.verdict == ClaimVerdict::Unverifiable).count();
+    let claims = match (open, run.judged.len()) {
+        (0, 0) => "there is no claim to judge".to_owned(),
+        (0, _) => "the evidence does not suffice".to_owned(),
+        (1, 1) => "the claim cannot be verified".to_owned(),
+        (open, all) => format!("{open} of {all} claims cannot be verified"),
+    };
+    let reason = run
+        .manifest
+        .incomplete
+        .first()
+        .map(String::as_str)
+        .or_else(|| {
+            let unverifiable = |f: &&Finding| f.outcome == Outcome::Fires && f.effect == Some(Effect::Unverifiable);
+            run.findings.iter().find(unverifiable).map(|finding| message(run, finding))
+        })
+        .or_else(|| {
+            let undecided = |f: &&Finding| f.outcome == Outcome::Undecided;
+            run.findings.iter().find(undecided).map(|finding| message(run, finding))
+        });
+    match reason {
+        Some(reason) if !reason.is_empty() => format!("{claims}: {}", reason.trim_end_matches('.')),
+        _ => claims,
+    }
+}
+
+/// `AB302 sync-outside-clock`, each once, of the findings that fire with this severity.
+fn codes_firing(run: &JudgedRun, severity: Severity) -> Vec<String> {
+    let firing = run.findings.iter().filter(|f| f.outcome == Outcome::Fires && f.severity == Some(severity));
+    merged(firing.map(|f| ((), (f.code.as_str(), f.name.as_str()))))
+        .into_iter()
+        .map(|(_, (code, name))| format!("{code} {name}"))
+        .collect()
+}
+
+/// The codes with their names.
+fn named(run: &JudgedRun, codes: &[&str]) -> Vec<String> {
+    codes
+        .iter()
+        .map(|code| match run.findings.iter().find(|finding| finding.code == *code) {
+            Some(finding) => format!("{code} {}", finding.name),
+            None => (*code).to_owned(),
+        })
+        .collect()
+}
+
+fn distinct<'text>(texts: impl Iterator<Item = &'text str>) -> Vec<&'text str> {
+    merged(texts.map(|text| ((), text))).into_iter().map(|(_, text)| text).collect()
+}
+
+/// Why there is nothing in the table of claims.
+pub(crate) fn no_claims(run: &JudgedRun) -> String {
+    if run.parsed.tool.is_empty() {
+        let program = run.manifest.command.program();
+        format!("No adapter knows {program}: its figures are not judged.")
+    } else {
+        format!("No claims were found in the output of {}.", run.parsed.tool)
+    }
+}
+
+/// The phases of the run by name, for a run without claims.
+pub(crate) fn phases(run: &JudgedRun) -> String {
+    let names = PhaseNames::of(run);
+    let phases: Vec<&str> = run.phases.iter().map(|phase| names.get(&phase.id)).collect();
+    if phases.is_empty() {
+        "No phase of it was observed.".to_owned()
+    } else {
+        format!("Observed phases: {}.", list(&phases, 12))
+    }
+}

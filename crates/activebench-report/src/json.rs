@@ -1,0 +1,314 @@
+//! The report for programs: schema `activebench.report/1`.
+//!
+//! The schema is `docs/report.schema.json`. A value that is not known is `null`, never 0
+//! and never left out. Units are named beside each value and in the names of plain numbers.
+
+use std::collections::BTreeMap;
+
+use activebench_model::call::FileId;
+use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
+use activebench_model::coverage::{BlindPath, Overhead, ProbeStatus, RecordAccount};
+use activebench_model::fact::{Completeness, Fact, Facts, Scope};
+use activebench_model::finding::{Effect, Finding, Outcome, Severity};
+use activebench_model::host::Host;
+use activebench_model::phase::{Phase, Window};
+use activebench_model::report::{Answer, JudgedRun};
+use activebench_model::run::{ChildEnd, FailOn};
+use activebench_model::units::Quantity;
+use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
+use serde::Serialize;
+
+use crate::{Format, Style, escape};
+
+/// The value of the key `schema`. A reader refuses one that it does not know.
+pub const SCHEMA: &str = "activebench.report/1";
+
+/// Whole numbers up to here are exact in a [`Quantity`].
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// `json`.
+pub struct Json;
+
+impl Format for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn extension(&self) -> &'static str {
+        "json"
+    }
+
+    fn render(&self, run: &JudgedRun, _style: Style) -> String {
+        let document = serde_json::to_string_pretty(&Report::of(run))
+            .expect("a report has text keys only and no serialiser of its own that fails");
+        escape::json(&document) + "\n"
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'run> {
+    schema: &'static str,
+    verdict: RunVerdict,
+    exit_code: i32,
+    tool: Tool<'run>,
+    profile: &'run str,
+    claims: Vec<ClaimEntry<'run>>,
+    phases: Vec<PhaseEntry<'run>>,
+    findings: Vec<FindingEntry<'run>>,
+    questions: &'run BTreeMap<String, Answer>,
+    coverage: CoverageEntry<'run>,
+    host: &'run Host,
+    run: RunEntry<'run>,
+}
+
+#[derive(Serialize)]
+struct Tool<'run> {
+    name: &'run str,
+    version: Option<&'run str>,
+    command: &'run [String],
+    adapter: Option<&'run str>,
+    output_complete: bool,
+    errors: &'run [Note],
+    notes: &'run [Note],
+}
+
+#[derive(Serialize)]
+struct ClaimEntry<'run> {
+    id: &'run str,
+    phase: &'run str,
+    metric: Metric,
+    value: Number,
+    unit: &'static str,
+    printed: &'run Printed,
+    subject: &'static str,
+    subject_reason: &'run str,
+    source: &'run SourceLine,
+    verdict: Option<ClaimVerdict>,
+    observed: Option<Value>,
+    corrected: Option<CorrectedEntry<'run>>,
+    no_correction: Option<&'run str>,
+    measured_instead: Option<&'run str>,
+    findings: &'run [String],
+}
+
+#[derive(Serialize)]
+struct CorrectedEntry<'run> {
+    value: Number,
+    unit: &'static str,
+    meaning: &'run str,
+}
+
+#[derive(Serialize)]
+struct PhaseEntry<'run> {
+    id: &'run str,
+    name: &'run str,
+    window: Option<Window>,
+    files: Vec<FileId>,
+    incomplete: Option<&'run str>,
+    facts: FactEntries<'run>,
+}
+
+type FactEntries<'run> = BTreeMap<&'static str, FactEntry<'run>>;
+
+#[derive(Serialize)]
+struct FactEntry<'run> {
+    value: Option<Number>,
+    unit: &'static str,
+    scope: Scope,
+    completeness: &'run Completeness,
+    source: &'run str,
+}
+
+#[derive(Serialize)]
+struct FindingEntry<'run> {
+    code: &'run str,
+    name: &'run str,
+    outcome: Outcome,
+    severity: Option<Severity>,
+    phase: Option<&'run str>,
+    claim: Option<&'run str>,
+    observed: Option<Value>,
+    threshold: Option<Value>,
+    threshold_source: Option<&'run str>,
+    message: &'run str,
+    meaning: &'run str,
+    advice: &'run str,
+    facts: Vec<&'static str>,
+    effect: Option<Effect>,
+}
+
+#[derive(Serialize)]
+struct CoverageEntry<'run> {
+    backend: &'run str,
+    probes: &'run [ProbeStatus],
+    blind_paths: &'run [BlindPath],
+    lost: &'run BTreeMap<String, RecordAccount>,
+    overhead: Overhead,
+}
+
+#[derive(Serialize)]
+struct RunEntry<'run> {
+    directory: &'run str,
+    sha256: &'run BTreeMap<String, String>,
+    activebench: &'run str,
+    started_unix_s: i64,
+    started_ns: u64,
+    ended_ns: u64,
+    incomplete: &'run [String],
+    child: &'run ChildEnd,
+    suppressed: &'run BTreeMap<String, String>,
+    fail_on: FailOn,
+    facts: FactEntries<'run>,
+}
+
+#[derive(Serialize)]
+struct Value {
+    value: Number,
+    unit: &'static str,
+}
+
+/// A number of a quantity: a whole one is written without a fraction (`1073741824`).
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(i64),
+    Real(f64),
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        if value.fract() == 0.0 && value.abs() <= EXACT { Number::Whole(value as i64) } else { Number::Real(value) }
+    }
+}
+
+impl From<Quantity> for Value {
+    fn from(quantity: Quantity) -> Self {
+        Self { value: quantity.value.into(), unit: quantity.unit.as_str() }
+    }
+}
+
+impl<'run> Report<'run> {
+    fn of(run: &'run JudgedRun) -> Self {
+        let manifest = &run.manifest;
+        let parsed = &run.parsed;
+        let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
+        let adapter = (!parsed.tool.is_empty()).then_some(parsed.tool.as_str());
+        Self {
+            schema: SCHEMA,
+            verdict: run.verdict,
+            exit_code: run.exit_code,
+            tool: Tool {
+                name: adapter.unwrap_or_else(|| manifest.command.program()),
+                version: parsed.version.as_deref(),
+                command: &manifest.command.argv,
+                adapter,
+                output_complete: parsed.complete,
+                errors: &parsed.errors,
+                notes: &parsed.notes,
+            },
+            profile: &manifest.choices.profile,
+            claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied())).collect(),
+            phases: run.phases.iter().map(phase_entry).collect(),
+            findings: run.findings.iter().flat_map(finding_entries).collect(),
+            questions: &run.questions,
+            coverage: CoverageEntry {
+                backend: &manifest.coverage.backend,
+                probes: &manifest.coverage.probes,
+                blind_paths: &manifest.coverage.blind_paths,
+                lost: &manifest.coverage.records,
+                overhead: manifest.coverage.overhead,
+            },
+            host: &manifest.host,
+            run: RunEntry {
+                directory: &run.directory,
+                sha256: &manifest.sha256,
+                activebench: &manifest.activebench,
+                started_unix_s: manifest.clocks.started_unix_s,
+                started_ns: manifest.clocks.started_ns,
+                ended_ns: manifest.clocks.ended_ns,
+                incomplete: &manifest.incomplete,
+                child: &manifest.child,
+                suppressed: &manifest.choices.suppressed,
+                fail_on: manifest.choices.fail_on,
+                facts: fact_entries(&run.run_facts),
+            },
+        }
+    }
+}
+
+fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>) -> ClaimEntry<'run> {
+    ClaimEntry {
+        id: &claim.id,
+        phase: &claim.phase,
+        metric: claim.metric,
+        value: claim.value.value.into(),
+        unit: claim.value.unit.as_str(),
+        printed: &claim.printed,
+        subject: claim.subject.as_str(),
+        subject_reason: &claim.subject_reason,
+        source: &claim.source,
+        verdict: judged.map(|j| j.verdict),
+        observed: judged.and_then(|j| j.observed).map(Value::from),
+        corrected: judged.and_then(|j| j.corrected.as_ref()).map(corrected_entry),
+        no_correction: judged.and_then(|j| j.no_correction.as_deref()),
+        measured_instead: judged.and_then(|j| j.measured_instead.as_deref()),
+        findings: judged.map_or(&[], |j| &j.findings),
+    }
+}
+
+fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {
+    let Value { value, unit } = corrected.value.into();
+    CorrectedEntry { value, unit, meaning: &corrected.meaning }
+}
+
+fn phase_entry(phase: &Phase) -> PhaseEntry<'_> {
+    let mut files: Vec<FileId> = phase.parts.iter().map(|part| part.file).collect();
+    files.sort_unstable();
+    files.dedup();
+    PhaseEntry {
+        id: &phase.id,
+        name: &phase.name,
+        window: phase.window,
+        files,
+        incomplete: phase.incomplete.as_deref(),
+        facts: fact_entries(&phase.facts),
+    }
+}
+
+fn fact_entries(facts: &Facts) -> FactEntries<'_> {
+    facts
+        .0
+        .iter()
+        .map(|(name, fact)| {
+            let value = fact.value.map(|quantity| quantity.value.into());
+            let Fact { scope, completeness, source, .. } = fact;
+            (name.as_str(), FactEntry { value, unit: name.unit().as_str(), scope: *scope, completeness, source })
+        })
+        .collect()
+}
+
+/// One entry a claim that the finding concerns, so that every entry names at most one; a
+/// finding on a phase or on the run is one entry without a claim.
+fn finding_entries(finding: &Finding) -> Vec<FindingEntry<'_>> {
+    let entry = |claim| FindingEntry {
+        code: &finding.code,
+        name: &finding.name,
+        outcome: finding.outcome,
+        severity: finding.severity,
+        phase: finding.phase.as_deref(),
+        claim,
+        observed: finding.observed.map(Value::from),
+        threshold: finding.threshold.as_ref().map(|threshold| threshold.value.into()),
+        threshold_source: finding.threshold.as_ref().map(|threshold| threshold.source.as_str()),
+        message: &finding.message,
+        meaning: &finding.meaning,
+        advice: &finding.advice,
+        facts: finding.facts.iter().map(|fact| fact.as_str()).collect(),
+        effect: finding.effect,
+    };
+    if finding.claims.is_empty() {
+        vec![entry(None)]
+    } else {
+        finding.claims.iter().map(|claim| entry(Some(claim.as_str()))).collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! One file a report format.
+//!
+//! Renderers compute nothing: every number stands in the [`JudgedRun`]. The tool's own
+//! output is hostile text and is escaped in every format (`escape`). To add a format: a
+//! file here and a line in [`FORMATS`].
+//!
+//! What the formats for people have in common (which sentence, which order, what is
+//! merged) is in `headline`, `claims`, `findings`, `likeness` and `surroundings`, which return raw
+//! text; `text` and `markdown` only lay it out and escape it.
+
+mod claims;
+pub mod escape;
+mod findings;
+mod headline;
+pub mod json;
+mod likeness;
+pub mod markdown;
+mod page;
+mod questions;
+mod surroundings;
+pub mod text;
+mod wording;
+
+use activebench_model::report::JudgedRun;
+
+/// Every format.
+pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown];
+
+/// How to render.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours: only when the output is a terminal.
+    pub colour: bool,
+    /// Columns of the terminal; `None` where there is none (100 is assumed).
+    pub width: Option<u16>,
+}
+
+/// One report format.
+pub trait Format: Sync {
+    /// As given to `--format`.
+    fn name(&self) -> &'static str;
+    /// Ending of its default file, without dot.
+    fn extension(&self) -> &'static str;
+    /// The whole report.
+    fn render(&self, run: &JudgedRun, style: Style) -> String;
+}
+
+/// The format of a name.
+pub fn format_by_name(name: &str) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.name() == name)
+}

@@ -1,0 +1,159 @@
+//! Observation, target, host and what to run next. Raw text; the format escapes it.
+
+use activebench_model::coverage::Coverage;
+use activebench_model::finding::Outcome;
+use activebench_model::host::{Host, Layer, Target, Tier};
+use activebench_model::report::JudgedRun;
+use activebench_model::run::FailOn;
+use activebench_model::units::Quantity;
+
+use crate::findings::{firing, tally};
+use crate::wording::{count, list, shell_word};
+
+/// Probes named where they were not attached; the rest is counted.
+const PROBES_NAMED: usize = 3;
+
+/// The observation in one line: backend, records, blind paths, probes, cost.
+pub(crate) fn observation(coverage: &Coverage) -> String {
+    let backend = match coverage.backend.as_str() {
+        "" | "none" => "nothing was observed (backend none)".to_owned(),
+        backend => format!("backend {backend}"),
+    };
+    let mut parts = vec![backend, records(coverage)];
+
+    let blind: Vec<String> =
+        coverage.blind_paths.iter().map(|path| format!("{} ({} calls)", path.path, path.calls)).collect();
+    parts.push(if blind.is_empty() { "no blind paths".to_owned() } else { format!("blind to {}", list(&blind, 6)) });
+
+    let detached: Vec<String> = coverage
+        .probes
+        .iter()
+        .filter(|probe| !probe.attached)
+        .map(|probe| format!("{} ({})", probe.hook, probe.why_not.as_deref().unwrap_or("reason not known")))
+        .collect();
+    if !detached.is_empty() {
+        let probes = count(coverage.probes.len(), "probe");
+        parts.push(format!("{} of {probes} not attached: {}", detached.len(), list(&detached, PROBES_NAMED)));
+    }
+    let missed: Vec<String> = coverage
+        .probes
+        .iter()
+        .filter(|probe| probe.missed > 0)
+        .map(|probe| format!("{} at {}", probe.missed, probe.hook))
+        .collect();
+    if !missed.is_empty() {
+        parts.push(format!("events that the kernel skipped: {}", list(&missed, PROBES_NAMED)));
+    }
+
+    let run_time = Quantity::ns(coverage.overhead.run_ns);
+    parts.push(match coverage.overhead.observer_cpu_ns {
+        Some(cpu_ns) => format!("observer CPU {} in {run_time}", Quantity::ns(cpu_ns)),
+        None => format!("observer CPU not measured, run {run_time}"),
+    });
+    parts.join("; ")
+}
+
+/// `18438 records received, none lost`, or which classes are short by how many.
+fn records(coverage: &Coverage) -> String {
+    if coverage.records.is_empty() {
+        return "no account of records".to_owned();
+    }
+    let received: u64 = coverage.records.values().map(|account| account.received).sum();
+    let short: Vec<String> = coverage
+        .records
+        .iter()
+        .filter(|(_, account)| !account.is_whole())
+        .map(|(class, account)| {
+            format!("{class}: {} of {} received, {} lost", account.received, account.made, account.lost)
+        })
+        .collect();
+    if short.is_empty() {
+        format!("{received} records received, none lost")
+    } else {
+        format!("records short in {}", list(&short, 6))
+    }
+}
+
+/// One line a target: mount point, stack, write cache. Never empty.
+pub(crate) fn targets(host: &Host) -> Vec<String> {
+    if host.targets.is_empty() {
+        let unread = if host.unread.is_empty() { String::new() } else { format!(": {}", list(&host.unread, 3)) };
+        return vec![format!("not known{unread}")];
+    }
+    host.targets.iter().map(target).collect()
+}
+
+fn target(target: &Target) -> String {
+    let mut stack = vec![target.fs_type.clone()];
+    stack.extend(target.layers.iter().map(layer));
+    let below = match (target.device(), target.tier) {
+        (Some(device), _) => match &device.write_cache {
+            Some(write_cache) => format!("write cache of {}: {write_cache}", device.name),
+            None => format!("write cache of {}: not known", device.name),
+        },
+        (None, Tier::Memory) => "in memory, no block device".to_owned(),
+        (None, Tier::Network) => "network file system, no block device".to_owned(),
+        (None, Tier::Fuse) => "FUSE, no block device".to_owned(),
+        (None, Tier::Block | Tier::Unknown) => "no block device is known below".to_owned(),
+    };
+    format!("{}: {}; {below}", target.mount_point, stack.join(" < "))
+}
+
+fn layer(layer: &Layer) -> String {
+    let loop_mode = match (layer.kind.as_str(), layer.loop_direct_io) {
+        (_, Some(true)) => ", direct I/O to its backing file",
+        (_, Some(false)) => ", buffered I/O to its backing file",
+        ("loop", None) => ", I/O mode to its backing file not known",
+        _ => "",
+    };
+    format!("{} ({}{loop_mode})", layer.name, layer.kind)
+}
+
+/// The machine in one line.
+pub(crate) fn machine(host: &Host) -> String {
+    let known = |text: &str, what: &str| if text.is_empty() { format!("{what} not known") } else { text.to_owned() };
+    let memory = match host.memory_bytes {
+        Some(bytes) => format!("memory {}", Quantity::bytes(bytes)),
+        None => "memory not known".to_owned(),
+    };
+    let mut parts = vec![
+        format!("kernel {}", known(&host.kernel, "version")),
+        known(&host.architecture, "architecture"),
+        if host.cpus == 0 { "processors not known".to_owned() } else { count(host.cpus as usize, "processor") },
+        memory,
+    ];
+    if let Some(limit) = host.memory_limit_bytes {
+        parts.push(format!("memory limit {}", Quantity::bytes(limit)));
+    }
+    if let Some(hostname) = &host.hostname {
+        parts.push(format!("host {hostname}"));
+    }
+    parts.join(", ")
+}
+
+/// What was checked by which rules.
+pub(crate) fn checked(run: &JudgedRun) -> String {
+    let choices = &run.manifest.choices;
+    let profile = if choices.profile.is_empty() { "default" } else { &choices.profile };
+    let fail_on = match choices.fail_on {
+        FailOn::Warn => "warn",
+        FailOn::Fail => "fail",
+        FailOn::Never => "never",
+    };
+    format!("{}; profile {profile}, fails on: {fail_on}", tally(run))
+}
+
+/// Commands that go on from here, ready for a shell.
+pub(crate) fn next_commands(run: &JudgedRun) -> Vec<String> {
+    let mut commands = vec![format!("{} --stage facts", show(run))];
+    let undecided = || run.findings.iter().find(|f| f.outcome == Outcome::Undecided).map(|f| f.code.clone());
+    if let Some(code) = firing(run).first().map(|group| group.code.clone()).or_else(undecided) {
+        commands.push(format!("activebench explain {}", shell_word(&code)));
+    }
+    commands
+}
+
+/// `activebench show RUN`.
+pub(crate) fn show(run: &JudgedRun) -> String {
+    format!("activebench show {}", shell_word(&run.directory))
+}

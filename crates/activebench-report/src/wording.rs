@@ -1,0 +1,161 @@
+//! Wording that all sentences share: lists, plurals, shell words, names of metrics and signals.
+
+use std::collections::BTreeMap;
+
+use activebench_model::claim::{Metric, Note};
+use activebench_model::report::JudgedRun;
+
+/// Phases named in one place; the rest is counted.
+pub(crate) const PHASES_NAMED: usize = 6;
+
+/// `1 claim`, `2 claims`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `a, b, c`, or `a, b and 7 more` past `most` items.
+pub(crate) fn list<T: AsRef<str>>(items: &[T], most: usize) -> String {
+    let shown: Vec<&str> = items.iter().take(most).map(AsRef::as_ref).collect();
+    let left_out = items.len().saturating_sub(most);
+    if left_out == 0 { shown.join(", ") } else { format!("{} and {left_out} more", shown.join(", ")) }
+}
+
+/// Groups the left sides under equal right sides; both in the order of their first
+/// appearance, left sides without repetition.
+pub(crate) fn merged<L: PartialEq, R: PartialEq>(pairs: impl IntoIterator<Item = (L, R)>) -> Vec<(Vec<L>, R)> {
+    let mut groups: Vec<(Vec<L>, R)> = Vec::new();
+    for (left, right) in pairs {
+        match groups.iter_mut().find(|(_, known)| *known == right) {
+            Some((lefts, _)) if lefts.contains(&left) => {}
+            Some((lefts, _)) => lefts.push(left),
+            None => groups.push((vec![left], right)),
+        }
+    }
+    groups
+}
+
+/// An argument as a POSIX shell takes it.
+pub(crate) fn shell_word(argument: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
+}
+
+/// A command line as a shell takes it.
+pub(crate) fn shell_command(argv: &[String]) -> String {
+    argv.iter().map(|argument| shell_word(argument)).collect::<Vec<_>>().join(" ")
+}
+
+/// `stdout line 7: "Error writing block"`, with the parser's word for it.
+pub(crate) fn quoted(note: &Note) -> String {
+    let source = &note.source;
+    format!("{} line {}: \"{}\" ({})", source.stream, source.line, source.text.trim(), note.message)
+}
+
+/// What a person calls a metric.
+pub(crate) fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::OperationRate => "operation rate",
+        Metric::TimePerOperation => "time per operation",
+        Metric::SumOfTaskThroughput | Metric::SumOfTaskOperationRate => "sum of tasks",
+        Metric::ParentThroughput | Metric::ParentOperationRate => "parent",
+        Metric::MinTaskThroughput => "slowest task",
+        Metric::MaxTaskThroughput => "fastest task",
+        Metric::MeanTaskThroughput => "mean of tasks",
+        Metric::TaskThroughput => "one task",
+        Metric::BytesMoved => "bytes moved",
+        Metric::MinTaskBytes => "fewest bytes",
+    }
+}
+
+/// `signal 9 (SIGKILL)`. Numbers as on x86-64 and arm64 (signal(7)).
+pub(crate) fn signal(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        _ => return format!("signal {number}"),
+    };
+    format!("signal {number} ({name})")
+}
+
+/// What a phase is called in a report.
+pub(crate) struct PhaseNames<'run>(BTreeMap<&'run str, &'run str>);
+
+impl<'run> PhaseNames<'run> {
+    /// The tool's own word where it is unique in the run (`rewrite`), else the id
+    /// (`rewrite-1048576k-4k`).
+    pub(crate) fn of(run: &'run JudgedRun) -> Self {
+        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+        for phase in &run.phases {
+            *uses.entry(&phase.name).or_insert(0) += 1;
+        }
+        let is_clear = |name: &str| !name.is_empty() && uses.get(name) == Some(&1);
+        Self(
+            run.phases
+                .iter()
+                .map(|phase| (phase.id.as_str(), if is_clear(&phase.name) { phase.name.as_str() } else { &phase.id }))
+                .collect(),
+        )
+    }
+
+    /// The name of a phase; the id itself for one that is not in the run.
+    pub(crate) fn get<'id>(&self, id: &'id str) -> &'id str
+    where
+        'run: 'id,
+    {
+        self.0.get(id).copied().unwrap_or(id)
+    }
+
+    /// As [`PhaseNames::get`]; `None` is the whole run.
+    pub(crate) fn of_finding<'id>(&self, phase: Option<&'id str>) -> &'id str
+    where
+        'run: 'id,
+    {
+        phase.map_or("the whole run", |id| self.get(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_say_how_much_they_leave_out() {
+        assert_eq!(list(&["a", "b"], 2), "a, b");
+        assert_eq!(list(&["a", "b", "c"], 2), "a, b and 1 more");
+        assert_eq!(list::<&str>(&[], 2), "");
+    }
+
+    #[test]
+    fn equal_texts_are_said_once() {
+        let pairs = [("write", 1), ("read", 2), ("rewrite", 1), ("write", 1)];
+        assert_eq!(merged(pairs), [(vec!["write", "rewrite"], 1), (vec!["read"], 2)]);
+    }
+
+    #[test]
+    fn commands_can_be_pasted_into_a_shell() {
+        for (argv, expected) in [
+            (vec!["iozone", "-i0", "-f", "/mnt/a b"], "iozone -i0 -f '/mnt/a b'"),
+            (vec!["sh", "-c", "echo 'x'; y"], "sh -c 'echo '\\''x'\\''; y'"),
+            (vec!["x", ""], "x ''"),
+        ] {
+            let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
+            assert_eq!(shell_command(&argv), expected);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Whatever a text field holds, a report only shows it.
+
+use activebench_report::{FORMATS, Style};
+use proptest::prelude::*;
+
+use crate::samples;
+
+/// Control and bidirectional control characters, and the escape of our own colours.
+fn offends(report: &str) -> Option<char> {
+    let own = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"];
+    let stripped = own.iter().fold(report.to_owned(), |text, sequence| text.replace(sequence, ""));
+    stripped.chars().find(|&c| {
+        c != '\n'
+            && (c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    })
+}
+
+fn check(text: &str) {
+    let run = samples::hostile(text);
+    for format in FORMATS {
+        for (colour, width) in [(false, None), (true, Some(60))] {
+            let report = format.render(&run, Style { colour, width });
+            assert_eq!(offends(&report), None, "{} of {text:?}:\n{report}", format.name());
+        }
+    }
+}
+
+#[test]
+fn known_attacks_are_shown_not_obeyed() {
+    for text in [
+        "",
+        "\x1b]0;title\x07",
+        "\x1b[2J\x1b[H",
+        "\u{9b}31m",
+        "\r\nVERIFIED",
+        "a\u{202e}b\u{2066}c",
+        "<script>alert(1)</script>",
+        "| a | b |\n| --- | --- |",
+        "```\nfence",
+        "[x](javascript:1) ![y](http://z)",
+        "@everyone #1 http://example.org www.example.org",
+        "写入文件 \u{200d} 👩\u{200d}🔧",
+        "--",
+        "'; rm -rf / #",
+    ] {
+        check(text);
+    }
+}
+
+#[test]
+fn markdown_of_the_tool_makes_no_markup() {
+    let report = activebench_report::format_by_name("markdown")
+        .expect("there is such a format")
+        .render(&samples::hostile("<b>[x](http://y) @root"), Style::default());
+    // Code spans are literal; outside of them none of these may stand alone.
+    let outside: String = report.split('`').step_by(2).collect();
+    for markup in ["<b>", "](", " @root", "http://"] {
+        let is_escaped = |start: usize| outside[..start].ends_with('\\');
+        for (start, _) in outside.match_indices(markup) {
+            assert!(is_escaped(start), "{markup} in {}", &outside[start.saturating_sub(20)..start + 5]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_text_is_harmless(text in any::<String>()) {
+        check(&text);
+    }
+
+    #[test]
+    fn any_control_characters_are_harmless(text in "[\\x00-\\x1f\\x7f-\\u{9f}\\u{200b}-\\u{202e}a|`]{0,40}") {
+        check(&text);
+    }
+}

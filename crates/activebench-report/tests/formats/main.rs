@@ -1,0 +1,8 @@
+//! Every format on the same runs: snapshots, the JSON schema, and hostile text.
+
+mod hostile;
+mod json;
+mod markdown;
+mod parts;
+mod samples;
+mod text;

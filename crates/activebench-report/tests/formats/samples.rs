@@ -1,0 +1,393 @@
+//! Made-up judged runs, one for each kind of report.
+//!
+//! The figures imitate iozone 3.489 on ext4; the messages imitate the detectors' words.
+
+use std::collections::BTreeMap;
+
+use activebench_model::claim::{Metric, Parsed, Printed, Subject};
+use activebench_model::command::CommandLine;
+use activebench_model::coverage::{BlindPath, ProbeStatus, RecordAccount};
+use activebench_model::fact::{Fact, FactName, Scope};
+use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
+use activebench_model::report::{Answer, JudgedRun};
+use activebench_model::run::ChildEnd;
+use activebench_model::units::Quantity;
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
+
+use crate::parts::{
+    base, cache_served, cached_write, claim, compressible, confirmed, cpu_bound, facts, fires, kib_rate, missing_fsync,
+    note, outcome, sync_outside, too_short, unverifiable, write_phase,
+};
+
+/// Every sample with its name.
+pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
+    vec![
+        ("misleading", misleading()),
+        ("cached", cached()),
+        ("suppressed", suppressed()),
+        ("verified", verified()),
+        ("evidence_only", evidence_only()),
+        ("failed_child", failed_child()),
+        ("interrupted", interrupted()),
+        ("hostile", hostile("\x1b[31m<script>|`x`\n@root #1 \u{202e}")),
+        ("many_claims", many_claims()),
+        ("undecided", undecided()),
+        ("throughput", throughput()),
+    ]
+}
+
+/// `iozone -i 0`: both figures are those of the page cache.
+pub(crate) fn misleading() -> JudgedRun {
+    let mut run = base(&["iozone", "-i", "0", "-s", "1g", "-r", "64k", "-f", "/mnt/bench/iozone.tmp"]);
+    run.phases = vec![write_phase("write", "write", 0), write_phase("rewrite", "rewrite", 4_000_000_000)];
+    run.parsed.claims = vec![claim("c1", "write", 3_273_804), claim("c2", "rewrite", 2_906_113)];
+    run.judged = vec![
+        cached_write("c1", 3_273_790.0, 434_921.0, "1 GiB until the end of the fsync, 2.411 s"),
+        cached_write("c2", 2_905_998.0, 461_320.0, "1 GiB until the end of the fsync, 2.273 s"),
+    ];
+    run.findings = vec![
+        sync_outside(
+            "write",
+            "c1",
+            "the fsync ended 2.091 s after the clock had stopped, 652 % of the window of 320.3 ms",
+        ),
+        sync_outside(
+            "rewrite",
+            "c2",
+            "the fsync ended 1.912 s after the clock had stopped, 530 % of the window of 360.8 ms",
+        ),
+        compressible("write"),
+        compressible("rewrite"),
+        outcome("AB301", "missing-fsync", Outcome::Silent, "write", ""),
+        outcome("AB201", "page-cache-served-reads", Outcome::NotApplicable, "write", "the phase reads nothing"),
+    ];
+    run.verdict = RunVerdict::Discrepancy;
+    run.exit_code = 1;
+    run
+}
+
+/// `iozone -i0 -i1`: four figures of the page cache, and one detector in two severities.
+/// Words and figures are those of a run on ext4 over a virtio disk.
+pub(crate) fn cached() -> JudgedRun {
+    let mut run = base(&["iozone", "-i0", "-i1", "-s1g", "-r64k"]);
+    // Claim, printed KiB/s, honest KiB/s and its span, share of the sync, processor, window in ns.
+    let writes = [
+        ("write", 451_082, 392_045.0, "2.675 s", 0.1506, 0.9983, 2_324_574_734),
+        ("rewrite", 7_694_558, 3_394_027.0, "309.0 ms", 1.267, 0.9999, 136_273_028),
+    ];
+    let reads = [("read", 10_491_753, 1.0, 99_941_824), ("reread", 10_205_709, 1.0, 102_741_282)];
+    let ids = ["c1", "c2", "c3", "c4"];
+    let phases = ["write", "rewrite", "read", "reread"];
+    run.phases = phases.iter().zip(0..).map(|(name, place)| write_phase(name, name, place * 4_000_000_000)).collect();
+    for (id, (phase, printed, durable, span, sync_share, on_cpu, window_ns)) in ids.into_iter().zip(writes) {
+        let mut claim = claim(id, phase, printed);
+        claim.subject_reason = "a write figure without further words is taken for the storage".into();
+        run.parsed.claims.push(claim);
+        let mut judged =
+            cached_write(id, printed as f64, durable, &format!("1.000 GiB in the {span} to the end of the sync"));
+        judged.findings = ["AB302", "AB501", "AB701"].map(str::to_owned).to_vec();
+        run.judged.push(judged);
+        let message = format!(
+            "{} was claimed; the sync that made 1.000 GiB durable ended {} after the start: {} until then",
+            kib_rate(printed as f64),
+            span,
+            kib_rate(durable),
+        );
+        run.findings.push(Finding {
+            observed: Some(Quantity::ratio(sync_share)),
+            meaning: "the figure leaves out the time that the storage took to hold the data".into(),
+            advice: "add `-e -c`: the clock then covers the fsync and the close".into(),
+            ..sync_outside(phase, id, &message)
+        });
+        run.findings.push(cpu_bound(phase, id, on_cpu, "synced or direct writes"));
+        run.findings.push(too_short(phase, id, window_ns));
+    }
+    for (id, (phase, printed, on_cpu, window_ns)) in ids.into_iter().skip(2).zip(reads) {
+        let mut claim = claim(id, phase, printed);
+        claim.subject_reason = "a read figure without further words is taken for the storage".into();
+        run.parsed.claims.push(claim);
+        run.judged.push(JudgedClaim {
+            verdict: ClaimVerdict::Misleading,
+            no_correction: Some("nothing was read from the device".into()),
+            measured_instead: Some("copying from the page cache".into()),
+            findings: ["AB201", "AB501", "AB701"].map(str::to_owned).to_vec(),
+            ..confirmed(id, printed as f64)
+        });
+        run.findings.push(cache_served(phase, id, printed));
+        run.findings.push(cpu_bound(phase, id, on_cpu, "uncached or direct reads"));
+        run.findings.push(too_short(phase, id, window_ns));
+    }
+    run.verdict = RunVerdict::Discrepancy;
+    run.exit_code = 1;
+    run
+}
+
+/// A detector that the user suppressed fires on one phase and is undecided on another.
+pub(crate) fn suppressed() -> JudgedRun {
+    let mut run = verified();
+    run.manifest.choices.suppressed = BTreeMap::from([("phase-too-short".into(), "agreed with the vendor".into())]);
+    let with_reason = |message: &str| format!("{message} (suppressed: agreed with the vendor)");
+    let mut fired = too_short("write", "c1", 136_273_028);
+    fired.message = with_reason(&fired.message);
+    fired.severity = Some(Severity::Note);
+    let open = outcome("AB701", "phase-too-short", Outcome::Undecided, "rewrite", &with_reason("window_ns is missing"));
+    run.findings.extend([fired, open]);
+    run.judged[0].findings = vec!["AB701".into()];
+    run
+}
+
+/// The same with `-e -c`: all holds.
+pub(crate) fn verified() -> JudgedRun {
+    let mut run = base(&["iozone", "-i", "0", "-e", "-c", "-s", "1g", "-r", "64k", "-f", "/mnt/bench/iozone.tmp"]);
+    run.phases = vec![write_phase("write", "write", 0), write_phase("rewrite", "rewrite", 4_000_000_000)];
+    run.parsed.claims = vec![claim("c1", "write", 434_870), claim("c2", "rewrite", 461_288)];
+    for claim in &mut run.parsed.claims {
+        claim.subject = Subject::DurableWrite;
+        claim.subject_reason = "-e puts the fsync inside the clock".into();
+    }
+    run.judged = vec![confirmed("c1", 434_921.0), confirmed("c2", 461_320.0)];
+    run.findings = vec![
+        outcome("AB301", "missing-fsync", Outcome::Silent, "write", ""),
+        outcome("AB302", "sync-outside-clock", Outcome::Silent, "write", ""),
+    ];
+    run
+}
+
+/// A program that no adapter knows.
+pub(crate) fn evidence_only() -> JudgedRun {
+    let mut run = base(&["/usr/bin/dd", "if=/dev/zero", "of=/mnt/bench/my file", "bs=1M", "count=1024"]);
+    run.parsed = Parsed { complete: true, ..Parsed::default() };
+    run.phases = vec![write_phase("file-1", "my file", 0)];
+    run.run_facts = facts(&[(FactName::WriteBytes, 1_073_741_824.0), (FactName::WriteCalls, 1024.0)]);
+    run.findings = vec![missing_fsync()];
+    run.verdict = RunVerdict::Discrepancy;
+    run.exit_code = 1;
+    run
+}
+
+/// The benchmark ended with an error of its own.
+pub(crate) fn failed_child() -> JudgedRun {
+    let mut run = base(&["iozone", "-i", "0", "-s", "1g", "-f", "/nowhere/iozone.tmp"]);
+    run.manifest.child.exit_code = Some(188);
+    run.parsed.complete = false;
+    run.parsed.errors = vec![
+        note(27, "Can not open temp file: /nowhere/iozone.tmp", "the tool could not open its file"),
+        note(28, "open: No such file or directory", "the tool could not open its file"),
+    ];
+    run.manifest.host.targets.clear();
+    run.verdict = RunVerdict::Failed;
+    run.exit_code = 4;
+    run
+}
+
+/// Stopped by the user half-way.
+pub(crate) fn interrupted() -> JudgedRun {
+    let mut run = misleading();
+    run.manifest.incomplete = vec!["interrupted by SIGINT after 2.700 s".into()];
+    run.manifest.child = ChildEnd {
+        pid: Some(4711),
+        signal: Some(15),
+        stopped_by_us: Some("interrupted".into()),
+        ..ChildEnd::default()
+    };
+    run.parsed.complete = false;
+    run.parsed.claims.truncate(1);
+    run.judged = vec![JudgedClaim {
+        corrected: None,
+        no_correction: Some("the run was stopped before a sync made the data durable".into()),
+        measured_instead: None,
+        verdict: ClaimVerdict::Unverifiable,
+        ..run.judged[0].clone()
+    }];
+    run.phases[1].incomplete = Some("cut short at 37 % of the requested bytes".into());
+    run.findings = vec![outcome(
+        "AB302",
+        "sync-outside-clock",
+        Outcome::Undecided,
+        "write",
+        "durable_span_ns is missing: the run was interrupted",
+    )];
+    run.verdict = RunVerdict::Inconclusive;
+    run.exit_code = 130;
+    run
+}
+
+/// `text` in every field that somebody else chooses.
+pub(crate) fn hostile(text: &str) -> JudgedRun {
+    let mut run = misleading();
+    let put = |field: &mut String| field.push_str(text);
+    run.directory = text.into();
+    run.manifest.activebench = text.into();
+    run.manifest.command = CommandLine { argv: vec![text.into(), text.into()], cwd: text.into() };
+    run.manifest.child.stopped_by_us = Some(text.into());
+    run.manifest.incomplete = vec![text.into()];
+    run.manifest.choices.profile = text.into();
+    run.manifest.choices.suppressed = BTreeMap::from([(text.into(), text.into())]);
+    run.manifest.sha256 = BTreeMap::from([(text.into(), "9f86d081884c7d65".repeat(4))]);
+    run.manifest.host.kernel = text.into();
+    run.manifest.host.hostname = Some(text.into());
+    run.manifest.host.unread = vec![text.into()];
+    for target in &mut run.manifest.host.targets {
+        put(&mut target.mount_point);
+        put(&mut target.fs_type);
+        put(&mut target.options);
+        for layer in &mut target.layers {
+            put(&mut layer.name);
+            put(&mut layer.kind);
+            layer.write_cache = Some(text.into());
+            layer.backing_file = Some(text.into());
+            layer.attributes = BTreeMap::from([(text.into(), text.into())]);
+        }
+    }
+    let coverage = &mut run.manifest.coverage;
+    put(&mut coverage.backend);
+    coverage.blind_paths = vec![BlindPath { path: text.into(), calls: 3 }];
+    coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2 });
+    coverage.probes.push(ProbeStatus { hook: text.into(), attached: false, why_not: Some(text.into()), missed: 1 });
+    run.parsed.tool = text.into();
+    run.parsed.version = Some(text.into());
+    run.parsed.errors = vec![note(1, text, text)];
+    run.parsed.notes = vec![note(2, text, text)];
+    for claim in &mut run.parsed.claims {
+        put(&mut claim.printed.text);
+        put(&mut claim.printed.unit);
+        put(&mut claim.source.stream);
+        put(&mut claim.source.text);
+        put(&mut claim.subject_reason);
+    }
+    for phase in &mut run.phases {
+        put(&mut phase.name);
+        put(&mut phase.clock);
+        phase.incomplete = Some(text.into());
+        phase.facts.insert(FactName::Flushes, Fact::missing(text, Scope::Device, text));
+    }
+    for finding in &mut run.findings {
+        put(&mut finding.code);
+        put(&mut finding.name);
+        put(&mut finding.message);
+        put(&mut finding.meaning);
+        put(&mut finding.advice);
+        finding.threshold = Some(Threshold { value: Quantity::ratio(0.05), source: text.into() });
+    }
+    run.findings.push(outcome(text, text, Outcome::Undecided, text, text));
+    for judged in &mut run.judged {
+        put(judged.measured_instead.get_or_insert_with(String::new));
+        judged.no_correction = Some(text.into());
+        judged.findings = vec![text.into()];
+        if let Some(corrected) = &mut judged.corrected {
+            put(&mut corrected.meaning);
+        }
+    }
+    run.questions = BTreeMap::from([(text.into(), Answer { answer: text.into(), evidence: vec![text.into()] })]);
+    run
+}
+
+/// `iozone -a`: 200 claims of which 5 do not hold.
+pub(crate) fn many_claims() -> JudgedRun {
+    let mut run = base(&["iozone", "-a", "-f", "/mnt/bench/iozone.tmp"]);
+    for index in 0..200_u32 {
+        let (size, record) = (64 << (index / 20), 4 << (index % 10));
+        let name = if index % 20 < 10 { "write" } else { "rewrite" };
+        let (id, phase) = (format!("c{}", index + 1), format!("{name}-{size}k-{record}k"));
+        run.phases.push(write_phase(&phase, name, u64::from(index) * 1_000_000_000));
+        run.parsed.claims.push(claim(&id, &phase, 400_000 + u64::from(index) * 13));
+        if index % 40 == 7 {
+            run.judged.push(cached_write(&id, 400_000.0, 90_000.0, "until the end of the fsync"));
+            run.findings.push(sync_outside(&phase, &id, "the fsync ended 1.200 s after the clock had stopped"));
+        } else {
+            run.judged.push(confirmed(&id, 400_000.0));
+        }
+    }
+    run.verdict = RunVerdict::Discrepancy;
+    run.exit_code = 1;
+    run
+}
+
+/// Records were lost: what rests on them is open.
+pub(crate) fn undecided() -> JudgedRun {
+    let mut run = misleading();
+    run.manifest.coverage.records.insert("block".into(), RecordAccount { made: 2_051, received: 2_000, lost: 51 });
+    run.manifest.coverage.blind_paths = vec![BlindPath { path: "io_uring".into(), calls: 812 }];
+    run.manifest.coverage.probes.push(ProbeStatus {
+        hook: "tp_btf/io_uring_submit_req".into(),
+        attached: false,
+        why_not: Some("the kernel has no such tracepoint".into()),
+        missed: 0,
+    });
+    run.manifest.coverage.overhead.observer_cpu_ns = None;
+    run.findings = vec![
+        outcome("AB301", "missing-fsync", Outcome::Undecided, "write", "51 of 2051 block records were lost"),
+        outcome("AB601", "foreign-io", Outcome::Undecided, "write", "51 of 2051 block records were lost"),
+        outcome("AB601", "foreign-io", Outcome::Undecided, "rewrite", "51 of 2051 block records were lost"),
+        outcome("AB401", "repeated-offsets", Outcome::Undecided, "write", "io_uring was used and is not decoded"),
+        Finding {
+            effect: Some(Effect::Unverifiable),
+            ..fires(
+                "AB902",
+                "evidence-lost",
+                Severity::Warn,
+                None,
+                &["c1", "c2"],
+                [
+                    "51 of 2051 block records were lost",
+                    "What rests on them is open.",
+                    "Give a larger buffer: --buffer 64M.",
+                ],
+            )
+        },
+    ];
+    run.judged = ["c1", "c2"].map(|id| JudgedClaim { findings: vec!["AB902".into()], ..unverifiable(id) }).to_vec();
+    run.verdict = RunVerdict::Inconclusive;
+    run.exit_code = 3;
+    run
+}
+
+/// `iozone -t 2`: several metrics of one phase, warnings only.
+pub(crate) fn throughput() -> JudgedRun {
+    let mut run = base(&["iozone", "-t", "2", "-i", "0", "-s", "512m", "-e", "-c"]);
+    run.phases = vec![write_phase("initial-writers", "initial writers", 0)];
+    run.parsed.notes = vec![note(40, "+++++", "below the resolution of the tool: not measured")];
+    let metrics = [
+        Metric::SumOfTaskThroughput,
+        Metric::ParentThroughput,
+        Metric::MinTaskThroughput,
+        Metric::MaxTaskThroughput,
+        Metric::MeanTaskThroughput,
+        Metric::TaskThroughput,
+    ];
+    for (index, metric) in metrics.into_iter().enumerate() {
+        let id = format!("c{}", index + 1);
+        let mut claim = claim(&id, "initial-writers", 830_168 - 1_000 * index as u64);
+        claim.metric = metric;
+        claim.printed = Printed { text: format!("{}.00", 830_168 - 1_000 * index), unit: "kB/sec".into() };
+        run.parsed.claims.push(claim);
+        run.judged.push(confirmed(&id, 830_000.0));
+    }
+    let mut bytes = claim("c7", "initial-writers", 0);
+    bytes.metric = Metric::MinTaskBytes;
+    bytes.value = Quantity::bytes(524_288 * 1024);
+    bytes.printed = Printed { text: "524288.00".into(), unit: "kB".into() };
+    run.parsed.claims.push(bytes);
+    run.judged.push(JudgedClaim { observed: Some(Quantity::bytes(524_288 * 1024)), ..confirmed("c7", 0.0) });
+    run.findings = vec![Finding {
+        threshold: Some(Threshold {
+            value: Quantity::ns(500_000_000),
+            source: "bonnie++ prints +++++ below it".into(),
+        }),
+        ..fires(
+            "AB701",
+            "phase-too-short",
+            Severity::Warn,
+            Some("initial-writers"),
+            &[],
+            [
+                "the window of initial writers lasted 320.3 ms, less than 500 ms",
+                "A figure from so short a window scatters from run to run.",
+                "Give a larger file: -s 4g.",
+            ],
+        )
+    }];
+    run.manifest.choices.suppressed = BTreeMap::from([("AB404".into(), "the payload is agreed".into())]);
+    run.verdict = RunVerdict::Qualified;
+    run
+}

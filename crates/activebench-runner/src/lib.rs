@@ -1,0 +1,213 @@
+//! Runs the tool under observation: starts it suspended, follows it, releases it, passes
+//! its output on while keeping it, and ends it when asked.
+//!
+//! One event loop ([`run`]) sees everything: output, signals, the timeout, the child's end.
+//! Nothing is printed here; what the user should see goes through [`Hooks`].
+
+mod capture;
+mod child;
+pub mod clock;
+mod output;
+pub mod stub;
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use activebench_model::run::{ChildEnd, Clocks};
+use activebench_probe::{LiveFigures, Observation, Probe, ProbeError, ProbeOptions};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+pub use output::{CapturedOutput, OutputLine, Stream};
+
+/// How long a child that was asked to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long processes of the tree may outlive the tool before we go on without their end.
+const LINGER: Duration = Duration::from_secs(5);
+/// Between two progress ticks.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Our own executable, which serves as the stub that waits before it becomes the tool.
+    pub own_executable: PathBuf,
+    /// Program and arguments.
+    pub argv: Vec<std::ffi::OsString>,
+    /// Whose identity the tool gets; `None` for our own.
+    pub identity: Option<stub::Identity>,
+    /// When to stop it.
+    pub timeout: Option<Duration>,
+    /// Our standard output is a terminal: the tool gets one too, and behaves as without us.
+    pub stdout_is_terminal: bool,
+    /// The same for standard error.
+    pub stderr_is_terminal: bool,
+    /// How to observe; `None` runs without observation (only for measuring our own cost).
+    pub probe: Option<ProbeOptions>,
+}
+
+/// What the caller shows of a run while it goes on.
+pub trait Hooks {
+    /// Bytes that the tool wrote, to be passed on at once.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// Twice a second.
+    fn tick(&mut self, elapsed: Duration, live: Option<&LiveFigures>);
+    /// Something the user should know.
+    fn notice(&mut self, message: &str);
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the child ended.
+    pub child: ChildEnd,
+    /// What it wrote.
+    pub output: CapturedOutput,
+    /// When.
+    pub clocks: Clocks,
+    /// What was observed; `None` when [`RunOptions::probe`] was.
+    pub observation: Option<Observation>,
+    /// Why the record of the run is not whole.
+    pub incomplete: Vec<String>,
+}
+
+/// Why there is no run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The observation could not begin, or could not be read at the end.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Our own stub could not be started or followed.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+}
+
+fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> RunError {
+    move |source| RunError::System { what, source }
+}
+
+/// Runs the tool to its end.
+///
+/// # Errors
+/// When the observation cannot begin or the stub cannot be started. A tool that is not there
+/// or fails is no error: [`Outcome::child`] says so.
+pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome, RunError> {
+    let mut probe = options.probe.map(Probe::attach).transpose()?;
+    let live: Option<Arc<LiveFigures>> = probe.as_ref().map(Probe::live);
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
+    let mut terminations = signal(SignalKind::terminate()).map_err(system("listen for SIGTERM"))?;
+    let mut hangups = signal(SignalKind::hangup()).map_err(system("listen for SIGHUP"))?;
+    child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
+
+    let mut child = child::spawn_suspended(options).map_err(system("start the suspended child"))?;
+    let mut end = ChildEnd { pid: Some(child.pid), ..ChildEnd::default() };
+    if let Some(probe) = &mut probe {
+        probe.follow(child.pidfd(), child.pid, clock::monotonic_ns())?;
+    }
+    let mut clocks = Clocks { started_unix_s: clock::unix_s(), started_ns: clock::monotonic_ns(), ended_ns: 0 };
+    end.start_error = child.release().await.map_err(system("release the child"))?;
+
+    let mut output = CapturedOutput::default();
+    let started = Instant::now();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let far_off = started + Duration::from_secs(86_400 * 365);
+    let timeout_at = options.timeout.map_or(far_off, |timeout| started + timeout);
+    let mut kill_at = far_off;
+    let mut give_up_at = far_off;
+    let mut status: Option<ExitStatus> = None;
+    let (mut stdout_open, mut stderr_open) = (true, true);
+    let (mut stdout_buffer, mut stderr_buffer) = (vec![0; 65_536], vec![0; 65_536]);
+
+    while status.is_none() || stdout_open || stderr_open {
+        tokio::select! {
+            read = child.stdout.read(&mut stdout_buffer), if stdout_open => {
+                stdout_open = take_output(read, &stdout_buffer, Stream::Stdout, &mut output, hooks);
+            }
+            read = child.stderr.read(&mut stderr_buffer), if stderr_open => {
+                stderr_open = take_output(read, &stderr_buffer, Stream::Stderr, &mut output, hooks);
+            }
+            ended = child.process.wait(), if status.is_none() => {
+                status = Some(ended.map_err(system("wait for the child"))?);
+                // Pipes stay open while a process of the tree lives.
+                give_up_at = Instant::now() + LINGER;
+            }
+            _ = interrupts.recv() => stop(&child, &mut end, &mut kill_at, "interrupted", hooks),
+            _ = terminations.recv() => stop(&child, &mut end, &mut kill_at, "terminated", hooks),
+            _ = hangups.recv() => stop(&child, &mut end, &mut kill_at, "hung up", hooks),
+            () = sleep_until(timeout_at), if end.stopped_by_us.is_none() && status.is_none() => {
+                stop(&child, &mut end, &mut kill_at, "timed out", hooks);
+            }
+            () = sleep_until(kill_at), if status.is_none() => {
+                child.kill_group();
+                kill_at = far_off;
+            }
+            () = sleep_until(give_up_at) => break,
+            _ = ticks.tick() => hooks.tick(started.elapsed(), live.as_deref()),
+        }
+    }
+    let mut incomplete = Vec::new();
+    if !child::reap_orphans(LINGER).await {
+        child.kill_group();
+        if !child::reap_orphans(LINGER).await {
+            incomplete
+                .push("processes of the tree outlived the tool; what they did later is not in the record".to_owned());
+        } else {
+            incomplete.push("processes of the tree outlived the tool and were ended".to_owned());
+        }
+    }
+    clocks.ended_ns = clock::monotonic_ns();
+    output.close(clocks.ended_ns);
+    if let Some(status) = status {
+        end.exit_code = status.code();
+        end.signal = status.signal();
+    }
+    if let Some(why) = &end.stopped_by_us {
+        incomplete.push(format!("the run was {why}"));
+    }
+    let observation = probe.map(|probe| probe.finish(clocks.ended_ns - clocks.started_ns)).transpose()?;
+    Ok(Outcome { child: end, output, clocks, observation, incomplete })
+}
+
+/// Keeps and passes on what was read; `false` when the stream has ended.
+fn take_output(
+    read: std::io::Result<usize>,
+    buffer: &[u8],
+    stream: Stream,
+    output: &mut CapturedOutput,
+    hooks: &mut impl Hooks,
+) -> bool {
+    match read {
+        Ok(0) => false,
+        Ok(count) => {
+            output.take(stream, &buffer[..count], clock::monotonic_ns());
+            hooks.output(stream, &buffer[..count]);
+            true
+        }
+        Err(error) => {
+            hooks.notice(&format!("cannot read the tool's {}: {error}", stream.name()));
+            false
+        }
+    }
+}
+
+/// Asks the tree to end; the second time it is killed.
+fn stop(child: &child::Suspended, end: &mut ChildEnd, kill_at: &mut Instant, why: &str, hooks: &mut impl Hooks) {
+    if end.stopped_by_us.is_some() {
+        hooks.notice("killing the tool");
+        child.kill_group();
+        return;
+    }
+    end.stopped_by_us = Some(why.to_owned());
+    hooks.notice(&format!("{why}: ending the tool, keeping what was gathered (once more to kill it)"));
+    child.interrupt_group();
+    *kill_at = Instant::now() + GRACE;
+}

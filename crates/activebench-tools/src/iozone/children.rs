@@ -1,0 +1,201 @@
+//! The passes of the throughput mode: one wave of children a test, and where the clock of
+//! each child stopped.
+
+use activebench_model::activity::Pass;
+use activebench_model::claim::Parsed;
+use activebench_model::phase::{Part, PartEnd, Phase};
+
+use super::files::{Observed, ended_ns, started_ns};
+use super::options::Options;
+use super::phases::{agrees, part, union};
+use super::plan::{self, Planned};
+use super::window::{Clock, clock, is_data};
+
+/// The phases of the throughput mode.
+pub(super) fn throughput_phases(options: &Options, parsed: &Parsed, observed: &Observed<'_>) -> Vec<Phase> {
+    let tests = plan::throughput(options, parsed);
+    let waves = waves(&observed.data_passes());
+    let claimed = tests.iter().filter(|test| test.claimed).count();
+    // A wave more than the printed blocks is the test that was cut off.
+    let fits = if parsed.complete { waves.len() == claimed } else { waves.len() <= tests.len() };
+    let mut phases = Vec::new();
+    for (index, planned) in tests.iter().enumerate() {
+        let mut phase = plan::phase(planned, options);
+        match waves.get(index) {
+            Some(wave) if fits && wave.iter().all(|child| agrees(child.pass, planned)) => {
+                let (parts, doubt) = wave_parts(wave, planned, options, observed);
+                phase.parts = parts;
+                phase.window = union(&phase.parts);
+                phase.incomplete = doubt;
+            }
+            _ if !planned.claimed => continue,
+            Some(_) if !fits => {
+                phase.incomplete =
+                    Some(format!("{} groups of passes were observed and {claimed} tests printed", waves.len()));
+            }
+            Some(_) => {
+                phase.incomplete =
+                    Some(format!("the observed passes in the place of {} move data another way", planned.name));
+            }
+            None => phase.incomplete = Some(observed.nothing().to_owned()),
+        }
+        phases.push(phase);
+    }
+    phases
+}
+
+/// One child's passes in one test. The first is the timed one: with -c a stonewalled writer
+/// closes its file, opens it again and writes the rest untimed.
+struct Child<'a> {
+    pass: &'a Pass,
+    untimed: Vec<&'a Pass>,
+}
+
+impl Child<'_> {
+    /// Who makes the calls: a process, or with -T a thread.
+    fn is_of(&self, pass: &Pass) -> bool {
+        self.pass.tgid == pass.tgid && data_tids(self.pass).iter().any(|tid| data_tids(pass).contains(tid))
+    }
+}
+
+/// Groups the passes of the children by test: all children of a test open their files
+/// before any of them moves data, and all have ended before the next test starts, which
+/// has children of its own.
+fn waves<'a>(passes: &[&'a Pass]) -> Vec<Vec<Child<'a>>> {
+    let mut waves: Vec<Vec<Child<'_>>> = Vec::new();
+    let mut until_ns = 0;
+    for pass in passes {
+        let wave = match waves.last_mut() {
+            Some(wave) if started_ns(pass) < until_ns || wave.iter().any(|child| child.is_of(pass)) => wave,
+            _ => {
+                waves.push(Vec::new());
+                let last = waves.len() - 1;
+                &mut waves[last]
+            }
+        };
+        match wave.iter_mut().find(|child| child.is_of(pass)) {
+            Some(child) => child.untimed.push(pass),
+            None => wave.push(Child { pass, untimed: Vec::new() }),
+        }
+        until_ns = until_ns.max(ended_ns(pass));
+    }
+    waves
+}
+
+fn wave_parts(
+    wave: &[Child<'_>],
+    planned: &Planned,
+    options: &Options,
+    observed: &Observed<'_>,
+) -> (Vec<Part>, Option<String>) {
+    let mut doubt = None;
+    let mut clocks = Vec::new();
+    for child in by_birth(wave, observed) {
+        match clock(child.pass, planned, options) {
+            Ok(clock) => clocks.push((child, clock)),
+            Err(why) => doubt = Some(why),
+        }
+    }
+    if clocks.len() != planned.tasks as usize {
+        doubt = Some(format!("{} of {} tasks were observed", clocks.len(), planned.tasks));
+    }
+    let ends = stopped_clocks(&clocks, planned, options);
+    let mut parts = Vec::new();
+    for ((child, clock), end) in clocks.iter().zip(ends) {
+        doubt = doubt.or_else(|| clock.doubt.clone());
+        let mut clock = clock.clone();
+        let untimed = child.untimed.iter().flat_map(|pass| &pass.steps).filter(|step| is_data(step));
+        clock.last_data_ns = untimed.map(|step| step.end_ns).fold(clock.last_data_ns, u64::max);
+        let stopped_ns = match end {
+            PartEnd::At(end_ns) => {
+                // A clock that stopped before the final fsync does not cover it.
+                clock.sync_inside = clock.sync_inside.filter(|sync| sync.end_ns <= end_ns);
+                end_ns.max(clock.last_data_ns)
+            }
+            PartEnd::AfterBytes(_) => {
+                clock.sync_inside = None;
+                clock.last_data_ns
+            }
+        };
+        let tids = if options.threads { data_tids(child.pass) } else { Vec::new() };
+        parts.push(part(child.pass, &clock, end, stopped_ns, tids, observed));
+    }
+    (parts, doubt)
+}
+
+/// In the order of iozone's child numbers: it starts the children one after the other.
+/// Names do not serve: an inode may have borne the names of several children in turn.
+fn by_birth<'w, 'a>(wave: &'w [Child<'a>], observed: &Observed<'_>) -> Vec<&'w Child<'a>> {
+    let mut children: Vec<_> = wave.iter().collect();
+    children.sort_by_cached_key(|child| {
+        let pass = child.pass;
+        let tids = data_tids(pass);
+        let born_ns = observed
+            .activity
+            .tasks
+            .iter()
+            .filter(|task| task.tgid == pass.tgid && tids.contains(&task.tid))
+            .map(|task| task.start_ns)
+            .min();
+        (born_ns.unwrap_or_else(|| started_ns(pass)), started_ns(pass))
+    });
+    children
+}
+
+/// Where each child's clock stopped.
+///
+/// The first child that finishes stops the clocks of all (not with -x, and never in the
+/// stdio tests). A stopped child has timed a record that it does not count: the printed
+/// count is one record short of the window at most.
+fn stopped_clocks(clocks: &[(&Child<'_>, Clock)], planned: &Planned, options: &Options) -> Vec<PartEnd> {
+    let own_ends = || clocks.iter().map(|(_, clock)| PartEnd::At(clock.end_ns)).collect();
+    let mapped = clocks.iter().any(|(_, clock)| clock.bytes.is_none());
+    if options.no_stonewall || planned.kind.is_stdio() || mapped || planned.tasks < 2 {
+        return own_ends();
+    }
+    let wanted = planned.moved_bytes();
+    if planned.counted.len() == clocks.len() {
+        return clocks
+            .iter()
+            .zip(&planned.counted)
+            .map(|((_, clock), &counted)| match (clock.stopped_by, clock.bytes) {
+                (Some(sync), _) => PartEnd::At(sync.end_ns),
+                // With -e or -c the clock goes on after the last record.
+                _ if wanted.is_some_and(|wanted| counted >= wanted) => PartEnd::At(clock.end_ns),
+                (None, Some(moved)) if covers_more(options) && moved <= counted.saturating_add(record(planned)) => {
+                    PartEnd::At(clock.end_ns)
+                }
+                _ => PartEnd::AfterBytes(counted),
+            })
+            .collect();
+    }
+    let all_finished = planned.least_counted.is_some() && planned.least_counted == wanted;
+    let first_ns = clocks.iter().map(|(_, clock)| clock.last_data_ns).min().unwrap_or(0);
+    clocks
+        .iter()
+        .map(|(_, clock)| match clock.stopped_by {
+            Some(sync) => PartEnd::At(sync.end_ns),
+            None if all_finished => PartEnd::At(clock.end_ns),
+            // A child that broke off moved its last record when it was stopped.
+            None if clock.bytes < wanted || clock.last_data_ns <= first_ns => PartEnd::At(clock.end_ns),
+            None => PartEnd::At(first_ns.max(clock.start_ns)),
+        })
+        .collect()
+}
+
+fn covers_more(options: &Options) -> bool {
+    options.include_flush || options.include_close
+}
+
+fn record(planned: &Planned) -> u64 {
+    planned.record_bytes.unwrap_or(0)
+}
+
+/// The threads that moved the pass's data.
+fn data_tids(pass: &Pass) -> Vec<u32> {
+    let mut tids: Vec<_> =
+        pass.steps.iter().filter(|step| is_data(step)).flat_map(|step| step.tids.iter().copied()).collect();
+    tids.sort_unstable();
+    tids.dedup();
+    tids
+}

@@ -1,0 +1,141 @@
+//! iozone's files in the observed calls: which they are, the passes over them, and the
+//! syncs that cover them.
+
+use activebench_model::activity::{Activity, CallSpan, Pass, StepKind};
+use activebench_model::call::FileId;
+
+use super::options::Options;
+use super::window::moves_data;
+
+/// iozone's file where neither `-f` nor `-F` names one.
+const DEFAULT_FILE: &str = "iozone.tmp";
+
+/// The calls on iozone's files.
+pub(super) struct Observed<'a> {
+    /// All calls.
+    pub(super) activity: &'a Activity,
+    /// Files that bear a name of the target.
+    files: Vec<FileId>,
+    /// Every pass over them, in order of time.
+    passes: Vec<&'a Pass>,
+}
+
+impl<'a> Observed<'a> {
+    /// Finds the files by their names.
+    pub(super) fn new(options: &Options, activity: &'a Activity) -> Self {
+        let names = TargetNames::new(options);
+        let files: Vec<_> = activity
+            .files
+            .iter()
+            .filter(|file| file.names.iter().any(|name| names.matches(name)))
+            .map(|file| file.id)
+            .collect();
+        let mut passes: Vec<_> = activity.passes.iter().filter(|pass| files.contains(&pass.file)).collect();
+        passes.sort_by_key(|pass| started_ns(pass));
+        Observed { activity, files, passes }
+    }
+
+    /// The passes that move data, in order of time.
+    pub(super) fn data_passes(&self) -> Vec<&'a Pass> {
+        self.passes.iter().copied().filter(|pass| moves_data(pass)).collect()
+    }
+
+    /// Why there is nothing to see.
+    pub(super) fn nothing(&self) -> &'static str {
+        if self.activity.passes.is_empty() {
+            "no calls were observed"
+        } else if self.files.is_empty() {
+            "no open of the tool's file was observed"
+        } else {
+            "this pass was not found in the observed calls"
+        }
+    }
+
+    /// The first sync that covers the file after `after_ns` and before anything moves data in
+    /// it again or removes it. The next pass's own leading fsync counts: it comes before that
+    /// pass's data and makes this pass's data durable.
+    pub(super) fn sync_after(&self, pass: &Pass, after_ns: u64) -> Option<CallSpan> {
+        let same_file = || self.passes.iter().filter(|other| other.file == pass.file);
+        let next_data_ns = same_file()
+            .filter(|other| !std::ptr::eq(**other, pass))
+            .flat_map(|other| &other.steps)
+            .filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Map))
+            .map(|step| step.start_ns)
+            .filter(|&start_ns| start_ns > after_ns)
+            .min();
+        let removed_ns = self
+            .activity
+            .unlinks
+            .iter()
+            .filter(|unlink| unlink.span.returned >= 0 && self.is_name_of(pass.file, &unlink.name))
+            .map(|unlink| unlink.span.start_ns)
+            .filter(|&start_ns| start_ns > after_ns)
+            .min();
+        let until_ns = next_data_ns.into_iter().chain(removed_ns).min().unwrap_or(u64::MAX);
+        same_file()
+            .flat_map(|other| &other.steps)
+            .filter(|step| step.kind == StepKind::Sync)
+            .flat_map(|step| &step.head)
+            .map(|call| call.span)
+            .chain(self.activity.global_syncs.iter().copied())
+            .filter(|span| span.returned >= 0 && span.start_ns >= after_ns && span.start_ns < until_ns)
+            .min_by_key(|span| span.start_ns)
+    }
+
+    fn is_name_of(&self, file: FileId, name: &str) -> bool {
+        self.activity
+            .files
+            .iter()
+            .filter(|seen| seen.id == file)
+            .flat_map(|seen| &seen.names)
+            .any(|known| known == name || last_component(known) == last_component(name))
+    }
+}
+
+/// The names under which iozone opens its files.
+enum TargetNames {
+    /// Just these, by their last component.
+    Exact(Vec<String>),
+    /// `iozone.DUMMY.N`.
+    Numbered,
+}
+
+impl TargetNames {
+    fn new(options: &Options) -> Self {
+        if !options.files.is_empty() {
+            TargetNames::Exact(options.files.iter().map(|name| last_component(name).to_owned()).collect())
+        } else if options.is_throughput() {
+            TargetNames::Numbered
+        } else {
+            let name = options.file.as_deref().unwrap_or(DEFAULT_FILE);
+            TargetNames::Exact(vec![last_component(name).to_owned()])
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        let name = last_component(name);
+        match self {
+            TargetNames::Exact(names) => names.iter().any(|target| target == name),
+            TargetNames::Numbered => child_number(name).is_some(),
+        }
+    }
+}
+
+fn last_component(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// N of `iozone.DUMMY.N`.
+fn child_number(name: &str) -> Option<usize> {
+    last_component(name).strip_prefix("iozone.DUMMY.")?.parse().ok()
+}
+
+pub(super) fn started_ns(pass: &Pass) -> u64 {
+    let first_step = pass.steps.iter().map(|step| step.start_ns).min();
+    pass.open.map(|open| open.start_ns).into_iter().chain(first_step).min().unwrap_or(u64::MAX)
+}
+
+pub(super) fn ended_ns(pass: &Pass) -> u64 {
+    let last_step = pass.steps.iter().map(|step| step.last_end_ns).max();
+    pass.close.map(|close| close.end_ns).into_iter().chain(last_step).max().unwrap_or(0)
+}

@@ -1,0 +1,383 @@
+//! What the command line makes iozone do, pass by pass, in order.
+//!
+//! The claims say which sizes were really run; the options say what would have followed
+//! when the output breaks off.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::claim::{Claim, Metric, Parsed};
+use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Promise};
+
+use super::catalogue::{Kind, PhaseName, THROUGHPUT_TESTS, single_id, throughput_id};
+use super::options::Options;
+use super::output::runs_alone;
+
+/// iozone's limits of the auto mode: KiB of files, bytes of records.
+const AUTO_FILES_KIB: (u64, u64) = (64, 512 << 10);
+const AUTO_RECORDS: (u64, u64) = (4096, 16 << 20);
+/// Above this file size (KiB) the auto mode leaves out records below `CROSSOVER_RECORD`.
+const CROSSOVER_KIB: u64 = 32 << 10;
+const CROSSOVER_RECORD: u64 = 64 << 10;
+/// Number of streams up to which `-u` is unrolled: 3.489 refuses more than 256.
+const MAX_STREAMS: u32 = 1024;
+
+/// A pass that the command asks for.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    /// Phase id.
+    pub id: String,
+    /// iozone's word.
+    pub name: String,
+    pub kind: Kind,
+    /// Requested size of one task's file; `None` when it is not known.
+    pub file_bytes: Option<u64>,
+    /// Bytes of a record; `None` when it varies.
+    pub record_bytes: Option<u64>,
+    /// Processes or threads.
+    pub tasks: u32,
+    /// Whether it is a test of the throughput mode.
+    pub throughput: bool,
+    /// Whether the output states a figure for it.
+    pub claimed: bool,
+    /// What the children of a throughput test counted, in bytes, by child, where printed (-C).
+    pub counted: Vec<u64>,
+    /// The smallest of them, where printed.
+    pub least_counted: Option<u64>,
+}
+
+impl Planned {
+    /// Bytes that one task really moves: whole records only.
+    pub(super) fn moved_bytes(&self) -> Option<u64> {
+        let record = self.record_bytes.filter(|&record| record > 0)?;
+        Some(self.file_bytes? / record * record)
+    }
+}
+
+/// A part of the plan that runs on one file: one row of the table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    /// In the order in which they run.
+    pub passes: Vec<Planned>,
+}
+
+/// The passes of the single-stream mode, row by row.
+pub(super) fn single(options: &Options, parsed: &Parsed) -> Vec<Group> {
+    let claimed: HashMap<&str, &Claim> = parsed.claims.iter().map(|claim| (claim.phase.as_str(), claim)).collect();
+    let mut rows: Vec<(u64, u64)> = Vec::new();
+    let mut known = HashSet::new();
+    let mut bare_bytes = None;
+    for claim in &parsed.claims {
+        match PhaseName::parse(&claim.phase) {
+            Some(PhaseName::Single { sizes_kib: Some(sizes), .. }) if known.insert(sizes) => rows.push(sizes),
+            Some(PhaseName::Single { sizes_kib: None, .. }) => bare_bytes = claim.claimed_bytes,
+            _ => {}
+        }
+    }
+    let mut groups = Vec::new();
+    if bare_bytes.is_some() || (rows.is_empty() && !options.loops()) {
+        let bytes = bare_bytes.or_else(|| options.single_file_kib().checked_mul(1024));
+        let record = options.single_record_bytes();
+        groups.push(group(options, &claimed, None, bytes, record));
+    }
+    if options.loops() {
+        let planned = loop_sizes(options);
+        if planned.starts_with(&rows) {
+            rows = planned;
+        }
+    }
+    for (file_kib, record_kib) in rows {
+        let bytes = file_kib.checked_mul(1024);
+        groups.push(group(options, &claimed, Some((file_kib, record_kib)), bytes, record_kib.saturating_mul(1024)));
+    }
+    groups
+}
+
+fn group(
+    options: &Options,
+    claimed: &HashMap<&str, &Claim>,
+    sizes_kib: Option<(u64, u64)>,
+    file_bytes: Option<u64>,
+    record_bytes: u64,
+) -> Group {
+    let passes = Kind::COLUMNS
+        .into_iter()
+        .filter(|&kind| runs_alone(kind, options) && !(options.no_retest && kind.is_retest()))
+        .map(|kind| {
+            let id = single_id(kind, sizes_kib);
+            Planned {
+                claimed: claimed.contains_key(id.as_str()),
+                id,
+                name: kind.name().to_owned(),
+                kind,
+                file_bytes: file_bytes.filter(|_| !options.telemetry()),
+                record_bytes: (!options.telemetry()).then_some(record_bytes),
+                tasks: 1,
+                throughput: false,
+                counted: Vec::new(),
+                least_counted: None,
+            }
+        })
+        .collect();
+    Group { passes }
+}
+
+/// The sizes of a run that loops, in the order in which iozone runs them, in KiB.
+fn loop_sizes(options: &Options) -> Vec<(u64, u64)> {
+    let multiplier = options.multiplier.unwrap_or(2);
+    let files = if options.sizes_kib.is_empty() {
+        steps(
+            options.min_file_kib.unwrap_or(AUTO_FILES_KIB.0),
+            options.max_file_kib.unwrap_or(AUTO_FILES_KIB.1),
+            multiplier,
+        )
+    } else {
+        options.sizes_kib.clone()
+    };
+    let records_given =
+        !options.records_bytes.is_empty() || options.min_record_bytes.is_some() || options.max_record_bytes.is_some();
+    let mut sizes = Vec::new();
+    let mut known = HashSet::new();
+    for file_kib in files {
+        let records = if options.records_bytes.is_empty() {
+            let crossed =
+                file_kib > CROSSOVER_KIB && !options.no_crossover && !records_given && options.sizes_kib.is_empty();
+            let least = if crossed { CROSSOVER_RECORD } else { AUTO_RECORDS.0 };
+            steps(
+                options.min_record_bytes.unwrap_or(least),
+                options.max_record_bytes.unwrap_or(AUTO_RECORDS.1),
+                multiplier,
+            )
+        } else {
+            options.records_bytes.clone()
+        };
+        for record in records {
+            if record > file_kib.saturating_mul(1024) {
+                break;
+            }
+            if known.insert((file_kib, record)) {
+                sizes.push((file_kib, record / 1024));
+            }
+        }
+    }
+    sizes
+}
+
+/// `from`, multiplied until `to` is passed.
+fn steps(from: u64, to: u64, multiplier: u64) -> Vec<u64> {
+    let mut steps = Vec::new();
+    let mut next = Some(from.max(1));
+    while let Some(step) = next.filter(|&step| step <= to) {
+        steps.push(step);
+        next = step.checked_mul(multiplier.max(2));
+    }
+    steps
+}
+
+/// The tests of the throughput mode in order.
+pub(super) fn throughput(options: &Options, parsed: &Parsed) -> Vec<Planned> {
+    let mut planned: Vec<Planned> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for claim in &parsed.claims {
+        let Some(PhaseName::Throughput { kind, name, tasks }) = PhaseName::parse(&claim.phase) else { continue };
+        let index = *known.entry(claim.phase.clone()).or_insert_with(|| {
+            planned.push(test(options, claim.phase.clone(), name, kind, tasks, true));
+            planned.len() - 1
+        });
+        match (claim.metric, claim.claimed_bytes) {
+            (Metric::BytesMoved, Some(bytes)) => planned[index].counted.push(bytes),
+            (Metric::MinTaskBytes, bytes) => planned[index].least_counted = bytes,
+            _ => {}
+        }
+    }
+    // What would have followed, when the output broke off.
+    if !parsed.complete {
+        for tasks in streams(options) {
+            for (name, kind) in THROUGHPUT_TESTS {
+                let id = throughput_id(tasks, name, 1);
+                let left_out = !options.wants(kind.test()) || (options.no_retest && kind.is_retest());
+                if !left_out && !known.contains_key(&id) {
+                    known.insert(id.clone(), planned.len());
+                    planned.push(test(options, id, name.to_owned(), kind, tasks, false));
+                }
+            }
+        }
+    }
+    planned
+}
+
+fn streams(options: &Options) -> Vec<u32> {
+    if options.min_streams.is_some() || options.max_streams.is_some() {
+        let least = options.min_streams.unwrap_or(1);
+        let most = options.max_streams.unwrap_or(least);
+        (least..=most.min(MAX_STREAMS)).collect()
+    } else {
+        options.streams.clone()
+    }
+}
+
+fn test(options: &Options, id: String, name: String, kind: Kind, tasks: u32, claimed: bool) -> Planned {
+    let share = if options.constant_aggregate { u64::from(tasks.max(1)) } else { 1 };
+    Planned {
+        id,
+        name,
+        kind,
+        file_bytes: (options.single_file_kib() / share).checked_mul(1024).filter(|_| !options.telemetry()),
+        record_bytes: (!options.telemetry()).then_some(options.single_record_bytes()),
+        tasks,
+        throughput: true,
+        claimed,
+        counted: Vec::new(),
+        least_counted: None,
+    }
+}
+
+/// The phase of a planned pass, without its parts.
+pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
+    let kind = planned.kind;
+    let follows_a_file = options.telemetry() || (options.jitter && kind.direction() == Direction::Read);
+    Phase {
+        id: planned.id.clone(),
+        name: planned.name.clone(),
+        direction: kind.direction(),
+        pattern: match kind {
+            _ if follows_a_file => Pattern::Unknown,
+            Kind::Mixed if options.sequential_mix => Pattern::Sequential,
+            _ => kind.pattern(),
+        },
+        block_bytes: planned.record_bytes,
+        requested_bytes: planned.file_bytes.and_then(|bytes| bytes.checked_mul(u64::from(planned.tasks))),
+        requested_tasks: planned.tasks,
+        clock: clock(planned, options),
+        promises: promises(kind, options),
+        parts: Vec::new(),
+        window: None,
+        cold_by_design: options.remount && kind.direction() == Direction::Read,
+        verifies: verifies(options),
+        incomplete: None,
+        facts: Default::default(),
+    }
+}
+
+/// The check of every byte that an option asks for. The default touch of eight bytes a page
+/// is not counted.
+fn verifies(options: &Options) -> Option<String> {
+    if options.diagnose {
+        Some("-+d".to_owned())
+    } else if options.verify {
+        Some("-V".to_owned())
+    } else {
+        None
+    }
+}
+
+fn promises(kind: Kind, options: &Options) -> Vec<Promise> {
+    let mut promises = Vec::new();
+    let mut promise = |given: bool, option: &str, mechanism| {
+        if given {
+            promises.push(Promise { option: option.to_owned(), mechanism });
+        }
+    };
+    let writes = kind.direction() != Direction::Read;
+    let reads = kind.direction() != Direction::Write;
+    promise(options.direct, "-I", Mechanism::DirectIo);
+    promise(options.sync_writes && writes, "-o", Mechanism::SyncWrites);
+    promise(options.read_sync && writes, "-+r", Mechanism::SyncWrites);
+    promise(options.data_sync_writes && writes, "-+D", Mechanism::DataSyncWrites);
+    promise(options.include_flush && writes, "-e", Mechanism::SyncInsideClock);
+    promise(options.include_close, "-c", Mechanism::CloseInsideClock);
+    promise(options.mapping.plain, "-B", Mechanism::MappedIo);
+    promise(options.mapping.msync_async, "-D", Mechanism::MappedIo);
+    promise(options.mapping.msync_async && writes, "-D", Mechanism::AsynchronousMsync);
+    promise(options.mapping.msync_sync && writes, "-G", Mechanism::SynchronousMsync);
+    if let Some((letter, depth)) = options.asynchronous {
+        promise(true, &format!("-{letter}"), Mechanism::QueueDepth(depth));
+    }
+    promise(options.remount && reads, "-U", Mechanism::CachePurge);
+    promise(options.purge_cpu_cache, "-p", Mechanism::CpuCachePurge);
+    promises
+}
+
+/// What the clock covers, in words.
+fn clock(planned: &Planned, options: &Options) -> String {
+    let kind = planned.kind;
+    if options.mapping.active() && !kind.is_stdio() {
+        let end = match (options.include_flush, options.include_close) {
+            (_, true) => "the close",
+            (true, false) => "the end of the msync that follows",
+            (false, false) => "the start of the msync that follows",
+        };
+        return format!("from the mmap to {end}: stores and loads through memory are not calls");
+    }
+    let call = match kind.direction() {
+        Direction::Write => "write",
+        Direction::Read => "read",
+        _ => "operation",
+    };
+    let asynchronous = options.is_asynchronous();
+    let start = match kind {
+        _ if asynchronous => format!("submission of the first {call}"),
+        _ if kind.seeks_first() => "first lseek".to_owned(),
+        _ if kind.is_primed() && !planned.throughput => format!("first {call} after the untimed one"),
+        _ => format!("first {call}"),
+    };
+    let syncs = !matches!(kind, Kind::Fread | Kind::Freread);
+    let end = match (options.include_flush && syncs, options.include_close) {
+        (true, true) => format!("close, the fsync after the last {call} included"),
+        (true, false) => "end of the fsync".to_owned(),
+        (false, true) => "close; no fsync before it".to_owned(),
+        (false, false) if asynchronous => format!("completion of the last {call}; fsync and close come after it"),
+        (false, false) if kind.seeks_last() => format!("lseek after the last {call}; fsync and close come after it"),
+        (false, false) if syncs => format!("last {call}; fsync and close come after it"),
+        (false, false) => format!("last {call}"),
+    };
+    let stonewall = if planned.throughput && planned.tasks > 1 && !options.no_stonewall && !kind.is_stdio() {
+        "; all tasks stop their clocks when the first has finished"
+    } else {
+        ""
+    };
+    format!("{start} to {end}{stonewall}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Options {
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_auto_mode_doubles_sizes() {
+        let check = |line: &str, expected: &[(u64, u64)]| assert_eq!(loop_sizes(&options(line)), expected, "{line}");
+        check("iozone -a -n 64 -g 128 -q 16k", &[(64, 4), (64, 8), (64, 16), (128, 4), (128, 8), (128, 16)]);
+        check("iozone -a -s 256k -r 16k -r 64k", &[(256, 16), (256, 64)]);
+        check("iozone -s 128k -s 256k -r 16k", &[(128, 16), (256, 16)]);
+        check("iozone -a -n 64m -g 64m -y 8m", &[(65536, 8192), (65536, 16384)]);
+        let crossed = loop_sizes(&options("iozone -a -n 64m -g 64m"));
+        assert_eq!(crossed.first(), Some(&(65536, 64)));
+        let all = loop_sizes(&options("iozone -a -z -n 64m -g 64m"));
+        assert_eq!(all.first(), Some(&(65536, 4)));
+        assert!(loop_sizes(&options("iozone -a -n 99999999999999999999999 -+x 99999999")).len() < 100);
+    }
+
+    #[test]
+    fn a_plan_has_the_passes_in_the_order_of_the_columns() {
+        let check = |line: &str, expected: &str| {
+            let groups = single(&options(line), &Parsed::default());
+            let ids: Vec<_> = groups.iter().flat_map(|group| &group.passes).map(|pass| pass.id.as_str()).collect();
+            assert_eq!(ids.join(" "), expected, "{line}");
+        };
+        check("iozone -i 2 -i 0", "write rewrite random-read random-write");
+        check("iozone -+n -i 0 -i 1 -i 3", "write read bkwd-read");
+        check("iozone -i 0 -i 8 -i 9", "write rewrite");
+        check("iozone -E -i 9 -i 10", "pwrite repwrite pread repread");
+        check("iozone -B -E -i 5 -i 6 -i 9", "stride-read");
+    }
+
+    #[test]
+    fn the_throughput_mode_runs_random_reads_before_random_writes() {
+        let planned = throughput(&options("iozone -t 2 -i 0 -i 2 -i 3 -+n"), &Parsed::default());
+        let ids: Vec<_> = planned.iter().map(|test| test.id.as_str()).collect();
+        assert_eq!(ids, ["t2-initial-writers", "t2-reverse-readers", "t2-random-readers", "t2-random-writers"]);
+    }
+}

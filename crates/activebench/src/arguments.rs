@@ -1,0 +1,275 @@
+//! The command line.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use activebench_model::claim::Subject;
+use activebench_model::run::FailOn;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::workload::Workload;
+
+/// Runs a disk benchmark, watches with eBPF what the kernel really did for it, and says
+/// for every number that the benchmark printed whether it is true, what it really
+/// measures, and what the honest figure is.
+#[derive(Parser, Debug)]
+#[command(name = "activebench", version, about, long_about, max_term_width = 100)]
+#[command(after_help = "Examples:\n  \
+    activebench verify -- iozone -i0 -s1g\n  \
+    activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
+    activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
+    activebench explain AB302\n\n\
+    Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
+    4 the benchmark failed, 5 observation not possible, 70 a bug of activebench, 130 interrupted.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a benchmark, observe it, judge its figures, report.
+    Verify(Verify),
+    /// Judge a stored run again: no root needed, any machine.
+    Recheck(Recheck),
+    /// Render a stored run.
+    Report(Render),
+    /// Print a stage's values of a stored run.
+    Show(Show),
+    /// Turn a tool's stored output into claims as JSON.
+    Parse(Parse),
+    /// List the detectors.
+    Detectors,
+    /// One detector's manual page.
+    Explain {
+        /// Code or name: `AB302` or `sync-outside-clock`.
+        detector: String,
+    },
+    /// Internal: a small workload of our own.
+    #[command(name = "__workload", hide = true)]
+    Workload {
+        #[command(subcommand)]
+        workload: Workload,
+    },
+    /// Internal: write every detector's page into a folder.
+    #[command(name = "__detector-pages", hide = true)]
+    DetectorPages { folder: PathBuf },
+}
+
+/// How a judged run is shown.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Output {
+    /// Report format, with a file to write it to: `text`, `json`, `markdown=ticket.md`.
+    /// May be given several times; `text` to the terminal when none is.
+    #[arg(long = "format", value_name = "FORMAT[=FILE]")]
+    pub(crate) formats: Vec<FormatRequest>,
+    /// From which severity on the exit code is 1.
+    #[arg(long, value_enum, default_value_t = FailOnArgument::Fail)]
+    pub(crate) fail_on: FailOnArgument,
+    /// Say nothing but the report.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// What the figures are taken to describe, instead of what the command line suggests.
+    #[arg(long, value_enum)]
+    pub(crate) subject: Option<SubjectArgument>,
+    /// Set of thresholds.
+    #[arg(long, default_value = "default")]
+    pub(crate) profile: String,
+    /// Do not count a detector, and say why: `AB601=shared test host`.
+    #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
+    pub(crate) suppress: Vec<(String, String)>,
+    /// Directory of the run's record [default: ./activebench-runs/UTC-TOOL].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// End the benchmark after this time: `90s`, `10min`.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// The benchmark's identity [default: under sudo the invoking user, else your own].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Size of the ring that carries records out of the kernel, in KiB: a power of two of at least 4.
+    #[arg(long, default_value_t = 32_768, hide = true)]
+    pub(crate) ring_kib: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// The benchmark and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Recheck {
+    /// The run's directory.
+    pub(crate) run: PathBuf,
+    /// Judge with another profile than the run's own.
+    #[arg(long)]
+    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Render {
+    /// The run's directory.
+    pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// The run's directory.
+    pub(crate) run: PathBuf,
+    /// Which stage.
+    #[arg(long, value_enum)]
+    pub(crate) stage: Stage,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t = ShowFormat::Table)]
+    pub(crate) format: ShowFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Parse {
+    /// The tool: `iozone`.
+    pub(crate) tool: String,
+    /// Its standard output as stored; standard input when absent or `-`.
+    pub(crate) file: Option<PathBuf>,
+    /// The tool's arguments, after `--`, where the output does not name them.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Stages of a run, from the observation to the judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stage {
+    /// Observed system calls, one row each.
+    Calls,
+    /// Observed names.
+    Names,
+    /// Births, executions and ends of tasks.
+    Tasks,
+    /// Bios queued and requests completed.
+    Block,
+    /// Pages that entered the page cache.
+    Cache,
+    /// Calls folded to passes.
+    Activity,
+    /// What the tool printed.
+    Claims,
+    /// The tool's passes and their windows.
+    Phases,
+    /// Observed figures of each phase.
+    Facts,
+    /// What the detectors say.
+    Findings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    Table,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SubjectArgument {
+    /// The storage itself.
+    Device,
+    /// The file system with its cache.
+    CachedFilesystem,
+    /// Data that survives a power cut.
+    DurableWrite,
+    /// Files per second.
+    Metadata,
+    /// The processor.
+    Cpu,
+}
+
+impl From<SubjectArgument> for Subject {
+    fn from(argument: SubjectArgument) -> Self {
+        match argument {
+            SubjectArgument::Device => Subject::Device,
+            SubjectArgument::CachedFilesystem => Subject::CachedFilesystem,
+            SubjectArgument::DurableWrite => Subject::DurableWrite,
+            SubjectArgument::Metadata => Subject::Metadata,
+            SubjectArgument::Cpu => Subject::Cpu,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOnArgument {
+    Warn,
+    Fail,
+    Never,
+}
+
+impl From<FailOnArgument> for FailOn {
+    fn from(argument: FailOnArgument) -> Self {
+        match argument {
+            FailOnArgument::Warn => FailOn::Warn,
+            FailOnArgument::Fail => FailOn::Fail,
+            FailOnArgument::Never => FailOn::Never,
+        }
+    }
+}
+
+/// `FORMAT` or `FORMAT=FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FormatRequest {
+    pub(crate) format: String,
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl std::str::FromStr for FormatRequest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (format, file) = match text.split_once('=') {
+            Some((format, file)) => (format, Some(PathBuf::from(file))),
+            None => (text, None),
+        };
+        if activebench_report::format_by_name(format).is_none() {
+            let known: Vec<_> = activebench_report::FORMATS.iter().map(|format| format.name()).collect();
+            return Err(format!("no format `{format}` (hint: one of {})", known.join(", ")));
+        }
+        if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
+            return Err(format!("no file after `{format}=`"));
+        }
+        Ok(Self { format: format.to_owned(), file })
+    }
+}
+
+fn parse_suppression(text: &str) -> Result<(String, String), String> {
+    let (code, reason) = text.split_once('=').ok_or("a suppression needs its reason (hint: AB601=shared test host)")?;
+    if activebench_detect::registry::find(code).is_none() {
+        return Err(format!("no detector {code} (hint: `activebench detectors` lists them)"));
+    }
+    if reason.trim().is_empty() {
+        return Err(format!("the suppression of {code} needs a reason"));
+    }
+    Ok((code.to_owned(), reason.to_owned()))
+}
+
+impl Verify {
+    pub(crate) fn suppressed(&self) -> BTreeMap<String, String> {
+        self.suppress.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

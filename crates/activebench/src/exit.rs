@@ -1,0 +1,41 @@
+//! Exit codes, and errors that know theirs. `docs/exit-codes.md` is the reference.
+
+/// Exit codes of activebench; verdicts bring their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitCode {
+    /// Wrong usage, an unreadable run directory.
+    Usage = 2,
+    /// The benchmark could not start.
+    BenchmarkFailed = 4,
+    /// No observation was possible.
+    CannotObserve = 5,
+    /// Our own bug.
+    Bug = 70,
+}
+
+/// Ended by SIGINT, SIGTERM or SIGHUP.
+pub(crate) const INTERRUPTED: i32 = 130;
+
+/// An error with its exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: ExitCode,
+    pub(crate) error: anyhow::Error,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ExitCode, error: impl Into<anyhow::Error>) -> Self {
+        Self { code, error: error.into() }
+    }
+}
+
+/// Gives an error its exit code at the boundary where its kind is known.
+pub(crate) trait OrExit<T> {
+    fn or_exit(self, code: ExitCode) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
+    fn or_exit(self, code: ExitCode) -> Result<T, Failure> {
+        self.map_err(|error| Failure::new(code, error))
+    }
+}

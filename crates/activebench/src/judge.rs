@@ -1,0 +1,155 @@
+//! A stored run to a judged run: the same path for `verify`, `recheck`, `report` and `show`.
+
+use std::path::Path;
+
+use activebench_detect::context::Run;
+use activebench_detect::thresholds::Thresholds;
+use activebench_detect::verdicts;
+use activebench_facts::EventSource;
+use activebench_model::activity::Activity;
+use activebench_model::call::Call;
+use activebench_model::claim::{Parsed, ToolOutput};
+use activebench_model::command::CommandLine;
+use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::fact::Facts;
+use activebench_model::phase::Phase;
+use activebench_model::report::JudgedRun;
+use activebench_model::run::Manifest;
+use activebench_record::{Mismatch, RecordError, RunReader};
+use anyhow::Context;
+
+/// Everything before the judgement.
+#[derive(Debug)]
+pub(crate) struct Derived {
+    pub(crate) activity: Activity,
+    pub(crate) parsed: Parsed,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) run_facts: Facts,
+}
+
+/// A stored run as the facts read it.
+struct Stored<'a>(&'a RunReader);
+
+impl EventSource for Stored<'_> {
+    type Error = RecordError;
+
+    fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, RecordError>> {
+        self.0.calls()
+    }
+    fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, RecordError>> {
+        self.0.names()
+    }
+    fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, RecordError>> {
+        self.0.tasks()
+    }
+    fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, RecordError>> {
+        self.0.block()
+    }
+    fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, RecordError>> {
+        self.0.cache()
+    }
+}
+
+/// Claims, phases and facts of a stored run; the manifest learns the blind paths.
+pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Result<Derived> {
+    let source = Stored(reader);
+    let activity = activebench_facts::fold_activity(&source).context("cannot fold the recorded calls")?;
+    let output = reader.output().context("cannot read the tool's recorded output")?;
+    let (parsed, phases) = claims_and_phases(manifest, &activity, &output);
+    manifest.coverage.blind_paths = activebench_facts::blind_paths(&source, &activity, &phases)
+        .context("cannot count the blind paths of the recorded calls")?;
+    let (phases, run_facts) = activebench_facts::resolve_phases(&source, manifest, &activity, phases)
+        .context("cannot compute facts from the recorded events")?;
+    Ok(Derived { activity, parsed, phases, run_facts })
+}
+
+fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutput) -> (Parsed, Vec<Phase>) {
+    match tool_command(&manifest.command, activity) {
+        Some((adapter, command)) => {
+            let parsed = adapter.parse(&command, output, manifest.choices.subject);
+            let phases = adapter.phases(&command, &parsed, activity);
+            (parsed, phases)
+        }
+        None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
+    }
+}
+
+/// The adapter for what the tree executed, and the tool's own command line: behind a wrapper
+/// (`nice iozone ...`) it begins at the tool's name.
+pub(crate) fn tool_command(
+    command: &CommandLine,
+    activity: &Activity,
+) -> Option<(&'static dyn activebench_tools::Adapter, CommandLine)> {
+    if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
+        return Some((adapter, command.clone()));
+    }
+    let executed = activity.execs.iter().map(|exec| exec.filename.rsplit('/').next().unwrap_or(&exec.filename));
+    let adapter = executed.filter_map(activebench_tools::adapter_for_program).next()?;
+    Some((adapter, CommandLine { argv: behind_wrapper(&command.argv, adapter), cwd: command.cwd.clone() }))
+}
+
+/// The tool's own words in a wrapper's command line: from its name on, also inside one word
+/// that a shell will split. Empty where it is not named: the output may still tell.
+fn behind_wrapper(argv: &[String], adapter: &dyn activebench_tools::Adapter) -> Vec<String> {
+    let is_tool = |word: &str| adapter.is_program(word.rsplit('/').next().unwrap_or(word));
+    if let Some(begin) = argv.iter().position(|word| is_tool(word)) {
+        return argv[begin..].to_vec();
+    }
+    let script = argv.iter().find(|word| word.split_whitespace().any(is_tool));
+    script.map_or_else(Vec::new, |script| {
+        // A shell's separators end the tool's words wherever they stand.
+        let separated = script.replace([';', '|', '&', '>', '<'], " ; ");
+        let words = separated.split_whitespace().skip_while(|word| !is_tool(word));
+        words.take_while(|word| *word != ";").map(str::to_owned).collect()
+    })
+}
+
+/// Judges a run whose manifest may differ from the stored one in its choices.
+pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest) -> anyhow::Result<JudgedRun> {
+    let thresholds = Thresholds::profile(&manifest.choices.profile)?;
+    for Mismatch { name, found, .. } in reader.verify_hashes() {
+        manifest.incomplete.push(match found {
+            Ok(_) => format!("{name} is not what was recorded: its SHA-256 differs"),
+            Err(why) => format!("{name} cannot be read: {why}"),
+        });
+    }
+    let Derived { parsed, phases, run_facts, .. } = derive(reader, &mut manifest)?;
+    let judgement = verdicts::judge(&Run {
+        manifest: &manifest,
+        parsed: &parsed,
+        phases: &phases,
+        facts: &run_facts,
+        thresholds: &thresholds,
+    });
+    Ok(JudgedRun {
+        directory: directory.display().to_string(),
+        parsed,
+        phases,
+        run_facts,
+        findings: judgement.findings,
+        judged: judgement.judged,
+        verdict: judgement.verdict,
+        exit_code: judgement.exit_code,
+        questions: judgement.questions,
+        manifest,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_found_behind_its_wrapper() {
+        let iozone = activebench_tools::adapter_by_name("iozone").expect("the iozone adapter");
+        for (argv, expected) in [
+            (&["nice", "-n", "5", "iozone", "-i0"][..], &["iozone", "-i0"][..]),
+            (&["sh", "-c", "cd /mnt && iozone -i0 -s64m; echo"], &["iozone", "-i0", "-s64m"]),
+            (&["sh", "-c", "/usr/bin/iozone -e > log"], &["/usr/bin/iozone", "-e"]),
+            (&["./run-all.sh"], &[]),
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(behind_wrapper(&argv, iozone), expected, "{argv:?}");
+        }
+    }
+}

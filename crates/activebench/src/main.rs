@@ -1,0 +1,164 @@
+//! The `activebench` command: arguments, wiring, exit codes.
+//!
+//! Everything that is known or computed lives in the crates below; here it is put in order.
+
+mod arguments;
+mod exit;
+mod judge;
+mod output;
+mod progress;
+mod show;
+mod verify;
+mod workload;
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use activebench_detect::context::Detector;
+use activebench_detect::{manual, registry};
+use activebench_model::claim::ToolOutput;
+use activebench_model::command::CommandLine;
+use activebench_record::RunReader;
+use activebench_runner::stub;
+use anyhow::{Context, anyhow};
+use clap::Parser;
+
+use crate::arguments::{Cli, Command, Parse, Recheck, Render};
+use crate::exit::{ExitCode, Failure, OrExit};
+
+fn main() {
+    // The stub is asked before anything is parsed: a tool's own arguments follow it.
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if words.first().is_some_and(|word| word == stub::SUBCOMMAND) {
+        std::process::exit(stub::main(&words[1..]).into());
+    }
+    let code = match dispatch(&Cli::parse().command) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("activebench: {:#}", failure.error);
+            failure.code as i32
+        }
+    };
+    std::process::exit(code);
+}
+
+fn dispatch(command: &Command) -> Result<i32, Failure> {
+    match command {
+        Command::Verify(arguments) => return verify::main(arguments),
+        Command::Recheck(arguments) => return recheck(arguments),
+        Command::Report(arguments) => report(arguments)?,
+        Command::Show(arguments) => show::main(arguments)?,
+        Command::Parse(arguments) => parse(arguments)?,
+        Command::Detectors => list_detectors()?,
+        Command::Explain { detector } => explain(detector)?,
+        Command::Workload { workload } => {
+            workload.run().context("the workload failed").or_exit(ExitCode::BenchmarkFailed)?;
+        }
+        Command::DetectorPages { folder } => detector_pages(folder).or_exit(ExitCode::Usage)?,
+    }
+    Ok(0)
+}
+
+fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
+    let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
+    let mut manifest = reader.manifest().clone();
+    if let Some(profile) = &arguments.profile {
+        manifest.choices.profile.clone_from(profile);
+    }
+    manifest.choices.fail_on = arguments.output.fail_on.into();
+    let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
+    output::render(&judged, &arguments.output)?;
+    Ok(judged.exit_code)
+}
+
+fn report(arguments: &Render) -> Result<(), Failure> {
+    let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
+    let judged = judge::judge(&arguments.run, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
+    output::render(&judged, &arguments.output)
+}
+
+fn parse(arguments: &Parse) -> Result<(), Failure> {
+    let Some(adapter) = activebench_tools::adapter_by_name(&arguments.tool) else {
+        let known: Vec<_> = activebench_tools::ADAPTERS.iter().map(|adapter| adapter.name()).collect();
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("no adapter for {} (hint: one of {})", arguments.tool, known.join(", ")),
+        ));
+    };
+    let mut stdout = Vec::new();
+    match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
+        Some(file) => {
+            stdout = std::fs::read(file)
+                .with_context(|| format!("cannot read {}", file.display()))
+                .or_exit(ExitCode::Usage)?;
+        }
+        None => {
+            std::io::stdin().read_to_end(&mut stdout).context("cannot read standard input").or_exit(ExitCode::Usage)?;
+        }
+    }
+    let mut argv = vec![adapter.name().to_owned()];
+    argv.extend(arguments.command.iter().skip_while(|word| adapter.is_program(word)).cloned());
+    let command = CommandLine { argv, cwd: String::new() };
+    let parsed = adapter.parse(&command, &ToolOutput { stdout, stderr: Vec::new() }, None);
+    let json = serde_json::to_string_pretty(&parsed).context("cannot serialise the claims").or_exit(ExitCode::Bug)?;
+    print(&format!("{json}\n"))
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output").or_exit(ExitCode::Usage),
+    }
+}
+
+fn list_detectors() -> Result<(), Failure> {
+    let width = registry::DETECTORS.iter().map(|detector| detector.name().len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for detector in registry::DETECTORS {
+        text.push_str(&format!("{}  {:width$}  {}\n", detector.code(), detector.name(), summary(*detector)));
+    }
+    print(&text)
+}
+
+fn explain(wanted: &str) -> Result<(), Failure> {
+    match registry::find(wanted) {
+        Some(detector) => print(&manual::manual_page(detector)),
+        None => Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("no detector {wanted} (hint: `activebench detectors` lists them)"),
+        )),
+    }
+}
+
+/// One page a detector and their index, for `cargo xtask docs`.
+fn detector_pages(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut index = String::from(
+        "# Detectors\n\nGenerated from the detectors' doc comments by `cargo xtask docs`.\n\n| code | name | what it finds |\n| --- | --- | --- |\n",
+    );
+    for detector in registry::DETECTORS {
+        let file = page_name(*detector);
+        index.push_str(&format!(
+            "| [{}]({file}) | `{}` | {} |\n",
+            detector.code(),
+            detector.name(),
+            summary(*detector)
+        ));
+        let path = folder.join(&file);
+        std::fs::write(&path, manual::manual_page(*detector))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    std::fs::write(folder.join("README.md"), index).context("cannot write the index")
+}
+
+/// What a detector finds, in the words of its page's first paragraph.
+fn summary(detector: &dyn Detector) -> String {
+    let page = detector.manual();
+    let lines = page.lines().skip_while(|line| !line.starts_with("# ")).skip(1);
+    let paragraph: Vec<&str> = lines.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
+    paragraph.join(" ")
+}
+
+fn page_name(detector: &dyn Detector) -> String {
+    format!("{}-{}.md", detector.code(), detector.name())
+}

@@ -1,0 +1,99 @@
+//! The progress line on a terminal, and the tool's output passed on beside it.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use activebench_model::units::Quantity;
+use activebench_probe::LiveFigures;
+use activebench_runner::{Hooks, Stream};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Where the child's standard output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChildOutput {
+    /// To ours.
+    Stdout,
+    /// To our standard error, because our standard output holds a report alone.
+    Stderr,
+}
+
+/// Shows a run while it goes on.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    bar: ProgressBar,
+    child_output: ChildOutput,
+    quiet: bool,
+    before: (Duration, u64, u64, u64),
+    broken_pipe: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(child_output: ChildOutput, quiet: bool) -> Self {
+        let bar = if quiet || !std::io::stderr().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}");
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar
+        };
+        Self { bar, child_output, quiet, before: (Duration::ZERO, 0, 0, 0), broken_pipe: false }
+    }
+
+    /// Removes the progress line.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Hooks for Terminal {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if self.broken_pipe {
+            return;
+        }
+        let to_stdout = stream == Stream::Stdout && self.child_output == ChildOutput::Stdout;
+        let written = self.bar.suspend(|| {
+            if to_stdout {
+                let mut out = std::io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            } else {
+                std::io::stderr().lock().write_all(bytes)
+            }
+        });
+        // The reader of our output went away (`| head`): the run and its record go on.
+        self.broken_pipe = written.is_err();
+    }
+
+    fn tick(&mut self, elapsed: Duration, live: Option<&LiveFigures>) {
+        let Some(live) = live else { return };
+        let now = (elapsed, live.read_bytes(), live.write_bytes(), live.device_bytes());
+        let span_ns = now.0.saturating_sub(self.before.0).as_nanos() as f64;
+        let rate = |now: u64, before: u64| {
+            Quantity::rate((now - before) as f64, span_ns).map_or_else(|| "-".to_owned(), |rate| rate.to_string())
+        };
+        let (read, written) = (now.1 - self.before.1, now.2 - self.before.2);
+        let doing = match (read, written) {
+            (0, 0) => "idle       ",
+            (0, _) => "writing    ",
+            (_, 0) => "reading    ",
+            _ => "reading and writing",
+        };
+        self.bar.set_message(format!(
+            "{doing} calls: {} read, {} written | devices: {} | {} moved",
+            rate(now.1, self.before.1),
+            rate(now.2, self.before.2),
+            rate(now.3, self.before.3),
+            Quantity::bytes(now.1 + now.2),
+        ));
+        self.bar.tick();
+        self.before = now;
+    }
+
+    fn notice(&mut self, message: &str) {
+        if !self.quiet {
+            self.bar.suspend(|| eprintln!("activebench: {message}"));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `activebench show`: a stage of a stored run as a table, JSON or CSV.
+
+use std::io::Write;
+
+use activebench_model::report::JudgedRun;
+use activebench_record::{RecordError, RunReader};
+use anyhow::Context;
+use comfy_table::Table;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::arguments::{Show, ShowFormat, Stage};
+use crate::exit::{ExitCode, Failure, OrExit};
+use crate::judge;
+
+/// Rows of a table on a terminal; JSON and CSV have them all.
+const TABLE_ROWS: usize = 200;
+
+pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
+    let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
+    let mut sink = Sink::new(arguments.format);
+    let shown = match arguments.stage {
+        Stage::Calls => events(&mut sink, reader.calls()),
+        Stage::Names => events(&mut sink, reader.names()),
+        Stage::Tasks => events(&mut sink, reader.tasks()),
+        Stage::Block => events(&mut sink, reader.block()),
+        Stage::Cache => events(&mut sink, reader.cache()),
+        derived => derived_stage(&mut sink, &reader, derived),
+    };
+    match shown.and_then(|()| sink.finish()) {
+        // The reader of our output went away (`| head`).
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        other => other.or_exit(ExitCode::Usage),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+            || cause.downcast_ref::<csv::Error>().is_some_and(
+                |error| matches!(error.kind(), csv::ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::BrokenPipe),
+            )
+    })
+}
+
+fn events<T: Serialize>(
+    sink: &mut Sink,
+    batches: impl Iterator<Item = Result<Vec<T>, RecordError>>,
+) -> anyhow::Result<()> {
+    for batch in batches {
+        for event in batch? {
+            sink.row(&event)?;
+            if sink.is_full() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn derived_stage(sink: &mut Sink, reader: &RunReader, stage: Stage) -> anyhow::Result<()> {
+    if stage == Stage::Activity {
+        let derived = judge::derive(reader, &mut reader.manifest().clone())?;
+        return rows(sink, &derived.activity.passes);
+    }
+    let judged: JudgedRun = judge::judge(reader.directory(), reader, reader.manifest().clone())?;
+    match stage {
+        Stage::Claims => rows(sink, &judged.parsed.claims),
+        Stage::Phases => judged.phases.iter().try_for_each(|phase| {
+            let mut phase = phase.clone();
+            phase.facts.0.clear();
+            sink.row(&phase)
+        }),
+        Stage::Facts => {
+            let run = std::iter::once(("(run)", &judged.run_facts));
+            let phases = judged.phases.iter().map(|phase| (phase.id.as_str(), &phase.facts));
+            for (phase, facts) in run.chain(phases) {
+                for (name, fact) in &facts.0 {
+                    let mut row = Map::new();
+                    row.insert("phase".to_owned(), phase.into());
+                    row.insert("fact".to_owned(), name.as_str().into());
+                    row.insert("value".to_owned(), fact.value.map_or(Value::Null, |value| value.value.into()));
+                    row.insert("reads_as".to_owned(), fact.value.map_or(Value::Null, |value| value.to_string().into()));
+                    row.insert("scope".to_owned(), serde_json::to_value(fact.scope)?);
+                    row.insert("completeness".to_owned(), serde_json::to_value(&fact.completeness)?);
+                    row.insert("source".to_owned(), fact.source.as_str().into());
+                    sink.row(&row)?;
+                }
+            }
+            Ok(())
+        }
+        _ => rows(sink, &judged.findings),
+    }
+}
+
+fn rows<T: Serialize>(sink: &mut Sink, values: &[T]) -> anyhow::Result<()> {
+    values.iter().try_for_each(|value| sink.row(value))
+}
+
+/// Prints rows as they come; a table is kept until the end.
+struct Sink {
+    format: ShowFormat,
+    header: Option<Vec<String>>,
+    table: Table,
+    count: usize,
+    csv: csv::Writer<std::io::Stdout>,
+}
+
+impl Sink {
+    fn new(format: ShowFormat) -> Self {
+        let mut table = Table::new();
+        table.load_style(UTF8_HORIZONTAL_ONLY);
+        Self { format, header: None, table, count: 0, csv: csv::Writer::from_writer(std::io::stdout()) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.format == ShowFormat::Table && self.count >= TABLE_ROWS
+    }
+
+    fn row<T: Serialize>(&mut self, value: &T) -> anyhow::Result<()> {
+        let value = serde_json::to_value(value).context("cannot serialise a row")?;
+        if self.format == ShowFormat::Json {
+            // One value a line: a run can have millions.
+            writeln!(std::io::stdout().lock(), "{value}")?;
+            return Ok(());
+        }
+        let mut flat = Vec::new();
+        flatten(String::new(), value, &mut flat);
+        if self.header.is_none() {
+            let header: Vec<String> = flat.iter().map(|(name, _)| name.clone()).collect();
+            match self.format {
+                ShowFormat::Csv => self.csv.write_record(&header)?,
+                _ => {
+                    self.table.set_header(&header);
+                }
+            }
+            self.header = Some(header);
+        }
+        let header = self.header.as_deref().unwrap_or_default();
+        let cells: Vec<String> = header
+            .iter()
+            .map(|name| flat.iter().find(|(key, _)| key == name).map_or_else(String::new, |(_, cell)| cell.clone()))
+            .collect();
+        match self.format {
+            ShowFormat::Csv => self.csv.write_record(&cells)?,
+            _ => {
+                self.table.add_row(cells.iter().map(|cell| activebench_report::escape::terminal(cell)));
+            }
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        match self.format {
+            ShowFormat::Json => {}
+            ShowFormat::Csv => self.csv.flush()?,
+            ShowFormat::Table => {
+                let mut out = std::io::stdout().lock();
+                writeln!(out, "{}", self.table)?;
+                if self.count >= TABLE_ROWS {
+                    writeln!(out, "the first {TABLE_ROWS} rows (all: --format csv or --format json)")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nested objects become `outer.inner`; lists become their JSON. The two parts of a file's
+/// identity always give columns, also for a row without file.
+fn flatten(name: String, value: Value, into: &mut Vec<(String, String)>) {
+    let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                flatten(inner(&key), field, into);
+            }
+        }
+        Value::Null if name == "file" => {
+            into.push((inner("s_dev"), String::new()));
+            into.push((inner("ino"), String::new()));
+        }
+        Value::Null => into.push((name, String::new())),
+        Value::String(text) => into.push((name, text)),
+        other => into.push((name, other.to_string())),
+    }
+}

@@ -1,0 +1,260 @@
+//! `activebench verify`: plan, run, record, judge, report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use activebench_host::{Process, Roots, StorageRef};
+use activebench_model::call::{DeviceNumber, FileKind, Op};
+use activebench_model::command::CommandLine;
+use activebench_model::coverage::Coverage;
+use activebench_model::run::{Choices, FORMAT, Manifest};
+use activebench_probe::{DamagedChunk, Observation, ProbeOptions};
+use activebench_record::{RunReader, RunWriter};
+use activebench_runner::{Outcome, RunError, RunOptions, stub};
+use anyhow::{Context, anyhow};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::arguments::Verify;
+use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::judge;
+use crate::output;
+use crate::progress::{ChildOutput, Terminal};
+
+/// File systems that hold no data: the kernel makes their files up as they are read.
+const PSEUDO_FILE_SYSTEMS: &[&str] =
+    &["proc", "sysfs", "cgroup", "cgroup2", "devpts", "debugfs", "tracefs", "securityfs", "configfs"];
+
+/// Runs the whole command; gives the exit code.
+pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
+    activebench_detect::thresholds::Thresholds::profile(&arguments.profile).or_exit(ExitCode::Usage)?;
+    let cwd = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
+    let command = CommandLine {
+        argv: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        cwd: cwd.display().to_string(),
+    };
+    find_program(&arguments.command[0])?;
+    let identity = identity(arguments)?;
+    let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
+    let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
+    let mut writer = RunWriter::create(&directory).or_exit(ExitCode::Usage)?;
+
+    let child_output =
+        if output::report_owns_stdout(&arguments.output) { ChildOutput::Stderr } else { ChildOutput::Stdout };
+    let mut terminal = Terminal::new(child_output, arguments.output.quiet);
+    if activebench_tools::adapter_for_program(command.program()).is_none() {
+        activebench_runner::Hooks::notice(
+            &mut terminal,
+            &format!(
+                "no adapter for {}: unless it starts a known benchmark, its I/O is observed and reported, but there are no claims to check",
+                command.program()
+            ),
+        );
+    }
+    let options = RunOptions {
+        own_executable,
+        argv: arguments.command.clone(),
+        identity,
+        timeout: arguments.timeout,
+        // Where the report owns standard output the tool's goes to standard error.
+        stdout_is_terminal: match child_output {
+            ChildOutput::Stdout => std::io::stdout().is_terminal(),
+            ChildOutput::Stderr => false,
+        },
+        stderr_is_terminal: std::io::stderr().is_terminal(),
+        probe: Some(ProbeOptions { ring_bytes: arguments.ring_kib << 10, ..ProbeOptions::default() }),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")
+        .or_exit(ExitCode::Bug)?;
+    let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
+    terminal.finish();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // Nothing was gathered: the folder holds a placeholder alone.
+            if let Err(error) = std::fs::remove_dir_all(&directory) {
+                eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
+            }
+            return Err(no_run(error));
+        }
+    };
+
+    let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
+    let incomplete = record(&mut writer, &outcome);
+    let manifest = manifest(arguments, command, outcome, incomplete);
+    let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
+
+    let reader = RunReader::open(&directory).or_exit(ExitCode::Bug)?;
+    let judged = judge::judge(&directory, &reader, manifest).or_exit(ExitCode::Bug)?;
+    output::write_stages(&reader, &judged).unwrap_or_else(|error| {
+        eprintln!("activebench: cannot write the derived files of {}: {error:#}", directory.display());
+    });
+    output::render(&judged, &arguments.output)?;
+    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+}
+
+/// `./activebench-runs/20261121T040506Z-iozone`, with a number behind it when that exists.
+fn default_directory(command: &CommandLine) -> PathBuf {
+    let now = OffsetDateTime::now_utc();
+    let stamp = now
+        .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
+        .unwrap_or_else(|_| now.unix_timestamp().to_string());
+    let tool: String =
+        command.program().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let base = PathBuf::from("activebench-runs").join(format!("{stamp}-{tool}"));
+    let numbered = |number: u32| base.with_file_name(format!("{stamp}-{tool}-{number}"));
+    std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)
+}
+
+/// A tool that is not there is said before anything starts, with how to get it.
+fn find_program(program: &OsString) -> Result<(), Failure> {
+    let executable = |path: &Path| path.is_file();
+    let found = if program.as_bytes().contains(&b'/') {
+        executable(Path::new(program))
+    } else {
+        std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| executable(&folder.join(program))))
+    };
+    if found {
+        return Ok(());
+    }
+    let name = program.to_string_lossy();
+    let hint = match name.rsplit('/').next().unwrap_or(&name) {
+        "iozone" | "iozone3" => "it is in Debian's package iozone3, component non-free; `cargo xtask demo` installs it",
+        "fio" => "`apt-get install fio`",
+        "bonnie++" => "`apt-get install bonnie++`",
+        "orion" => "Orion comes with Oracle Database: $ORACLE_HOME/bin/orion",
+        _ => "give its full path, or install it",
+    };
+    Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
+}
+
+/// Whose identity the child gets: `--user`, or under sudo the invoking user.
+fn identity(arguments: &Verify) -> Result<Option<stub::Identity>, Failure> {
+    let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
+    let Some(name) = arguments.user.clone().or_else(from_sudo) else { return Ok(None) };
+    match stub::identity_of(&name) {
+        Some(identity) => Ok(Some(identity)),
+        None => {
+            Err(Failure::new(ExitCode::Usage, anyhow!("no user {name} (hint: --user takes a name of this system)")))
+        }
+    }
+}
+
+fn no_run(error: RunError) -> Failure {
+    let code = match &error {
+        RunError::Probe(_) => ExitCode::CannotObserve,
+        RunError::System { .. } => ExitCode::Bug,
+    };
+    let gaps = activebench_host::Observability::read(&Roots::default()).missing();
+    let program = std::env::current_exe().map_or_else(|_| "activebench".to_owned(), |path| path.display().to_string());
+    let mut error = anyhow::Error::from(error);
+    for gap in gaps.iter().filter(|gap| gap.blocks_bpf) {
+        error = error.context(output::gap_text(gap, &program));
+    }
+    Failure::new(code, error.context("no observation, so nothing was run"))
+}
+
+/// Writes what was gathered; gives why it is not whole. What cannot be written the writer
+/// tells the manifest itself; the run is judged on what is there.
+fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
+    let mut incomplete = outcome.incomplete.clone();
+    if let Some(observation) = &outcome.observation {
+        macro_rules! append {
+            ($chunks:expr, $append:ident) => {
+                for chunk in $chunks {
+                    match chunk {
+                        Ok(events) => writer.$append(&events),
+                        Err(error) => incomplete.push(error.to_string()),
+                    }
+                }
+            };
+        }
+        append!(observation.calls(), append_calls);
+        append!(observation.names(), append_names);
+        append!(observation.tasks(), append_tasks);
+        append!(observation.cache(), append_cache);
+        match observation.block_devices_used() {
+            Ok(devices) => append!(observation.block(&devices), append_block),
+            Err(error) => incomplete.push(error.to_string()),
+        }
+    }
+    let written = [
+        writer.write_file("stdout.txt", outcome.output.stdout()),
+        writer.write_file("stderr.txt", outcome.output.stderr()),
+        writer.write_json("output-lines.json", outcome.output.lines()),
+    ];
+    incomplete.extend(written.into_iter().filter_map(Result::err).map(|error| error.to_string()));
+    incomplete
+}
+
+fn manifest(arguments: &Verify, command: CommandLine, outcome: Outcome, mut incomplete: Vec<String>) -> Manifest {
+    let mut coverage = Coverage { backend: "none".to_owned(), ..Coverage::default() };
+    let mut used = Vec::new();
+    if let Some(observation) = outcome.observation {
+        match storage_used(&observation, Path::new(&command.cwd)) {
+            Ok(storage) => used = storage,
+            Err(error) => incomplete.push(error.to_string()),
+        }
+        coverage = observation.coverage;
+    }
+    let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
+    // A tool reads its own /proc like everybody else; no figure is about that.
+    host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
+    Manifest {
+        format: FORMAT,
+        activebench: env!("CARGO_PKG_VERSION").to_owned(),
+        command,
+        choices: Choices {
+            subject: arguments.subject.map(Into::into),
+            profile: arguments.profile.clone(),
+            suppressed: arguments.suppressed(),
+            fail_on: arguments.output.fail_on.into(),
+        },
+        child: outcome.child,
+        clocks: outcome.clocks,
+        host,
+        coverage,
+        incomplete,
+        sha256: BTreeMap::new(),
+    }
+}
+
+/// The file systems and block devices on which the tree read or wrote data, with a path on
+/// each for file systems that only a path finds.
+fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<StorageRef>, DamagedChunk> {
+    let mut file_systems: BTreeMap<u32, Option<PathBuf>> = BTreeMap::new();
+    let mut devices = BTreeSet::new();
+    for chunk in observation.calls() {
+        for call in chunk? {
+            let Some(file) = call.file else { continue };
+            match call.kind {
+                FileKind::Regular => {
+                    file_systems.entry(file.s_dev).or_insert(None);
+                }
+                FileKind::BlockDevice => {
+                    devices.insert(file.s_dev);
+                }
+                FileKind::Other => {}
+            }
+        }
+    }
+    for chunk in observation.names() {
+        for name in chunk? {
+            if let Some(path) = name.file.and_then(|file| file_systems.get_mut(&file.s_dev))
+                && name.op == Op::Open
+            {
+                path.get_or_insert_with(|| cwd.join(&name.name));
+            }
+        }
+    }
+    let file_systems =
+        file_systems.into_iter().map(|(s_dev, path)| StorageRef::FileSystem { s_dev: DeviceNumber(s_dev), path });
+    Ok(file_systems.chain(devices.into_iter().map(|device| StorageRef::Device(DeviceNumber(device)))).collect())
+}

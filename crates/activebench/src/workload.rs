@@ -1,0 +1,147 @@
+//! Small workloads of our own, behind a hidden subcommand: one for a demonstration where
+//! no benchmark can be installed, one that makes a known number of every recorded call.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Bytes of one write of the demonstration.
+const BLOCK: usize = 64 * 1024;
+
+/// Which workload.
+#[derive(clap::Subcommand, Debug)]
+pub(crate) enum Workload {
+    /// Writes a file through the page cache, never syncs, and prints a rate: the classic mistake.
+    Writes {
+        /// MiB to write.
+        #[arg(long, default_value_t = 256)]
+        mib: u64,
+        /// The file; deleted at the end.
+        #[arg(long, default_value = "activebench-workload.tmp")]
+        file: PathBuf,
+    },
+    /// Makes exactly N calls of every class that the probes record, on files in a folder.
+    Calls {
+        /// Calls of each class.
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl Workload {
+    pub(crate) fn run(&self) -> io::Result<()> {
+        match self {
+            Workload::Writes { mib, file } => writes(*mib, file),
+            Workload::Calls { count, folder } => calls(*count, folder),
+        }
+    }
+}
+
+fn writes(mib: u64, path: &Path) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    let block = vec![0xabu8; BLOCK];
+    let started = Instant::now();
+    for _ in 0..mib * (1 << 20) / BLOCK as u64 {
+        file.write_all(&block)?;
+    }
+    let elapsed = started.elapsed().as_secs_f64();
+    drop(file);
+    std::fs::remove_file(path)?;
+    println!("wrote {mib} MiB in {elapsed:.3} s: {:.1} MiB/s", mib as f64 / elapsed);
+    Ok(())
+}
+
+/// Bytes of one call of the counting workload: a page, so that direct I/O would take it too.
+const UNIT: usize = 4096;
+
+fn check(result: isize) -> io::Result<isize> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn calls(count: u64, folder: &Path) -> io::Result<()> {
+    let file = |name: &str| -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).open(folder.join(name))
+    };
+    let mut page = vec![0x5au8; UNIT];
+    let length = count * UNIT as u64;
+    let vector = |page: &mut Vec<u8>| {
+        let half = UNIT / 2;
+        let base = page.as_mut_ptr();
+        // SAFETY: both halves lie inside the page.
+        unsafe {
+            [
+                libc::iovec { iov_base: base.cast(), iov_len: half },
+                libc::iovec { iov_base: base.add(half).cast(), iov_len: half },
+            ]
+        }
+    };
+    let vectors = vector(&mut page);
+    let address = page.as_mut_ptr().cast::<libc::c_void>();
+
+    // Every class has a file of its own, so that its calls can be counted by file.
+    // SAFETY (of every call below): the descriptors are open, the buffers hold UNIT bytes,
+    // and the iovecs point into them.
+    let repeat = |name: &str, one: &dyn Fn(i32, i64) -> isize| -> io::Result<()> {
+        let target = file(name)?;
+        target.set_len(length)?;
+        for index in 0..count as i64 {
+            check(one(target.as_raw_fd(), index * UNIT as i64))?;
+        }
+        Ok(())
+    };
+    // SAFETY: see above.
+    unsafe {
+        repeat("write", &|fd, _| libc::write(fd, address, UNIT))?;
+        repeat("read", &|fd, _| libc::read(fd, address, UNIT))?;
+        repeat("pread", &|fd, at| libc::pread(fd, address, UNIT, at))?;
+        repeat("pwrite", &|fd, at| libc::pwrite(fd, address, UNIT, at))?;
+        repeat("readv", &|fd, _| libc::readv(fd, vectors.as_ptr(), 2))?;
+        repeat("writev", &|fd, _| libc::writev(fd, vectors.as_ptr(), 2))?;
+        repeat("preadv", &|fd, at| libc::preadv(fd, vectors.as_ptr(), 2, at))?;
+        repeat("pwritev", &|fd, at| libc::pwritev(fd, vectors.as_ptr(), 2, at))?;
+        repeat("preadv2", &|fd, at| libc::preadv2(fd, vectors.as_ptr(), 2, at, 0))?;
+        repeat("pwritev2", &|fd, at| libc::pwritev2(fd, vectors.as_ptr(), 2, at, 0))?;
+        repeat("lseek", &|fd, at| libc::lseek(fd, at, libc::SEEK_SET) as isize)?;
+        repeat("fsync", &|fd, _| libc::fsync(fd) as isize)?;
+        repeat("fdatasync", &|fd, _| libc::fdatasync(fd) as isize)?;
+        repeat("sync_file_range", &|fd, at| libc::sync_file_range(fd, at, UNIT as i64, 0) as isize)?;
+        repeat("fadvise", &|fd, at| -(libc::posix_fadvise(fd, at, UNIT as i64, libc::POSIX_FADV_RANDOM) as isize))?;
+        repeat("ftruncate", &|fd, at| libc::ftruncate(fd, at) as isize)?;
+        repeat("fallocate", &|fd, at| libc::fallocate(fd, 0, at, UNIT as i64) as isize)?;
+        repeat("dup", &|fd, _| {
+            let copy = libc::dup(fd);
+            if copy < 0 { -1 } else { libc::close(copy) as isize }
+        })?;
+        repeat("mmap", &|fd, at| {
+            let map =
+                libc::mmap(std::ptr::null_mut(), UNIT, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, at);
+            if map == libc::MAP_FAILED {
+                return -1;
+            }
+            if libc::msync(map, UNIT, libc::MS_ASYNC) < 0 { -1 } else { libc::munmap(map, UNIT) as isize }
+        })?;
+    }
+    let append = OpenOptions::new().append(true).create(true).open(folder.join("append"))?;
+    for _ in 0..count {
+        // SAFETY: the descriptor is open and the buffer holds UNIT bytes.
+        check(unsafe { libc::write(append.as_raw_fd(), address, UNIT) })?;
+    }
+    let name = CString::new(folder.join("unlink").as_os_str().as_bytes())?;
+    for _ in 0..count {
+        // SAFETY: `name` is a C string; the descriptor is closed at once.
+        unsafe {
+            let fd = libc::open(name.as_ptr(), libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC, 0o600);
+            check(fd as isize)?;
+            check(libc::close(fd) as isize)?;
+            check(libc::unlink(name.as_ptr()) as isize)?;
+        }
+    }
+    println!("{count} calls of each class, {UNIT} bytes each");
+    Ok(())
+}

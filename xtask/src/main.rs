@@ -1,0 +1,72 @@
+//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `ci`.
+//!
+//! Holds the arguments and the exit code; each task is a module of its own. Nothing here
+//! is part of the product: `cargo build` needs none of it.
+
+mod apt_sources;
+mod bpf;
+mod ci;
+mod demo;
+mod detector_pages;
+mod libtest;
+mod mounts;
+mod packages;
+mod process;
+mod sha256_list;
+mod suite;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Project tasks of activebench.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Build the product and show it at work on iozone's default options
+    Demo(demo::Options),
+    /// Run every test of the workspace, those that need root and BPF included
+    Test(suite::Options),
+    /// Compile the kernel programs to the committed object
+    Bpf(bpf::Options),
+    /// Generate the detectors' manual pages
+    Docs(detector_pages::Options),
+    /// Everything that must hold before a merge: format, lints, kernel object, pages, tests
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Demo(options) => demo::run(&options),
+        Task::Test(options) => suite::run(&options),
+        Task::Bpf(options) => bpf::run(&options),
+        Task::Docs(options) => detector_pages::run(&options),
+        Task::Ci => ci::run(),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

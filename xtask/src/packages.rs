@@ -1,0 +1,397 @@
+//! Installing packages: says what and how, then asks the system's own package manager.
+//!
+//! A package that cannot be installed is not an error here: the caller learns which tools
+//! are still missing and why, and decides. Where apt's enabled sources lack a package
+//! (iozone, in Debian's `non-free`), one install uses a temporary source next to a
+//! temporary folder of package lists; the system's own sources are read, never written,
+//! and compared afterwards.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::tools::{self, Tool};
+use crate::{apt_sources, process, sha256_list};
+
+/// Where apt keeps its sources.
+const APT_FOLDER: &str = "/etc/apt";
+/// Where apt keeps the lists of packages that it knows.
+const APT_LISTS: &str = "/var/lib/apt/lists";
+/// How long apt waits for another apt to end, in seconds.
+const LOCK_TIMEOUT: &str = "DPkg::Lock::Timeout=300";
+
+/// A package manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manager {
+    /// Debian, Ubuntu.
+    Apt,
+    /// Fedora, RHEL.
+    Dnf,
+    /// Alpine.
+    Apk,
+    /// Arch.
+    Pacman,
+    /// SUSE.
+    Zypper,
+}
+
+impl Manager {
+    const ALL: [Manager; 5] = [Manager::Apt, Manager::Dnf, Manager::Apk, Manager::Pacman, Manager::Zypper];
+
+    fn program(self) -> &'static str {
+        match self {
+            Manager::Apt => "apt-get",
+            Manager::Dnf => "dnf",
+            Manager::Apk => "apk",
+            Manager::Pacman => "pacman",
+            Manager::Zypper => "zypper",
+        }
+    }
+
+    fn detect() -> Option<Manager> {
+        let path = tools::search_path();
+        let folders = ["/usr/bin", "/sbin", "/usr/sbin"];
+        Self::ALL.into_iter().find(|manager| tools::find_in(manager.program(), &path, &folders).is_some())
+    }
+
+    /// The package that holds a tool; `None` where this manager's distributions lack it.
+    fn package(self, tool: &Tool) -> Option<&'static str> {
+        tool.packages[self as usize]
+    }
+
+    /// Arguments that install packages without a question.
+    fn install_arguments(self) -> &'static [&'static str] {
+        match self {
+            Manager::Apt => &["install", "-y", "--no-install-recommends", "-o", LOCK_TIMEOUT],
+            Manager::Dnf => &["install", "-y"],
+            Manager::Apk => &["add"],
+            Manager::Pacman => &["-S", "--needed", "--noconfirm"],
+            Manager::Zypper => &["--non-interactive", "install"],
+        }
+    }
+}
+
+/// A tool that is not there, and why it could not be brought.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    /// Which tool.
+    pub(crate) tool: &'static Tool,
+    /// Why: a lower-case fragment.
+    pub(crate) why: String,
+}
+
+/// Which of these tools are not installed.
+pub(crate) fn missing(wanted: &[&'static Tool]) -> Vec<&'static Tool> {
+    wanted.iter().copied().filter(|tool| tool.find().is_none()).collect()
+}
+
+/// Installs those of the wanted tools that are missing; gives those that still are.
+pub(crate) fn ensure(wanted: &[&'static Tool]) -> Vec<Missing> {
+    let absent = missing(wanted);
+    if absent.is_empty() {
+        return Vec::new();
+    }
+    eprintln!("missing: {}", names(&absent));
+    let because = |why: &str| absent.iter().map(|tool| Missing { tool, why: why.to_owned() }).collect::<Vec<Missing>>();
+    if !process::is_root() {
+        return because("installing packages needs root");
+    }
+    let Some(manager) = Manager::detect() else {
+        return because("no package manager that we know is here (apt-get, dnf, apk, pacman, zypper)");
+    };
+    let mut still_missing = Vec::new();
+    let mut wanted_packages = Vec::new();
+    for tool in absent {
+        match manager.package(tool) {
+            Some(package) => wanted_packages.push((tool, package)),
+            None => {
+                let why = format!("{} has no package of it that we know", manager.program());
+                still_missing.push(Missing { tool, why });
+            }
+        }
+    }
+    let outcome = match manager {
+        Manager::Apt => install_with_apt(&wanted_packages),
+        other => install_one_by_one(other, &wanted_packages),
+    };
+    for (tool, _) in wanted_packages {
+        if tool.find().is_none() {
+            let why = match &outcome {
+                Ok(()) => format!("{} installed its package, but the program is not there", manager.program()),
+                Err(error) => format!("{error:#}"),
+            };
+            still_missing.push(Missing { tool, why });
+        }
+    }
+    still_missing
+}
+
+/// One line for each tool that is still missing.
+pub(crate) fn report_missing(missing: &[Missing]) {
+    for entry in missing {
+        eprintln!("cannot install {}: {}", entry.tool.command, entry.why);
+    }
+}
+
+fn names(tools: &[&Tool]) -> String {
+    tools.iter().map(|tool| tool.command).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs a command with its output visible.
+///
+/// # Errors
+/// When it cannot be started or does not end with success.
+fn run_visibly(command: &mut Command) -> Result<()> {
+    let shown = format!("{command:?}").replace('"', "");
+    eprintln!("running: {shown}");
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start {shown}"))?;
+    if !status.success() {
+        bail!("{} ended with {status}", command.get_program().to_string_lossy());
+    }
+    Ok(())
+}
+
+/// One call a package, because dnf, apk, pacman and zypper install none of a list in
+/// which one name is unknown.
+fn install_one_by_one(manager: Manager, wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
+    let mut failures = Vec::new();
+    for (_, package) in wanted {
+        eprintln!("installing the package {package} with {}", manager.program());
+        if let Err(error) = run_visibly(Command::new(manager.program()).args(manager.install_arguments()).arg(package))
+        {
+            failures.push(format!("{package}: {error:#}"));
+        }
+    }
+    if !failures.is_empty() {
+        bail!("{}", failures.join("; "));
+    }
+    Ok(())
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new(Manager::Apt.program());
+    // Package scripts must not ask either; and dpkg draws its progress only on a terminal
+    // of its own, not on one that apt makes for it.
+    command.env("DEBIAN_FRONTEND", "noninteractive").args(["-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0"]);
+    command
+}
+
+fn install_with_apt(wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let lists_were_there = has_lists(Path::new(APT_LISTS));
+    if !lists_were_there {
+        eprintln!("apt knows no packages yet: fetching its lists first");
+        update_apt();
+    }
+    let (mut enabled, further): (Vec<&str>, Vec<&str>) =
+        wanted.iter().map(|(_, package)| *package).partition(|package| has_candidate(package));
+    enabled.dedup();
+    let mut failures = Vec::new();
+    if !enabled.is_empty() {
+        eprintln!("installing with apt-get from the enabled sources: {}", enabled.join(", "));
+        let install = || run_visibly(apt_get().args(Manager::Apt.install_arguments()).args(&enabled));
+        let mut outcome = install();
+        if outcome.is_err() && lists_were_there {
+            eprintln!("this failed; old package lists are the usual reason: fetching them anew, then once more");
+            update_apt();
+            outcome = install();
+        }
+        if let Err(error) = outcome {
+            failures.push(format!("{error:#}"));
+        }
+    }
+    if !further.is_empty()
+        && let Err(error) = install_from_further_component(&further)
+    {
+        failures.push(format!("{error:#}"));
+    }
+    if !failures.is_empty() {
+        bail!("{}", failures.join("; "));
+    }
+    Ok(())
+}
+
+/// A source that cannot be reached must not keep packages of the others from being
+/// installed: what is really missing shows when they are.
+fn update_apt() {
+    if let Err(error) = run_visibly(apt_get().args(["update", "-o", LOCK_TIMEOUT])) {
+        eprintln!("fetching the lists failed: {error:#}; going on with those that there are");
+    }
+}
+
+/// Whether apt has fetched any list of packages. A folder that cannot be read holds none
+/// that apt could use.
+fn has_lists(folder: &Path) -> bool {
+    let is_list =
+        |entry: fs::DirEntry| entry.file_name().to_string_lossy().rsplit('_').next().is_some_and(is_package_list);
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(is_list)))
+}
+
+fn is_package_list(last_part: &str) -> bool {
+    last_part == "Packages" || last_part.starts_with("Packages.")
+}
+
+/// Whether apt would install this package from the enabled sources.
+fn has_candidate(package: &str) -> bool {
+    let output = Command::new("apt-cache").args(["policy", package]).env("LC_ALL", "C").output();
+    output.is_ok_and(|output| names_candidate(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Whether the answer of `apt-cache policy` names a version that can be installed.
+fn names_candidate(policy: &str) -> bool {
+    policy.lines().filter_map(|line| line.trim().strip_prefix("Candidate:")).any(|version| version.trim() != "(none)")
+}
+
+/// Installs packages from the component that the enabled sources leave out.
+fn install_from_further_component(packages: &[&str]) -> Result<()> {
+    let os_release = fs::read_to_string("/etc/os-release").context("cannot read /etc/os-release")?;
+    let distribution = apt_sources::distribution(&os_release)
+        .context("the enabled sources lack the package, and /etc/os-release names no release of Debian or Ubuntu")?;
+    let before = read_sources(Path::new(APT_FOLDER))?;
+    let sources = apt_sources::derive(&before, &distribution).with_context(|| {
+        format!("no source in {APT_FOLDER} is {}'s own, so its non-free component cannot be derived", distribution.id)
+    })?;
+    eprintln!(
+        "installing with apt-get from {}'s component {}, which the enabled sources leave out: {}\n\
+         a temporary source is used for this; the files in {APT_FOLDER} stay as they are",
+        distribution.id,
+        distribution.non_free_component,
+        packages.join(", ")
+    );
+    let folder = tempfile::Builder::new().prefix("activebench-apt-").tempdir().context("cannot make a folder")?;
+    // apt fetches as its own user, which must be able to enter.
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).context("cannot open the folder to apt")?;
+    let file = folder.path().join("further.sources");
+    fs::write(&file, sources).with_context(|| format!("cannot write {}", file.display()))?;
+    let lists = folder.path().join("lists");
+    fs::create_dir_all(lists.join("partial")).with_context(|| format!("cannot make {}", lists.display()))?;
+
+    let outcome = run_visibly(apt_get().args(further_options(&file, &lists)).arg("update")).and_then(|()| {
+        run_visibly(
+            apt_get().args(further_options(&file, &lists)).args(Manager::Apt.install_arguments()).args(packages),
+        )
+    });
+    let after = read_sources(Path::new(APT_FOLDER))?;
+    if fingerprint(&before) != fingerprint(&after) {
+        bail!("the files in {APT_FOLDER} changed while packages were installed; we did not change them, look why");
+    }
+    outcome
+}
+
+/// Options that make apt see one source file and keep its lists apart.
+///
+/// The two package caches are switched off for the call: built from these lists, they
+/// would be wrong for the next one.
+fn further_options(file: &Path, lists: &Path) -> Vec<String> {
+    [
+        format!("Dir::Etc::sourcelist={}", file.display()),
+        "Dir::Etc::sourceparts=-".to_owned(),
+        format!("Dir::State::lists={}", lists.display()),
+        "Dir::Cache::pkgcache=".to_owned(),
+        "Dir::Cache::srcpkgcache=".to_owned(),
+        // An unreachable source is a warning by default; here it is the only one.
+        "APT::Update::Error-Mode=any".to_owned(),
+    ]
+    .into_iter()
+    .flat_map(|option| ["-o".to_owned(), option])
+    .collect()
+}
+
+/// The system's source files by path, sorted.
+///
+/// # Errors
+/// When a file that is there cannot be read.
+fn read_sources(apt_folder: &Path) -> Result<Vec<(String, String)>> {
+    let mut paths: Vec<PathBuf> = vec![apt_folder.join("sources.list")];
+    let parts = apt_folder.join("sources.list.d");
+    if parts.is_dir() {
+        for entry in fs::read_dir(&parts).with_context(|| format!("cannot list {}", parts.display()))? {
+            paths.push(entry.with_context(|| format!("cannot list {}", parts.display()))?.path());
+        }
+    }
+    paths.retain(|path| {
+        path.extension().is_some_and(|suffix| suffix == "list" || suffix == "sources") && path.is_file()
+    });
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| {
+            let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            Ok((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()))
+        })
+        .collect()
+}
+
+/// One sum over the names and contents of the source files.
+fn fingerprint(sources: &[(String, String)]) -> String {
+    let mut bytes = Vec::new();
+    for (name, text) in sources {
+        for part in [name, text] {
+            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(part.as_bytes());
+        }
+    }
+    sha256_list::sum(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_candidate_is_told_from_none() {
+        for (policy, expected) in [
+            ("fio:\n  Installed: (none)\n  Candidate: 3.33-3\n  Version table:\n", true),
+            ("iozone3:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n     489-1 -1\n", false),
+            ("", false),
+        ] {
+            assert_eq!(names_candidate(policy), expected, "{policy}");
+        }
+    }
+
+    #[test]
+    fn fetched_lists_are_told_from_an_empty_folder() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let check = |expected: bool| assert_eq!(has_lists(folder.path()), expected);
+        check(false);
+        fs::write(folder.path().join("mirror.example_dists_bookworm_InRelease"), "").expect("a file");
+        check(false);
+        fs::write(folder.path().join("mirror.example_dists_bookworm_main_binary-amd64_Packages.lz4"), "")
+            .expect("a file");
+        check(true);
+        assert!(!has_lists(Path::new("/no/such/folder")));
+    }
+
+    #[test]
+    fn sources_are_read_as_apt_reads_them_and_every_change_shows() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let parts = folder.path().join("sources.list.d");
+        fs::create_dir(&parts).expect("a folder");
+        fs::write(folder.path().join("sources.list"), "deb a b main\n").expect("a file");
+        fs::write(parts.join("b.sources"), "Types: deb\n").expect("a file");
+        fs::write(parts.join("a.list"), "").expect("a file");
+        fs::write(parts.join("a.list.save"), "ignored").expect("a file");
+        let read = || read_sources(folder.path()).expect("readable sources");
+
+        let names: Vec<String> =
+            read().iter().map(|(name, _)| name.rsplit('/').next().unwrap_or(name).to_owned()).collect();
+        assert_eq!(names, ["sources.list", "a.list", "b.sources"]);
+
+        let before = fingerprint(&read());
+        assert_eq!(fingerprint(&read()), before);
+        fs::write(parts.join("a.list"), "deb a b non-free\n").expect("a file");
+        assert_ne!(fingerprint(&read()), before);
+    }
+
+    #[test]
+    fn every_tool_has_a_package_for_apt() {
+        for tool in tools::FOR_DEMO.iter().chain(tools::FOR_TESTS).chain(tools::FOR_BPF) {
+            assert!(Manager::Apt.package(tool).is_some(), "{}", tool.command);
+        }
+    }
+}

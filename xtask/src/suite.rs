@@ -1,0 +1,249 @@
+//! `cargo xtask test`: every test of the workspace in one run, and an honest count.
+//!
+//! # Tests that cannot run
+//!
+//! libtest knows passed and failed, and swallows what a passing test printed; a skipped
+//! test would count as passed. So a test that cannot run here (not root, no BTF, a tool
+//! missing) says so in a file and returns:
+//!
+//! * `ACTIVEBENCH_SKIP_LOG` names the file. The test appends one line,
+//!   `NAME<tab>REASON`, in a single write to a file opened for appending. NAME is its
+//!   libtest name: `std::thread::current().name()` in the test's own thread.
+//! * Where the variable is not set (plain `cargo test`), it prints
+//!   `ACTIVEBENCH-SKIP NAME: REASON` to standard error instead.
+//!
+//! This task subtracts the logged tests from the passed ones, lists each as
+//! `skipped: NAME: REASON`, and ends with `N passed, N failed, N skipped` alone on a line.
+//! Ignored tests count as skipped too: a skip is never a pass.
+//!
+//! # The product's binary
+//!
+//! `ACTIVEBENCH_BIN` names the binary under test for the end-to-end crate. It is built
+//! together with the tests, with the same features, so nothing is built twice.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::libtest::{Counter, Tally};
+use crate::workspace::{self, Selection};
+use crate::{packages, process, tools};
+
+/// The variable with the file in which tests note that they cannot run.
+const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
+/// The variable with the binary under test.
+const BINARY: &str = "ACTIVEBENCH_BIN";
+
+/// Options of `cargo xtask test`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Leave missing tools missing: the tests that need them are skipped
+    #[arg(long)]
+    no_install: bool,
+    /// Run only tests whose name contains this
+    filter: Option<String>,
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// When cargo cannot be run or the tests do not build.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    run_with(options, &[])
+}
+
+/// The same, for a caller that has failed steps of its own to report above the last line.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_with(options: &Options, failed_steps: &[String]) -> Result<ExitCode> {
+    prepare(options);
+    let binary = workspace::build_product(Selection::WithTests).context("the tests do not build")?;
+    let folder = tempfile::Builder::new().prefix("activebench-test-").tempdir().context("cannot make a folder")?;
+    let skip_log = folder.path().join("skipped");
+    // The file is there from the start, so that an absent one is an error and not "no skips".
+    fs::write(&skip_log, "").with_context(|| format!("cannot write {}", skip_log.display()))?;
+
+    let (tally, cargo_succeeded) = run_tests(options, &binary, &skip_log)?;
+    let log = fs::read_to_string(&skip_log).with_context(|| format!("cannot read {}", skip_log.display()))?;
+    let summary = Summary::of(&tally, &log);
+
+    for (name, reason) in &summary.reasons {
+        println!("skipped: {name}: {reason}");
+    }
+    if tally.ignored > 0 {
+        println!("skipped: {} tests marked as ignored", tally.ignored);
+    }
+    if tally.died > 0 {
+        println!("{} test binaries ended before their result", tally.died);
+    }
+    if !cargo_succeeded && summary.failed == 0 {
+        println!("cargo test failed, though no test did: its own messages above say why");
+    }
+    for step in failed_steps {
+        println!("failed: {step}");
+    }
+    println!("{} passed, {} failed, {} skipped", summary.passed, summary.failed, summary.skipped);
+    let all_well = cargo_succeeded && summary.failed == 0 && failed_steps.is_empty();
+    Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Brings what the tests need, and says beforehand what will be skipped for want of it.
+fn prepare(options: &Options) {
+    if options.no_install {
+        for tool in packages::missing(tools::FOR_TESTS) {
+            eprintln!("{} is not installed (--no-install): the tests that need it will be skipped", tool.command);
+        }
+    } else {
+        let missing = packages::ensure(tools::FOR_TESTS);
+        packages::report_missing(&missing);
+        if !missing.is_empty() {
+            eprintln!("the tests that need them will be skipped");
+        }
+    }
+    if !process::is_root() {
+        eprintln!(
+            "not root: the tests that load BPF or make loop devices will be skipped (hint: {})",
+            process::as_root("test")
+        );
+    }
+}
+
+/// Runs `cargo test`, its output passed on as it comes.
+fn run_tests(options: &Options, binary: &Path, skip_log: &Path) -> Result<(Tally, bool)> {
+    let mut child = workspace::cargo()
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(&options.filter)
+        .env(SKIP_LOG, skip_log)
+        .env(BINARY, binary)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot run cargo test")?;
+    let mut output = child.stdout.take().context("cargo test has no standard output")?;
+    let mut counter = Counter::default();
+    let mut buffer = [0; 8192];
+    let mut stdout = std::io::stdout();
+    loop {
+        let length = output.read(&mut buffer).context("cannot read the output of cargo test")?;
+        if length == 0 {
+            break;
+        }
+        counter.feed(&buffer[..length]);
+        stdout.write_all(&buffer[..length]).and_then(|()| stdout.flush()).context("cannot pass the output on")?;
+    }
+    let status = child.wait().context("cannot wait for cargo test")?;
+    Ok((counter.finish(), status.success()))
+}
+
+/// The counts with skips told from passes.
+#[derive(Debug, PartialEq, Eq)]
+struct Summary {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    /// Name and reason of each skip, sorted.
+    reasons: Vec<(String, String)>,
+}
+
+impl Summary {
+    /// Takes the logged skips from the passes.
+    ///
+    /// A test that logged a skip and then failed stays failed. A name that libtest did
+    /// not print counts once all the same: better a pass too few than a skip as a pass.
+    fn of(tally: &Tally, log: &str) -> Summary {
+        let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for line in log.lines().filter(|line| !line.is_empty()) {
+            let (name, reason) = line.split_once('\t').unwrap_or((line, "no reason was given"));
+            by_name.entry(name).or_default().push(reason);
+        }
+        let mut skipped_of_passed = 0;
+        let mut reasons = Vec::new();
+        for (name, logged) in by_name {
+            let tests = match tally.by_name.get(name) {
+                Some(ended) if ended.passed == 0 => 0,
+                Some(ended) => ended.passed.min(logged.len() as u64),
+                None => 1,
+            };
+            skipped_of_passed += tests;
+            reasons.extend(logged.iter().take(tests as usize).map(|reason| (name.to_owned(), (*reason).to_owned())));
+        }
+        let skipped_of_passed = skipped_of_passed.min(tally.passed);
+        Summary {
+            passed: tally.passed - skipped_of_passed,
+            failed: tally.failed,
+            skipped: skipped_of_passed + tally.ignored,
+            reasons,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(tests: &[(&str, u64, u64)], ignored: u64) -> Tally {
+        let mut tally = Tally { ignored, ..Tally::default() };
+        for &(name, passed, failed) in tests {
+            tally.passed += passed;
+            tally.failed += failed;
+            tally.by_name.insert(name.to_owned(), crate::libtest::Ended { passed, failed });
+        }
+        tally
+    }
+
+    #[track_caller]
+    fn check(tally: &Tally, log: &str, expected: (u64, u64, u64), reasons: &[(&str, &str)]) {
+        let summary = Summary::of(tally, log);
+        assert_eq!((summary.passed, summary.failed, summary.skipped), expected);
+        let found: Vec<(&str, &str)> =
+            summary.reasons.iter().map(|(name, reason)| (name.as_str(), reason.as_str())).collect();
+        assert_eq!(found, reasons);
+    }
+
+    #[test]
+    fn without_skips_the_counts_are_libtests() {
+        check(&tally(&[("a", 1, 0), ("b", 0, 1)], 0), "", (1, 1, 0), &[]);
+    }
+
+    #[test]
+    fn a_logged_skip_is_no_pass() {
+        check(&tally(&[("a", 1, 0), ("b", 1, 0)], 0), "b\tnot root\n", (1, 0, 1), &[("b", "not root")]);
+    }
+
+    #[test]
+    fn an_ignored_test_is_a_skip() {
+        check(&tally(&[("a", 1, 0)], 2), "", (1, 0, 2), &[]);
+    }
+
+    #[test]
+    fn a_test_that_failed_after_its_skip_has_failed() {
+        check(&tally(&[("a", 0, 1), ("b", 1, 0)], 0), "a\tno fio\n", (1, 1, 0), &[]);
+    }
+
+    #[test]
+    fn several_reasons_of_one_test_are_one_skip() {
+        check(&tally(&[("a", 1, 0), ("b", 1, 0)], 0), "a\tno fio\na\tno xfs\n", (1, 0, 1), &[("a", "no fio")]);
+    }
+
+    #[test]
+    fn two_tests_of_one_name_are_two_skips() {
+        let both = tally(&[("a", 2, 0)], 0);
+        check(&both, "a\tnot root\na\tnot root\n", (0, 0, 2), &[("a", "not root"), ("a", "not root")]);
+        check(&both, "a\tnot root\n", (1, 0, 1), &[("a", "not root")]);
+    }
+
+    #[test]
+    fn a_name_that_libtest_did_not_print_counts_once() {
+        check(&tally(&[("a", 1, 0), ("b", 1, 0)], 0), "other\twhy\nother\twhy\n", (1, 0, 1), &[("other", "why")]);
+        check(&tally(&[], 0), "other\twhy\n", (0, 0, 0), &[("other", "why")]);
+    }
+
+    #[test]
+    fn a_line_without_a_reason_says_so() {
+        check(&tally(&[("a", 1, 0)], 0), "a\n\n", (0, 0, 1), &[("a", "no reason was given")]);
+    }
+}

@@ -1,0 +1,122 @@
+//! The programs that tasks need: where they are looked for, and which package has them.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A program from a package of the operating system.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Tool {
+    /// The program's file name.
+    pub(crate) command: &'static str,
+    /// The package by manager, in the order of [`crate::packages::Manager`]; `None` where a
+    /// distribution does not have it.
+    pub(crate) packages: [Option<&'static str>; 5],
+}
+
+/// iozone.
+pub(crate) const IOZONE: Tool = Tool {
+    command: "iozone",
+    packages: [Some("iozone3"), Some("iozone"), Some("iozone"), Some("iozone"), Some("iozone")],
+};
+/// fio.
+pub(crate) const FIO: Tool =
+    Tool { command: "fio", packages: [Some("fio"), Some("fio"), Some("fio"), Some("fio"), Some("fio")] };
+/// bonnie++.
+pub(crate) const BONNIE: Tool = Tool {
+    command: "bonnie++",
+    packages: [Some("bonnie++"), Some("bonnie++"), Some("bonnie++"), Some("bonnie++"), Some("bonnie")],
+};
+/// Makes ext4.
+pub(crate) const MKFS_EXT4: Tool = Tool {
+    command: "mkfs.ext4",
+    packages: [Some("e2fsprogs"), Some("e2fsprogs"), Some("e2fsprogs"), Some("e2fsprogs"), Some("e2fsprogs")],
+};
+/// Makes XFS.
+pub(crate) const MKFS_XFS: Tool = Tool {
+    command: "mkfs.xfs",
+    packages: [Some("xfsprogs"), Some("xfsprogs"), Some("xfsprogs"), Some("xfsprogs"), Some("xfsprogs")],
+};
+/// Makes btrfs.
+pub(crate) const MKFS_BTRFS: Tool = Tool {
+    command: "mkfs.btrfs",
+    packages: [Some("btrfs-progs"), Some("btrfs-progs"), Some("btrfs-progs"), Some("btrfs-progs"), Some("btrfsprogs")],
+};
+/// Sets up loop devices.
+pub(crate) const LOSETUP: Tool = Tool {
+    command: "losetup",
+    packages: [Some("mount"), Some("util-linux"), Some("losetup"), Some("util-linux"), Some("util-linux")],
+};
+/// The compiler of the kernel programs, of the one major version that the object is pinned to.
+pub(crate) const CLANG: Tool = Tool { command: "clang-14", packages: [Some("clang-14"), None, None, None, None] };
+/// Takes the debug sections out of the object.
+pub(crate) const LLVM_STRIP: Tool =
+    Tool { command: "llvm-strip-14", packages: [Some("llvm-14"), None, None, None, None] };
+
+/// What the demo runs.
+pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
+/// What the tests run.
+pub(crate) const FOR_TESTS: &[&Tool] = &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP];
+/// What compiling the kernel programs takes.
+pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
+
+/// Folders that hold tools and that a user's `PATH` often lacks.
+const FURTHER_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// Debian's folder of one LLVM version, where the programs have no suffix.
+const LLVM_FOLDER: &str = "/usr/lib/llvm-14/bin";
+
+impl Tool {
+    /// Where it is installed; `None` when it is not.
+    pub(crate) fn find(&self) -> Option<PathBuf> {
+        find_in(self.command, &search_path(), FURTHER_FOLDERS)
+            .or_else(|| find_in(self.command.strip_suffix("-14")?, OsStr::new(""), &[LLVM_FOLDER]))
+    }
+}
+
+/// `PATH`; empty when it is not set, so that only the further folders are searched.
+pub(crate) fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+/// The first executable file of this name in the folders of a `PATH` and in further ones.
+pub(crate) fn find_in(command: &str, path: &OsStr, further: &[&str]) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .chain(further.iter().map(PathBuf::from))
+        .map(|folder| folder.join(command))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_an_executable_file_in_a_listed_folder() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, mode: u32| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "#!/bin/sh\n").expect("a file");
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("its mode");
+        };
+        write("tool", 0o755);
+        write("data", 0o644);
+        std::fs::create_dir(folder.path().join("folder")).expect("a folder");
+        let text = folder.path().to_str().expect("a UTF-8 path");
+
+        let check = |name: &str, path: &str, further: &[&str], expected: bool| {
+            let found = find_in(name, OsStr::new(path), further);
+            assert_eq!(found, expected.then(|| folder.path().join(name)), "{name} in {path:?} and {further:?}");
+        };
+        check("tool", text, &[], true);
+        check("tool", "", &[text], true);
+        check("tool", "", &[], false);
+        check("data", text, &[], false);
+        check("folder", text, &[], false);
+        check("absent", text, &[], false);
+    }
+}
