@@ -24,6 +24,10 @@ pub(crate) struct Options {
     pub(crate) install: bool,
 }
 
+/// Without debug information and without the relocations of BTF, which no loader reads.
+const STRIP_FLAGS: &[&str] =
+    &["-g", "--remove-section=.rel.BTF", "--remove-section=.rel.BTF.ext", "--remove-section=.llvm_addrsig"];
+
 /// The list of the sources' sums, beside the objects.
 const SUMS_FILE: &str = "sources.sha256";
 /// Flags that make the object; the paths are relative to the folder of the sources.
@@ -210,7 +214,7 @@ impl Compiler {
                     .arg("-o")
                     .arg(&path),
             )?;
-            succeed(Command::new(&self.strip).arg("-g").arg(&path))?;
+            succeed(Command::new(&self.strip).args(STRIP_FLAGS).arg(&path))?;
             objects.push(object);
         }
         Ok(objects)

@@ -9,35 +9,42 @@
 
 #include "maps.h"
 
-/* Owners of bios, by address; every bio is written again when it is queued. */
+/*
+ * Bios on their way, by address: added when queued, removed when all bytes are complete.
+ *
+ * A completion can happen without a hook seeing it: it runs in an interrupt, and some
+ * machines hide interrupts that hit certain processes from every tracer. The bio's memory
+ * is then used again while its entry still has bytes left: proof that it was completed.
+ */
 struct {
-	MAP_UINT(type, MAP_LRU_HASH);
+	MAP_UINT(type, MAP_HASH);
 	MAP_UINT(max_entries, 65536);
 	MAP_TYPE(key, u64);
 	MAP_TYPE(value, struct bio_owner);
 } bio_owners SEC(".maps");
 
+/* Requests at the device, by address. */
 struct {
 	MAP_UINT(type, MAP_HASH);
-	MAP_UINT(map_flags, MAP_NO_PREALLOC);
 	MAP_UINT(max_entries, 65536);
 	MAP_TYPE(key, u64);
-	MAP_TYPE(value, u64);
+	MAP_TYPE(value, struct issued_request);
 } issued SEC(".maps");
 
-/* Element 0 for each CPU belongs to the queue program, 1 to the completion program, which
- * may interrupt it. User space reads what is left in them at the end. */
+/* One program each, because completions interrupt the others. User space reads what is
+ * left in them at the end. */
+enum { BATCH_OF_QUEUE, BATCH_OF_COMPLETION, BATCH_OF_BIO_COMPLETION, BATCH_OF_ISSUE, BLOCK_BATCHES };
+
 struct {
 	MAP_UINT(type, MAP_PERCPU_ARRAY);
-	MAP_UINT(max_entries, 2);
+	MAP_UINT(max_entries, BLOCK_BATCHES);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct block_batch);
 } block_batches SEC(".maps");
 
-static always_inline void add_block(struct block_record *filled, u32 record_class)
+static never_inline void add_block(struct block_record *filled, u32 program, u32 record_class)
 {
-	u32 slot_of_class = record_class == CLASS_BLOCK_QUEUED ? 0 : 1;
-	struct block_batch *batch = bpf_map_lookup_elem(&block_batches, &slot_of_class);
+	struct block_batch *batch = bpf_map_lookup_elem(&block_batches, &program);
 	u32 slot;
 
 	if (!batch)
@@ -50,7 +57,7 @@ static always_inline void add_block(struct block_record *filled, u32 record_clas
 	}
 	batch->records[slot & (BLOCK_BATCH - 1)] = *filled;
 	batch->header.count = slot + 1;
-	count_made(record_class);
+	count_shared_made(record_class);
 	if (slot + 1 == BLOCK_BATCH)
 		send_batch(&batch->header, sizeof(*batch), sizeof(*batch));
 }
@@ -80,7 +87,7 @@ static always_inline int carries_data(u32 operation)
  * The file of the page that a bio's first vector holds; 0 for anonymous and other pages.
  * A bio never mixes files, so the first vector will do for a bio that was advanced too.
  */
-static always_inline int owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
+static never_inline int owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
 {
 	struct bio_vec *vector = READ_FIELD(bio, bi_io_vec);
 	struct page *page = NULL;
@@ -113,6 +120,26 @@ static always_inline void set_file(struct block_record *record, u64 ino, u32 s_d
 		record->flags |= BLOCK_OWNER_IS_DEVICE;
 }
 
+/* What is left of a bio whose request nobody saw complete. */
+static never_inline void add_inferred(struct bio_owner *owner, u64 at_ns, u32 program)
+{
+	struct block_record record = {};
+
+	record.at_ns = at_ns;
+	record.device = owner->device;
+	record.sector = owner->sector;
+	record.bytes = owner->left;
+	record.operation = owner->operation;
+	record.ino = owner->ino;
+	record.s_dev = owner->s_dev;
+	record.tgid = owner->tgid;
+	__builtin_memcpy(record.comm, owner->comm, sizeof(record.comm));
+	record.origin = owner->origin;
+	record.flags = owner->owned | BLOCK_INFERRED;
+	count_inferred(CLASS_BLOCK_QUEUED);
+	add_block(&record, program, CLASS_BLOCK_QUEUED);
+}
+
 SEC("tp_btf/block_bio_queue")
 int block_bio_queue(u64 *context)
 {
@@ -123,12 +150,16 @@ int block_bio_queue(u64 *context)
 	struct configuration *configuration = bpf_map_lookup_elem(&configuration_map, &zero);
 	struct block_record record = {};
 	struct bio_owner owner = {};
+	struct bio_owner *before;
 	u32 command_flags = bio->bi_opf;
 	u64 key = (u64)bio;
 	u64 ino = 0;
 	u32 s_dev = 0;
 	u8 kind = 0;
 
+	before = bpf_map_lookup_elem(&bio_owners, &key);
+	if (before && before->left)
+		add_inferred(before, before->queued_ns, BATCH_OF_QUEUE);
 	record.at_ns = bpf_ktime_get_ns();
 	record.device = disk_number(bio->bi_bdev->bd_disk);
 	record.sector = bio->bi_iter.bi_sector;
@@ -152,25 +183,69 @@ int block_bio_queue(u64 *context)
 			/* Anonymous pages: direct I/O of the call in flight. */
 			set_file(&record, state->ino, state->s_dev, state->file_kind);
 		}
+		owner.queued_ns = record.at_ns;
+		owner.sector = record.sector;
+		owner.ino = record.ino;
+		owner.s_dev = record.s_dev;
+		owner.device = record.device;
+		owner.left = record.bytes;
+		owner.tgid = record.tgid;
+		__builtin_memcpy(owner.comm, record.comm, sizeof(owner.comm));
+		owner.operation = record.operation;
+		owner.origin = record.origin;
+		owner.owned = record.flags & (BLOCK_OWNED | BLOCK_OWNER_IS_DEVICE);
+		if (bpf_map_update_elem(&bio_owners, &key, &owner, UPDATE_ANY)) {
+			/* Without its owner the completion is worth nothing: made, and lost. */
+			count_shared_made(CLASS_BLOCK_QUEUED);
+			count_shared_lost(CLASS_BLOCK_QUEUED, 1);
+		}
+	} else if (before) {
+		bpf_map_delete_elem(&bio_owners, &key);
 	}
-	owner.ino = record.ino;
-	owner.s_dev = record.s_dev;
-	owner.tgid = record.tgid;
-	__builtin_memcpy(owner.comm, record.comm, sizeof(owner.comm));
-	owner.origin = record.origin;
-	owner.owned = record.flags & (BLOCK_OWNED | BLOCK_OWNER_IS_DEVICE);
-	bpf_map_update_elem(&bio_owners, &key, &owner, UPDATE_ANY);
-	add_block(&record, CLASS_BLOCK_QUEUED);
+	add_block(&record, BATCH_OF_QUEUE, CLASS_BLOCK_QUEUED);
 	return 0;
 }
 
 SEC("tp_btf/block_rq_issue")
 int block_rq_issue(u64 *context)
 {
+	struct request *request = (void *)context[0];
 	u64 key = context[0];
-	u64 now = bpf_ktime_get_ns();
+	u32 operation = request->cmd_flags & OP_MASK;
+	struct issued_request now = {};
+	struct issued_request *before;
 
-	bpf_map_update_elem(&issued, &key, &now, UPDATE_ANY);
+	if (operation == OP_FLUSH) {
+		/* Issued again without a completion in between: that one was not seen. */
+		before = bpf_map_lookup_elem(&issued, &key);
+		if (before && before->operation == OP_FLUSH) {
+			struct block_record record = {};
+
+			record.at_ns = before->at_ns;
+			record.device = before->device;
+			record.operation = OP_FLUSH;
+			record.flags = BLOCK_INFERRED;
+			count_inferred(CLASS_BLOCK_QUEUED);
+			add_block(&record, BATCH_OF_ISSUE, CLASS_BLOCK_QUEUED);
+		}
+	}
+	now.at_ns = bpf_ktime_get_ns();
+	now.device = disk_number(request->q->disk);
+	now.operation = operation;
+	if (bpf_map_update_elem(&issued, &key, &now, UPDATE_ANY)) {
+		count_shared_made(CLASS_BLOCK_QUEUED);
+		count_shared_lost(CLASS_BLOCK_QUEUED, 1);
+	}
+	return 0;
+}
+
+/* A device that was too busy gives requests back: they are issued again. */
+SEC("tp_btf/block_rq_requeue")
+int block_rq_requeue(u64 *context)
+{
+	u64 key = context[0];
+
+	bpf_map_delete_elem(&issued, &key);
 	return 0;
 }
 
@@ -194,6 +269,7 @@ static long complete_bio(u32 index, struct completion *completion)
 	u8 kind = 0;
 	u8 origin = ORIGIN_UNKNOWN;
 	u8 owned = 0;
+	int gone = 0;
 	u32 bytes;
 
 	if (!bio || !completion->left)
@@ -210,6 +286,8 @@ static long complete_bio(u32 index, struct completion *completion)
 	if (owner) {
 		tgid = owner->tgid;
 		origin = owner->origin;
+		/* The parts of a split bio complete on any CPU. */
+		gone = __sync_fetch_and_sub(&owner->left, bytes) <= bytes;
 	}
 	if (owner_by_page(bio, &ino, &s_dev, &kind)) {
 		owned = BLOCK_OWNED | (kind == FILE_BLOCK_DEVICE ? BLOCK_OWNER_IS_DEVICE : 0);
@@ -223,7 +301,7 @@ static long complete_bio(u32 index, struct completion *completion)
 	     (record->flags & (BLOCK_OWNED | BLOCK_OWNER_IS_DEVICE)) != owned)) {
 		u64 end = record->sector + record->bytes / 512;
 
-		add_block(record, CLASS_BLOCK_COMPLETED);
+		add_block(record, BATCH_OF_COMPLETION, CLASS_BLOCK_COMPLETED);
 		record->sector = end;
 		record->bytes = 0;
 		record->latency_ns = 0;
@@ -242,6 +320,8 @@ static long complete_bio(u32 index, struct completion *completion)
 		else
 			__builtin_memset(record->comm, 0, sizeof(record->comm));
 	}
+	if (gone)
+		bpf_map_delete_elem(&bio_owners, &key);
 	record->bytes += bytes;
 	completion->left -= bytes;
 	completion->bio = (u64)READ_FIELD(bio, bi_next);
@@ -257,7 +337,7 @@ int block_rq_complete(u64 *context)
 	u32 bytes = context[2];
 	u64 key = (u64)request;
 	u64 now = bpf_ktime_get_ns();
-	u64 *issued_ns = bpf_map_lookup_elem(&issued, &key);
+	struct issued_request *issue = bpf_map_lookup_elem(&issued, &key);
 	struct completion completion = {};
 	u32 command_flags = request->cmd_flags;
 	u32 operation = command_flags & OP_MASK;
@@ -268,8 +348,8 @@ int block_rq_complete(u64 *context)
 	completion.record.operation = operation;
 	completion.record.flags = intent_flags(command_flags) | BLOCK_FIRST_OF_REQUEST;
 	completion.record.status = context[1];
-	if (issued_ns)
-		completion.record.latency_ns = now - *issued_ns;
+	if (issue)
+		completion.record.latency_ns = now - issue->at_ns;
 	if (bytes >= request->__data_len)
 		bpf_map_delete_elem(&issued, &key);
 	if (carries_data(operation)) {
@@ -283,7 +363,24 @@ int block_rq_complete(u64 *context)
 	} else if (operation != OP_FLUSH) {
 		completion.record.bytes = bytes;
 	}
-	add_block(&completion.record, CLASS_BLOCK_COMPLETED);
+	add_block(&completion.record, BATCH_OF_COMPLETION, CLASS_BLOCK_COMPLETED);
+	return 0;
+}
+
+/* The end of every bio. Its bytes were counted with the requests that carried it, unless the
+ * device takes bios without requests (zram, brd): there the queue events count. */
+SEC("tp_btf/block_bio_complete")
+int block_bio_complete(u64 *context)
+{
+	struct bio *bio = (void *)context[1];
+	u64 key = (u64)bio;
+	struct bio_owner *owner = bpf_map_lookup_elem(&bio_owners, &key);
+
+	if (!owner)
+		return 0;
+	if (owner->left && !bio->bi_status && bio->bi_bdev->bd_disk->queue->mq_ops)
+		add_inferred(owner, bpf_ktime_get_ns(), BATCH_OF_BIO_COMPLETION);
+	bpf_map_delete_elem(&bio_owners, &key);
 	return 0;
 }
 

@@ -114,11 +114,30 @@ static always_inline void flush_calls(struct task_state *state)
 		   sizeof(struct batch_header) + sizeof(state->records));
 }
 
-/* Adds the time since the last change of mode; the task is on a CPU. */
-static always_inline void account(struct task_state *state, u64 now)
+/* Ends a time off the CPU. */
+static always_inline void came_back(struct task_state *state, u64 now)
 {
 	u64 passed = now - state->last_ns;
 
+	if (state->off_cpu == OFF_PREEMPTED)
+		state->preempted_ns += passed;
+	else
+		state->blocked_ns += passed;
+	if (state->off_cpu == OFF_IOWAIT)
+		state->iowait_ns += passed;
+	state->off_cpu = ON_CPU;
+	state->last_ns = now;
+}
+
+/* Adds the time since the last change of mode; the task is on a CPU. */
+static always_inline void account(struct task_state *state, u64 now)
+{
+	u64 passed;
+
+	/* Some machines hide what a few processes do from tracers, also that they made way for us. */
+	if (state->off_cpu != ON_CPU)
+		came_back(state, now);
+	passed = now - state->last_ns;
 	if (state->in_kernel)
 		state->kernel_ns += passed;
 	else

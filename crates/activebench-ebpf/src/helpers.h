@@ -15,6 +15,7 @@ typedef signed long long s64;
 
 #define SEC(name) __attribute__((section(name), used))
 #define always_inline inline __attribute__((always_inline))
+#define never_inline __attribute__((noinline))
 #define NULL ((void *)0)
 
 /* BTF map definitions, as every loader reads them. */
@@ -40,8 +41,6 @@ static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
-static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
-static long (*bpf_get_current_comm)(void *buf, u32 size) = (void *)16;
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;

@@ -82,10 +82,12 @@ struct folio___own_order {
 struct gendisk {
 	int major;
 	int first_minor;
+	struct request_queue *queue;
 };
 
 struct request_queue {
 	struct gendisk *disk;
+	void *mq_ops; /* NULL where bios go to the driver without requests */
 };
 
 struct block_device {
@@ -107,6 +109,7 @@ struct bio {
 	unsigned int bi_opf;
 	struct bvec_iter bi_iter;
 	void *bi_private;
+	u8 bi_status;
 	struct bio_vec *bi_io_vec;
 };
 

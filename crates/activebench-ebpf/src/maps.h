@@ -79,6 +79,31 @@ static always_inline void count_lost(u32 record_class, u64 records)
 		counter->lost += records;
 }
 
+/* For classes that several programs feed, which may interrupt one another. */
+static always_inline void count_shared_made(u32 record_class)
+{
+	struct record_counters *counter = counters_of(record_class);
+
+	if (counter)
+		__sync_fetch_and_add(&counter->made, 1);
+}
+
+static always_inline void count_shared_lost(u32 record_class, u64 records)
+{
+	struct record_counters *counter = counters_of(record_class);
+
+	if (counter)
+		__sync_fetch_and_add(&counter->lost, records);
+}
+
+static always_inline void count_inferred(u32 record_class)
+{
+	struct record_counters *counter = counters_of(record_class);
+
+	if (counter)
+		__sync_fetch_and_add(&counter->inferred, 1);
+}
+
 /* Sends a message of at most `limit` bytes; what the ring has no room for is counted. */
 #define send_batch(message, size, limit)                                                          \
 	({                                                                                        \
@@ -86,7 +111,7 @@ static always_inline void count_lost(u32 record_class, u64 records)
 		if (size_ > (limit))                                                              \
 			size_ = (limit);                                                          \
 		if (bpf_ringbuf_output(&ring, (message), size_, RINGBUF_NO_WAKEUP))               \
-			count_lost((message)->record_class, (message)->count);                    \
+			count_shared_lost((message)->record_class, (message)->count);             \
 		(message)->count = 0;                                                             \
 	})
 

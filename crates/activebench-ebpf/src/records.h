@@ -9,8 +9,8 @@
 
 #include "helpers.h"
 
-/* Classes of records, each with its own counters. The two block classes are kept apart
- * because their programs can interrupt one another. */
+/* Classes of records, each with its own counters. Completions have their own because they
+ * interrupt the other programs. */
 enum record_class {
 	CLASS_CALLS = 0,
 	CLASS_NAMES = 1,
@@ -83,7 +83,8 @@ struct task_record {
 };
 
 enum { ORIGIN_UNKNOWN = 0, ORIGIN_TREE = 1, ORIGIN_OBSERVER = 2, ORIGIN_KERNEL = 3, ORIGIN_FOREIGN = 4 };
-enum { BLOCK_PREFLUSH = 1, BLOCK_FUA = 2, BLOCK_FIRST_OF_REQUEST = 4, BLOCK_OWNED = 8, BLOCK_OWNER_IS_DEVICE = 16 };
+enum { BLOCK_PREFLUSH = 1, BLOCK_FUA = 2, BLOCK_FIRST_OF_REQUEST = 4, BLOCK_OWNED = 8, BLOCK_OWNER_IS_DEVICE = 16,
+       BLOCK_INFERRED = 32 /* a completion that no hook saw; at_ns is when it was queued or issued */ };
 
 struct block_record {
 	u64 at_ns;
@@ -116,6 +117,7 @@ struct cache_record {
 struct record_counters {
 	u64 made;
 	u64 lost;
+	u64 inferred; /* of those made: concluded, not seen */
 };
 
 enum { CALL_BATCH = 16, BLOCK_BATCH = 32, CACHE_BATCH = 64 };
@@ -204,13 +206,24 @@ struct file_key {
 };
 
 struct bio_owner {
+	u64 queued_ns;
+	u64 sector;
 	u64 ino;
 	u32 s_dev;
+	u32 device;
+	u32 left; /* bytes that are not complete */
 	u32 tgid;
 	char comm[16];
+	u16 operation;
 	u8 origin;
 	u8 owned;
-	u8 padding[6];
+	u32 padding;
+};
+
+struct issued_request {
+	u64 at_ns;
+	u32 device;
+	u32 operation;
 };
 
 #endif

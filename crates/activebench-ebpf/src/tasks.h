@@ -156,19 +156,8 @@ int sched_switch(u64 *context)
 	}
 	if (next->pid) {
 		state = bpf_task_storage_get(&tasks, next, NULL, 0);
-		if (state && state->off_cpu != ON_CPU) {
-			u64 now = bpf_ktime_get_ns();
-			u64 passed = now - state->last_ns;
-
-			if (state->off_cpu == OFF_PREEMPTED)
-				state->preempted_ns += passed;
-			else
-				state->blocked_ns += passed;
-			if (state->off_cpu == OFF_IOWAIT)
-				state->iowait_ns += passed;
-			state->off_cpu = ON_CPU;
-			state->last_ns = now;
-		}
+		if (state && state->off_cpu != ON_CPU)
+			came_back(state, bpf_ktime_get_ns());
 	}
 	return 0;
 }

@@ -382,6 +382,29 @@ fn foreign_data_is_told_from_metadata_and_from_us() {
 }
 
 #[test]
+fn completions_that_no_hook_saw_count_with_their_bytes() {
+    let story = |seen: u64| {
+        let mut story = Story::new();
+        story.open(3, "f");
+        let window = story.reads(3, 4);
+        for _ in 0..seen {
+            story.completed(window.0 + 50, BlockAction::Read, BLOCK, Some(FILE));
+        }
+        let unseen = story.completed(window.0 + 20, BlockAction::Read, BLOCK, Some(FILE));
+        (unseen.kind, unseen.latency_ns, unseen.first_of_request) = (BlockEventKind::Inferred, 0, false);
+        story.facts(read_phase(3, window))
+    };
+    check(
+        "one of many",
+        &story(99),
+        &[(DeviceReadBytes, blocks(100)), (DeviceRequests, count(100)), (DeviceLatencyMean, count(10))],
+    );
+    let unseen = "the completion of 1 of 4 requests was not seen";
+    let expected = [(DeviceReadBytes, blocks(4)), (DeviceLatencyMean, Is::Part(10.0, unseen))];
+    check("too many", &story(3), &expected);
+}
+
+#[test]
 fn a_device_without_requests_shows_its_bios() {
     let mut story = Story::new();
     story.open(3, "f");

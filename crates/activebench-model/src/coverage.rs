@@ -50,6 +50,9 @@ pub struct RecordAccount {
     pub received: u64,
     /// Counted in the kernel when it could not be delivered, or dropped by us for want of room.
     pub lost: u64,
+    /// Of those made: events that no hook saw and that later ones prove to have happened.
+    #[serde(default)]
+    pub inferred: u64,
 }
 
 impl RecordAccount {

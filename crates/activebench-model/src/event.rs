@@ -114,6 +114,10 @@ pub enum BlockEventKind {
     Queued,
     /// A request, or a part of one, was completed by the device.
     Completed,
+    /// A completion that no hook saw (it runs in an interrupt, which some machines hide from
+    /// tracers): the same memory was used for the next one, or nothing was in flight at the
+    /// end. `at_ns` is the earliest time that it can have, `latency_ns` is 0.
+    Inferred,
 }
 
 /// What a request does.

@@ -14,12 +14,13 @@ use crate::{BlockRecord, CacheRecord, CallRecord, NameRecord, RecordClass, TaskR
 const PAGE_BYTES: u64 = 4096;
 
 /// `BLOCK_*` bits of `records.h`.
-mod block_flags {
-    pub(super) const PREFLUSH: u8 = 1;
-    pub(super) const FUA: u8 = 2;
-    pub(super) const FIRST_OF_REQUEST: u8 = 4;
-    pub(super) const OWNED: u8 = 8;
-    pub(super) const OWNER_IS_DEVICE: u8 = 16;
+pub(crate) mod block_flags {
+    pub(crate) const PREFLUSH: u8 = 1;
+    pub(crate) const FUA: u8 = 2;
+    pub(crate) const FIRST_OF_REQUEST: u8 = 4;
+    pub(crate) const OWNED: u8 = 8;
+    pub(crate) const OWNER_IS_DEVICE: u8 = 16;
+    pub(crate) const INFERRED: u8 = 32;
 }
 
 fn file_kind(code: u16) -> FileKind {
@@ -143,7 +144,11 @@ pub fn block(class: RecordClass, record: &BlockRecord, device_is_used: impl Fn(u
         .then_some(FileId { s_dev: record.s_dev, ino: record.ino });
     BlockEvent {
         at_ns: record.at_ns,
-        kind: if class == RecordClass::BlockQueued { BlockEventKind::Queued } else { BlockEventKind::Completed },
+        kind: match class {
+            _ if record.flags & block_flags::INFERRED != 0 => BlockEventKind::Inferred,
+            RecordClass::BlockQueued => BlockEventKind::Queued,
+            _ => BlockEventKind::Completed,
+        },
         device: DeviceNumber(record.device),
         sector: record.sector,
         bytes: u64::from(record.bytes),

@@ -6,6 +6,7 @@
 //! the kernel is in `activebench-probe`.
 
 pub mod decode;
+mod inferred;
 pub mod syscalls;
 
 use std::mem::size_of;
@@ -265,6 +266,8 @@ shared! {
         made: u64,
         /// Records that the ring had no room for.
         lost: u64,
+        /// Of those made: concluded from later events, not seen.
+        inferred: u64,
     }
 
     /// What a system call number means; arguments count from 1, 0 is none.
@@ -309,6 +312,44 @@ shared! {
         header: BatchHeader,
         /// The first `count` are set.
         records: [CacheRecord; 64],
+    }
+
+    /// What the kernel remembers of a bio on its way.
+    BioOwner / "bio_owner" {
+        /// When it was queued.
+        queued_ns: u64,
+        /// First sector.
+        sector: u64,
+        /// Inode whose data it carries; 0 when not known.
+        ino: u64,
+        /// Device of that inode's super block.
+        s_dev: u32,
+        /// Disk.
+        device: u32,
+        /// Bytes that are not complete.
+        left: u32,
+        /// Process that queued it.
+        tgid: u32,
+        /// Its name.
+        comm: [u8; 16],
+        /// `enum req_op`.
+        operation: u16,
+        /// `ORIGIN_*`.
+        origin: u8,
+        /// `BLOCK_OWNED` and `BLOCK_OWNER_IS_DEVICE`.
+        owned: u8,
+        /// Zero.
+        padding: u32,
+    }
+
+    /// What the kernel remembers of a request at the device.
+    IssuedRequest / "issued_request" {
+        /// When it was issued.
+        at_ns: u64,
+        /// Disk.
+        device: u32,
+        /// `enum req_op`.
+        operation: u32,
     }
 
     /// What the kernel remembers of a task; user space seeds the first one.

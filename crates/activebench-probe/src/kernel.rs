@@ -20,6 +20,7 @@ use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use crate::observation::Observation;
 use crate::store::{LiveFigures, RecordStore};
+use crate::unseen;
 
 /// Every kernel program: its name in the object is the tracepoint's name.
 const PROGRAMS: &[&str] = &[
@@ -29,7 +30,9 @@ const PROGRAMS: &[&str] = &[
     "task_newtask",
     "block_bio_queue",
     "block_rq_issue",
+    "block_rq_requeue",
     "block_rq_complete",
+    "block_bio_complete",
     "mm_filemap_add_to_page_cache",
     "sys_exit",
     "sys_enter",
@@ -94,7 +97,7 @@ pub enum ProbeError {
 /// A type that aya may copy from and to a map.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-struct Plain<T>(T);
+pub(crate) struct Plain<T>(pub(crate) T);
 
 // SAFETY: `Record` promises that every bit pattern is a value and that there are no pointers.
 unsafe impl<T: Record> Pod for Plain<T> {}
@@ -274,7 +277,15 @@ impl Probe {
             reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
         drain(&mut ring, &mut store, &self.live);
         self.take_leftovers(&mut store)?;
-        let records = self.account(&store)?;
+        let inferred = unseen::completions(&mut self.ebpf)?;
+        for record in &inferred {
+            store.push(RecordClass::BlockQueued, bytes_of(record), 1);
+        }
+        let mut records = self.account(&store)?;
+        if let Some(account) = records.get_mut(RecordClass::BlockQueued.name()) {
+            account.made += inferred.len() as u64;
+            account.inferred += inferred.len() as u64;
+        }
         let coverage = Coverage {
             backend: "bpf".to_owned(),
             probes: std::mem::take(&mut self.statuses),
@@ -291,7 +302,7 @@ impl Probe {
     /// Records that wait in per-CPU batches: the last ones of the block and page-cache programs.
     fn take_leftovers(&mut self, store: &mut RecordStore) -> Result<(), ProbeError> {
         let blocks: PerCpuArray<_, Plain<BlockBatch>> = per_cpu_map(&mut self.ebpf, "block_batches")?;
-        for element in 0..2 {
+        for element in 0..blocks.len() {
             let values = blocks.get(&element, 0).map_err(|error| map_error("block_batches", &error))?;
             for Plain(batch) in values.iter() {
                 store.take(bytes_of(batch), &self.live);
@@ -314,12 +325,14 @@ impl Probe {
             for Plain(counter) in values.iter() {
                 account.made += counter.made;
                 account.lost += counter.lost;
+                account.inferred += counter.inferred;
             }
             account.lost += store.dropped(class);
             accounts.insert(class.name().to_owned(), account);
         }
         if store.malformed() > 0 {
-            let account = RecordAccount { made: store.malformed(), received: 0, lost: store.malformed() };
+            let account =
+                RecordAccount { made: store.malformed(), lost: store.malformed(), ..RecordAccount::default() };
             accounts.insert("malformed".to_owned(), account);
         }
         Ok(accounts)
@@ -371,25 +384,25 @@ fn bpf(command: libc::c_long, attributes: &mut aya_obj::generated::bpf_attr) -> 
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+pub(crate) fn map_of<'a>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Map, ProbeError> {
+    ebpf.map_mut(name).ok_or_else(|| ProbeError::Map { map: name, why: "it is not in the object".to_owned() })
+}
+
 fn typed_map<'a, T: Record>(
     ebpf: &'a mut Ebpf,
     name: &'static str,
 ) -> Result<Array<&'a mut MapData, Plain<T>>, ProbeError> {
-    let map =
-        ebpf.map_mut(name).ok_or_else(|| ProbeError::Map { map: name, why: "it is not in the object".to_owned() })?;
-    Array::try_from(map).map_err(|error| map_error(name, &error))
+    Array::try_from(map_of(ebpf, name)?).map_err(|error| map_error(name, &error))
 }
 
 fn per_cpu_map<'a, T: Record>(
     ebpf: &'a mut Ebpf,
     name: &'static str,
 ) -> Result<PerCpuArray<&'a mut MapData, Plain<T>>, ProbeError> {
-    let map =
-        ebpf.map_mut(name).ok_or_else(|| ProbeError::Map { map: name, why: "it is not in the object".to_owned() })?;
-    PerCpuArray::try_from(map).map_err(|error| map_error(name, &error))
+    PerCpuArray::try_from(map_of(ebpf, name)?).map_err(|error| map_error(name, &error))
 }
 
-fn map_error(map: &'static str, error: &aya::maps::MapError) -> ProbeError {
+pub(crate) fn map_error(map: &'static str, error: &aya::maps::MapError) -> ProbeError {
     ProbeError::Map { map, why: error.to_string() }
 }
 

@@ -7,6 +7,7 @@
 mod kernel;
 mod observation;
 mod store;
+mod unseen;
 
 pub use kernel::{Probe, ProbeError, ProbeOptions};
 pub use observation::Observation;

@@ -87,7 +87,8 @@ impl RecordStore {
         self.push(class, payload, u64::from(header.count));
     }
 
-    fn push(&mut self, class: RecordClass, payload: &[u8], count: u64) {
+    /// Keeps records of a class, or counts them as dropped when there is no room.
+    pub(crate) fn push(&mut self, class: RecordClass, payload: &[u8], count: u64) {
         let full = self.held_bytes >= self.limit_bytes;
         let store = &mut self.classes[class as usize];
         if full {

@@ -22,7 +22,7 @@ macro_rules! codes {
 
 codes! { file_kind_code, file_kind: FileKind { Other = 0, Regular = 1, BlockDevice = 2, } }
 codes! { task_kind_code, task_kind: TaskEventKind { Born = 1, Executed = 2, Exited = 3, } }
-codes! { block_kind_code, block_kind: BlockEventKind { Queued = 1, Completed = 2, } }
+codes! { block_kind_code, block_kind: BlockEventKind { Queued = 1, Completed = 2, Inferred = 3, } }
 codes! { action_code, action: BlockAction { Read = 0, Write = 1, Flush = 2, Discard = 3, Other = 4, } }
 codes! { origin_code, origin: Origin { Unknown = 0, Tree = 1, Observer = 2, Kernel = 3, Foreign = 4, } }
 
@@ -203,7 +203,7 @@ impl Row for BlockEvent {
 
     fn class(&self) -> &'static str {
         match self.kind {
-            BlockEventKind::Queued => "block_queued",
+            BlockEventKind::Queued | BlockEventKind::Inferred => "block_queued",
             BlockEventKind::Completed => "block",
         }
     }

@@ -83,7 +83,7 @@ prop_compose! {
 prop_compose! {
     fn block()(
         at_ns in any::<u64>(),
-        kind in select(vec![BlockEventKind::Queued, BlockEventKind::Completed]),
+        kind in select(vec![BlockEventKind::Queued, BlockEventKind::Completed, BlockEventKind::Inferred]),
         action in select(vec![
             BlockAction::Read, BlockAction::Write, BlockAction::Flush, BlockAction::Discard, BlockAction::Other,
         ]),

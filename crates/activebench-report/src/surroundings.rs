@@ -45,6 +45,11 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
         parts.push(format!("events that the kernel skipped: {}", list(&missed, PROBES_NAMED)));
     }
 
+    let inferred: u64 = coverage.records.values().map(|account| account.inferred).sum();
+    if inferred > 0 {
+        parts.push(format!("{} not seen, proved by later events", count(inferred as usize, "completion")));
+    }
+
     let run_time = Quantity::ns(coverage.overhead.run_ns);
     parts.push(match coverage.overhead.observer_cpu_ns {
         Some(cpu_ns) => format!("observer CPU {} in {run_time}", Quantity::ns(cpu_ns)),

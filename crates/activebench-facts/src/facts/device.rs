@@ -47,6 +47,8 @@ pub(super) struct DeviceTally {
     pub(super) busy: Intervals,
     /// Requests of any file inside the window whose issue was not seen.
     pub(super) unissued: u64,
+    /// Of the requests: those whose completion was not seen.
+    pub(super) inferred: u64,
     /// Serial number of the last request that was counted.
     counted: Option<u64>,
 }
@@ -88,7 +90,7 @@ impl Seen {
         for batch in source.block() {
             for event in &batch? {
                 match event.kind {
-                    BlockEventKind::Completed => seen.completed.insert(event.device),
+                    BlockEventKind::Completed | BlockEventKind::Inferred => seen.completed.insert(event.device),
                     BlockEventKind::Queued => seen.queued.insert(event.device),
                 };
             }
@@ -128,7 +130,7 @@ pub(super) fn read<S: EventSource>(
             for number in index.overlapping(event.at_ns.saturating_sub(event.latency_ns), event.at_ns) {
                 let (plan, devices) = &plans[number];
                 match (devices, event.kind) {
-                    (Devices::Requests(devices), BlockEventKind::Completed)
+                    (Devices::Requests(devices), BlockEventKind::Completed | BlockEventKind::Inferred)
                     | (Devices::Bios(devices), BlockEventKind::Queued)
                         if devices.contains(&event.device) =>
                     {
@@ -208,6 +210,10 @@ impl DeviceTally {
                     self.latency_ns += request.latency_ns;
                     self.timed_requests += u64::from(request.latency_ns > 0);
                 }
+            }
+            _ if event.kind == BlockEventKind::Inferred => {
+                self.requests += 1;
+                self.inferred += 1;
             }
             _ => self.requests += u64::from(event.first_of_request),
         }

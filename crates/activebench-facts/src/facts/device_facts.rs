@@ -114,13 +114,17 @@ pub(super) fn add(gaps: &Gaps, devices: &Devices, mut device: DeviceTally, facts
         return;
     }
     let unissued = |count: u64| (count > 0).then(|| format!("the issue of {count} requests was not seen"));
+    // A completion now and then that only later events prove: neither figure moves by it.
+    let inferred = (device.inferred * 100 > device.requests)
+        .then(|| format!("the completion of {} of {} requests was not seen", device.inferred, device.requests));
+    let gap = gap.clone().and_lost(inferred);
     let busy = gap.clone().and_lost(unissued(device.unissued));
     facts.insert(FactName::DeviceBusy, busy.fact(Quantity::ns(device.busy.length()), Scope::Device, &source));
     let latency = if device.timed_requests == 0 {
         Fact::missing("no request of the phase's files was timed in the window", Scope::Device, &source)
     } else {
         let mean = device.latency_ns as f64 / device.timed_requests as f64;
-        let gap = gap.clone().and_lost(unissued(device.requests - device.timed_requests));
+        let gap = gap.clone().and_lost(unissued(device.requests - device.inferred - device.timed_requests));
         gap.fact(Quantity { value: mean, ..Quantity::ns(0) }, Scope::Device, &source)
     };
     facts.insert(FactName::DeviceLatencyMean, latency);

@@ -230,7 +230,10 @@ impl Story {
 
     /// The observation lost records of a class.
     pub(crate) fn lose(&mut self, class: &str) {
-        self.manifest.coverage.records.insert(class.to_owned(), RecordAccount { made: 10, received: 7, lost: 3 });
+        self.manifest
+            .coverage
+            .records
+            .insert(class.to_owned(), RecordAccount { made: 10, received: 7, lost: 3, inferred: 0 });
     }
 
     pub(crate) fn detach(&mut self, hook: &str) {
@@ -270,7 +273,7 @@ fn manifest() -> Manifest {
         .map(|hook| ProbeStatus { hook: format!("tp_btf/{hook}"), attached: true, why_not: None, missed: 0 })
         .collect();
     for class in ["calls", "names", "tasks", "block", "block_queued", "page_cache"] {
-        let whole = RecordAccount { made: 10, received: 10, lost: 0 };
+        let whole = RecordAccount { made: 10, received: 10, lost: 0, inferred: 0 };
         manifest.coverage.records.insert(class.to_owned(), whole);
     }
     manifest.host.targets.push(target(DISK, vec![layer("disk", DISK)]));

@@ -16,7 +16,7 @@ use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdic
 use std::collections::BTreeMap;
 
 pub(crate) fn base(argv: &[&str]) -> JudgedRun {
-    let whole = |records| RecordAccount { made: records, received: records, lost: 0 };
+    let whole = |records| RecordAccount { made: records, received: records, ..RecordAccount::default() };
     JudgedRun {
         manifest: Manifest {
             format: 1,

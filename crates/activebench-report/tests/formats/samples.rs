@@ -242,7 +242,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     let coverage = &mut run.manifest.coverage;
     put(&mut coverage.backend);
     coverage.blind_paths = vec![BlindPath { path: text.into(), calls: 3 }];
-    coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2 });
+    coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2, inferred: 0 });
     coverage.probes.push(ProbeStatus { hook: text.into(), attached: false, why_not: Some(text.into()), missed: 1 });
     run.parsed.tool = text.into();
     run.parsed.version = Some(text.into());
@@ -306,7 +306,10 @@ pub(crate) fn many_claims() -> JudgedRun {
 /// Records were lost: what rests on them is open.
 pub(crate) fn undecided() -> JudgedRun {
     let mut run = misleading();
-    run.manifest.coverage.records.insert("block".into(), RecordAccount { made: 2_051, received: 2_000, lost: 51 });
+    run.manifest
+        .coverage
+        .records
+        .insert("block".into(), RecordAccount { made: 2_051, received: 2_000, lost: 51, inferred: 0 });
     run.manifest.coverage.blind_paths = vec![BlindPath { path: "io_uring".into(), calls: 812 }];
     run.manifest.coverage.probes.push(ProbeStatus {
         hook: "tp_btf/io_uring_submit_req".into(),

@@ -1,0 +1,49 @@
+//! Completions that no hook saw, from what the kernel still remembers of their beginning.
+
+use crate::decode::block_flags;
+use crate::{BioOwner, BlockRecord, IssuedRequest};
+
+/// `REQ_OP_FLUSH`.
+const OP_FLUSH: u32 = 2;
+
+impl BlockRecord {
+    /// The completion of what is left of a bio; at the time at which it was queued.
+    pub fn inferred_from_bio(bio: &BioOwner) -> Self {
+        Self {
+            at_ns: bio.queued_ns,
+            sector: bio.sector,
+            latency_ns: 0,
+            ino: bio.ino,
+            s_dev: bio.s_dev,
+            device: bio.device,
+            bytes: bio.left,
+            tgid: bio.tgid,
+            comm: bio.comm,
+            operation: bio.operation,
+            flags: bio.owned | block_flags::INFERRED,
+            origin: bio.origin,
+            status: 0,
+            padding: [0; 3],
+        }
+    }
+
+    /// The completion of a FLUSH, which has no bio; `None` for other requests.
+    pub fn inferred_from_request(request: &IssuedRequest) -> Option<Self> {
+        (request.operation == OP_FLUSH).then_some(Self {
+            at_ns: request.at_ns,
+            sector: 0,
+            latency_ns: 0,
+            ino: 0,
+            s_dev: 0,
+            device: request.device,
+            bytes: 0,
+            tgid: 0,
+            comm: [0; 16],
+            operation: OP_FLUSH as u16,
+            flags: block_flags::INFERRED,
+            origin: 0,
+            status: 0,
+            padding: [0; 3],
+        })
+    }
+}
