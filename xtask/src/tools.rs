@@ -47,6 +47,9 @@ pub(crate) const LOSETUP: Tool = Tool {
     command: "losetup",
     packages: [Some("mount"), Some("util-linux"), Some("losetup"), Some("util-linux"), Some("util-linux")],
 };
+/// Serves ext4 through FUSE.
+pub(crate) const FUSE2FS: Tool =
+    Tool { command: "fuse2fs", packages: [Some("fuse2fs"), Some("e2fsprogs"), None, Some("fuse2fs"), None] };
 /// The compiler of the kernel programs, of the one major version that the object is pinned to.
 pub(crate) const CLANG: Tool = Tool { command: "clang-14", packages: [Some("clang-14"), None, None, None, None] };
 /// Takes the debug sections out of the object.
@@ -56,7 +59,8 @@ pub(crate) const LLVM_STRIP: Tool =
 /// What the demo runs.
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
-pub(crate) const FOR_TESTS: &[&Tool] = &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP];
+pub(crate) const FOR_TESTS: &[&Tool] =
+    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];
 /// What compiling the kernel programs takes.
 pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 

@@ -5,6 +5,7 @@
 //! never as passed. The tests share one machine and one page cache, so they run one at a
 //! time ([`turn`]).
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ impl Volume {
             other => run(&format!("mkfs.{other}"), &["-q", &device]),
         };
         volume.mount(&["-t", fs_type, "-o", mount_options, &device]);
-        volume.set_dirty_share(50);
+        volume.set_dirty_share(40);
         volume
     }
 
@@ -126,6 +127,33 @@ impl Volume {
         let volume =
             Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
         volume.mount(&["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]);
+        volume
+    }
+
+    /// An overlay over two folders of a file system.
+    pub fn overlay(below: &Volume) -> Self {
+        let volume =
+            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
+        let folder = below.path();
+        for name in ["lower", "upper", "work"] {
+            fs::create_dir(folder.join(name)).expect("a folder");
+        }
+        let folder = folder.display();
+        let options = format!("lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work");
+        volume.mount(&["-t", "overlay", "overlay", "-o", &options]);
+        volume
+    }
+
+    /// ext4 in a file, served by a process through FUSE.
+    pub fn fuse(mib: u64) -> Self {
+        let volume =
+            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
+        let backing = volume.beside("backing.img");
+        let backing = backing.to_str().expect("a UTF-8 path");
+        run("fallocate", &["-l", &format!("{mib}M"), backing]);
+        run("mkfs.ext4", &["-q", "-F", backing]);
+        fs::create_dir(volume.path()).expect("a mount point");
+        run("fuse2fs", &[backing, volume.path().to_str().expect("a UTF-8 path"), "-o", "fakeroot"]);
         volume
     }
 
@@ -159,9 +187,9 @@ impl Volume {
     }
 }
 
-impl Drop for Volume {
-    fn drop(&mut self) {
-        self.set_dirty_share(0);
+impl Volume {
+    /// Takes the file system away; the device stays.
+    pub fn unmount(&self) {
         // A process that was killed a moment ago may still hold the mount.
         let mount_point = self.path();
         let unmounted = (0..50).any(|attempt| {
@@ -173,6 +201,15 @@ impl Drop for Volume {
         if !unmounted {
             eprintln!("cleaning up: {} stays mounted", mount_point.display());
         }
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        self.set_dirty_share(0);
+        if mounted(&self.path()) {
+            self.unmount();
+        }
         if let Some(device) = &self.device {
             match Command::new("losetup").arg("-d").arg(device).status() {
                 Ok(status) if status.success() => {}
@@ -180,6 +217,10 @@ impl Drop for Volume {
             }
         }
     }
+}
+
+fn mounted(path: &Path) -> bool {
+    Command::new("mountpoint").arg("--quiet").arg(path).status().is_ok_and(|status| status.success())
 }
 
 /// A finished `activebench verify`.
@@ -213,6 +254,18 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
         eprintln!("no report:\n{}", verified.stderr());
     }
     verified
+}
+
+/// A stage of a stored run as rows by column name.
+pub fn rows(run: &Path, stage: &str) -> Vec<HashMap<String, String>> {
+    let output = Command::new(binary())
+        .args(["show", "--format", "csv", "--stage", stage])
+        .arg(run)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut reader = csv::Reader::from_reader(output.stdout.as_slice());
+    reader.deserialize().map(|row| row.expect("a row")).collect()
 }
 
 impl Verified {
@@ -293,6 +346,11 @@ impl Verified {
             assert_eq!(account["made"], account["received"], "{class}");
             assert_eq!(account["lost"], 0, "{class}");
         }
+    }
+
+    /// A stage of the run as rows by column name.
+    pub fn rows(&self, stage: &str) -> Vec<HashMap<String, String>> {
+        rows(&self.run, stage)
     }
 
     /// Everything for a failed assertion.

@@ -4,20 +4,8 @@ use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use activebench_e2e::{Volume, binary, needs, verify};
+use activebench_e2e::{Volume, binary, needs, rows, verify};
 use serde_json::Value;
-
-/// A stage of a run as CSV rows by column name.
-fn rows(run: &std::path::Path, stage: &str) -> Vec<HashMap<String, String>> {
-    let output = Command::new(binary())
-        .args(["show", "--format", "csv", "--stage", stage])
-        .arg(run)
-        .output()
-        .expect("the binary runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut reader = csv::Reader::from_reader(output.stdout.as_slice());
-    reader.deserialize().map(|row| row.expect("a row")).collect()
-}
 
 #[test]
 fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
@@ -30,8 +18,8 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
     let (program, folder) = (program.to_str().expect("UTF-8"), folder.to_str().expect("UTF-8"));
     let run = verify(&volume, &[], &[program, "__workload", "calls", "--count", "1000", folder]);
     run.assert_nothing_lost();
-    let names = rows(&run.run, "names");
-    let calls = rows(&run.run, "calls");
+    let names = run.rows("names");
+    let calls = run.rows("calls");
     let file_of = |name: &str| -> (String, String) {
         let path = format!("{folder}/{name}");
         let opened = names.iter().find(|row| row["op"] == "open" && row["name"] == path && row["file.ino"] != "0");
@@ -87,7 +75,7 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
     assert_eq!(unlinked.count(), COUNT);
     // Every inserted page of the written files, once.
     let (s_dev, ino) = file_of("write");
-    let cached = rows(&run.run, "cache");
+    let cached = run.rows("cache");
     let inserted: usize = cached
         .iter()
         .filter(|row| row["file.s_dev"] == s_dev && row["file.ino"] == ino)
@@ -176,7 +164,8 @@ fn a_killed_benchmark_is_a_failed_one_and_its_record_is_whole() {
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(run.run.join("run.json")).expect("run.json")).expect("JSON");
     assert_eq!(manifest["child"]["signal"], 9);
-    let written = rows(&run.run, "calls")
+    let written = run
+        .rows("calls")
         .iter()
         .filter(|row| row["op"] == "write" && row["kind"] == "regular" && row["returned"] == "65536")
         .count();

@@ -6,7 +6,7 @@
 #ifndef ACTIVEBENCH_CALLS_H
 #define ACTIVEBENCH_CALLS_H
 
-#include "maps.h"
+#include "libaio.h"
 
 static always_inline u64 argument(struct pt_regs *regs, u8 number)
 {
@@ -19,99 +19,6 @@ static always_inline u64 argument(struct pt_regs *regs, u8 number)
 	case 6: return regs->r9;
 	}
 	return 0;
-}
-
-struct vector_sum {
-	u64 address;
-	u64 bytes;
-};
-
-static long add_vector(u32 index, struct vector_sum *sum)
-{
-	u64 vector[2] = {};
-
-	if (bpf_probe_read_user(vector, sizeof(vector), (void *)(sum->address + index * sizeof(vector))))
-		return 1;
-	sum->bytes += vector[1];
-	return 0;
-}
-
-static always_inline u64 current_generation(void)
-{
-	u32 zero = 0;
-	u64 *generation = bpf_map_lookup_elem(&fd_generation, &zero);
-
-	return generation ? *generation : 0;
-}
-
-static always_inline void descriptors_changed(void)
-{
-	u32 zero = 0;
-	u64 *generation = bpf_map_lookup_elem(&fd_generation, &zero);
-
-	if (generation)
-		__sync_fetch_and_add(generation, 1);
-}
-
-static always_inline struct file *file_of(struct task_struct *task, s32 fd)
-{
-	struct files_struct *descriptors = task->files;
-	struct fdtable *table;
-	struct file *file = NULL;
-
-	if (!descriptors || fd < 0)
-		return NULL;
-	table = descriptors->fdt;
-	if (!table || (u32)fd >= table->max_fds)
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
-	return file;
-}
-
-/* Looks the descriptor up unless it is the one of the call before. */
-static always_inline void resolve(struct task_state *state, struct task_struct *task, s32 fd)
-{
-	u64 generation = current_generation();
-
-	if (state->known_fd != fd || state->known_generation != generation || !state->known_file) {
-		struct file *file = file_of(task, fd);
-		u8 kind = FILE_OTHER;
-		u64 ino = 0;
-		u32 s_dev = 0;
-
-		state->known_file = (u64)file;
-		state->known_fd = fd;
-		state->known_generation = generation;
-		if (!file) {
-			state->known_ino = 0;
-			state->known_s_dev = 0;
-			state->known_kind = FILE_OTHER;
-			state->known_open_flags = 0;
-		} else {
-			struct inode *inode = READ_FIELD(file, f_inode);
-
-			identify(inode, &ino, &s_dev, &kind);
-			state->known_ino = ino;
-			state->known_s_dev = s_dev;
-			state->known_kind = kind;
-			state->known_open_flags = READ_FIELD(file, f_flags);
-			if (kind != FILE_OTHER)
-				remember_file(ino, s_dev);
-		}
-	}
-	state->ino = state->known_ino;
-	state->s_dev = state->known_s_dev;
-	state->file_kind = state->known_kind;
-	state->open_flags = state->known_open_flags;
-}
-
-static always_inline void flush_calls(struct task_state *state)
-{
-	if (!state->batch.count)
-		return;
-	state->batch.record_class = CLASS_CALLS;
-	send_batch(&state->batch, sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record),
-		   sizeof(struct batch_header) + sizeof(state->records));
 }
 
 /* Ends a time off the CPU. */
@@ -143,6 +50,32 @@ static always_inline void account(struct task_state *state, u64 now)
 	else
 		state->user_ns += passed;
 	state->last_ns = now;
+}
+
+/* An offset that is given by address; -1, the file position, without one. */
+static always_inline s64 pointed_offset(s64 address)
+{
+	s64 offset = -1;
+
+	if (address)
+		bpf_probe_read_user(&offset, sizeof(offset), (void *)address);
+	return offset;
+}
+
+/* Keeps the file that data goes to; the call's own file is resolved afterwards. */
+static always_inline void note_second_file(struct task_state *state, struct task_struct *task, u16 op, s32 fd,
+					   s64 offset)
+{
+	resolve(state, task, fd);
+	if (state->file_kind == FILE_OTHER)
+		return;
+	state->second_op = op;
+	state->second_fd = fd;
+	state->second_ino = state->ino;
+	state->second_s_dev = state->s_dev;
+	state->second_kind = state->file_kind;
+	state->second_open_flags = state->open_flags;
+	state->second_offset = offset == -1 ? READ_FIELD((struct file *)state->known_file, f_pos) : offset;
 }
 
 SEC("tp_btf/sys_enter")
@@ -182,7 +115,10 @@ int sys_enter(u64 *context)
 	state->file_kind = FILE_OTHER;
 	state->open_flags = 0;
 	state->name_pointer = argument(regs, call->name_argument);
+	state->second_op = 0;
 	state->offset = call->offset_argument ? (s64)argument(regs, call->offset_argument) : -1;
+	if (call->flags & CALL_OFFSET_POINTERS)
+		state->offset = pointed_offset(state->offset);
 	if (call->flags & CALL_VECTOR) {
 		struct vector_sum sum = { .address = argument(regs, call->vector_argument) };
 
@@ -190,6 +126,12 @@ int sys_enter(u64 *context)
 		state->requested = sum.bytes;
 	} else {
 		state->requested = argument(regs, call->length_argument);
+	}
+	if (call->second_op) {
+		s64 offset = call->second_offset_argument ? (s64)argument(regs, call->second_offset_argument) : 0;
+
+		note_second_file(state, task, call->second_op, argument(regs, call->second_fd_argument),
+				 pointed_offset(offset));
 	}
 	if (call->fd_argument) {
 		state->fd = argument(regs, call->fd_argument);
@@ -199,6 +141,13 @@ int sys_enter(u64 *context)
 	}
 	if (call->flags & CALL_CHANGES_FDS)
 		descriptors_changed();
+	if (call->op == OP_MSYNC && argument(regs, 3) & MSYNC_ASYNC)
+		state->op = OP_MSYNC_ASYNC;
+	if (call->op == OP_IO_SUBMIT || call->op == OP_IO_GETEVENTS) {
+		state->list_pointer = argument(regs, call->op == OP_IO_SUBMIT ? 3 : 4);
+		if (call->op == OP_IO_SUBMIT)
+			submit_iocbs(state);
+	}
 	return 0;
 }
 
@@ -234,6 +183,31 @@ static always_inline void send_name(struct task_state *state, struct task_struct
 		count_lost(CLASS_NAMES, 1);
 }
 
+/* The other half of a call between two files. */
+static always_inline void add_second(struct task_state *state, struct task_struct *task, u64 now, s64 returned)
+{
+	struct call_record *record = next_record(state);
+
+	record->start_ns = state->start_ns;
+	record->end_ns = now;
+	record->ino = state->second_ino;
+	record->offset = state->second_offset;
+	record->requested = state->requested;
+	record->returned = returned;
+	record->cpu_ns = 0;
+	record->user_before_ns = 0;
+	record->s_dev = state->second_s_dev;
+	record->tid = task->pid;
+	record->tgid = task->tgid;
+	record->open_flags = state->second_open_flags;
+	record->storage_read_bytes = 0;
+	record->cached_pages = 0;
+	record->fd = state->second_fd;
+	record->op = state->second_op;
+	record->file_kind = state->second_kind;
+	record_is_filled(state);
+}
+
 SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
@@ -241,7 +215,6 @@ int sys_exit(u64 *context)
 	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
 	s64 returned = context[1];
 	struct call_record *record;
-	u32 slot;
 	u64 now;
 
 	if (!state)
@@ -258,12 +231,7 @@ int sys_exit(u64 *context)
 	/* Appending moves the position first: where it ended tells where it began. */
 	if (state->call_flags & CALL_FILE_POSITION && state->open_flags & 02000 && returned > 0)
 		state->offset = READ_FIELD((struct file *)state->known_file, f_pos) - returned;
-	slot = state->batch.count;
-	if (slot >= CALL_BATCH) {
-		flush_calls(state);
-		slot = 0;
-	}
-	record = &state->records[slot & (CALL_BATCH - 1)];
+	record = next_record(state);
 	record->start_ns = state->start_ns;
 	record->end_ns = now;
 	record->ino = state->ino;
@@ -282,13 +250,16 @@ int sys_exit(u64 *context)
 	record->op = state->op;
 	record->file_kind = state->file_kind;
 	state->user_at_record_ns = state->user_ns;
-	state->batch.count = slot + 1;
-	count_made(CLASS_CALLS);
+	record_is_filled(state);
 	if (state->name_pointer)
 		send_name(state, task, now, returned);
+	if (state->second_op)
+		add_second(state, task, now, returned);
+	if (state->op == OP_IO_SUBMIT && returned < (s64)state->requested)
+		withdraw_iocbs(state, returned);
+	if (state->op == OP_IO_GETEVENTS && returned > 0)
+		reap_iocbs(state, returned);
 	state->op = 0;
-	if (slot + 1 == CALL_BATCH)
-		flush_calls(state);
 	return 0;
 }
 

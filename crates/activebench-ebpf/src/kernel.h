@@ -60,6 +60,35 @@ struct task_struct {
 	char comm[16];
 };
 
+struct kiocb {
+	s64 ki_pos;
+};
+
+struct io_rw {
+	struct kiocb kiocb;
+	u64 addr;
+	u32 len;
+};
+
+struct io_sync {
+	int flags;
+};
+
+struct io_cqe {
+	int fd;
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	u64 flags;
+	struct io_cqe cqe;
+};
+
+struct io_uring_cqe {
+	s32 res;
+};
+
 struct linux_binprm {
 	const char *filename;
 };
@@ -132,6 +161,7 @@ enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, 
 enum { PF_KTHREAD = 0x00200000 };
 enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
 enum { MAPPING_FLAGS = 3 };
+enum { MSYNC_ASYNC = 1 };
 enum { FCNTL_DUPFD = 0, FCNTL_DUPFD_CLOEXEC = 1030 };
 
 #endif

@@ -27,6 +27,23 @@ struct batch_header {
 	u32 count;
 };
 
+/* Codes of `activebench_model::call::Op` that the programs name themselves. */
+enum {
+	OP_MSYNC = 15,
+	OP_IO_SUBMIT = 29,
+	OP_IO_GETEVENTS = 32,
+	OP_AIO_READ = 33,
+	OP_AIO_WRITE = 34,
+	OP_AIO_FSYNC = 35,
+	OP_AIO_FDATASYNC = 36,
+	OP_URING_READ = 37,
+	OP_URING_WRITE = 38,
+	OP_URING_FSYNC = 39,
+	OP_URING_FDATASYNC = 40,
+	OP_URING_OTHER = 41,
+	OP_MSYNC_ASYNC = 42,
+};
+
 enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2 };
 
 struct call_record {
@@ -139,6 +156,7 @@ enum {
 	CALL_RETURNS_FD = 4,   /* the file is the one behind the returned descriptor */
 	CALL_IF_DUPLICATES = 8, /* fcntl: only F_DUPFD and F_DUPFD_CLOEXEC */
 	CALL_CHANGES_FDS = 16, /* remembered descriptors are stale afterwards */
+	CALL_OFFSET_POINTERS = 32, /* the offset arguments are addresses of offsets, or NULL: the file position */
 };
 
 struct call_description {
@@ -149,7 +167,10 @@ struct call_description {
 	u8 name_argument;
 	u8 vector_argument;
 	u8 flags;
-	u8 padding;
+	u8 second_op;           /* of the file that data goes to, for calls between two files */
+	u8 second_fd_argument;
+	u8 second_offset_argument;
+	u8 padding[2];
 };
 
 struct configuration {
@@ -183,7 +204,16 @@ struct task_state {
 	u8 file_kind;
 	u8 in_kernel;
 	u8 off_cpu;
-	u8 padding[2];
+	u16 second_op;
+	/* The other file of a call between two. */
+	u64 second_ino;
+	s64 second_offset;
+	u32 second_s_dev;
+	u32 second_open_flags;
+	s32 second_fd;
+	u32 second_kind;
+	/* Where the call keeps its list: of iocbs, of events. */
+	u64 list_pointer;
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;
@@ -195,6 +225,27 @@ struct task_state {
 	/* Records that have not left yet. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
+};
+
+/* Asynchronous I/O on its way: what its call record will hold. */
+struct async_call {
+	u64 start_ns;
+	u64 ino;
+	s64 offset;
+	u64 requested;
+	u32 s_dev;
+	u32 open_flags;
+	u32 tid;
+	u32 tgid;
+	s32 fd;
+	u16 op;
+	u16 file_kind;
+};
+
+struct aio_key {
+	u64 iocb; /* its address in the process */
+	u32 tgid;
+	u32 padding;
 };
 
 enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3 };

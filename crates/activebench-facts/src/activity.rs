@@ -89,7 +89,7 @@ fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, 
                     structure.unlink_spans.insert((call.tid, call.end_ns), (&call).into());
                 }
                 // An open of anything takes the descriptor's number from the pass before.
-                Op::Open | Op::Munmap | Op::Msync => structure.calls.push(call),
+                Op::Open | Op::Munmap | Op::Msync | Op::MsyncAsync => structure.calls.push(call),
                 _ if on_followed_file(&call).is_some() => structure.calls.push(call),
                 _ => {}
             }

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 
 use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
-use activebench_model::coverage::BlindPath;
+use activebench_model::coverage::{BlindPath, ProbeStatus};
 use activebench_model::phase::Phase;
 
 use crate::activity::Stub;
 use crate::source::EventSource;
+
+/// Without both of them the requests inside a ring are not seen.
+const URING_HOOKS: [&str; 2] = ["tp_btf/io_uring_submit_req", "tp_btf/io_uring_complete"];
 
 /// Calls that lead into I/O which is not decoded, by name of the path; paths that were not
 /// used are left out.
@@ -22,15 +25,13 @@ pub fn blind_paths<S: EventSource>(
     source: &S,
     activity: &Activity,
     phases: &[Phase],
+    probes: &[ProbeStatus],
 ) -> Result<Vec<BlindPath>, S::Error> {
     let stub = Stub::new(&activity.tasks, &activity.execs);
-    let mut counted = [
-        (Op::IoSubmit, "libaio", 0),
-        (Op::IoUringEnter, "io_uring", 0),
-        (Op::Splice, "splice", 0),
-        (Op::Sendfile, "sendfile", 0),
-        (Op::CopyFileRange, "copy_file_range", 0),
-    ];
+    let mut counted = vec![(Op::UringOther, "io_uring splice or multishot", 0)];
+    if !URING_HOOKS.iter().all(|hook| probes.iter().any(|probe| probe.hook == *hook && probe.attached)) {
+        counted.push((Op::IoUringEnter, "io_uring", 0));
+    }
     for batch in source.calls() {
         for call in &batch? {
             if let Some((.., calls)) = counted.iter_mut().find(|(op, ..)| *op == call.op)

@@ -5,8 +5,9 @@ mod story;
 use activebench_facts::{blind_paths, evidence_phases};
 use activebench_model::activity::{Activity, StepKind};
 use activebench_model::call::{FileKind, Op, open_bits};
+use activebench_model::coverage::ProbeStatus;
 use activebench_model::event::TaskEventKind;
-use activebench_model::phase::Direction;
+use activebench_model::phase::{Direction, Phase};
 use story::*;
 
 /// Each pass in a line: process, descriptor, how it began and ended, and each step as
@@ -380,14 +381,24 @@ fn blind_paths_are_counted_where_they_carry_data() {
     story.flags = open_bits::WRITABLE;
     story.open(3, "data");
     story.call(Op::Mmap, 3, 0, BLOCK, 0x2000);
-    story.call(Op::IoSubmit, -1, -1, 1, 1);
-    story.call(Op::IoSubmit, -1, -1, 1, 1);
-    story.call(Op::Splice, 3, -1, BLOCK, BLOCK as i64);
+    story.call(Op::IoUringEnter, 9, -1, 1, 1);
+    story.call(Op::IoUringEnter, 9, -1, 1, 1);
+    story.call(Op::UringOther, 3, -1, BLOCK, BLOCK as i64);
     let activity = story.activity();
-    let Ok(paths) = blind_paths(&story.events, &activity, &[]);
-    let paths: Vec<(&str, u64)> = paths.iter().map(|path| (path.path.as_str(), path.calls)).collect();
-    assert_eq!(paths, [("libaio", 2), ("splice", 1), ("mmap", 1)]);
+    let paths = |phases: &[Phase], probes: &[ProbeStatus]| -> Vec<(String, u64)> {
+        let Ok(paths) = blind_paths(&story.events, &activity, phases, probes);
+        paths.into_iter().map(|path| (path.path, path.calls)).collect()
+    };
+    let expect = |paths: Vec<(String, u64)>, expected: &[(&str, u64)]| {
+        assert!(paths.iter().map(|(path, calls)| (path.as_str(), *calls)).eq(expected.iter().copied()), "{paths:?}");
+    };
+    let uring = |attached| -> Vec<ProbeStatus> {
+        let hook = |hook: &str| ProbeStatus { hook: hook.to_owned(), attached, why_not: None, missed: 0 };
+        vec![hook("tp_btf/io_uring_submit_req"), hook("tp_btf/io_uring_complete")]
+    };
+    expect(paths(&[], &uring(true)), &[("io_uring splice or multishot", 1), ("mmap", 1)]);
+    expect(paths(&[], &uring(false)), &[("io_uring splice or multishot", 1), ("io_uring", 2), ("mmap", 1)]);
     // A phase that reads the mapped file makes its mapping one of data.
-    let Ok(paths) = blind_paths(&story.events, &activity, &[read_phase(3, (0, 1))]);
-    assert_eq!(paths.last().map(|path| path.calls), Some(2));
+    let paths = paths(&[read_phase(3, (0, 1))], &uring(true));
+    assert_eq!(paths.last().map(|(_, calls)| *calls), Some(2));
 }

@@ -125,32 +125,68 @@ operations! {
     Mmap = 24, "mmap";
     /// `munmap(2)`; `offset` is the address, `requested` the length.
     Munmap = 25, "munmap";
-    /// `sendfile(2)`; the file is the source.
+    /// `sendfile(2)`: the file that it reads.
     Sendfile = 26, "sendfile";
-    /// `splice(2)`; the file is the source.
+    /// `splice(2)`: the file, if it is one, that it reads.
     Splice = 27, "splice";
-    /// `copy_file_range(2)`; the file is the source.
+    /// `copy_file_range(2)`: the file that it reads.
     CopyFileRange = 28, "copy_file_range";
-    /// `io_submit(2)`: requests inside are not decoded.
+    /// `io_submit(2)`; `returned` is the number of requests taken, each has a record of its own.
     IoSubmit = 29, "io_submit";
-    /// `io_uring_enter(2)`: requests inside are not decoded.
+    /// `io_uring_enter(2)`; the requests have records of their own.
     IoUringEnter = 30, "io_uring_enter";
     /// `rename(2)` and its kin.
     Rename = 31, "rename";
+    /// `io_getevents(2)` and `io_pgetevents(2)`; `returned` is the number of events.
+    IoGetevents = 32, "io_getevents";
+    /// Read through libaio, from its submission to the call that collected it.
+    AioRead = 33, "aio_read";
+    /// Write through libaio.
+    AioWrite = 34, "aio_write";
+    /// `IOCB_CMD_FSYNC`.
+    AioFsync = 35, "aio_fsync";
+    /// `IOCB_CMD_FDSYNC`.
+    AioFdatasync = 36, "aio_fdatasync";
+    /// Read through io_uring, from its submission to its completion entry.
+    UringRead = 37, "uring_read";
+    /// Write through io_uring.
+    UringWrite = 38, "uring_write";
+    /// `IORING_OP_FSYNC`.
+    UringFsync = 39, "uring_fsync";
+    /// `IORING_OP_FSYNC` with `IORING_FSYNC_DATASYNC`.
+    UringFdatasync = 40, "uring_fdatasync";
+    /// A request of io_uring whose data is not followed: splice, multishot reads.
+    UringOther = 41, "uring_other";
+    /// `msync(2)` with `MS_ASYNC`: it promises nothing.
+    MsyncAsync = 42, "msync_async";
+    /// `sendfile(2)`: the file, if it is one, that it writes.
+    SendfileTo = 43, "sendfile_to";
+    /// `splice(2)`: the file, if it is one, that it writes.
+    SpliceTo = 44, "splice_to";
+    /// `copy_file_range(2)`: the file that it writes.
+    CopyFileRangeTo = 45, "copy_file_range_to";
 }
 
 impl Op {
-    /// Moves data from a file to the caller.
+    /// Moves data out of a file.
     pub fn is_read(self) -> bool {
-        matches!(self, Op::Read | Op::Pread | Op::Readv | Op::Preadv)
+        matches!(self, Op::Read | Op::Pread | Op::Readv | Op::Preadv | Op::AioRead | Op::UringRead)
+            || matches!(self, Op::Sendfile | Op::Splice | Op::CopyFileRange)
     }
-    /// Moves data from the caller to a file.
+    /// Moves data into a file.
     pub fn is_write(self) -> bool {
-        matches!(self, Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev)
+        matches!(self, Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev | Op::AioWrite | Op::UringWrite)
+            || matches!(self, Op::SendfileTo | Op::SpliceTo | Op::CopyFileRangeTo)
+    }
+    /// Is submitted and completed apart: several can be on their way for one thread.
+    pub fn is_asynchronous(self) -> bool {
+        matches!(self, Op::AioRead | Op::AioWrite | Op::AioFsync | Op::AioFdatasync | Op::UringRead)
+            || matches!(self, Op::UringWrite | Op::UringFsync | Op::UringFdatasync | Op::UringOther)
     }
     /// Asks that data already written becomes durable, for one file.
     pub fn is_file_sync(self) -> bool {
-        matches!(self, Op::Fsync | Op::Fdatasync | Op::Msync | Op::SyncFileRange)
+        matches!(self, Op::Fsync | Op::Fdatasync | Op::Msync | Op::SyncFileRange | Op::AioFsync | Op::AioFdatasync)
+            || matches!(self, Op::UringFsync | Op::UringFdatasync)
     }
 }
 
@@ -167,7 +203,8 @@ pub struct Call {
     pub tgid: u32,
     /// What was called.
     pub op: Op,
-    /// The descriptor argument, -1 where there is none.
+    /// The descriptor argument, -1 where there is none; -2 and below are files registered
+    /// with io_uring: -2 - their index.
     pub fd: i32,
     /// The file behind the descriptor; `None` where the call has none.
     pub file: Option<FileId>,

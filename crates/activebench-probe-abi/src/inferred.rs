@@ -1,7 +1,7 @@
 //! Completions that no hook saw, from what the kernel still remembers of their beginning.
 
 use crate::decode::block_flags;
-use crate::{BioOwner, BlockRecord, IssuedRequest};
+use crate::{AsyncCall, BioOwner, BlockRecord, CallRecord, IssuedRequest};
 
 /// `REQ_OP_FLUSH`.
 const OP_FLUSH: u32 = 2;
@@ -45,5 +45,31 @@ impl BlockRecord {
             status: 0,
             padding: [0; 3],
         })
+    }
+}
+
+impl CallRecord {
+    /// A request of libaio whose event nobody was seen to collect: as if it had done what was
+    /// asked, and ended when it began.
+    pub fn inferred_from_async(call: &AsyncCall) -> Self {
+        Self {
+            start_ns: call.start_ns,
+            end_ns: call.start_ns,
+            ino: call.ino,
+            offset: call.offset,
+            requested: call.requested,
+            returned: call.requested as i64,
+            cpu_ns: 0,
+            user_before_ns: 0,
+            s_dev: call.s_dev,
+            tid: call.tid,
+            tgid: call.tgid,
+            open_flags: call.open_flags,
+            storage_read_bytes: 0,
+            cached_pages: 0,
+            fd: call.fd,
+            op: call.op,
+            file_kind: call.file_kind,
+        }
     }
 }

@@ -286,8 +286,14 @@ shared! {
         vector_argument: u8,
         /// `CALL_*` bits.
         flags: u8,
+        /// Code for the file that data goes to, in calls between two files; otherwise 0.
+        second_op: u8,
+        /// Its descriptor.
+        second_fd_argument: u8,
+        /// Address of its offset.
+        second_offset_argument: u8,
         /// Zero.
-        padding: u8,
+        padding: [u8; 2],
     }
 
     /// What user space tells the programs.
@@ -312,6 +318,42 @@ shared! {
         header: BatchHeader,
         /// The first `count` are set.
         records: [CacheRecord; 64],
+    }
+
+    /// Asynchronous I/O on its way.
+    AsyncCall / "async_call" {
+        /// Submission.
+        start_ns: u64,
+        /// Inode.
+        ino: u64,
+        /// Offset.
+        offset: i64,
+        /// Bytes.
+        requested: u64,
+        /// Device of the inode.
+        s_dev: u32,
+        /// Flags of the file.
+        open_flags: u32,
+        /// Thread that submitted it.
+        tid: u32,
+        /// Its process.
+        tgid: u32,
+        /// Descriptor.
+        fd: i32,
+        /// Code of `activebench_model::call::Op`.
+        op: u16,
+        /// Kind of the file.
+        file_kind: u16,
+    }
+
+    /// Names a request of libaio.
+    AioKey / "aio_key" {
+        /// Its address in the process.
+        iocb: u64,
+        /// The process.
+        tgid: u32,
+        /// Zero.
+        padding: u32,
     }
 
     /// What the kernel remembers of a bio on its way.
@@ -400,8 +442,22 @@ shared! {
         in_kernel: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
-        /// Zero.
-        padding: [u8; 2],
+        /// Code for the file that data goes to; 0 when there is none.
+        second_op: u16,
+        /// That file.
+        second_ino: u64,
+        /// Its offset.
+        second_offset: i64,
+        /// Its device.
+        second_s_dev: u32,
+        /// Its flags.
+        second_open_flags: u32,
+        /// Its descriptor.
+        second_fd: i32,
+        /// Its kind.
+        second_kind: u32,
+        /// List of iocbs or of events.
+        list_pointer: u64,
         /// The last file looked up.
         known_file: u64,
         /// Its inode.

@@ -16,6 +16,8 @@ pub const RETURNS_FD: u8 = 4;
 pub const IF_DUPLICATES: u8 = 8;
 /// Remembered descriptors are stale afterwards.
 pub const CHANGES_FDS: u8 = 16;
+/// The offset arguments are addresses of offsets; where they are NULL, data moves at the file position.
+pub const OFFSET_POINTERS: u8 = 32;
 
 /// Entries of the kernel's table; calls with higher numbers are not recorded.
 pub const TABLE_SIZE: usize = 512;
@@ -29,7 +31,10 @@ const fn call(op: Op) -> CallDescription {
         name_argument: 0,
         vector_argument: 0,
         flags: 0,
-        padding: 0,
+        second_op: 0,
+        second_fd_argument: 0,
+        second_offset_argument: 0,
+        padding: [0; 2],
     }
 }
 
@@ -62,6 +67,18 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
     let named = |op, name_argument| CallDescription { name_argument, ..call(op) };
     let ranged =
         |op, offset_argument, length_argument| CallDescription { offset_argument, length_argument, ..on_fd(op, 1) };
+    // Descriptor and address of the offset, of the file that is read and of the one that is written.
+    let two_files = |op, second_op: Op, [fd_argument, offset_argument]: [u8; 2], second: [u8; 2], length_argument| {
+        CallDescription {
+            offset_argument,
+            length_argument,
+            flags: OFFSET_POINTERS | FILE_POSITION,
+            second_op: second_op as u8,
+            second_fd_argument: second[0],
+            second_offset_argument: second[1],
+            ..on_fd(op, fd_argument)
+        }
+    };
     vec![
         (0, at_position(Op::Read, 3)),
         (1, at_position(Op::Write, 3)),
@@ -77,7 +94,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (26, CallDescription { offset_argument: 1, length_argument: 2, ..call(Op::Msync) }),
         (32, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
         (33, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
-        (40, CallDescription { length_argument: 4, ..on_fd(Op::Sendfile, 2) }),
+        (40, two_files(Op::Sendfile, Op::SendfileTo, [2, 3], [1, 0], 4)),
         (72, CallDescription { flags: IF_DUPLICATES | CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
         (74, on_fd(Op::Fsync, 1)),
         (75, on_fd(Op::Fdatasync, 1)),
@@ -87,12 +104,13 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (85, opening(1, 0)),
         (87, named(Op::Unlink, 1)),
         (162, call(Op::Sync)),
+        (208, call(Op::IoGetevents)),
         (209, CallDescription { length_argument: 2, ..call(Op::IoSubmit) }),
         (221, ranged(Op::Fadvise, 2, 3)),
         (257, opening(2, 3)),
         (263, named(Op::Unlink, 2)),
         (264, named(Op::Rename, 2)),
-        (275, CallDescription { length_argument: 5, ..on_fd(Op::Splice, 1) }),
+        (275, two_files(Op::Splice, Op::SpliceTo, [1, 2], [3, 4], 5)),
         (277, ranged(Op::SyncFileRange, 2, 3)),
         (285, ranged(Op::Fallocate, 3, 4)),
         (292, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
@@ -100,9 +118,10 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (296, vectored(Op::Pwritev, 4, 0)),
         (306, on_fd(Op::Syncfs, 1)),
         (316, named(Op::Rename, 2)),
-        (326, CallDescription { length_argument: 5, ..on_fd(Op::CopyFileRange, 1) }),
+        (326, two_files(Op::CopyFileRange, Op::CopyFileRangeTo, [1, 2], [3, 4], 5)),
         (327, vectored(Op::Preadv, 4, FILE_POSITION)),
         (328, vectored(Op::Pwritev, 4, FILE_POSITION)),
+        (333, call(Op::IoGetevents)),
         (426, CallDescription { length_argument: 2, ..on_fd(Op::IoUringEnter, 1) }),
         (437, opening(2, 0)),
     ]
@@ -121,8 +140,9 @@ mod tests {
         assert!(numbers.is_sorted());
         assert!(numbers.iter().all(|number| (*number as usize) < TABLE_SIZE));
         for op in Op::ALL {
+            let made = |description: &CallDescription| [description.op, description.second_op].contains(&(*op as u8));
             assert!(
-                table.iter().any(|(_, description)| u16::from(description.op) == *op as u16),
+                op.is_asynchronous() || *op == Op::MsyncAsync || table.iter().any(|(_, call)| made(call)),
                 "{} has no system call",
                 op.name()
             );

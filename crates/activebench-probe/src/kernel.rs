@@ -22,20 +22,23 @@ use crate::observation::Observation;
 use crate::store::{LiveFigures, RecordStore};
 use crate::unseen;
 
-/// Every kernel program: its name in the object is the tracepoint's name.
-const PROGRAMS: &[&str] = &[
-    "sched_process_exit",
-    "sched_process_exec",
-    "sched_switch",
-    "task_newtask",
-    "block_bio_queue",
-    "block_rq_issue",
-    "block_rq_requeue",
-    "block_rq_complete",
-    "block_bio_complete",
-    "mm_filemap_add_to_page_cache",
-    "sys_exit",
-    "sys_enter",
+/// Every tracepoint with its programs in the object. Where kernels differ in a tracepoint
+/// there are several: the first that this kernel takes is attached.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("sched_process_exit", &["sched_process_exit"]),
+    ("sched_process_exec", &["sched_process_exec"]),
+    ("sched_switch", &["sched_switch"]),
+    ("task_newtask", &["task_newtask"]),
+    ("block_bio_queue", &["block_bio_queue"]),
+    ("block_rq_issue", &["block_rq_issue"]),
+    ("block_rq_requeue", &["block_rq_requeue"]),
+    ("block_rq_complete", &["block_rq_complete"]),
+    ("block_bio_complete", &["block_bio_complete"]),
+    ("mm_filemap_add_to_page_cache", &["mm_filemap_add_to_page_cache"]),
+    ("io_uring_complete", &["io_uring_complete_result", "io_uring_complete"]),
+    ("io_uring_submit_req", &["io_uring_submit_req"]),
+    ("sys_exit", &["sys_exit"]),
+    ("sys_enter", &["sys_enter"]),
 ];
 
 /// Between two readings of the ring. The kernel side never wakes us (a wake-up a record
@@ -106,7 +109,8 @@ unsafe impl<T: Record> Pod for Plain<T> {}
 #[derive(Debug)]
 pub struct Probe {
     ebpf: Ebpf,
-    links: Vec<(&'static str, BtfTracePointLinkId)>,
+    /// Program, hook and link.
+    links: Vec<(&'static str, String, BtfTracePointLinkId)>,
     statuses: Vec<ProbeStatus>,
     live: Arc<LiveFigures>,
     stop: Arc<AtomicBool>,
@@ -154,33 +158,39 @@ impl Probe {
             cpu_at_start_ns: own_cpu_ns(),
             root: None,
         };
-        for name in PROGRAMS {
-            probe.attach_program(name, &btf)?;
+        for (tracepoint, programs) in PROGRAMS {
+            probe.attach_tracepoint(tracepoint, programs, &btf)?;
         }
         probe.start_reader(ring, options.store_bytes)?;
         Ok(probe)
     }
 
-    fn attach_program(&mut self, name: &'static str, btf: &Btf) -> Result<(), ProbeError> {
-        let attached = self
-            .ebpf
-            .program_mut(name)
-            .ok_or_else(|| ProbeError::Load(format!("program {name} is not in the object")))
-            .and_then(|program| {
-                <&mut BtfTracePoint>::try_from(program).map_err(|error| ProbeError::Load(error.to_string()))
-            })
-            .map(|program| program.load(name, btf).and_then(|()| program.attach()))?;
-        let mut status = ProbeStatus { hook: hook_of(name), attached: true, why_not: None, missed: 0 };
-        match attached {
-            Ok(link) => self.links.push((name, link)),
-            Err(error) => {
-                if let Some(code) = os_error(&error)
-                    && (code == libc::EPERM || code == libc::EACCES)
-                {
-                    return Err(ProbeError::NotPermitted(format!("{name}: {}", io::Error::from_raw_os_error(code))));
+    fn attach_tracepoint(&mut self, tracepoint: &str, programs: &[&'static str], btf: &Btf) -> Result<(), ProbeError> {
+        let mut status = ProbeStatus { hook: hook_of(tracepoint), attached: false, why_not: None, missed: 0 };
+        for name in programs {
+            let attached = self
+                .ebpf
+                .program_mut(name)
+                .ok_or_else(|| ProbeError::Load(format!("program {name} is not in the object")))
+                .and_then(|program| {
+                    <&mut BtfTracePoint>::try_from(program).map_err(|error| ProbeError::Load(error.to_string()))
+                })
+                .map(|program| program.load(tracepoint, btf).and_then(|()| program.attach()))?;
+            match attached {
+                Ok(link) => {
+                    self.links.push((name, status.hook.clone(), link));
+                    (status.attached, status.why_not) = (true, None);
+                    break;
                 }
-                status.attached = false;
-                status.why_not = Some(error.to_string());
+                Err(error) => {
+                    if let Some(code) = os_error(&error)
+                        && (code == libc::EPERM || code == libc::EACCES && programs.len() == 1)
+                    {
+                        let why = io::Error::from_raw_os_error(code);
+                        return Err(ProbeError::NotPermitted(format!("{name}: {why}")));
+                    }
+                    status.why_not = Some(error.to_string());
+                }
             }
         }
         self.statuses.push(status);
@@ -255,14 +265,13 @@ impl Probe {
     /// When the records or the kernel's counters cannot be read.
     pub fn finish(mut self, run_ns: u64) -> Result<Observation, ProbeError> {
         for index in 0..self.links.len() {
-            let name = self.links[index].0;
+            let (name, hook) = (self.links[index].0, self.links[index].1.clone());
             let missed = self.missed_events(name)?;
-            let hook = hook_of(name);
             if let Some(status) = self.statuses.iter_mut().find(|status| status.hook == hook) {
                 status.missed = missed;
             }
         }
-        for (name, link) in self.links.drain(..) {
+        for (name, _, link) in self.links.drain(..) {
             let program: &mut BtfTracePoint = self
                 .ebpf
                 .program_mut(name)
@@ -277,14 +286,23 @@ impl Probe {
             reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
         drain(&mut ring, &mut store, &self.live);
         self.take_leftovers(&mut store)?;
-        let inferred = unseen::completions(&mut self.ebpf)?;
-        for record in &inferred {
+        let completions = unseen::completions(&mut self.ebpf)?;
+        for record in &completions {
             store.push(RecordClass::BlockQueued, bytes_of(record), 1);
         }
+        let calls = unseen::calls(&mut self.ebpf)?;
+        for record in &calls.inferred {
+            store.push(RecordClass::Calls, bytes_of(record), 1);
+        }
         let mut records = self.account(&store)?;
-        if let Some(account) = records.get_mut(RecordClass::BlockQueued.name()) {
-            account.made += inferred.len() as u64;
-            account.inferred += inferred.len() as u64;
+        for (class, inferred, lost) in
+            [(RecordClass::BlockQueued, completions.len(), 0), (RecordClass::Calls, calls.inferred.len(), calls.lost)]
+        {
+            if let Some(account) = records.get_mut(class.name()) {
+                account.made += inferred as u64 + lost;
+                account.inferred += inferred as u64;
+                account.lost += lost;
+            }
         }
         let coverage = Coverage {
             backend: "bpf".to_owned(),

@@ -1,12 +1,12 @@
-//! Completions that no hook saw and that no later I/O proved: what the kernel's tables still
-//! hold at the end.
+//! Ends that no hook saw and that no later I/O proved: what the kernel's tables still hold
+//! when the tree has ended.
 
 use std::collections::HashSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use activebench_model::call::DeviceNumber;
-use activebench_probe_abi::{BioOwner, BlockRecord, IssuedRequest};
+use activebench_probe_abi::{AioKey, AsyncCall, BioOwner, BlockRecord, CallRecord, IssuedRequest};
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 
@@ -38,6 +38,29 @@ pub(crate) fn completions(ebpf: &mut Ebpf) -> Result<Vec<BlockRecord>, ProbeErro
     let quiet: HashSet<u32> = devices.into_iter().filter(|device| comes_to_rest(DeviceNumber(*device))).collect();
     records.retain(|record| quiet.contains(&record.device));
     Ok(records)
+}
+
+/// Asynchronous calls that are still on their way when the tree has ended.
+pub(crate) struct UnseenCalls {
+    /// Requests of libaio that nobody was seen to collect: a process can read them from the
+    /// ring in its own memory.
+    pub(crate) inferred: Vec<CallRecord>,
+    /// Requests of io_uring without a completion entry: how they ended is not known.
+    pub(crate) lost: u64,
+}
+
+/// What was submitted and not seen to end.
+pub(crate) fn calls(ebpf: &mut Ebpf) -> Result<UnseenCalls, ProbeError> {
+    let mut inferred = Vec::new();
+    let pending: HashMap<&mut MapData, Plain<AioKey>, Plain<AsyncCall>> =
+        HashMap::try_from(map_of(ebpf, "aio_pending")?).map_err(|error| map_error("aio_pending", &error))?;
+    for entry in pending.iter() {
+        let (_, Plain(call)) = entry.map_err(|error| map_error("aio_pending", &error))?;
+        inferred.push(CallRecord::inferred_from_async(&call));
+    }
+    let pending: HashMap<&mut MapData, u64, Plain<AsyncCall>> =
+        HashMap::try_from(map_of(ebpf, "uring_pending")?).map_err(|error| map_error("uring_pending", &error))?;
+    Ok(UnseenCalls { inferred, lost: pending.keys().filter(Result::is_ok).count() as u64 })
 }
 
 /// Whether the device shows a moment without requests; false where it does not tell.

@@ -56,8 +56,9 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
     let activity = activebench_facts::fold_activity(&source).context("cannot fold the recorded calls")?;
     let output = reader.output().context("cannot read the tool's recorded output")?;
     let (parsed, phases) = claims_and_phases(manifest, &activity, &output);
-    manifest.coverage.blind_paths = activebench_facts::blind_paths(&source, &activity, &phases)
-        .context("cannot count the blind paths of the recorded calls")?;
+    manifest.coverage.blind_paths =
+        activebench_facts::blind_paths(&source, &activity, &phases, &manifest.coverage.probes)
+            .context("cannot count the blind paths of the recorded calls")?;
     let (phases, run_facts) = activebench_facts::resolve_phases(&source, manifest, &activity, phases)
         .context("cannot compute facts from the recorded events")?;
     Ok(Derived { activity, parsed, phases, run_facts })

@@ -30,7 +30,7 @@ pub(super) fn resolve(calls: &[Call], execs: &[Exec]) -> HashMap<usize, usize> {
                 let region = Region { start, end: start.saturating_add(call.requested), mapped_by: index };
                 regions.entry(call.tgid).or_default().push(region);
             }
-            Op::Msync | Op::Munmap => {
+            Op::Msync | Op::MsyncAsync | Op::Munmap => {
                 let Some(regions) = regions.get_mut(&call.tgid) else { continue };
                 let start = call.offset as u64;
                 let end = start.saturating_add(call.requested.max(1));

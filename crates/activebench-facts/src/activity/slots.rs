@@ -58,7 +58,7 @@ impl Timelines {
                         add(fd, None, false);
                     }
                 }
-                Op::Msync | Op::Munmap => {
+                Op::Msync | Op::MsyncAsync | Op::Munmap => {
                     if let Some(mmap) = mapped_by.get(&index) {
                         add(calls[*mmap].fd, Some(*mmap), false);
                     }
@@ -174,6 +174,8 @@ fn extend(step: &mut Step, kind: StepKind, call: &Call) {
         return;
     }
     let (min_offset, max_offset) = touched(call);
+    // Asynchronous requests arrive in the order in which they end.
+    step.start_ns = step.start_ns.min(call.start_ns);
     step.end_ns = step.end_ns.max(call.end_ns);
     step.calls += 1;
     step.bytes += moved(call);
@@ -219,9 +221,7 @@ fn lower(one: i64, other: i64) -> i64 {
 
 /// Bytes of the file that a call returned; an address or a position is not bytes.
 fn moved(call: &Call) -> u64 {
-    let counts =
-        call.op.is_read() || call.op.is_write() || matches!(call.op, Op::Sendfile | Op::Splice | Op::CopyFileRange);
-    if counts { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
+    if call.op.is_read() || call.op.is_write() { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
 }
 
 /// First byte and end of what a call touched in the file; (-1, -1) when unknown.

@@ -68,7 +68,7 @@ impl SyncLog {
         };
         let file = call.file.filter(|file| self.files.contains(file));
         match call.op {
-            Op::Fsync | Op::Fdatasync | Op::SyncFileRange => {
+            op if op.is_file_sync() && op != Op::Msync => {
                 if let Some(file) = file {
                     self.of_file.entry(file).or_default().push(sync(None));
                 }

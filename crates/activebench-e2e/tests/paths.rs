@@ -1,0 +1,163 @@
+//! Every path by which I/O reaches a file: exactly N operations are made, and exactly N are
+//! seen, each with its bytes, its offset and its file. fio makes them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use activebench_e2e::{Verified, Volume, needs, verify};
+
+/// Operations of one run, each of [`UNIT`] bytes on a block of its own.
+const COUNT: usize = 1024;
+const UNIT: usize = 4096;
+
+/// Runs one job of fio with [`COUNT`] operations on a file.
+fn fio(volume: &Volume, file: &str, options: &[&str]) -> Verified {
+    let (name, size, unit) = (format!("--filename={file}"), format!("--size={}", COUNT * UNIT), format!("--bs={UNIT}"));
+    let mut command = vec!["fio", "--name=job", &name, &size, &unit, "--output-format=json"];
+    command.extend(options);
+    let run = verify(volume, &[], &command);
+    assert_eq!(run.report["run"]["child"]["exit_code"].as_i64().unwrap_or(0), 0, "{}", run.stderr());
+    run.assert_nothing_lost();
+    run
+}
+
+/// The calls of a kind on the file that the job opened.
+fn on_file<'a>(run: &Verified, calls: &'a [HashMap<String, String>], op: &str) -> Vec<&'a HashMap<String, String>> {
+    let names = run.rows("names");
+    let name = run.report["tool"]["command"].as_array().expect("a command");
+    let name = name.iter().filter_map(|word| word.as_str()?.strip_prefix("--filename=")).next().expect("a file");
+    let opened = names.iter().rfind(|row| row["op"] == "open" && row["name"] == name && row["file.s_dev"] != "");
+    let opened = opened.unwrap_or_else(|| panic!("{name} was not seen to be opened"));
+    let is_it =
+        |row: &HashMap<String, String>| ["file.s_dev", "file.ino"].iter().all(|part| row[*part] == opened[*part]);
+    calls.iter().filter(|row| row["op"] == op && is_it(row)).collect()
+}
+
+/// Asserts that every block of the file was moved once by a kind of call.
+#[track_caller]
+fn assert_every_block_once(run: &Verified, op: &str, what: &str) {
+    let calls = run.rows("calls");
+    let moved = on_file(run, &calls, op);
+    assert_eq!(moved.len(), COUNT, "{what}: {op}");
+    let offsets: BTreeSet<usize> = moved.iter().map(|row| row["offset"].parse().expect("an offset")).collect();
+    assert!(offsets.iter().copied().eq((0..COUNT).map(|block| block * UNIT)), "{what}: {op}: offsets");
+    for row in moved {
+        assert_eq!([&row["requested"], &row["returned"]], [&UNIT.to_string(); 2], "{what}: {op}");
+        let time = |name: &str| -> u64 { row[name].parse().expect("a time") };
+        assert!(time("start_ns") > 0 && time("start_ns") < time("end_ns"), "{what}: {op}: {row:?}");
+    }
+    // What carries data and is not decoded would be named.
+    let blind = run.report["coverage"]["blind_paths"].as_array().expect("blind paths");
+    assert!(blind.is_empty(), "{what}: {blind:?}");
+}
+
+#[test]
+fn every_path_is_seen_whole() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let paths: &[(&str, &[&str])] = &[
+        ("pwrite", &["--rw=randwrite", "--ioengine=psync"]),
+        ("write", &["--rw=randwrite", "--ioengine=sync"]),
+        ("pwritev", &["--rw=randwrite", "--ioengine=pvsync2"]),
+        ("pread", &["--rw=randread", "--ioengine=posixaio", "--iodepth=8"]),
+        ("pwrite", &["--rw=randwrite", "--ioengine=posixaio", "--iodepth=8"]),
+        ("aio_write", &["--rw=randwrite", "--ioengine=libaio", "--iodepth=8"]),
+        ("aio_read", &["--rw=randread", "--ioengine=libaio", "--iodepth=8", "--direct=1"]),
+        ("uring_write", &["--rw=randwrite", "--ioengine=io_uring", "--iodepth=8"]),
+        ("uring_read", &["--rw=randread", "--ioengine=io_uring", "--iodepth=8", "--direct=1"]),
+        ("uring_read", &["--rw=randread", "--ioengine=io_uring", "--iodepth=8", "--nonvectored=0"]),
+        (
+            "uring_read",
+            &[
+                "--rw=randread",
+                "--ioengine=io_uring",
+                "--iodepth=8",
+                "--direct=1",
+                "--fixedbufs=1",
+                "--registerfiles=1",
+            ],
+        ),
+        ("uring_read", &["--rw=randread", "--ioengine=io_uring", "--iodepth=8", "--sqthread_poll=1"]),
+        ("uring_write", &["--rw=randwrite", "--ioengine=io_uring", "--iodepth=8", "--force_async=1"]),
+        ("splice", &["--rw=randread", "--ioengine=splice"]),
+        ("splice_to", &["--rw=randwrite", "--ioengine=splice"]),
+    ];
+    for (op, options) in paths {
+        assert_every_block_once(&fio(&volume, "paths.dat", options), op, &options.join(" "));
+    }
+}
+
+#[test]
+fn syncs_that_travel_with_asynchronous_io_are_seen() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    for (engine, sync, expected) in [
+        ("libaio", "--fsync=64", ["fsync", "aio_fsync"]),
+        ("io_uring", "--fsync=64", ["fsync", "uring_fsync"]),
+        ("io_uring", "--fdatasync=64", ["fdatasync", "uring_fdatasync"]),
+    ] {
+        let run = fio(&volume, "sync.dat", &["--rw=write", &format!("--ioengine={engine}"), "--iodepth=1", sync]);
+        let calls = run.rows("calls");
+        let seen = calls.iter().filter(|row| expected.contains(&row["op"].as_str()) && row["returned"] == "0").count();
+        // One after every 64 writes; fio leaves the last one out or not.
+        assert!([COUNT / 64 - 1, COUNT / 64].contains(&seen), "{engine} {sync}: {seen}");
+    }
+}
+
+/// The three families of paths, through the page cache and past it.
+fn on_every_family(volume: &Volume, file: &str, direct: bool) {
+    for direct in [false, true].into_iter().take(1 + usize::from(direct)) {
+        let direct = format!("--direct={}", u8::from(direct));
+        for (engine, write, read) in [
+            ("psync", "pwrite", "pread"),
+            ("libaio", "aio_write", "aio_read"),
+            ("io_uring", "uring_write", "uring_read"),
+        ] {
+            let engine = format!("--ioengine={engine}");
+            for (rw, op) in [("--rw=randwrite", write), ("--rw=randread", read)] {
+                let options = [rw, &engine, "--iodepth=4", &direct];
+                assert_every_block_once(&fio(volume, file, &options), op, &options.join(" "));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_family_is_seen_on_xfs() {
+    needs!("fio", "mkfs.xfs", "losetup");
+    on_every_family(&Volume::on_loop("xfs", 400, "noatime"), "family.dat", true);
+}
+
+#[test]
+fn every_family_is_seen_on_btrfs() {
+    needs!("fio", "mkfs.btrfs", "losetup");
+    on_every_family(&Volume::on_loop("btrfs", 400, "noatime"), "family.dat", true);
+}
+
+#[test]
+fn every_family_is_seen_on_tmpfs() {
+    needs!("fio");
+    on_every_family(&Volume::tmpfs(64), "family.dat", false);
+}
+
+#[test]
+fn every_family_is_seen_on_overlay() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let below = Volume::on_loop("ext4", 256, "noatime");
+    on_every_family(&Volume::overlay(&below), "family.dat", true);
+}
+
+#[test]
+fn every_family_is_seen_on_fuse() {
+    needs!("fio", "mkfs.ext4", "fuse2fs");
+    on_every_family(&Volume::fuse(64), "family.dat", false);
+}
+
+#[test]
+fn every_family_is_seen_on_a_raw_device() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let raw = Volume::on_loop("ext4", 64, "noatime");
+    let device = raw.device().expect("a loop device").to_owned();
+    raw.unmount();
+    on_every_family(&volume, &device, true);
+}

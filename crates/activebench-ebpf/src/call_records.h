@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What every kind of call needs: the file behind a descriptor, and room for the record. */
+#ifndef ACTIVEBENCH_CALL_RECORDS_H
+#define ACTIVEBENCH_CALL_RECORDS_H
+
+#include "maps.h"
+
+struct vector_sum {
+	u64 address;
+	u64 bytes;
+};
+
+static long add_vector(u32 index, struct vector_sum *sum)
+{
+	u64 vector[2] = {};
+
+	if (bpf_probe_read_user(vector, sizeof(vector), (void *)(sum->address + index * sizeof(vector))))
+		return 1;
+	sum->bytes += vector[1];
+	return 0;
+}
+
+static always_inline u64 current_generation(void)
+{
+	u32 zero = 0;
+	u64 *generation = bpf_map_lookup_elem(&fd_generation, &zero);
+
+	return generation ? *generation : 0;
+}
+
+static always_inline void descriptors_changed(void)
+{
+	u32 zero = 0;
+	u64 *generation = bpf_map_lookup_elem(&fd_generation, &zero);
+
+	if (generation)
+		__sync_fetch_and_add(generation, 1);
+}
+
+static always_inline struct file *file_of(struct task_struct *task, s32 fd)
+{
+	struct files_struct *descriptors = task->files;
+	struct fdtable *table;
+	struct file *file = NULL;
+
+	if (!descriptors || fd < 0)
+		return NULL;
+	table = descriptors->fdt;
+	if (!table || (u32)fd >= table->max_fds)
+		return NULL;
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	return file;
+}
+
+/* Looks the descriptor up unless it is the one of the call before. */
+static always_inline void resolve(struct task_state *state, struct task_struct *task, s32 fd)
+{
+	u64 generation = current_generation();
+
+	if (state->known_fd != fd || state->known_generation != generation || !state->known_file) {
+		struct file *file = file_of(task, fd);
+		u8 kind = FILE_OTHER;
+		u64 ino = 0;
+		u32 s_dev = 0;
+
+		state->known_file = (u64)file;
+		state->known_fd = fd;
+		state->known_generation = generation;
+		if (!file) {
+			state->known_ino = 0;
+			state->known_s_dev = 0;
+			state->known_kind = FILE_OTHER;
+			state->known_open_flags = 0;
+		} else {
+			struct inode *inode = READ_FIELD(file, f_inode);
+
+			identify(inode, &ino, &s_dev, &kind);
+			state->known_ino = ino;
+			state->known_s_dev = s_dev;
+			state->known_kind = kind;
+			state->known_open_flags = READ_FIELD(file, f_flags);
+			if (kind != FILE_OTHER)
+				remember_file(ino, s_dev);
+		}
+	}
+	state->ino = state->known_ino;
+	state->s_dev = state->known_s_dev;
+	state->file_kind = state->known_kind;
+	state->open_flags = state->known_open_flags;
+}
+
+static always_inline void flush_calls(struct task_state *state)
+{
+	if (!state->batch.count)
+		return;
+	state->batch.record_class = CLASS_CALLS;
+	send_batch(&state->batch, sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record),
+		   sizeof(struct batch_header) + sizeof(state->records));
+}
+
+/* The next free record of the task's batch, to be filled at once. */
+static always_inline struct call_record *next_record(struct task_state *state)
+{
+	if (state->batch.count >= CALL_BATCH)
+		flush_calls(state);
+	return &state->records[state->batch.count & (CALL_BATCH - 1)];
+}
+
+static always_inline void record_is_filled(struct task_state *state)
+{
+	count_made(CLASS_CALLS);
+	if (++state->batch.count >= CALL_BATCH)
+		flush_calls(state);
+}
+
+/* The record of a call that was begun earlier, maybe by another thread. */
+static never_inline int add_async(struct task_state *state, struct async_call *call, u64 end_ns, s64 returned)
+{
+	struct call_record *record = next_record(state);
+
+	record->start_ns = call->start_ns;
+	record->end_ns = end_ns;
+	record->ino = call->ino;
+	record->offset = call->offset;
+	record->requested = call->requested;
+	record->returned = returned;
+	record->cpu_ns = 0;
+	record->user_before_ns = 0;
+	record->s_dev = call->s_dev;
+	record->tid = call->tid;
+	record->tgid = call->tgid;
+	record->open_flags = call->open_flags;
+	record->storage_read_bytes = 0;
+	record->cached_pages = 0;
+	record->fd = call->fd;
+	record->op = call->op;
+	record->file_kind = call->file_kind;
+	record_is_filled(state);
+	return 0;
+}
+
+#endif

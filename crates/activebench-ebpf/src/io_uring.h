@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * io_uring: requests are seen when the kernel takes them from the ring and when it posts
+ * their completion, in a task of the tree in both cases (the ring's and the workers' threads
+ * are born there), whoever's time it costs.
+ */
+#ifndef ACTIVEBENCH_IO_URING_H
+#define ACTIVEBENCH_IO_URING_H
+
+#include "libaio.h"
+
+struct {
+	MAP_UINT(type, MAP_HASH);
+	MAP_UINT(max_entries, 65536);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct async_call);
+} uring_pending SEC(".maps");
+
+/* `enum io_uring_op`, part of the ABI. */
+enum {
+	URING_READV = 1,
+	URING_WRITEV = 2,
+	URING_FSYNC = 3,
+	URING_READ_FIXED = 4,
+	URING_WRITE_FIXED = 5,
+	URING_READ = 22,
+	URING_WRITE = 23,
+	URING_SPLICE = 30,
+	URING_READ_MULTISHOT = 49,
+	URING_READV_FIXED = 60,
+	URING_WRITEV_FIXED = 61,
+};
+enum { URING_FIXED_FILE = 1, URING_FSYNC_DATASYNC = 1 };
+
+static always_inline u16 op_of_uring(struct io_kiocb *request)
+{
+	switch (READ_FIELD(request, opcode)) {
+	case URING_READV:
+	case URING_READV_FIXED:
+	case URING_READ_FIXED:
+	case URING_READ: return OP_URING_READ;
+	case URING_WRITEV:
+	case URING_WRITEV_FIXED:
+	case URING_WRITE_FIXED:
+	case URING_WRITE: return OP_URING_WRITE;
+	case URING_FSYNC:
+		return READ_FIELD((struct io_sync *)request, flags) & URING_FSYNC_DATASYNC ? OP_URING_FDATASYNC
+											    : OP_URING_FSYNC;
+	case URING_SPLICE:
+	case URING_READ_MULTISHOT: return OP_URING_OTHER;
+	}
+	return 0;
+}
+
+/* Bytes asked for, while the request still holds what the process wrote. */
+static always_inline u64 uring_length(struct io_kiocb *request)
+{
+	u32 length = READ_FIELD((struct io_rw *)request, len);
+	struct vector_sum sum = {};
+
+	switch (READ_FIELD(request, opcode)) {
+	case URING_READV:
+	case URING_WRITEV:
+	case URING_READV_FIXED:
+	case URING_WRITEV_FIXED:
+		sum.address = READ_FIELD((struct io_rw *)request, addr);
+		bpf_loop(length, add_vector, &sum, 0);
+		return sum.bytes;
+	}
+	return length;
+}
+
+static never_inline int submitted(struct io_kiocb *request)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct async_call call = {};
+	u64 key = (u64)request;
+
+	if (!state)
+		return 0;
+	call.op = op_of_uring(request);
+	if (!call.op)
+		return 0;
+	if (call.op == OP_URING_READ || call.op == OP_URING_WRITE)
+		call.requested = uring_length(request);
+	call.start_ns = bpf_ktime_get_ns();
+	call.tid = task->pid;
+	call.tgid = task->tgid;
+	call.fd = READ_FIELD(request, cqe.fd);
+	/* A registered file has a number of its own, apart from the descriptors. */
+	if (READ_FIELD(request, flags) & URING_FIXED_FILE)
+		call.fd = -2 - call.fd;
+	if (bpf_map_update_elem(&uring_pending, &key, &call, UPDATE_ANY)) {
+		count_made(CLASS_CALLS);
+		count_lost(CLASS_CALLS, 1);
+	}
+	return 0;
+}
+
+SEC("tp_btf/io_uring_submit_req")
+int io_uring_submit_req(u64 *context)
+{
+	submitted((struct io_kiocb *)context[0]);
+	return 0;
+}
+
+/* Linux before 6.3 has this one instead. */
+SEC("tp_btf/io_uring_submit_sqe")
+int io_uring_submit_sqe(u64 *context)
+{
+	submitted((struct io_kiocb *)context[0]);
+	return 0;
+}
+
+static never_inline int completed(struct io_kiocb *request, s64 result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_state *state;
+	struct async_call *call;
+	struct file *file;
+	u64 key = (u64)request;
+	u64 ino = 0;
+	u32 s_dev = 0;
+	u8 kind = FILE_OTHER;
+
+	call = bpf_map_lookup_elem(&uring_pending, &key);
+	if (!call)
+		return 0;
+	state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	file = READ_FIELD(request, file);
+	if (!state) {
+		/* Completed on behalf of nobody that is followed. */
+		count_shared_made(CLASS_CALLS);
+		count_shared_lost(CLASS_CALLS, 1);
+	} else if (file) {
+		identify(READ_FIELD(file, f_inode), &ino, &s_dev, &kind);
+		call->ino = ino;
+		call->s_dev = s_dev;
+		call->file_kind = kind;
+		call->open_flags = READ_FIELD(file, f_flags);
+		call->offset = -1;
+		/* The position was advanced by what was moved. */
+		if (call->op == OP_URING_READ || call->op == OP_URING_WRITE)
+			call->offset = READ_FIELD((struct io_rw *)request, kiocb.ki_pos) - (result > 0 ? result : 0);
+		if (kind != FILE_OTHER)
+			remember_file(ino, s_dev);
+		add_async(state, call, bpf_ktime_get_ns(), result);
+	}
+	bpf_map_delete_elem(&uring_pending, &key);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_complete")
+int io_uring_complete(u64 *context)
+{
+	struct io_uring_cqe *entry = (void *)context[2];
+
+	completed((struct io_kiocb *)context[1], READ_FIELD(entry, res));
+	return 0;
+}
+
+/* Earlier kernels hand over the result itself; this one does not load on later ones. */
+SEC("tp_btf/io_uring_complete")
+int io_uring_complete_result(u64 *context)
+{
+	completed((struct io_kiocb *)context[1], (s32)context[3]);
+	return 0;
+}
+
+#endif
