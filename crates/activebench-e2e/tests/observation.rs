@@ -71,6 +71,34 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
         assert_eq!(of_file(name, op).len(), count, "{name}: {op}");
     }
     assert_eq!(calls.iter().filter(|row| row["op"] == "msync").count(), COUNT);
+    assert_eq!(calls.iter().filter(|row| row["op"] == "msync_async").count(), COUNT);
+    // Between two files: both sides, at given offsets and at the files' positions.
+    for (name, op) in [
+        ("sendfile", "sendfile"),
+        ("target", "sendfile_to"),
+        ("copy_file_range", "copy_file_range"),
+        ("copy_at_position", "copy_file_range"),
+    ] {
+        let found = of_file(name, op);
+        assert!(found.iter().all(|row| row["returned"] == UNIT.to_string()), "{name}: {op}");
+        let offsets = found.iter().map(|row| row["offset"].parse::<usize>().expect("an offset"));
+        assert!(offsets.eq((0..COUNT).map(|index| index * UNIT)), "{name}: {op}");
+    }
+    let copied: Vec<usize> = of_file("target_of_copies", "copy_file_range_to")
+        .iter()
+        .map(|row| row["offset"].parse().expect("an offset"))
+        .collect();
+    let (given, own) = copied.split_at(COUNT);
+    assert!(given.iter().copied().eq((1..=COUNT).map(|index| index * UNIT)));
+    assert!(own.iter().copied().eq((0..COUNT).map(|index| index * UNIT)));
+    // Collected by no call: the next submission proves all but the last, the end proves that one.
+    let uncollected = of_file("uncollected", "aio_write");
+    let mut offsets: Vec<usize> = uncollected.iter().map(|row| row["offset"].parse().expect("an offset")).collect();
+    offsets.sort_unstable();
+    assert!(offsets.iter().copied().eq((0..COUNT).map(|index| index * UNIT)), "{}", offsets.len());
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(run.run.join("run.json")).expect("run.json")).expect("JSON");
+    assert_eq!(manifest["coverage"]["records"]["calls"]["inferred"], COUNT);
     let unlinked = names.iter().filter(|row| row["op"] == "unlink" && row["name"].ends_with("/unlink"));
     assert_eq!(unlinked.count(), COUNT);
     // Every inserted page of the written files, once.

@@ -64,6 +64,36 @@ fn check(result: isize) -> io::Result<isize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+/// Requests of libaio whose events are read where a process may read them too, from the ring in
+/// its own memory: no call collects them.
+fn uncollected(count: u64, target: &File, page: &mut [u8]) -> io::Result<()> {
+    let mut context: libc::c_ulong = 0;
+    // SAFETY: the kernel writes the context's address, which is that of the ring.
+    check(unsafe { libc::syscall(libc::SYS_io_setup, 1, &raw mut context) } as isize)?;
+    // `struct aio_ring`: id, nr, head, tail, ...
+    let ring = context as *mut u32;
+    for index in 0..count {
+        // `struct iocb` of linux/aio_abi.h: opcode 1 is PWRITE.
+        let mut iocb = [0u64; 8];
+        iocb[2] = 1 | (target.as_raw_fd() as u64) << 32;
+        iocb[3] = page.as_mut_ptr() as u64;
+        iocb[4] = UNIT as u64;
+        iocb[5] = index * UNIT as u64;
+        let mut list = [iocb.as_mut_ptr()];
+        // SAFETY: one iocb, whose buffer holds UNIT bytes; it lives until its event is read.
+        check(unsafe { libc::syscall(libc::SYS_io_submit, context, 1, list.as_mut_ptr()) } as isize)?;
+        // SAFETY: head and tail lie in the mapped ring.
+        unsafe {
+            while ring.add(2).read_volatile() == ring.add(3).read_volatile() {
+                std::hint::spin_loop();
+            }
+            ring.add(2).write_volatile(ring.add(3).read_volatile());
+        }
+    }
+    // The context is left to the end of the process.
+    Ok(())
+}
+
 fn calls(count: u64, folder: &Path) -> io::Result<()> {
     let file = |name: &str| -> io::Result<File> {
         OpenOptions::new().read(true).write(true).create(true).truncate(true).open(folder.join(name))
@@ -124,9 +154,26 @@ fn calls(count: u64, folder: &Path) -> io::Result<()> {
             if map == libc::MAP_FAILED {
                 return -1;
             }
-            if libc::msync(map, UNIT, libc::MS_ASYNC) < 0 { -1 } else { libc::munmap(map, UNIT) as isize }
+            if libc::msync(map, UNIT, libc::MS_ASYNC) < 0 || libc::msync(map, UNIT, libc::MS_SYNC) < 0 {
+                return -1;
+            }
+            libc::munmap(map, UNIT) as isize
+        })?;
+        // Between two files: once at explicit offsets, once at the files' own positions.
+        let target = file("target")?;
+        let target = target.as_raw_fd();
+        repeat("sendfile", &|fd, mut at| libc::sendfile(target, fd, &raw mut at, UNIT))?;
+        let target = file("target_of_copies")?;
+        let target = target.as_raw_fd();
+        repeat("copy_file_range", &|fd, at| {
+            let (mut from, mut to) = (at, at + UNIT as i64);
+            libc::copy_file_range(fd, &raw mut from, target, &raw mut to, UNIT, 0)
+        })?;
+        repeat("copy_at_position", &|fd, _| {
+            libc::copy_file_range(fd, std::ptr::null_mut(), target, std::ptr::null_mut(), UNIT, 0)
         })?;
     }
+    uncollected(count, &file("uncollected")?, &mut page)?;
     let append = OpenOptions::new().append(true).create(true).open(folder.join("append"))?;
     for _ in 0..count {
         // SAFETY: the descriptor is open and the buffer holds UNIT bytes.

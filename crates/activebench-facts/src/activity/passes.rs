@@ -122,7 +122,7 @@ impl Descriptor<'_> {
 
 fn kind_of(op: Op) -> StepKind {
     match op {
-        op if op.is_file_sync() => StepKind::Sync,
+        op if op.is_file_sync() || op == Op::MsyncAsync => StepKind::Sync,
         Op::Mmap => StepKind::Map,
         Op::Munmap => StepKind::Unmap,
         _ => StepKind::Other,

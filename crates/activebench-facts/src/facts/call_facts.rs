@@ -74,9 +74,9 @@ impl View<'_> {
         let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
         let (read_bytes, write_bytes) = (self.sum(|part| part.read_bytes), self.sum(|part| part.write_bytes));
         let syncs = self.syncs_inside(window);
-        let failed_syncs = syncs.iter().filter(|sync| !sync.succeeded).count() as u64;
+        let failed_syncs = syncs.iter().filter(|sync| !sync.succeeded && sync.op != Op::MsyncAsync).count() as u64;
         let succeeded = syncs.iter().filter(|sync| sync.succeeded && sync.op != Op::SyncFileRange).count() as u64;
-        let msyncs = syncs.iter().filter(|sync| sync.op == Op::Msync).count() as u64;
+        let msyncs = syncs.iter().filter(|sync| matches!(sync.op, Op::Msync | Op::MsyncAsync)).count() as u64;
 
         add(FactName::Window, Quantity::ns(window.duration_ns()));
         add(FactName::ReadBytes, Quantity::bytes(read_bytes));

@@ -63,7 +63,8 @@ impl SyncLog {
             op: call.op,
             start_ns: call.start_ns,
             end_ns: call.end_ns,
-            succeeded: call.returned == 0,
+            // MS_ASYNC promises nothing.
+            succeeded: call.returned == 0 && call.op != Op::MsyncAsync,
             range,
         };
         let file = call.file.filter(|file| self.files.contains(file));
@@ -75,7 +76,7 @@ impl SyncLog {
             }
             Op::Sync => self.global.push((None, sync(None))),
             Op::Syncfs => self.global.push((call.file.map(|file| file.s_dev), sync(None))),
-            Op::Msync => {
+            Op::Msync | Op::MsyncAsync => {
                 let address = call.offset as u64;
                 let covers = |map: &&Map| {
                     map.tgid == call.tgid

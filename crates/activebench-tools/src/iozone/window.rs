@@ -177,6 +177,10 @@ pub(super) fn first_sync(step: &Step) -> Option<CallSpan> {
     step.head.iter().map(|call| call.span).find(|span| span.op.is_file_sync() && span.returned >= 0)
 }
 
+fn is_msync(op: Op) -> bool {
+    matches!(op, Op::Msync | Op::MsyncAsync)
+}
+
 /// A mapped file: the clock starts after the last call that prepares (mmap, fsync, the
 /// untimed record) and stops at the msync of the whole map, or at what comes instead.
 fn mapped_clock(pass: &Pass, options: &Options) -> Result<Clock, String> {
@@ -189,10 +193,9 @@ fn mapped_clock(pass: &Pass, options: &Options) -> Result<Clock, String> {
     for step in &pass.steps[map + 1..] {
         match step.kind {
             StepKind::Sync => {
-                let msyncs: Vec<_> =
-                    step.head.iter().map(|call| call.span).filter(|span| span.op == Op::Msync).collect();
+                let msyncs: Vec<_> = step.head.iter().map(|call| call.span).filter(|span| is_msync(span.op)).collect();
                 if let Some(prepared) =
-                    step.head.iter().map(|call| call.span).take_while(|span| span.op != Op::Msync).last()
+                    step.head.iter().map(|call| call.span).take_while(|span| !is_msync(span.op)).last()
                 {
                     start_ns = start_ns.max(prepared.end_ns);
                 }
