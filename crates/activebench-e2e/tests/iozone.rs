@@ -128,6 +128,20 @@ fn direct_writes_are_verified() {
 }
 
 #[test]
+fn a_durable_write_through_an_overlay_is_verified() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let below = ext4(1536);
+    let volume = Volume::overlay(&below);
+    let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s1g", "-r64k"]);
+    run.assert_honest();
+    for phase in ["write", "rewrite"] {
+        assert_eq!(run.fact(phase, "device_write_bytes_until_durable"), 1024.0 * MIB, "{}", run.story());
+    }
+    let target = &run.report["host"]["targets"][0];
+    assert_eq!(target["fs_type"], "overlay", "{target}");
+}
+
+#[test]
 fn synchronous_writes_are_verified() {
     needs!("iozone", "mkfs.ext4", "losetup");
     let volume = ext4(1024);

@@ -72,9 +72,7 @@ static always_inline void resolve(struct task_state *state, struct task_struct *
 			state->known_kind = FILE_OTHER;
 			state->known_open_flags = 0;
 		} else {
-			struct inode *inode = READ_FIELD(file, f_inode);
-
-			identify(inode, &ino, &s_dev, &kind);
+			identify_file(file, &ino, &s_dev, &kind);
 			state->known_ino = ino;
 			state->known_s_dev = s_dev;
 			state->known_kind = kind;

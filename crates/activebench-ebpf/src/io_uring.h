@@ -134,7 +134,7 @@ static never_inline int completed(struct io_kiocb *request, s64 result)
 		count_shared_made(CLASS_CALLS);
 		count_shared_lost(CLASS_CALLS, 1);
 	} else if (file) {
-		identify(READ_FIELD(file, f_inode), &ino, &s_dev, &kind);
+		identify_file(file, &ino, &s_dev, &kind);
 		call->ino = ino;
 		call->s_dev = s_dev;
 		call->file_kind = kind;

@@ -58,6 +58,14 @@ struct {
 	MAP_TYPE(value, u8);
 } files SEC(".maps");
 
+/* Overlays, by device: the file system that all their directories are on. */
+struct {
+	MAP_UINT(type, MAP_HASH);
+	MAP_UINT(max_entries, 256);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+} overlays SEC(".maps");
+
 static always_inline struct record_counters *counters_of(u32 record_class)
 {
 	return bpf_map_lookup_elem(&counters, &record_class);
@@ -145,6 +153,22 @@ static always_inline void identify(struct inode *inode, u64 *ino, u32 *s_dev, u8
 		*ino = READ_FIELD(inode, i_ino);
 		*s_dev = READ_FIELD(super_block, s_dev);
 	}
+}
+
+/*
+ * The file behind an open one. Files of an overlay have the inode number of the file below,
+ * which is the one that the page cache and the device know: they get its device too.
+ */
+static always_inline void identify_file(struct file *file, u64 *ino, u32 *s_dev, u8 *kind)
+{
+	u32 seen;
+	u32 *below;
+
+	identify(READ_FIELD(file, f_inode), ino, s_dev, kind);
+	seen = *s_dev;
+	below = *kind == FILE_REGULAR ? bpf_map_lookup_elem(&overlays, &seen) : NULL;
+	if (below)
+		*s_dev = *below;
 }
 
 #endif

@@ -138,15 +138,13 @@ impl<'a> Walk<'a> {
     /// those of the topmost lower directory.
     fn overlay(&mut self, mount: &Mount, above: Option<&str>) -> Option<Tier> {
         let place = mount.mount_point.display();
-        let upper = mount.option("upperdir").map(|path| ("upper", path));
-        let lower = || mount.option("lowerdir").map(|paths| ("lower", first_lower(paths)));
-        // Mounts made by fsconfig(2) have one option for each, the topmost first.
-        let appended = || mount.option("lowerdir+").map(|path| ("lower", path));
-        let Some((role, path)) = upper.or_else(lower).or_else(appended) else {
+        let upper = mount.option("upperdir");
+        // Mounts made by fsconfig(2) have one option for each lower one, the topmost first.
+        let role = if upper.is_some() { "upper" } else { "lower" };
+        let Some(path) = directories_of_overlay(mount).into_iter().next() else {
             self.reader.note(format!("the overlay at {place} does not say what it lies on"));
             return Some(Tier::Unknown);
         };
-        let path = PathBuf::from(path);
         if !path.is_absolute() {
             let path = path.display();
             self.reader.note(format!(
@@ -218,19 +216,29 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The first of `lowerdir`'s colon-separated paths, which is the topmost.
-fn first_lower(option: OsString) -> OsString {
-    let mut path = Vec::new();
+/// `lowerdir`'s colon-separated paths, the topmost first. What follows a double colon holds
+/// data only, and counts too.
+fn lowers(option: OsString) -> Vec<PathBuf> {
+    let mut paths = vec![Vec::new()];
     let mut bytes = option.into_vec().into_iter();
     while let Some(byte) = bytes.next() {
-        match byte {
-            b':' => break,
+        match (byte, paths.last_mut()) {
+            (b':', _) => paths.push(Vec::new()),
             // A colon inside a path is written `\:`.
-            b'\\' => path.extend(bytes.next()),
-            other => path.push(other),
+            (b'\\', Some(path)) => path.extend(bytes.next()),
+            (other, Some(path)) => path.push(other),
+            (_, None) => {}
         }
     }
-    OsString::from_vec(path)
+    paths.into_iter().filter(|path| !path.is_empty()).map(|path| PathBuf::from(OsString::from_vec(path))).collect()
+}
+
+/// The directories of an overlay: the upper one, if there is one, and the lower ones.
+pub(crate) fn directories_of_overlay(mount: &Mount) -> Vec<PathBuf> {
+    let upper = mount.option("upperdir").map(PathBuf::from);
+    let appended = mount.option("lowerdir+").map(PathBuf::from);
+    let lower = mount.option("lowerdir").map(lowers).unwrap_or_default();
+    upper.into_iter().chain(appended).chain(lower).collect()
 }
 
 /// What several devices side by side are: what all of them are, or else block storage as soon
@@ -280,9 +288,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_lower_directory_ends_at_a_plain_colon() {
-        for (option, expected) in [("/a:/b", "/a"), ("/a", "/a"), ("/a\\:b:/c", "/a:b"), ("", "")] {
-            assert_eq!(first_lower(option.into()), OsString::from(expected), "{option}");
+    fn lower_directories_end_at_plain_colons() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("/a:/b", &["/a", "/b"]),
+            ("/a", &["/a"]),
+            ("/a\\:b:/c", &["/a:b", "/c"]),
+            ("/a::/data", &["/a", "/data"]),
+            ("", &[]),
+        ];
+        for (option, expected) in cases {
+            assert_eq!(lowers(option.into()), expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{option}");
         }
     }
 

@@ -9,7 +9,7 @@ use activebench_model::host::{Target, Tier};
 use crate::mounts::{Mount, Mounts};
 use crate::reader::Reader;
 use crate::roots::{Process, Roots};
-use crate::stack::Walk;
+use crate::stack::{Walk, directories_of_overlay};
 
 /// Storage that the run used, as its events name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,27 @@ impl Survey {
         Self { reader, mounts }
     }
 
+    /// Overlays whose directories are all on one other file system, each with it. Where the
+    /// directories cannot be seen, or are on several, the overlay is left out.
+    pub fn overlays(&mut self) -> Vec<(DeviceNumber, DeviceNumber)> {
+        let mut found = Vec::new();
+        for mount in self.mounts.0.iter().filter(|mount| mount.fs_type == "overlay") {
+            let below: Option<BTreeSet<DeviceNumber>> = directories_of_overlay(mount)
+                .iter()
+                .map(|path| {
+                    let seen = path.is_absolute() && self.reader.sees(path) != Some(false);
+                    let resolved = seen.then(|| self.reader.resolve(path).ok()).flatten()?;
+                    self.mounts.containing(&resolved).map(|mount| mount.device)
+                })
+                .collect();
+            match below.map(Vec::from_iter).as_deref() {
+                Some([below]) if *below != mount.device => found.push((mount.device, *below)),
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// The mounts.
     pub fn mounts(&self) -> &Mounts {
         &self.mounts
@@ -92,7 +113,8 @@ impl Survey {
             .collect()
     }
 
-    /// The target of the file system with this super block.
+    /// The target of the file system with this super block. When the path lies on an overlay,
+    /// it is the overlay's, with the number asked for: that of the file system below.
     ///
     /// Where no mount has it (unmounted since, another mount namespace, a number from `stat` on
     /// btrfs), a device number that sysfs knows is walked for itself, an anonymous one is looked
@@ -103,10 +125,14 @@ impl Survey {
             let resolved = self.reader.resolve(path);
             self.reader.wanted(resolved)
         });
+        let by_path = path.as_deref().and_then(|path| self.mounts.containing(path)).cloned();
+        // Files of an overlay are known by the file system that holds their data.
+        if let Some(overlay) = by_path.as_ref().filter(|mount| mount.fs_type == "overlay" && mount.device != s_dev) {
+            return Target { s_dev, ..self.target_of_mount(overlay) };
+        }
         if let Some(mount) = self.mounts.of_device(s_dev, path.as_deref()).cloned() {
             return self.target_of_mount(&mount);
         }
-        let by_path = path.as_deref().and_then(|path| self.mounts.containing(path)).cloned();
         match by_path {
             // Two real device numbers that differ are two file systems; only anonymous ones can
             // be two numbers of the same.

@@ -100,6 +100,20 @@ fn tiers_and_layers() {
 }
 
 #[test]
+fn a_file_on_an_overlay_is_known_by_the_file_system_below() {
+    let of = |path| {
+        let target = survey("overlay").targets_of(&[on(254, 0, path)]).remove(0);
+        (target.fs_type, target.mount_point, target.s_dev)
+    };
+    let below = DeviceNumber::new(254, 0);
+    assert_eq!(of("/mnt/bench/overlay/f"), ("overlay".to_owned(), "/mnt/bench/overlay".to_owned(), below));
+    assert_eq!(of("/mnt/bench/upper/f"), ("ext4".to_owned(), "/".to_owned(), below));
+    assert_eq!(survey("overlay").overlays(), [(DeviceNumber::new(0, 40), below)]);
+    // The directories of a container's overlay are on its host.
+    assert_eq!(survey("synthetic-container-overlay").overlays(), []);
+}
+
+#[test]
 fn a_number_that_no_mount_has() {
     let check = |case: &str, storage: StorageRef, expected: (&str, &str, Tier), note: &str| {
         let mut survey = survey(case);

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use activebench_model::call::DeviceNumber;
 use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount};
 use activebench_model::event::{TaskEvent, TaskEventKind};
 use activebench_probe_abi::{
     BlockBatch, CacheBatch, CallDescription, Configuration, Record, RecordClass, RecordCounters, TaskState, syscalls,
 };
-use aya::maps::{Array, Map, MapData, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
@@ -47,17 +48,21 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 const POLL: Duration = Duration::from_millis(4);
 
 /// How to observe.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ProbeOptions {
     /// Bytes of the ring, a power of two and a multiple of the page size.
     pub ring_bytes: u32,
     /// Most bytes of compressed records to hold in memory.
     pub store_bytes: usize,
+    /// Overlays, each with the file system that all its directories are on, by device: their
+    /// files are then known by the numbers that the page cache and the device use. An overlay
+    /// that is not named keeps its own.
+    pub overlays: Vec<(DeviceNumber, DeviceNumber)>,
 }
 
 impl Default for ProbeOptions {
     fn default() -> Self {
-        Self { ring_bytes: 32 << 20, store_bytes: 4 << 30 }
+        Self { ring_bytes: 32 << 20, store_bytes: 4 << 30, overlays: Vec::new() }
     }
 }
 
@@ -143,6 +148,11 @@ impl Probe {
         let mut configuration: Array<_, Plain<Configuration>> = typed_map(&mut ebpf, "configuration_map")?;
         let observer = Configuration { observer_tgid: std::process::id(), padding: 0 };
         configuration.set(0, Plain(observer), 0).map_err(|error| map_error("configuration_map", &error))?;
+        let mut overlays: HashMap<_, u32, u32> =
+            HashMap::try_from(map_of(&mut ebpf, "overlays")?).map_err(|error| map_error("overlays", &error))?;
+        for (overlay, below) in &options.overlays {
+            overlays.insert(overlay.0, below.0, 0).map_err(|error| map_error("overlays", &error))?;
+        }
         let Some(ring) = ebpf.take_map("ring") else {
             return Err(ProbeError::Map { map: "ring", why: "it is not in the object".to_owned() });
         };

@@ -100,7 +100,7 @@ fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> RunError {
 /// When the observation cannot begin or the stub cannot be started. A tool that is not there
 /// or fails is no error: [`Outcome::child`] says so.
 pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome, RunError> {
-    let mut probe = options.probe.map(Probe::attach).transpose()?;
+    let mut probe = options.probe.clone().map(Probe::attach).transpose()?;
     let live: Option<Arc<LiveFigures>> = probe.as_ref().map(Probe::live);
     let mut interrupts = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
     let mut terminations = signal(SignalKind::terminate()).map_err(system("listen for SIGTERM"))?;

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use activebench_host::{Process, Roots, StorageRef};
+use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::Coverage;
@@ -65,7 +65,11 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
             ChildOutput::Stderr => false,
         },
         stderr_is_terminal: std::io::stderr().is_terminal(),
-        probe: Some(ProbeOptions { ring_bytes: arguments.ring_kib << 10, ..ProbeOptions::default() }),
+        probe: Some(ProbeOptions {
+            ring_bytes: arguments.ring_kib << 10,
+            overlays: Survey::of(&Roots::default(), Process::Own).overlays(),
+            ..ProbeOptions::default()
+        }),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
