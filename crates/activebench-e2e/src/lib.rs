@@ -87,22 +87,27 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// A loop device with direct I/O to a new file.
+fn loop_device(backing: &Path, mib: u64) -> String {
+    let backing = backing.to_str().expect("a UTF-8 path");
+    run("fallocate", &["-l", &format!("{mib}M"), backing]);
+    run("losetup", &["--find", "--show", "--direct-io=on", backing])
+}
+
 /// A mounted file system of its own; gone when dropped.
 #[derive(Debug)]
 pub struct Volume {
     folder: TempDir,
-    device: Option<String>,
+    /// The first one is where the file system is mounted from.
+    devices: Vec<String>,
 }
 
 impl Volume {
     /// A file system on a loop device with direct I/O to its backing file.
     pub fn on_loop(fs_type: &str, mib: u64, mount_options: &str) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        let backing = folder.path().join("backing.img");
-        let backing_name = backing.to_str().expect("a UTF-8 path");
-        run("fallocate", &["-l", &format!("{mib}M"), backing_name]);
-        let device = run("losetup", &["--find", "--show", "--direct-io=on", backing_name]);
-        let volume = Self { folder, device: Some(device.clone()) };
+        let device = loop_device(&folder.path().join("backing.img"), mib);
+        let volume = Self { folder, devices: vec![device.clone()] };
         match fs_type {
             // No background initialisation that would look like foreign I/O.
             "ext4" => run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &device]),
@@ -113,10 +118,23 @@ impl Volume {
         volume
     }
 
+    /// btrfs whose data lies on several loop devices in stripes.
+    pub fn striped_btrfs(mib_each: u64, count: usize) -> Self {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        let backing = |number| folder.path().join(format!("backing-{number}.img"));
+        let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each)).collect();
+        let volume = Self { folder, devices: devices.clone() };
+        let mut arguments = vec!["-q", "-d", "raid0"];
+        arguments.extend(devices.iter().map(String::as_str));
+        run("mkfs.btrfs", &arguments);
+        volume.mount(&["-t", "btrfs", "-o", "noatime", &devices[0]]);
+        volume
+    }
+
     /// The share of the dirty-page limit that is this device's by right, in percent. A new device
     /// has none, so that the kernel writes back at once and leaves a later sync little to do.
     fn set_dirty_share(&self, percent: u32) {
-        let Some(name) = self.device.as_deref().and_then(|device| device.strip_prefix("/dev/")) else { return };
+        let Some(name) = self.device().and_then(|device| device.strip_prefix("/dev/")) else { return };
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
         fs::write(format!("/sys/class/bdi/{}/min_ratio", number.trim()), percent.to_string())
             .expect("it takes a share");
@@ -125,7 +143,7 @@ impl Volume {
     /// A tmpfs.
     pub fn tmpfs(mib: u64) -> Self {
         let volume =
-            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
+            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), devices: Vec::new() };
         volume.mount(&["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]);
         volume
     }
@@ -133,7 +151,7 @@ impl Volume {
     /// An overlay over two folders of a file system.
     pub fn overlay(below: &Volume) -> Self {
         let volume =
-            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
+            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), devices: Vec::new() };
         let folder = below.path();
         for name in ["lower", "upper", "work"] {
             fs::create_dir(folder.join(name)).expect("a folder");
@@ -147,7 +165,7 @@ impl Volume {
     /// ext4 in a file, served by a process through FUSE.
     pub fn fuse(mib: u64) -> Self {
         let volume =
-            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), device: None };
+            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), devices: Vec::new() };
         let backing = volume.beside("backing.img");
         let backing = backing.to_str().expect("a UTF-8 path");
         run("fallocate", &["-l", &format!("{mib}M"), backing]);
@@ -172,7 +190,7 @@ impl Volume {
 
     /// The block device; `None` for tmpfs.
     pub fn device(&self) -> Option<&str> {
-        self.device.as_deref()
+        self.devices.first().map(String::as_str)
     }
 
     /// A folder outside the volume, for run directories.
@@ -210,7 +228,7 @@ impl Drop for Volume {
         if mounted(&self.path()) {
             self.unmount();
         }
-        if let Some(device) = &self.device {
+        for device in &self.devices {
             match Command::new("losetup").arg("-d").arg(device).status() {
                 Ok(status) if status.success() => {}
                 other => eprintln!("cleaning up: losetup -d {device}: {other:?}"),

@@ -128,6 +128,19 @@ fn direct_writes_are_verified() {
 }
 
 #[test]
+fn data_on_several_devices_is_counted_on_all_of_them() {
+    needs!("iozone", "mkfs.btrfs", "losetup");
+    let volume = Volume::striped_btrfs(800, 2);
+    let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s1g", "-r64k"]);
+    run.assert_honest();
+    for phase in ["write", "rewrite"] {
+        // btrfs writes a few blocks twice where writeback overtakes the benchmark.
+        let written = run.fact(phase, "device_write_bytes_until_durable") / MIB;
+        assert!((1024.0..1035.0).contains(&written), "{written} MiB: {}", run.story());
+    }
+}
+
+#[test]
 fn a_durable_write_through_an_overlay_is_verified() {
     needs!("iozone", "mkfs.ext4", "losetup");
     let below = ext4(1536);

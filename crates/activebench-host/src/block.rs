@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::host::Layer;
+use activebench_model::host::{ABOVE, Layer};
 
 use crate::mounts::device_number;
 use crate::reader::{ReadError, Reader, device_name};
@@ -18,10 +18,6 @@ pub(crate) struct BlockDevice {
     /// The whole disk of a partition.
     pub(crate) disk: Option<DeviceNumber>,
 }
-
-/// The key under which a layer's attributes say what lies directly above it: a file system's
-/// type or a device's name. Layers are listed flat; this keeps the tree.
-const ABOVE: &str = "above";
 
 /// Attributes of the whole disk that are kept where the kernel has them, below its folder.
 const DISK_ATTRIBUTES: &[&str] = &[

@@ -100,6 +100,23 @@ fn tiers_and_layers() {
 }
 
 #[test]
+fn every_device_that_holds_a_part_of_the_data_is_judged() {
+    for (case, storage, expected) in [
+        ("virtio-ext4", on(254, 0, ""), &["vda"][..]),
+        ("loop-ext4-direct-io-on", on(7, 0, ""), &["loop0"]),
+        ("loop-partition-ext4", on(259, 0, ""), &["loop0"]),
+        ("btrfs-two-loops", on(0, 40, ""), &["loop0", "loop1"]),
+        ("synthetic-md-raid1", on(9, 0, ""), &["md0"]),
+        ("overlay", on(0, 40, ""), &["vda"]),
+        ("tmpfs", on(0, 27, ""), &[]),
+    ] {
+        let target = survey(case).targets_of(&[storage]).remove(0);
+        let devices: Vec<&str> = target.devices().map(|layer| layer.name.as_str()).collect();
+        assert_eq!(devices, expected, "{case}");
+    }
+}
+
+#[test]
 fn a_file_on_an_overlay_is_known_by_the_file_system_below() {
     let of = |path| {
         let target = survey("overlay").targets_of(&[on(254, 0, path)]).remove(0);

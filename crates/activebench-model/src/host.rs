@@ -86,6 +86,10 @@ pub struct Layer {
     pub attributes: BTreeMap<String, String>,
 }
 
+/// The key under which a layer's attributes say what lies directly above it: the name of a
+/// device, or a file system's type.
+pub const ABOVE: &str = "above";
+
 impl Host {
     /// The target of a file, by the device of its super block.
     pub fn target_of(&self, file: FileId) -> Option<&Target> {
@@ -98,5 +102,19 @@ impl Target {
     /// (requests carry the whole disk's number).
     pub fn device(&self) -> Option<&Layer> {
         self.layers.iter().find(|layer| layer.kind != "partition")
+    }
+
+    /// All devices at which the claim is judged: one file system can lie on several, each of
+    /// which holds a part of the data.
+    pub fn devices(&self) -> impl Iterator<Item = &Layer> {
+        let above = |layer: &Layer| layer.attributes.get(ABOVE).cloned();
+        let top = self.layers.first().and_then(above);
+        let beside = move |layer: &&Layer| top.is_some() && above(layer) == top;
+        let members = self.layers.iter().take(1).chain(self.layers.iter().skip(1).filter(beside));
+        members.filter_map(|member| match member.kind.as_str() {
+            // A disk of several partitions is listed below the first of them.
+            "partition" => self.layers.iter().find(|layer| layer.attributes.get(ABOVE) == Some(&member.name)),
+            _ => Some(member),
+        })
     }
 }

@@ -69,12 +69,11 @@ pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumb
     let Some(target) = host.target_of(file) else {
         return Err(format!("nothing is known of the storage below device {}", DeviceNumber(file.s_dev)));
     };
-    let Some(device) = target.device() else {
+    let devices: HashSet<DeviceNumber> = target.devices().map(|layer| layer.device).collect();
+    if devices.is_empty() {
         return Err(format!("there is no block device below {} ({})", target.mount_point, target.fs_type));
-    };
-    // One file system can lie on several: each holds a part of the data.
-    let members = target.layers.iter().filter(|layer| layer.kind == "btrfs-member" && device.kind == layer.kind);
-    Ok(members.chain([device]).map(|layer| layer.device).collect())
+    }
+    Ok(devices)
 }
 
 /// Which devices were seen, at any time of the run.
