@@ -114,7 +114,7 @@ impl Volume {
             other => run(&format!("mkfs.{other}"), &["-q", &device]),
         };
         volume.mount(&["-t", fs_type, "-o", mount_options, &device]);
-        volume.set_dirty_share(40);
+        volume.set_dirty_share(30);
         volume
     }
 

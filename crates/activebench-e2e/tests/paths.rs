@@ -25,7 +25,7 @@ fn on_file<'a>(run: &Verified, calls: &'a [HashMap<String, String>], op: &str) -
     let names = run.rows("names");
     let name = run.report["tool"]["command"].as_array().expect("a command");
     let name = name.iter().filter_map(|word| word.as_str()?.strip_prefix("--filename=")).next().expect("a file");
-    let opened = names.iter().rfind(|row| row["op"] == "open" && row["name"] == name && row["file.s_dev"] != "");
+    let opened = names.iter().rfind(|row| row["op"] == "open" && row["name"] == name && !row["file.s_dev"].is_empty());
     let opened = opened.unwrap_or_else(|| panic!("{name} was not seen to be opened"));
     let is_it =
         |row: &HashMap<String, String>| ["file.s_dev", "file.ino"].iter().all(|part| row[*part] == opened[*part]);

@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -24,6 +25,17 @@ pub(crate) enum Workload {
         #[arg(long, default_value = "activebench-workload.tmp")]
         file: PathBuf,
     },
+    /// Writes N blocks of 4 KiB and makes each durable before the next.
+    Syncs {
+        /// Blocks.
+        #[arg(long, default_value_t = 20)]
+        count: u64,
+        /// How they are made durable.
+        #[arg(long, value_enum)]
+        by: Durability,
+        /// The file; what it has already is overwritten.
+        file: PathBuf,
+    },
     /// Makes exactly N calls of every class that the probes record, on files in a folder.
     Calls {
         /// Calls of each class.
@@ -34,10 +46,22 @@ pub(crate) enum Workload {
     },
 }
 
+/// How a written block is made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Durability {
+    /// `fsync(2)` after each.
+    Fsync,
+    /// `fdatasync(2)` after each.
+    Fdatasync,
+    /// `O_DIRECT` and `O_SYNC`.
+    DirectSync,
+}
+
 impl Workload {
     pub(crate) fn run(&self) -> io::Result<()> {
         match self {
             Workload::Writes { mib, file } => writes(*mib, file),
+            Workload::Syncs { count, by, file } => syncs(*count, *by, file),
             Workload::Calls { count, folder } => calls(*count, folder),
         }
     }
@@ -54,6 +78,23 @@ fn writes(mib: u64, path: &Path) -> io::Result<()> {
     drop(file);
     std::fs::remove_file(path)?;
     println!("wrote {mib} MiB in {elapsed:.3} s: {:.1} MiB/s", mib as f64 / elapsed);
+    Ok(())
+}
+
+fn syncs(count: u64, by: Durability, path: &Path) -> io::Result<()> {
+    let flags = if by == Durability::DirectSync { libc::O_DIRECT | libc::O_SYNC } else { 0 };
+    let file = OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags).open(path)?;
+    // Direct I/O wants an aligned address.
+    let buffer = vec![0x5au8; 2 * UNIT];
+    let page = &buffer[buffer.as_ptr().align_offset(UNIT)..][..UNIT];
+    for index in 0..count {
+        file.write_all_at(page, index * UNIT as u64)?;
+        match by {
+            Durability::Fsync => file.sync_all()?,
+            Durability::Fdatasync => file.sync_data()?,
+            Durability::DirectSync => {}
+        }
+    }
     Ok(())
 }
 

@@ -1,0 +1,109 @@
+//! What reaches the device: flushes that were meant and flushes that were made, and bytes of
+//! reads that the page cache had and had not.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use activebench_e2e::{Verified, Volume, binary, needs, verify};
+
+const COUNT: usize = 20;
+const MIB: u64 = 1 << 20;
+
+/// Writes and syncs [`COUNT`] blocks.
+fn syncs(volume: &Volume, by: &str, file: &str) -> Verified {
+    let program = binary();
+    let program = program.to_str().expect("UTF-8");
+    // What making and mounting the file system left to be written is not the run's.
+    volume.drop_caches();
+    let run = verify(volume, &[], &[program, "__workload", "syncs", "--by", by, file]);
+    run.assert_nothing_lost();
+    run
+}
+
+fn device_number(volume: &Volume) -> String {
+    let name = volume.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
+    let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
+    let (major, minor) = number.trim().split_once(':').expect("two numbers");
+    let number: [u32; 2] = [major, minor].map(|part| part.parse().expect("a number"));
+    (number[0] << 20 | number[1]).to_string()
+}
+
+/// Flushes that bios of the tree and of the journal asked for, and FLUSH requests that the device made.
+fn flushes(volume: &Volume, run: &Verified) -> (usize, usize) {
+    let device = device_number(volume);
+    let block = run.rows("block");
+    let here = |row: &&HashMap<String, String>| row["device"] == device;
+    let meant = block.iter().filter(here).filter(|row| row["kind"] == "queued" && row["preflush"] == "true").count();
+    let made = block.iter().filter(here).filter(|row| row["kind"] != "queued" && row["action"] == "flush").count();
+    (meant, made)
+}
+
+#[test]
+fn flushes_meant_and_made_are_told_apart() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    // Each fsync of a growing file commits the journal: before the commit block and after it.
+    assert_eq!(flushes(&volume, &syncs(&volume, "fsync", "grows.dat")), (COUNT, 2 * COUNT), "fsync, growing");
+    // Overwritten data needs no commit: an empty flush each. The first may still settle the inode's time.
+    let (meant, made) = flushes(&volume, &syncs(&volume, "fdatasync", "grows.dat"));
+    assert!((COUNT..=COUNT + 1).contains(&meant) && (COUNT..=COUNT + 3).contains(&made), "fdatasync: {meant}, {made}");
+    let (meant, made) = flushes(&volume, &syncs(&volume, "direct-sync", "direct.dat"));
+    assert!(meant >= COUNT && made >= COUNT, "O_DIRECT and O_SYNC: {meant}, {made}");
+
+    let careless = Volume::on_loop("ext4", 64, "noatime,nobarrier");
+    assert_eq!(flushes(&careless, &syncs(&careless, "fsync", "grows.dat")), (0, 0), "nobarrier");
+}
+
+/// Bytes of a file that are in the page cache.
+fn cached(file: &Path) -> u64 {
+    let output =
+        Command::new("fincore").args(["--bytes", "--raw", "--noheadings", "--output", "RES"]).arg(file).output();
+    let output = output.expect("fincore runs");
+    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
+}
+
+#[test]
+fn reads_take_from_the_device_exactly_what_the_page_cache_lacks() {
+    needs!("mkfs.ext4", "losetup", "dd", "fincore");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let file = volume.path().join("read.dat");
+    std::fs::write(&file, vec![1u8; 64 * MIB as usize]).expect("the file is written");
+    let read = |options: &[&str]| {
+        let mut command = vec!["dd", "if=read.dat", "of=/dev/null", "bs=64k"];
+        command.extend(options);
+        let run = verify(&volume, &[], &command);
+        run.assert_nothing_lost();
+        let device = device_number(&volume);
+        let of_file = |row: &&HashMap<String, String>| {
+            row["kind"] != "queued" && row["action"] == "read" && !row["file.ino"].is_empty()
+        };
+        let from_device: u64 = run
+            .rows("block")
+            .iter()
+            .filter(|row| row["device"] == device)
+            .filter(of_file)
+            .map(|row| row["bytes"].parse::<u64>().expect("bytes"))
+            .sum();
+        let calls = run.rows("calls");
+        let by_calls: u64 = calls
+            .iter()
+            .filter(|row| row["op"] == "read" && row["requested"] == "65536")
+            .map(|row| row["storage_read_bytes"].parse::<u64>().expect("bytes"))
+            .sum();
+        (from_device, by_calls)
+    };
+    volume.drop_caches();
+    assert_eq!(read(&[]), (64 * MIB, 64 * MIB), "cold");
+    assert_eq!(read(&[]), (0, 0), "warm");
+    volume.drop_caches();
+    let half = Command::new("dd")
+        .args(["if=read.dat", "of=/dev/null", "bs=1M", "count=32"])
+        .current_dir(volume.path())
+        .output();
+    assert!(half.expect("dd runs").status.success());
+    let lacking = 64 * MIB - cached(&file);
+    assert!(lacking > 0 && lacking < 64 * MIB, "half of it is cached: {lacking}");
+    assert_eq!(read(&[]), (lacking, lacking), "half warm");
+    assert_eq!(read(&["iflag=direct"]), (64 * MIB, 64 * MIB), "direct");
+}
