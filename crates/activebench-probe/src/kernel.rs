@@ -418,7 +418,7 @@ fn os_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     None
 }
 
-fn refusal(error: &aya::EbpfError) -> ProbeError {
+pub(crate) fn refusal(error: &aya::EbpfError) -> ProbeError {
     match os_error(error) {
         Some(code @ (libc::EPERM | libc::EACCES)) => {
             ProbeError::NotPermitted(io::Error::from_raw_os_error(code).to_string())
