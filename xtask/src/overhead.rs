@@ -29,13 +29,13 @@ use crate::workspace::{self, Selection};
 use crate::{process, tools};
 
 /// Rounds that let the whole task end in about ten minutes on two processors.
-const ROUNDS: u32 = 9;
+const ROUNDS: u32 = 7;
 /// Rounds of a quick run.
 const QUICK_ROUNDS: u32 = 2;
 
 /// Enough calls that a run takes some tenths of a second: the longest pause of a scheduler
 /// is then a hundredth of it.
-const AMOUNT: Amount = Amount { preads: 1_000_000, slow_preads: 20_000, fio_ms: 1000 };
+const AMOUNT: Amount = Amount { preads: 1_000_000, slow_preads: 20_000, fio_ms: 800 };
 /// Of a quick run.
 const QUICK_AMOUNT: Amount = Amount { preads: 200_000, slow_preads: 5_000, fio_ms: 300 };
 
@@ -47,7 +47,7 @@ const LOSS: &str = "loss";
 /// Options of `cargo xtask overhead`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Rounds of each workload [default: 9, with --quick 2]
+    /// Rounds of each workload [default: 7, with --quick 2]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Short runs and few rounds: to try it out, not to quote it
@@ -184,12 +184,7 @@ fn measure_workload(workload: &Workload, bench: &mut Bench, missing: &[Missing],
 
 /// Runs every variant once that has not failed before, first another one each round.
 fn measure_round(workload: &Workload, bench: &Bench, round: usize, result: &mut WorkloadResult) {
-    match bench.tracers() {
-        Ok(names) => result.foreign_tracers.extend(names),
-        Err(error) => eprintln!("cannot tell who else traces this machine: {error:#}"),
-    }
-    result.foreign_tracers.sort_unstable();
-    result.foreign_tracers.dedup();
+    let mut foreign = foreign_tracers(bench);
     let count = workload.variants.len();
     for index in (0..count).map(|offset| (round + offset) % count) {
         let (variant, row) = (workload.variants[index], &mut result.variants[index]);
@@ -215,6 +210,17 @@ fn measure_round(workload: &Workload, bench: &Bench, round: usize, result: &mut 
             }
         }
     }
+    foreign.extend(foreign_tracers(bench));
+    result.rounds += 1;
+    result.rounds_beside_others += u32::from(!foreign.is_empty());
+    result.foreign_tracers.extend(foreign);
+    result.foreign_tracers.sort_unstable();
+    result.foreign_tracers.dedup();
+}
+
+/// Where the kernel does not say, that stands in the place of names: unknown is not none.
+fn foreign_tracers(bench: &Bench) -> Vec<String> {
+    bench.foreign_tracers().unwrap_or_else(|error| vec![format!("unknown: {error:#}")])
 }
 
 fn why_missing(tool: &tools::Tool, missing: &[Missing]) -> String {

@@ -76,8 +76,6 @@ pub fn tracing_programs() -> Result<Vec<String>, ProbeError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn the_object_holds_a_program_for_each_hook_and_no_map() {
         let object = aya_obj::Object::parse(activebench_ebpf::FLOOR).expect("the committed object parses");

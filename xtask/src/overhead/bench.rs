@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -26,6 +27,9 @@ const IDLE: &str = "echo ready\nexec cat\n";
 const IDLE_STDERR: &str = "idle.stderr";
 /// activebench's run directory.
 const RUN_DIR: &str = "run";
+/// How long our own programs may stay loaded after their process has ended: seen were
+/// some milliseconds.
+const REMNANTS: Duration = Duration::from_secs(1);
 /// Threads of the check for lost records.
 const LOSS_THREADS: u64 = 8;
 
@@ -205,11 +209,24 @@ impl Bench {
         Ok((rate.context("the loop's line lacks calls or elapsed_ns")?, self.records()?))
     }
 
-    /// Names of the tracing programs that are loaded now.
+    /// Names of the tracing programs that others have loaded.
+    ///
+    /// To be asked between runs. Our own go a moment after the process that loaded them.
     ///
     /// # Errors
     /// When the kernel does not say.
-    pub(crate) fn tracers(&self) -> Result<Vec<String>> {
+    pub(crate) fn foreign_tracers(&self) -> Result<Vec<String>> {
+        let asked = Instant::now();
+        loop {
+            let names = self.tracers()?;
+            if names.is_empty() || asked.elapsed() > REMNANTS {
+                return Ok(names);
+            }
+            std::thread::sleep(REMNANTS / 20);
+        }
+    }
+
+    fn tracers(&self) -> Result<Vec<String>> {
         let output = Command::new(&self.activebench).arg("__tracers").output().context("cannot start activebench")?;
         accept(Variant::Untraced, output.status, &output.stderr, &output.stdout)?;
         Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())

@@ -63,7 +63,8 @@ fn aim_row(aim: &Aim) -> String {
         Some(false) => "beyond",
         None => "-",
     };
-    format!("| {} | {measured} | {within} |\n", aim.aim)
+    let open = if aim.on_both_sides == Some(true) { ", rounds on both sides" } else { "" };
+    format!("| {} | {measured} | {within}{open} |\n", aim.aim)
 }
 
 fn section(workload: &WorkloadResult) -> String {
@@ -72,10 +73,15 @@ fn section(workload: &WorkloadResult) -> String {
         writeln!(text, "Not measured: {reason}.").expect("a String takes every character");
         return text;
     }
-    if !workload.foreign_tracers.is_empty() {
-        let names = workload.foreign_tracers.join(", ");
-        writeln!(text, "Others traced this machine meanwhile, so every figure is too high: {names}.\n")
-            .expect("a String takes every character");
+    if workload.rounds_beside_others > 0 {
+        writeln!(
+            text,
+            "In {} of {} rounds others traced this machine too ({}), which changes every figure: measure again.\n",
+            workload.rounds_beside_others,
+            workload.rounds,
+            workload.foreign_tracers.join(", ")
+        )
+        .expect("a String takes every character");
     }
     text.push_str(
         "| variant | ns a call | added, median | added, p5 | ratio | min..max | rounds | records lost |\n\
@@ -226,7 +232,7 @@ mod tests {
             "| **activebench** | 553 | 152 | 150 | 1.38 | 1.38..1.38 | 2 | 0 of 2000100 |",
             "| perf trace -s | not measured: perf ended with 255: access denied \\| paranoid | | | | | 0 |  |",
             "| strace -f | 48,123 | 47,723 | 47,723 | 120.31 | 120.31..120.31 | 1 |  |",
-            "| at most 150 ns added to a cached pread | 152 ns (p5 150 ns) | beyond |",
+            "| at most 150 ns added to a cached pread | 152 ns (p5 150 ns) | beyond, rounds on both sides |",
             "| at most 1 % added to direct reads of a loop device | not measured | - |",
             "Not measured: cannot set up a loop device.",
             "8 threads made 4,000,000 preads at 2,100,000 a second: 4,000,200 records",
@@ -240,9 +246,10 @@ mod tests {
     fn foreign_tracers_and_an_early_end_are_said() {
         let mut measurement = measurement();
         measurement.workloads[0].foreign_tracers = vec!["sys_exit".to_owned()];
+        (measurement.workloads[0].rounds, measurement.workloads[0].rounds_beside_others) = (2, 1);
         measurement.provenance.incomplete = Some("interrupted".to_owned());
         let page = render(&measurement);
-        assert!(page.contains("Others traced this machine meanwhile"), "{page}");
+        assert!(page.contains("In 1 of 2 rounds others traced this machine too (sys_exit)"), "{page}");
         assert!(page.contains("**Incomplete**: interrupted."), "{page}");
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Cost {
     pub(crate) added_ns_median: f64,
     /// 5th percentile of the differences: with fewer than 13 rounds the smallest.
     pub(crate) added_ns_p5: f64,
+    /// Largest difference.
+    pub(crate) added_ns_max: f64,
     /// Median of the ratios to untraced.
     pub(crate) ratio_median: f64,
     /// Smallest ratio.
@@ -48,6 +50,7 @@ pub(crate) fn cost(pairs: &[Pair]) -> Option<Cost> {
         ns_per_call: observed.median(),
         added_ns_median: added.median(),
         added_ns_p5: added.quantile(0.05),
+        added_ns_max: added.max(),
         ratio_median: ratio.median(),
         ratio_min: ratio.min(),
         ratio_max: ratio.max(),
@@ -74,6 +77,7 @@ mod tests {
             ns_per_call: 600.0,
             added_ns_median: 200.0,
             added_ns_p5: 200.0,
+            added_ns_max: 200.0,
             ratio_median: 1.5,
             ratio_min: 1.5,
             ratio_max: 1.5,
