@@ -63,7 +63,7 @@ fn aim_row(aim: &Aim) -> String {
         Some(false) => "beyond",
         None => "-",
     };
-    let open = if aim.on_both_sides == Some(true) { ", rounds on both sides" } else { "" };
+    let open = if aim.scattered == Some(true) { ", but the rounds scatter too much to tell" } else { "" };
     format!("| {} | {measured} | {within}{open} |\n", aim.aim)
 }
 
@@ -232,7 +232,7 @@ mod tests {
             "| **activebench** | 553 | 152 | 150 | 1.38 | 1.38..1.38 | 2 | 0 of 2000100 |",
             "| perf trace -s | not measured: perf ended with 255: access denied \\| paranoid | | | | | 0 |  |",
             "| strace -f | 48,123 | 47,723 | 47,723 | 120.31 | 120.31..120.31 | 1 |  |",
-            "| at most 150 ns added to a cached pread | 152 ns (p5 150 ns) | beyond, rounds on both sides |",
+            "| at most 150 ns added to a cached pread | 152 ns (p5 150 ns) | beyond, but the rounds scatter too much to tell |",
             "| at most 1 % added to direct reads of a loop device | not measured | - |",
             "Not measured: cannot set up a loop device.",
             "8 threads made 4,000,000 preads at 2,100,000 a second: 4,000,200 records",
