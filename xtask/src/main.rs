@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `ci`.
+//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `overhead`, `ci`.
 //!
 //! Holds the arguments and the exit code; each task is a module of its own. Nothing here
 //! is part of the product: `cargo build` needs none of it.
@@ -10,6 +10,7 @@ mod demo;
 mod detector_pages;
 mod libtest;
 mod mounts;
+mod overhead;
 mod packages;
 mod process;
 mod sha256_list;
@@ -39,6 +40,8 @@ enum Task {
     Bpf(bpf::Options),
     /// Generate the detectors' manual pages
     Docs(detector_pages::Options),
+    /// Measure what observing costs, beside doing nothing and beside other tracers
+    Overhead(overhead::Options),
     /// Everything that must hold before a merge: format, lints, kernel object, pages, tests
     Ci,
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Test(options) => suite::run(&options),
         Task::Bpf(options) => bpf::run(&options),
         Task::Docs(options) => detector_pages::run(&options),
+        Task::Overhead(options) => overhead::run(&options),
         Task::Ci => ci::run(),
     };
     match outcome {

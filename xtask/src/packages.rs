@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_package_for_apt() {
-        for tool in tools::FOR_DEMO.iter().chain(tools::FOR_TESTS).chain(tools::FOR_BPF) {
+        for tool in tools::FOR_DEMO.iter().chain(tools::FOR_TESTS).chain(tools::FOR_BPF).chain(tools::FOR_OVERHEAD) {
             assert!(Manager::Apt.package(tool).is_some(), "{}", tool.command);
         }
     }

@@ -50,6 +50,19 @@ pub(crate) const LOSETUP: Tool = Tool {
 /// Serves ext4 through FUSE.
 pub(crate) const FUSE2FS: Tool =
     Tool { command: "fuse2fs", packages: [Some("fuse2fs"), Some("e2fsprogs"), None, Some("fuse2fs"), None] };
+/// Traces system calls by stopping the task at each.
+pub(crate) const STRACE: Tool = Tool {
+    command: "strace",
+    packages: [Some("strace"), Some("strace"), Some("strace"), Some("strace"), Some("strace")],
+};
+/// Among much else traces system calls through perf events.
+pub(crate) const PERF: Tool =
+    Tool { command: "perf", packages: [Some("linux-perf"), Some("perf"), Some("perf"), Some("perf"), Some("perf")] };
+/// Compiles small tracing programs for the kernel.
+pub(crate) const BPFTRACE: Tool = Tool {
+    command: "bpftrace",
+    packages: [Some("bpftrace"), Some("bpftrace"), Some("bpftrace"), Some("bpftrace"), Some("bpftrace")],
+};
 /// The compiler of the kernel programs, of the one major version that the object is pinned to.
 pub(crate) const CLANG: Tool = Tool { command: "clang-14", packages: [Some("clang-14"), None, None, None, None] };
 /// Takes the debug sections out of the object.
@@ -61,6 +74,8 @@ pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
 pub(crate) const FOR_TESTS: &[&Tool] =
     &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];
+/// What is measured, and what the product is compared with, when the cost of observing is measured.
+pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
 /// What compiling the kernel programs takes.
 pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 

@@ -6,10 +6,15 @@
 /// The built object: an ELF file that aya loads.
 pub static OBJECT: &[u8] = &aligned::OBJECT.0;
 
+/// An object of programs that do nothing, named `sys_enter` and `sys_exit` like their
+/// hooks: the floor that the cost of observing is compared with.
+pub static FLOOR: &[u8] = &aligned::FLOOR.0;
+
 mod aligned {
     /// ELF parsers read headers in place, so the bytes must be aligned like them.
     #[repr(C, align(8))]
     pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
 
     pub(crate) static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../prebuilt/activebench.bpf.o"));
+    pub(crate) static FLOOR: &Aligned<[u8]> = &Aligned(*include_bytes!("../prebuilt/floor.bpf.o"));
 }

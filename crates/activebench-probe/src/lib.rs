@@ -4,11 +4,13 @@
 //! Holds no judgement and no file: the records stay in memory, compressed and bounded,
 //! until the child has ended (writing them earlier would disturb the device under test).
 
+mod floor;
 mod kernel;
 mod observation;
 mod store;
 mod unseen;
 
+pub use floor::{Floor, FloorHooks, tracing_programs};
 pub use kernel::{Probe, ProbeError, ProbeOptions};
 pub use observation::Observation;
 pub use store::{DamagedChunk, LiveFigures};

@@ -53,6 +53,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         workload: Workload,
     },
+    /// Internal: run a command while programs that do nothing sit on every system call.
+    #[command(name = "__floor", hide = true)]
+    Floor {
+        /// On the exit of calls alone.
+        #[arg(long)]
+        exit_only: bool,
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Internal: list the BPF programs that trace this machine, one name a line.
+    #[command(name = "__tracers", hide = true)]
+    Tracers,
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },

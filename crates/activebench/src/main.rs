@@ -4,6 +4,7 @@
 
 mod arguments;
 mod exit;
+mod floor;
 mod judge;
 mod output;
 mod progress;
@@ -54,6 +55,8 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Workload { workload } => {
             workload.run().context("the workload failed").or_exit(ExitCode::BenchmarkFailed)?;
         }
+        Command::Floor { exit_only, command } => return floor::main(*exit_only, command),
+        Command::Tracers => tracers()?,
         Command::DetectorPages { folder } => detector_pages(folder).or_exit(ExitCode::Usage)?,
     }
     Ok(0)
@@ -128,6 +131,11 @@ fn explain(wanted: &str) -> Result<(), Failure> {
             anyhow!("no detector {wanted} (hint: `activebench detectors` lists them)"),
         )),
     }
+}
+
+fn tracers() -> Result<(), Failure> {
+    let names = activebench_probe::tracing_programs().or_exit(ExitCode::CannotObserve)?;
+    print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())
 }
 
 /// One page a detector and their index, for `cargo xtask docs`.

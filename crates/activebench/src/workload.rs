@@ -1,5 +1,6 @@
 //! Small workloads of our own, behind a hidden subcommand: one for a demonstration where
-//! no benchmark can be installed, one that makes a known number of every recorded call.
+//! no benchmark can be installed, one that makes a known number of every recorded call, one
+//! that does nothing but cheap calls and says what each took.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -44,6 +45,17 @@ pub(crate) enum Workload {
         /// The folder.
         folder: PathBuf,
     },
+    /// Reads a file from the page cache in a tight loop of preads, and prints as JSON what a call took.
+    Preads {
+        /// Calls of each thread.
+        #[arg(long, default_value_t = 1_000_000)]
+        count: u64,
+        /// Threads, each with its own descriptor.
+        #[arg(long, default_value_t = 1)]
+        threads: u64,
+        /// The file: whole pages, at least one; read once before the clock starts.
+        file: PathBuf,
+    },
 }
 
 /// How a written block is made durable.
@@ -63,6 +75,7 @@ impl Workload {
             Workload::Writes { mib, file } => writes(*mib, file),
             Workload::Syncs { count, by, file } => syncs(*count, *by, file),
             Workload::Calls { count, folder } => calls(*count, folder),
+            Workload::Preads { count, threads, file } => preads(*count, *threads, file),
         }
     }
 }
@@ -232,4 +245,79 @@ fn calls(count: u64, folder: &Path) -> io::Result<()> {
     }
     println!("{count} calls of each class, {UNIT} bytes each");
     Ok(())
+}
+
+/// `elapsed_ns` is from the start of the first thread to the end of the last; `ns_per_call`
+/// is the time of the slowest thread over its own calls: what one call took as its caller
+/// saw it, waiting for a processor included.
+fn preads(count: u64, threads: u64, path: &Path) -> io::Result<()> {
+    if count == 0 || threads == 0 {
+        return Err(io::Error::other("nothing to measure: --count and --threads are at least 1"));
+    }
+    read_pages(&File::open(path)?, pages_of(path)?)?;
+    let started = Instant::now();
+    // One thread means the only one: a process of several pays more for every descriptor.
+    let slowest_ns = std::thread::scope(|scope| -> io::Result<u128> {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| timed_preads(count, path))).collect();
+        let mut slowest = timed_preads(count, path)?;
+        for other in others {
+            let elapsed = other.join().map_err(|_| io::Error::other("a thread panicked"))??;
+            slowest = slowest.max(elapsed);
+        }
+        Ok(slowest)
+    })?;
+    let elapsed_ns = started.elapsed().as_nanos() as u64;
+    let calls = count * threads;
+    let ns_per_call = slowest_ns as f64 / count as f64;
+    println!("{}", serde_json::json!({ "calls": calls, "elapsed_ns": elapsed_ns, "ns_per_call": ns_per_call }));
+    Ok(())
+}
+
+/// Nanoseconds that `count` preads took.
+fn timed_preads(count: u64, path: &Path) -> io::Result<u128> {
+    let file = File::open(path)?;
+    let pages = pages_of(path)?;
+    let mut buffer = [0; UNIT];
+    let started = Instant::now();
+    for index in 0..count {
+        read_page(&file, &mut buffer, index % pages)?;
+    }
+    Ok(started.elapsed().as_nanos())
+}
+
+fn pages_of(path: &Path) -> io::Result<u64> {
+    match path.metadata()?.len() / UNIT as u64 {
+        0 => Err(io::Error::other(format!("{} holds no whole page", path.display()))),
+        pages => Ok(pages),
+    }
+}
+
+fn read_pages(file: &File, pages: u64) -> io::Result<()> {
+    let mut buffer = [0; UNIT];
+    (0..pages).try_for_each(|page| read_page(file, &mut buffer, page))
+}
+
+fn read_page(file: &File, buffer: &mut [u8; UNIT], page: u64) -> io::Result<()> {
+    match file.read_at(buffer, page * UNIT as u64)? {
+        UNIT => Ok(()),
+        count => Err(io::Error::other(format!("{count} bytes instead of {UNIT} at page {page}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preads_need_a_page_a_call_and_a_thread() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("data");
+        std::fs::write(&file, vec![1; UNIT - 1]).expect("a file");
+        let fails = |count, threads| preads(count, threads, &file).is_err();
+        assert!(fails(1, 1), "less than a page");
+        std::fs::write(&file, vec![1; 2 * UNIT + 1]).expect("a file");
+        assert!(fails(0, 1));
+        assert!(fails(1, 0));
+        assert!(!fails(5, 3));
+    }
 }

@@ -1,0 +1,87 @@
+//! The floor of observing: programs that do nothing, on the hooks that the product uses
+//! for every system call.
+//!
+//! For `cargo xtask overhead` alone. Also tells which programs trace the machine already:
+//! another tracer on the same hooks changes every figure that is measured beside it.
+
+use aya::programs::{BtfTracePoint, loaded_programs};
+use aya::{Btf, Ebpf, EbpfLoader};
+use aya_obj::generated::bpf_prog_type;
+
+use crate::kernel::{ProbeError, refusal};
+
+/// Which hooks get a program that does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FloorHooks {
+    /// `sys_enter` and `sys_exit`: what exact times of every call take at least.
+    EnterAndExit,
+    /// `sys_exit` alone: what seeing every call takes at least.
+    ExitOnly,
+}
+
+/// Attached programs that do nothing; they are detached when this is dropped.
+#[derive(Debug)]
+pub struct Floor {
+    _attached: Ebpf,
+}
+
+impl Floor {
+    /// Attaches to the hooks, for every process of the machine.
+    ///
+    /// # Errors
+    /// When the kernel refuses, has no BTF, or lacks one of the hooks.
+    pub fn attach(hooks: FloorHooks) -> Result<Self, ProbeError> {
+        let names: &[&str] = match hooks {
+            FloorHooks::EnterAndExit => &["sys_enter", "sys_exit"],
+            FloorHooks::ExitOnly => &["sys_exit"],
+        };
+        let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
+        let mut ebpf =
+            EbpfLoader::new().btf(Some(&btf)).load(activebench_ebpf::FLOOR).map_err(|error| refusal(&error))?;
+        for name in names {
+            let program = ebpf
+                .program_mut(name)
+                .ok_or_else(|| ProbeError::Load(format!("program {name} is not in the floor's object")))?;
+            let program: &mut BtfTracePoint =
+                program.try_into().map_err(|error: aya::programs::ProgramError| ProbeError::Load(error.to_string()))?;
+            program.load(name, &btf).and_then(|()| program.attach()).map_err(|error| refusal(&error.into()))?;
+        }
+        Ok(Self { _attached: ebpf })
+    }
+}
+
+/// Names of the loaded BPF programs that trace the kernel, one entry a program, whoever
+/// loaded them. Programs of other uses (cgroups, network) are left out.
+///
+/// # Errors
+/// When the kernel does not list its programs to us.
+pub fn tracing_programs() -> Result<Vec<String>, ProbeError> {
+    const TRACING: &[bpf_prog_type] = &[
+        bpf_prog_type::BPF_PROG_TYPE_KPROBE,
+        bpf_prog_type::BPF_PROG_TYPE_TRACEPOINT,
+        bpf_prog_type::BPF_PROG_TYPE_PERF_EVENT,
+        bpf_prog_type::BPF_PROG_TYPE_RAW_TRACEPOINT,
+        bpf_prog_type::BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE,
+        bpf_prog_type::BPF_PROG_TYPE_TRACING,
+    ];
+    let mut names = Vec::new();
+    for program in loaded_programs() {
+        let program = program.map_err(|error| refusal(&error.into()))?;
+        if TRACING.contains(&program.program_type()) {
+            names.push(program.name_as_str().unwrap_or("a program without a name").to_owned());
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_object_holds_a_program_for_each_hook_and_no_map() {
+        let object = aya_obj::Object::parse(activebench_ebpf::FLOOR).expect("the committed object parses");
+        let mut names: Vec<&str> = object.programs.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["sys_enter", "sys_exit"]);
+        assert!(object.maps.is_empty(), "{:?}", object.maps);
+    }
+}

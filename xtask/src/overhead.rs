@@ -1,0 +1,298 @@
+//! `cargo xtask overhead`: what observing costs, beside doing nothing and beside other tracers.
+//!
+//! Holds the rounds and where results go; the workloads, the variants, one run and the
+//! statistics are modules of their own. It measures and does not judge: no figure, however
+//! bad, makes it fail. Only what keeps it from measuring at all does.
+
+mod bench;
+mod outputs;
+mod page;
+mod results;
+mod statistics;
+mod variants;
+mod workloads;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::mounts;
+use crate::overhead::bench::Bench;
+use crate::overhead::outputs::Records;
+use crate::overhead::results::{Measurement, Provenance, SCHEMA, WorkloadResult};
+use crate::overhead::workloads::{Amount, Workload};
+use crate::packages::{self, Missing};
+use crate::workspace::{self, Selection};
+use crate::{process, tools};
+
+/// Rounds that let the whole task end in about ten minutes on two processors.
+const ROUNDS: u32 = 7;
+/// Rounds of a quick run.
+const QUICK_ROUNDS: u32 = 2;
+
+/// Enough calls that a run takes some tenths of a second: the longest pause of a scheduler
+/// is then a hundredth of it.
+const AMOUNT: Amount = Amount { preads: 1_000_000, slow_preads: 20_000, fio_ms: 800 };
+/// Of a quick run.
+const QUICK_AMOUNT: Amount = Amount { preads: 200_000, slow_preads: 5_000, fio_ms: 300 };
+
+/// The committed page.
+const PAGE: &str = "docs/overhead.md";
+/// The name of the check for lost records, beside those of the workloads.
+const LOSS: &str = "loss";
+
+/// Options of `cargo xtask overhead`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Rounds of each workload [default: 7, with --quick 2]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// Short runs and few rounds: to try it out, not to quote it
+    #[arg(long)]
+    quick: bool,
+    /// Measure this workload alone, may be given several times; the page then stays out of docs/
+    #[arg(long, value_name = "WORKLOAD", value_parser = workload_names())]
+    only: Vec<String>,
+    /// Measure this binary instead of building one as `cargo xtask demo` does
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Where the page goes [default: docs/overhead.md, with --only overhead/overhead.md in the target directory]
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Where the figures go as JSON [default: overhead/overhead.json in the target directory]
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn workload_names() -> Vec<&'static str> {
+    workloads::ALL.iter().map(|workload| workload.name).chain([LOSS]).collect()
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// When nothing can be measured: no rights, no build, no room. A workload or a variant that
+/// cannot be measured is a row with its reason.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    if !process::is_root() {
+        bail!(
+            "cannot observe the kernel as an ordinary user: loading BPF needs root (hint: {})",
+            process::as_root("overhead")
+        );
+    }
+    let missing = packages::ensure(tools::FOR_OVERHEAD);
+    packages::report_missing(&missing);
+    let (activebench, build) = match &options.binary {
+        Some(binary) => {
+            let path = binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))?;
+            (path, "a binary given by --binary".to_owned())
+        }
+        None => {
+            eprintln!("building activebench, with the profile that cargo xtask demo builds");
+            let path = workspace::build_product(Selection::Product)?;
+            (
+                path,
+                "development build, as cargo xtask demo makes it (the kernel side is the same in every profile)"
+                    .to_owned(),
+            )
+        }
+    };
+    let folder = workspace::target_dir()?.join("overhead");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+
+    process::outlive_interrupt();
+    let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
+    let bench = Bench::new(&activebench, if options.quick { QUICK_AMOUNT } else { AMOUNT }, &folder)?;
+    let provenance = provenance(options, rounds, build, bench.folder())?;
+    let measurement = measure(options, bench, &missing, provenance);
+
+    let json = options.json.clone().unwrap_or_else(|| folder.join("overhead.json"));
+    let text = serde_json::to_string_pretty(&measurement).context("cannot serialise the figures")? + "\n";
+    write(&json, &text)?;
+    let whole = options.only.is_empty() && measurement.provenance.incomplete.is_none();
+    let page = match &options.page {
+        Some(page) => page.clone(),
+        None if whole => workspace::root().join(PAGE),
+        None => folder.join("overhead.md"),
+    };
+    let text = page::render(&measurement);
+    print!("{text}");
+    write(&page, &text)?;
+    eprintln!("wrote {} and {}", page.display(), json.display());
+    // The shell's own convention for an interrupt.
+    Ok(if process::interrupted() { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn measure(options: &Options, mut bench: Bench, missing: &[Missing], mut provenance: Provenance) -> Measurement {
+    let started = Instant::now();
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let mut results = Vec::new();
+    for workload in workloads::ALL.iter().filter(|workload| wanted(workload.name)) {
+        if process::interrupted() {
+            break;
+        }
+        results.push(measure_workload(workload, &mut bench, missing, provenance.rounds));
+    }
+    let mut loss = None;
+    if wanted(LOSS) && !process::interrupted() {
+        eprintln!("{LOSS}: threads that read at once");
+        loss = Some(bench.loss_check());
+    }
+    provenance.seconds = started.elapsed().as_secs();
+    provenance.incomplete = process::interrupted().then(|| "it was interrupted".to_owned());
+    Measurement { schema: SCHEMA, provenance, aims: results::aims(&results), workloads: results, loss }
+}
+
+fn measure_workload(workload: &Workload, bench: &mut Bench, missing: &[Missing], rounds: u32) -> WorkloadResult {
+    let mut result = WorkloadResult::new(workload);
+    if let Some(tool) = workload.tools().iter().find(|tool| tool.find().is_none()) {
+        result.reason = Some(why_missing(tool, missing));
+    } else if let Err(error) = bench.prepare(workload) {
+        result.reason = Some(format!("{error:#}"));
+    }
+    if let Some(reason) = &result.reason {
+        eprintln!("{}: not measured: {reason}", workload.name);
+        return result;
+    }
+    for (variant, row) in workload.variants.iter().zip(&mut result.variants) {
+        if let Some(tool) = variant.tool().filter(|tool| tool.find().is_none()) {
+            row.reason = Some(why_missing(tool, missing));
+        }
+    }
+    let rounds = workload.rounds(rounds);
+    for round in 0..rounds {
+        if process::interrupted() {
+            break;
+        }
+        eprintln!("{}: round {} of {rounds}", workload.name, round + 1);
+        measure_round(workload, bench, round as usize, &mut result);
+        if let Some(reason) = &result.variants[0].reason {
+            result.reason = Some(reason.clone());
+            break;
+        }
+    }
+    result.conclude();
+    result
+}
+
+/// Runs every variant once that has not failed before, first another one each round.
+fn measure_round(workload: &Workload, bench: &Bench, round: usize, result: &mut WorkloadResult) {
+    let mut foreign = foreign_tracers(bench);
+    let count = workload.variants.len();
+    for index in (0..count).map(|offset| (round + offset) % count) {
+        let (variant, row) = (workload.variants[index], &mut result.variants[index]);
+        if process::interrupted() || row.reason.is_some() {
+            row.ns_per_call.push(None);
+            continue;
+        }
+        match bench.run(workload, variant) {
+            Ok(sample) => {
+                row.ns_per_call.push(Some(sample.ns_per_call));
+                if let Some(records) = sample.records {
+                    row.records.get_or_insert_with(Records::default).add(records);
+                }
+            }
+            Err(error) => {
+                row.ns_per_call.push(None);
+                // Whatever an interrupt broke is not the variant's fault.
+                if !process::interrupted() {
+                    let reason = format!("{error:#}");
+                    eprintln!("{}: {}: {reason}", workload.name, variant.name());
+                    row.reason = Some(reason);
+                }
+            }
+        }
+    }
+    foreign.extend(foreign_tracers(bench));
+    result.rounds += 1;
+    result.rounds_beside_others += u32::from(!foreign.is_empty());
+    result.foreign_tracers.extend(foreign);
+    result.foreign_tracers.sort_unstable();
+    result.foreign_tracers.dedup();
+}
+
+/// Where the kernel does not say, that stands in the place of names: unknown is not none.
+fn foreign_tracers(bench: &Bench) -> Vec<String> {
+    bench.foreign_tracers().unwrap_or_else(|error| vec![format!("unknown: {error:#}")])
+}
+
+fn why_missing(tool: &tools::Tool, missing: &[Missing]) -> String {
+    match missing.iter().find(|entry| entry.tool == tool) {
+        Some(entry) => format!("cannot install {}: {}", tool.command, entry.why),
+        None => format!("{} is not installed", tool.command),
+    }
+}
+
+fn provenance(options: &Options, rounds: u32, build: String, folder: &Path) -> Result<Provenance> {
+    let read = |path: &str| fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
+    let mountinfo = read("/proc/self/mountinfo")?;
+    let folder = folder.canonicalize().with_context(|| format!("cannot resolve {}", folder.display()))?;
+    let file_system = mounts::mount_of(&folder, &mountinfo)
+        .map_or_else(|| "an unknown file system".to_owned(), |mount| format!("{} ({})", mount.fs_type, mount.source));
+    let loadavg = read("/proc/loadavg")?;
+    Ok(Provenance {
+        machine: machine(&read("/proc/cpuinfo")?, &read("/proc/meminfo")?),
+        kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        file_system,
+        build,
+        tool_versions: tools::FOR_OVERHEAD.iter().filter_map(|tool| version(tool)).collect(),
+        rounds,
+        quick: options.quick,
+        day: today(),
+        load_before: loadavg.split(' ').next().and_then(|number| number.parse().ok()),
+        seconds: 0,
+        incomplete: None,
+    })
+}
+
+/// Processors, their model, memory: `2 processors (AMD EPYC), 23.5 GiB`.
+fn machine(cpuinfo: &str, meminfo: &str) -> String {
+    let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
+    let processors = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(value);
+    let kib = meminfo
+        .lines()
+        .find(|line| line.starts_with("MemTotal:"))
+        .and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    let memory = kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{:.1} GiB", kib / 1024.0 / 1024.0));
+    format!("{processors} processors ({}), {memory}", model.as_deref().unwrap_or("model unknown"))
+}
+
+/// The first line of `--version`; `None` for a tool that is missing or has no such option.
+fn version(tool: &tools::Tool) -> Option<String> {
+    let output = Command::new(tool.find()?).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    output.status.success().then(|| text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+fn today() -> Option<String> {
+    let output = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_named_by_its_class() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t: a b\n\nprocessor\t: 1\nmodel name\t: Some CPU @ 2 GHz\n";
+        let meminfo = "MemTotal:       24683964 kB\nMemFree:        1 kB\n";
+        assert_eq!(machine(cpuinfo, meminfo), "2 processors (Some CPU @ 2 GHz), 23.5 GiB");
+        assert_eq!(machine("", ""), "0 processors (model unknown), memory unknown");
+    }
+
+    #[test]
+    fn a_missing_tool_is_told_with_what_kept_it_away() {
+        let missing = [Missing { tool: &tools::PERF, why: "no root".to_owned() }];
+        assert_eq!(why_missing(&tools::PERF, &missing), "cannot install perf: no root");
+        assert_eq!(why_missing(&tools::STRACE, &missing), "strace is not installed");
+    }
+}

@@ -1,0 +1,166 @@
+//! What the measured tools print, read for one figure: nanoseconds a call.
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Field of bonnie++'s CSV with the per-character output rate, where formats differ.
+const PUTC_FIELDS: &[(&str, usize)] = &[("1.98", 9), ("1.97", 7), ("1.96", 7)];
+
+/// The line of `activebench __workload preads`.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn preads_ns_per_call(output: &str) -> Result<f64> {
+    let document: Value = serde_json::from_str(output.trim()).context("cannot read the loop's line")?;
+    positive(document["ns_per_call"].as_f64(), "ns_per_call")
+}
+
+/// fio's JSON: the run time of its one reading job over its completed reads.
+///
+/// # Errors
+/// When fio reports an error, or no read in a time.
+pub(crate) fn fio_ns_per_call(output: &str) -> Result<f64> {
+    // Notes of fio's own may stand before the document.
+    let start = output.find('{').context("fio printed no JSON")?;
+    let document: Value = serde_json::from_str(&output[start..]).context("cannot read fio's JSON")?;
+    let job = &document["jobs"][0];
+    if let Some(error) = job["error"].as_i64()
+        && error != 0
+    {
+        bail!("fio's job ended with error {error}");
+    }
+    let runtime_ms = positive(job["read"]["runtime"].as_f64(), "runtime")?;
+    let reads = positive(job["read"]["total_ios"].as_f64(), "total_ios")?;
+    Ok(runtime_ms * 1e6 / reads)
+}
+
+/// bonnie++'s CSV line: the time of one character, from its rate in KiB/s.
+///
+/// # Errors
+/// When there is no such line, its format is not known, or the phase was too short for a figure.
+pub(crate) fn bonnie_ns_per_character(output: &str) -> Result<f64> {
+    let line = output.lines().rfind(|line| line.contains(',')).context("bonnie++ printed no CSV line")?;
+    let fields: Vec<&str> = line.split(',').collect();
+    let format = fields[0];
+    let Some((_, index)) = PUTC_FIELDS.iter().find(|(known, _)| *known == format) else {
+        bail!("bonnie++'s CSV format {format} is not known");
+    };
+    let field = fields.get(*index).copied().unwrap_or_default();
+    if field.starts_with('+') {
+        bail!("bonnie++ gives no figure for a phase under half a second");
+    }
+    let rate = positive(field.parse().ok(), "the per-character rate")?;
+    Ok(1e9 / (rate * 1024.0))
+}
+
+fn positive(value: Option<f64>, name: &str) -> Result<f64> {
+    value.filter(|value| value.is_finite() && *value > 0.0).with_context(|| format!("{name} is missing or not above 0"))
+}
+
+/// The account of the records of one observed run, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Records {
+    /// Records of calls that the kernel side made.
+    pub(crate) calls_made: u64,
+    /// Records of calls that arrived.
+    pub(crate) calls_received: u64,
+    /// Records of every class that were lost.
+    pub(crate) lost: u64,
+}
+
+impl Records {
+    /// From `run.json` of a run directory.
+    ///
+    /// # Errors
+    /// When the account is not there: without it nobody knows what was lost.
+    pub(crate) fn read(manifest: &str) -> Result<Records> {
+        let document: Value = serde_json::from_str(manifest).context("cannot read the run's manifest")?;
+        let classes = document["coverage"]["records"].as_object().context("the manifest has no account of records")?;
+        let number = |class: &Value, name: &str| {
+            class[name].as_u64().with_context(|| format!("the account of records lacks {name}"))
+        };
+        let calls = classes.get("calls").context("the manifest has no account of calls")?;
+        let mut records =
+            Records { calls_made: number(calls, "made")?, calls_received: number(calls, "received")?, lost: 0 };
+        for class in classes.values() {
+            records.lost += number(class, "lost")?;
+        }
+        Ok(records)
+    }
+
+    /// Adds another run's account.
+    pub(crate) fn add(&mut self, other: Records) {
+        self.calls_made += other.calls_made;
+        self.calls_received += other.calls_received;
+        self.lost += other.lost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(found: Result<f64>, expected: Result<f64, &str>) {
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => assert!((found - expected).abs() < 0.01, "{found}, expected {expected}"),
+            (Err(error), Err(part)) => assert!(format!("{error:#}").contains(part), "{error:#} lacks {part:?}"),
+            (found, expected) => panic!("{found:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_loop_says_what_a_call_took() {
+        let line = r#"{"calls":1000000,"elapsed_ns":393059106,"ns_per_call":393.059106}"#;
+        check(preads_ns_per_call(&format!("{line}\n")), Ok(393.06));
+        check(preads_ns_per_call(""), Err("cannot read"));
+        check(preads_ns_per_call(&line[..30]), Err("cannot read"));
+        check(preads_ns_per_call(r#"{"ns_per_call":0}"#), Err("ns_per_call"));
+    }
+
+    #[test]
+    fn fio_counts_reads_in_its_run_time() {
+        let document = |error: i64, runtime: u64, reads: u64| {
+            format!(
+                r#"{{"fio version":"fio-3.33","jobs":[{{"jobname":"r","error":{error},
+                "read":{{"io_bytes":89522176,"runtime":{runtime},"total_ios":{reads}}}}}]}}"#
+            )
+        };
+        check(fio_ns_per_call(&document(0, 1001, 21_856)), Ok(45_799.78));
+        check(fio_ns_per_call(&format!("note: something\n{}", document(0, 1000, 1000))), Ok(1e6));
+        check(fio_ns_per_call(&document(22, 1001, 21_856)), Err("error 22"));
+        check(fio_ns_per_call(&document(0, 0, 0)), Err("runtime"));
+        check(fio_ns_per_call(&document(0, 10, 0)), Err("total_ios"));
+        check(fio_ns_per_call("fio: engine io_uring not loadable\n"), Err("no JSON"));
+    }
+
+    /// The line of 2.00a is a real one; that of 1.97 is made up after its list of fields.
+    #[test]
+    fn bonnie_gives_a_rate_of_characters() {
+        let of_2_00a = "1.98,2.00a,vm,1,1795234839,8M,,8192,5,3578,99,+++++,+++,+++++,+++,5562,99,+++++,+++,+++++,\
+                        +++,,,,,,,,,,,,,,,,,,3013us,72us,7us,1673us,34us,3359us,,,,,,";
+        check(bonnie_ns_per_character(of_2_00a), Ok(272.93));
+        check(bonnie_ns_per_character(&of_2_00a.replace(",3578,", ",+++++,")), Err("half a second"));
+        check(bonnie_ns_per_character(&of_2_00a.replace(",3578,", ",,")), Err("missing"));
+        check(bonnie_ns_per_character("1.97,1.97,vm,1,1437498274,8M,,1024,99,138838,12"), Ok(953.67));
+        check(bonnie_ns_per_character("vm,1G,1024,99"), Err("format vm"));
+        check(bonnie_ns_per_character("1.98,2.00a"), Err("missing"));
+        check(bonnie_ns_per_character(""), Err("no CSV"));
+    }
+
+    #[test]
+    fn records_are_accounted_over_all_classes() {
+        let manifest = r#"{"coverage":{"records":{
+            "calls":{"made":1001067,"received":1001060,"lost":7,"inferred":0},
+            "block":{"made":20,"received":18,"lost":2}}}}"#;
+        let expected = Records { calls_made: 1_001_067, calls_received: 1_001_060, lost: 9 };
+        assert_eq!(Records::read(manifest).expect("an account"), expected);
+        let mut sum = expected;
+        sum.add(expected);
+        assert_eq!(sum, Records { calls_made: 2_002_134, calls_received: 2_002_120, lost: 18 });
+        for damaged in ["", "{}", r#"{"coverage":{"records":{}}}"#, r#"{"coverage":{"records":{"calls":{}}}}"#] {
+            assert!(Records::read(damaged).is_err(), "{damaged}");
+        }
+    }
+}

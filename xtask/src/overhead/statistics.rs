@@ -1,0 +1,113 @@
+//! What a variant costs: statistics over pairs that were measured in the same round.
+//!
+//! Differences and ratios are taken inside a round and summarised afterwards: what else
+//! the machine did in that round then disturbs both sides alike.
+
+use serde::Serialize;
+use statrs::statistics::{Data, Max, Min, OrderStatistics};
+
+/// One round: nanoseconds a call without and with the variant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pair {
+    /// Nanoseconds a call, untraced. Above 0.
+    pub(crate) untraced_ns: f64,
+    /// Nanoseconds a call under the variant.
+    pub(crate) observed_ns: f64,
+}
+
+/// A variant's cost over all rounds in which both sides were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Cost {
+    /// Pairs that the figures rest on, at least 1.
+    pub(crate) rounds: usize,
+    /// Median nanoseconds a call under the variant.
+    pub(crate) ns_per_call: f64,
+    /// Median of the differences, in nanoseconds a call; negative when the variant was the faster one.
+    pub(crate) added_ns_median: f64,
+    /// 5th percentile of the differences: with fewer than 13 rounds the smallest.
+    pub(crate) added_ns_p5: f64,
+    /// Largest difference.
+    pub(crate) added_ns_max: f64,
+    /// Median of the ratios to untraced.
+    pub(crate) ratio_median: f64,
+    /// Smallest ratio.
+    pub(crate) ratio_min: f64,
+    /// Largest ratio.
+    pub(crate) ratio_max: f64,
+}
+
+/// The cost that these pairs show; `None` when there is no pair.
+pub(crate) fn cost(pairs: &[Pair]) -> Option<Cost> {
+    if pairs.is_empty() {
+        return None;
+    }
+    let data = |value: fn(&Pair) -> f64| Data::new(pairs.iter().map(value).collect::<Vec<f64>>());
+    let mut observed = data(|pair| pair.observed_ns);
+    let mut added = data(|pair| pair.observed_ns - pair.untraced_ns);
+    let mut ratio = data(|pair| pair.observed_ns / pair.untraced_ns);
+    Some(Cost {
+        rounds: pairs.len(),
+        ns_per_call: observed.median(),
+        added_ns_median: added.median(),
+        added_ns_p5: added.quantile(0.05),
+        added_ns_max: added.max(),
+        ratio_median: ratio.median(),
+        ratio_min: ratio.min(),
+        ratio_max: ratio.max(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(values: &[(f64, f64)]) -> Vec<Pair> {
+        values.iter().map(|&(untraced_ns, observed_ns)| Pair { untraced_ns, observed_ns }).collect()
+    }
+
+    #[test]
+    fn no_round_has_no_cost() {
+        assert_eq!(cost(&[]), None);
+    }
+
+    #[test]
+    fn one_round_is_its_own_median_and_spread() {
+        let expected = Cost {
+            rounds: 1,
+            ns_per_call: 600.0,
+            added_ns_median: 200.0,
+            added_ns_p5: 200.0,
+            added_ns_max: 200.0,
+            ratio_median: 1.5,
+            ratio_min: 1.5,
+            ratio_max: 1.5,
+        };
+        assert_eq!(cost(&pairs(&[(400.0, 600.0)])), Some(expected));
+    }
+
+    /// In the second round the whole machine was half as fast. Medians of each side alone
+    /// would give 800 - 400 and a ratio of 2; the variant adds a quarter.
+    #[test]
+    fn a_slow_round_slows_both_sides_of_its_pair() {
+        let cost = cost(&pairs(&[(400.0, 500.0), (800.0, 1000.0), (400.0, 500.0)])).expect("a cost");
+        assert_eq!((cost.ratio_median, cost.ratio_min, cost.ratio_max), (1.25, 1.25, 1.25));
+        assert_eq!((cost.added_ns_median, cost.added_ns_p5), (100.0, 100.0));
+        assert_eq!(cost.ns_per_call, 500.0);
+    }
+
+    #[test]
+    fn a_variant_that_was_faster_has_a_negative_cost() {
+        let cost = cost(&pairs(&[(400.0, 390.0), (400.0, 420.0)])).expect("a cost");
+        assert_eq!((cost.added_ns_p5, cost.added_ns_median, cost.ratio_min), (-10.0, 5.0, 0.975));
+    }
+
+    #[test]
+    fn the_fifth_percentile_leaves_the_smallest_behind_when_rounds_are_many() {
+        let rounds = |count: u32| -> Vec<Pair> {
+            (0..count).map(|round| Pair { untraced_ns: 400.0, observed_ns: 400.0 + f64::from(round) }).collect()
+        };
+        assert_eq!(cost(&rounds(12)).expect("a cost").added_ns_p5, 0.0);
+        let of_many = cost(&rounds(101)).expect("a cost").added_ns_p5;
+        assert!((4.0..6.0).contains(&of_many), "{of_many}");
+    }
+}

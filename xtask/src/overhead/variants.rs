@@ -1,0 +1,209 @@
+//! The ways of observing that are compared, and the command line of each.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::tools::{self, Tool};
+
+/// A way of observing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// Nothing: what the others are compared with.
+    Untraced,
+    /// A program that does nothing on the exit of every call.
+    FloorExit,
+    /// Programs that do nothing on the entry and the exit of every call.
+    Floor,
+    /// The product.
+    Activebench,
+    /// bpftrace counting the exits of calls.
+    BpftraceCount,
+    /// bpftrace with a histogram of the latency of one call.
+    BpftraceHistogram,
+    /// `perf trace -s`.
+    PerfTrace,
+    /// `strace -f`.
+    Strace,
+}
+
+use Variant::{Activebench, BpftraceCount, BpftraceHistogram, Floor, FloorExit, PerfTrace, Strace, Untraced};
+
+/// All of them, cheapest first.
+pub(crate) const ALL: &[Variant] =
+    &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceHistogram, PerfTrace, Strace];
+
+/// Those that see every process of the machine, so that one outside the observed tree pays too.
+pub(crate) const SYSTEM_WIDE: &[Variant] = &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceHistogram];
+
+/// bpftrace's one-liner that counts: the exit of every call, whichever it is.
+const COUNT: &str = "tracepoint:raw_syscalls:sys_exit { @ = count(); }";
+
+impl Variant {
+    /// Its name in the results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Untraced => "untraced",
+            FloorExit => "floor-exit",
+            Floor => "floor",
+            Activebench => "activebench",
+            BpftraceCount => "bpftrace-count",
+            BpftraceHistogram => "bpftrace-histogram",
+            PerfTrace => "perf-trace",
+            Strace => "strace",
+        }
+    }
+
+    /// What it is, for a table; `syscall` is the one that the histogram is about.
+    pub(crate) fn title(self, syscall: &str) -> String {
+        match self {
+            Untraced => "untraced".to_owned(),
+            FloorExit => "floor: empty program on sys_exit".to_owned(),
+            Floor => "floor: empty programs on sys_enter, sys_exit".to_owned(),
+            Activebench => "**activebench**".to_owned(),
+            BpftraceCount => "bpftrace, count of all calls".to_owned(),
+            BpftraceHistogram => format!("bpftrace, latency histogram of {syscall}"),
+            PerfTrace => "perf trace -s".to_owned(),
+            Strace => "strace -f".to_owned(),
+        }
+    }
+
+    /// The program that it needs; `None` when none but our own.
+    pub(crate) fn tool(self) -> Option<&'static Tool> {
+        match self {
+            BpftraceCount | BpftraceHistogram => Some(&tools::BPFTRACE),
+            PerfTrace => Some(&tools::PERF),
+            Strace => Some(&tools::STRACE),
+            Untraced | FloorExit | Floor | Activebench => None,
+        }
+    }
+
+    /// Whether it takes tens of microseconds a call, so that fewer calls must do.
+    pub(crate) fn is_slow(self) -> bool {
+        matches!(self, PerfTrace | Strace)
+    }
+
+    /// Exit codes after which its observation counts: activebench judges what it saw, and
+    /// there is nothing to judge in these workloads.
+    pub(crate) fn accepts(self, code: Option<i32>) -> bool {
+        match self {
+            Activebench => matches!(code, Some(0 | 1 | 3)),
+            _ => code == Some(0),
+        }
+    }
+
+    /// The command that runs a shell script of the working folder under observation.
+    ///
+    /// `run_dir` is the name that activebench's run directory gets in that folder.
+    pub(crate) fn command(self, activebench: &Path, script: &str, syscall: &str, run_dir: &str) -> Command {
+        let shell = ["/bin/sh", script];
+        let program = |path: &Path| Command::new(path);
+        // A missing tool is known before; its bare name then says so once more.
+        let tool = |tool: &Tool| tool.find().map_or_else(|| Command::new(tool.command), |path| program(&path));
+        let mut command = match self {
+            Untraced => {
+                let mut command = Command::new(shell[0]);
+                command.arg(shell[1]);
+                return command;
+            }
+            FloorExit | Floor => {
+                let mut command = program(activebench);
+                command.arg("__floor").args((self == FloorExit).then_some("--exit-only")).arg("--");
+                command
+            }
+            Activebench => {
+                let mut command = program(activebench);
+                command.args(["verify", "--quiet", "--fail-on", "never", "--out", run_dir, "--"]);
+                // Under sudo the child would get another identity than under the others.
+                command.env_remove("SUDO_USER");
+                command
+            }
+            BpftraceCount | BpftraceHistogram => {
+                let mut command = tool(&tools::BPFTRACE);
+                let text = if self == BpftraceCount { COUNT.to_owned() } else { histogram(syscall) };
+                // It splits the command at blanks, which neither word has.
+                command.args(["-e", &text, "-c", &shell.join(" ")]);
+                return command;
+            }
+            PerfTrace => {
+                let mut command = tool(&tools::PERF);
+                command.args(["trace", "-s", "-o", "/dev/null", "--"]);
+                command
+            }
+            Strace => {
+                let mut command = tool(&tools::STRACE);
+                command.args(["-f", "-o", "/dev/null"]);
+                command
+            }
+        };
+        command.args(shell);
+        command
+    }
+
+    /// How it was called, for the page.
+    pub(crate) fn shown(self, syscall: &str) -> String {
+        match self {
+            Untraced => "COMMAND".to_owned(),
+            FloorExit => "activebench __floor --exit-only -- COMMAND".to_owned(),
+            Floor => "activebench __floor -- COMMAND".to_owned(),
+            Activebench => "activebench verify --quiet --fail-on never --out RUN -- COMMAND".to_owned(),
+            BpftraceCount => format!("bpftrace -e '{COUNT}' -c COMMAND"),
+            BpftraceHistogram => format!("bpftrace -e '{}' -c COMMAND", histogram(syscall)),
+            PerfTrace => "perf trace -s -o /dev/null -- COMMAND".to_owned(),
+            Strace => "strace -f -o /dev/null COMMAND".to_owned(),
+        }
+    }
+}
+
+/// bpftrace's one-liner for a histogram of one call's latency.
+fn histogram(syscall: &str) -> String {
+    format!(
+        "tracepoint:syscalls:sys_enter_{syscall} {{ @start[tid] = nsecs; }} \
+         tracepoint:syscalls:sys_exit_{syscall} /@start[tid]/ \
+         {{ @ns = hist(nsecs - @start[tid]); delete(@start[tid]); }}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(variant: Variant, expected: &[&str]) {
+        let command = variant.command(Path::new("/t/activebench"), "run.sh", "pread64", "run");
+        let words: Vec<String> = std::iter::once(command.get_program())
+            .chain(command.get_args())
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        // Where a tool lies differs from machine to machine.
+        let name = words[0].rsplit('/').next().expect("a name").to_owned();
+        assert_eq!([vec![name], words[1..].to_vec()].concat(), expected);
+    }
+
+    #[test]
+    fn every_variant_runs_the_same_script() {
+        check(Untraced, &["sh", "run.sh"]);
+        check(FloorExit, &["activebench", "__floor", "--exit-only", "--", "/bin/sh", "run.sh"]);
+        check(Floor, &["activebench", "__floor", "--", "/bin/sh", "run.sh"]);
+        let verify = ["activebench", "verify", "--quiet", "--fail-on", "never", "--out", "run", "--"];
+        check(Activebench, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
+        check(BpftraceCount, &["bpftrace", "-e", COUNT, "-c", "/bin/sh run.sh"]);
+        check(PerfTrace, &["perf", "trace", "-s", "-o", "/dev/null", "--", "/bin/sh", "run.sh"]);
+        check(Strace, &["strace", "-f", "-o", "/dev/null", "/bin/sh", "run.sh"]);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = ALL.iter().map(|variant| variant.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+
+    #[test]
+    fn a_discrepancy_is_an_observation_and_a_failed_tool_is_none() {
+        assert!(Activebench.accepts(Some(3)));
+        assert!(!Activebench.accepts(Some(5)));
+        assert!(!Activebench.accepts(None));
+        assert!(!Strace.accepts(Some(1)));
+    }
+}
