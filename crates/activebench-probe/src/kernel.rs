@@ -23,23 +23,34 @@ use crate::observation::Observation;
 use crate::store::{LiveFigures, RecordStore};
 use crate::unseen;
 
-/// Every tracepoint with its programs in the object. Where kernels differ in a tracepoint
-/// there are several: the first that this kernel takes is attached.
-const PROGRAMS: &[(&str, &[&str])] = &[
-    ("sched_process_exit", &["sched_process_exit"]),
-    ("sched_process_exec", &["sched_process_exec"]),
-    ("sched_switch", &["sched_switch"]),
-    ("task_newtask", &["task_newtask"]),
-    ("block_bio_queue", &["block_bio_queue"]),
-    ("block_rq_issue", &["block_rq_issue"]),
-    ("block_rq_requeue", &["block_rq_requeue"]),
-    ("block_rq_complete", &["block_rq_complete"]),
-    ("block_bio_complete", &["block_bio_complete"]),
-    ("mm_filemap_add_to_page_cache", &["mm_filemap_add_to_page_cache"]),
-    ("io_uring_complete", &["io_uring_complete_result", "io_uring_complete"]),
-    ("io_uring_submit_req", &["io_uring_submit_req"]),
-    ("sys_exit", &["sys_exit"]),
-    ("sys_enter", &["sys_enter"]),
+/// A program of the object and the tracepoint that it is for.
+type Program = (&'static str, &'static str);
+
+/// Every hook with its programs. Where kernels differ there are several: the first that this
+/// kernel takes is attached.
+const PROGRAMS: &[(&str, &[Program])] = &[
+    ("sched_process_exit", &[("sched_process_exit", "sched_process_exit")]),
+    ("sched_process_exec", &[("sched_process_exec", "sched_process_exec")]),
+    ("sched_switch", &[("sched_switch", "sched_switch")]),
+    ("task_newtask", &[("task_newtask", "task_newtask")]),
+    ("block_bio_queue", &[("block_bio_queue", "block_bio_queue")]),
+    ("block_rq_issue", &[("block_rq_issue", "block_rq_issue")]),
+    ("block_rq_requeue", &[("block_rq_requeue", "block_rq_requeue")]),
+    ("block_rq_complete", &[("block_rq_complete", "block_rq_complete")]),
+    ("block_bio_complete", &[("block_bio_complete", "block_bio_complete")]),
+    ("mm_filemap_add_to_page_cache", &[("mm_filemap_add_to_page_cache", "mm_filemap_add_to_page_cache")]),
+    (
+        "io_uring_complete",
+        // The one that takes the result as an argument does not load where there is none.
+        &[("io_uring_complete_result", "io_uring_complete"), ("io_uring_complete", "io_uring_complete")],
+    ),
+    (
+        "io_uring_submit_req",
+        // Before Linux 6.3 it had another name.
+        &[("io_uring_submit_req", "io_uring_submit_req"), ("io_uring_submit_sqe", "io_uring_submit_sqe")],
+    ),
+    ("sys_exit", &[("sys_exit", "sys_exit")]),
+    ("sys_enter", &[("sys_enter", "sys_enter")]),
 ];
 
 /// Between two readings of the ring. The kernel side never wakes us (a wake-up a record
@@ -168,16 +179,16 @@ impl Probe {
             cpu_at_start_ns: own_cpu_ns(),
             root: None,
         };
-        for (tracepoint, programs) in PROGRAMS {
-            probe.attach_tracepoint(tracepoint, programs, &btf)?;
+        for (hook, programs) in PROGRAMS {
+            probe.attach_hook(hook, programs, &btf)?;
         }
         probe.start_reader(ring, options.store_bytes)?;
         Ok(probe)
     }
 
-    fn attach_tracepoint(&mut self, tracepoint: &str, programs: &[&'static str], btf: &Btf) -> Result<(), ProbeError> {
-        let mut status = ProbeStatus { hook: hook_of(tracepoint), attached: false, why_not: None, missed: 0 };
-        for name in programs {
+    fn attach_hook(&mut self, hook: &str, programs: &[Program], btf: &Btf) -> Result<(), ProbeError> {
+        let mut status = ProbeStatus { hook: hook_of(hook), attached: false, why_not: None, missed: 0 };
+        for (name, tracepoint) in programs {
             let attached = self
                 .ebpf
                 .program_mut(name)
