@@ -293,8 +293,10 @@ impl Probe {
             records,
             overhead: Overhead {
                 observer_cpu_ns: own_cpu_ns().zip(self.cpu_at_start_ns).map(|(end, start)| end - start),
+                bpf_run_ns: None,
                 run_ns,
             },
+            other_tracers: None,
         };
         Ok(Observation::new(store, self.root, coverage))
     }
@@ -358,6 +360,11 @@ impl Probe {
             .map_err(|error| ProbeError::Load(format!("cannot read the counters of {name}: {error}")))?;
         Ok(info.recursion_misses)
     }
+}
+
+/// Every tracepoint that is hooked.
+pub(crate) fn tracepoints() -> Vec<&'static str> {
+    PROGRAMS.to_vec()
 }
 
 /// How a program's hook is named in the coverage.

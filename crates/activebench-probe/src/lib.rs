@@ -4,11 +4,15 @@
 //! Holds no judgement and no file: the records stay in memory, compressed and bounded,
 //! until the child has ended (writing them earlier would disturb the device under test).
 
+mod hooks;
 mod kernel;
+mod neighbours;
 mod observation;
 mod store;
 mod unseen;
 
+pub use hooks::{Hook, KernelTypes, LEAST_KERNEL, has_call_table, hooks};
 pub use kernel::{Probe, ProbeError, ProbeOptions};
+pub use neighbours::{NeighbourError, other_tracers};
 pub use observation::Observation;
 pub use store::{DamagedChunk, LiveFigures};

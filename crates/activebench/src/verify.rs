@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use activebench_host::{Process, Roots, StorageRef};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::Coverage;
+use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::run::{Choices, FORMAT, Manifest};
-use activebench_probe::{DamagedChunk, Observation, ProbeOptions};
+use activebench_probe::{DamagedChunk, NeighbourError, Observation, ProbeOptions};
 use activebench_record::{RunReader, RunWriter};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
 use anyhow::{Context, anyhow};
@@ -72,6 +72,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
+    // Before ours are attached: afterwards they would be among them.
+    let other_tracers = activebench_probe::other_tracers();
     let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
     terminal.finish();
     let outcome = match outcome {
@@ -87,7 +89,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
 
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
     let incomplete = record(&mut writer, &outcome);
-    let manifest = manifest(arguments, command, outcome, incomplete);
+    let manifest = manifest(arguments, command, outcome, other_tracers, incomplete);
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
     let reader = RunReader::open(&directory).or_exit(ExitCode::Bug)?;
@@ -194,7 +196,13 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     incomplete
 }
 
-fn manifest(arguments: &Verify, command: CommandLine, outcome: Outcome, mut incomplete: Vec<String>) -> Manifest {
+fn manifest(
+    arguments: &Verify,
+    command: CommandLine,
+    outcome: Outcome,
+    other_tracers: Result<Vec<OtherTracer>, NeighbourError>,
+    mut incomplete: Vec<String>,
+) -> Manifest {
     let mut coverage = Coverage { backend: "none".to_owned(), ..Coverage::default() };
     let mut used = Vec::new();
     if let Some(observation) = outcome.observation {
@@ -205,6 +213,10 @@ fn manifest(arguments: &Verify, command: CommandLine, outcome: Outcome, mut inco
         coverage = observation.coverage;
     }
     let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
+    match other_tracers {
+        Ok(tracers) => coverage.other_tracers = Some(tracers),
+        Err(error) => host.unread.push(error.to_string()),
+    }
     // A tool reads its own /proc like everybody else; no figure is about that.
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
     Manifest {
