@@ -19,6 +19,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::arguments::Verify;
+use crate::benchmarks;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
@@ -127,13 +128,7 @@ fn find_program(program: &OsString) -> Result<(), Failure> {
         return Ok(());
     }
     let name = program.to_string_lossy();
-    let hint = match name.rsplit('/').next().unwrap_or(&name) {
-        "iozone" | "iozone3" => "it is in Debian's package iozone3, component non-free; `cargo xtask demo` installs it",
-        "fio" => "`apt-get install fio`",
-        "bonnie++" => "`apt-get install bonnie++`",
-        "orion" => "Orion comes with Oracle Database: $ORACLE_HOME/bin/orion",
-        _ => "give its full path, or install it",
-    };
+    let hint = benchmarks::install_hint(name.rsplit('/').next().unwrap_or(&name));
     Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
 }
 
