@@ -13,6 +13,7 @@ pub mod foreign_io;
 pub mod missing_fsync;
 pub mod option_without_effect;
 pub mod page_cache_served_reads;
+pub mod perturbed_by_observer;
 pub mod phase_too_short;
 pub mod repeated_offsets;
 pub mod size_differs;

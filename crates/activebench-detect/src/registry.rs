@@ -6,10 +6,10 @@ use crate::detectors::{
     cpu_bound::CpuBound, direct_io_not_honoured::DirectIoNotHonoured, errors_swallowed::ErrorsSwallowed,
     evidence_lost::EvidenceLost, flush_never_issued::FlushNeverIssued, foreign_io::ForeignIo,
     missing_fsync::MissingFsync, option_without_effect::OptionWithoutEffect,
-    page_cache_served_reads::PageCacheServedReads, phase_too_short::PhaseTooShort, repeated_offsets::RepeatedOffsets,
-    size_differs::SizeDiffers, sync_outside_clock::SyncOutsideClock, target_not_touched::TargetNotTouched,
-    unit_mix_up::UnitMixUp, verify_loop_inside_clock::VerifyLoopInsideClock, warm_start::WarmStart,
-    workers_missing::WorkersMissing,
+    page_cache_served_reads::PageCacheServedReads, perturbed_by_observer::PerturbedByObserver,
+    phase_too_short::PhaseTooShort, repeated_offsets::RepeatedOffsets, size_differs::SizeDiffers,
+    sync_outside_clock::SyncOutsideClock, target_not_touched::TargetNotTouched, unit_mix_up::UnitMixUp,
+    verify_loop_inside_clock::VerifyLoopInsideClock, warm_start::WarmStart, workers_missing::WorkersMissing,
 };
 
 /// Every detector.
@@ -35,6 +35,7 @@ pub const DETECTORS: &[&dyn Detector] = &[
     &PhaseTooShort,
     &BlindPath,
     &EvidenceLost,
+    &PerturbedByObserver,
 ];
 
 /// The detector with this code or name, in any case.

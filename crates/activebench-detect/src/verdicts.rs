@@ -2,7 +2,7 @@
 //!
 //! A claim takes the strongest effect of the findings that fire on it, in this order:
 //!
-//! 1. Evidence lost or a path not decoded (AB9xx): unverifiable. It comes before refuted and
+//! 1. Evidence lost or a path not decoded (AB901, AB902): unverifiable. It comes before refuted and
 //!    misleading because the other detectors assume that what they did not see did not happen;
 //!    after a loss that is no longer so, and the worst sin is accusing an honest run.
 //! 2. Refuted, then misleading. Both were shown from whole evidence, so that a noisy
@@ -11,7 +11,8 @@
 //!    not what the command promises, a deciding detector that is undecided.
 //! 4. Confirmed.
 //!
-//! Warnings and notes change no claim unless they say so.
+//! Warnings and notes change no claim unless they say so. What our own observation cost (AB903)
+//! counts with 3, and while it is not known it changes nothing: it makes a figure worse, never better.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,9 @@ use crate::context::Run;
 use crate::correction::{measured_instead, of_misleading, of_refuted};
 use crate::questions::answers;
 use crate::registry::DETECTORS;
+
+/// The detector of what the observation itself cost.
+const OWN_COST: &str = "AB903";
 
 /// A run judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +129,8 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClai
     };
     let unverifiable =
         |why: String| JudgedClaim { verdict: ClaimVerdict::Unverifiable, no_correction: Some(why), ..base.clone() };
-    if let Some(lost) = with(Effect::Unverifiable).find(|finding| finding.code.starts_with("AB9")) {
+    let lost = |finding: &&&Finding| matches!(finding.code.as_str(), "AB901" | "AB902");
+    if let Some(lost) = with(Effect::Unverifiable).find(lost) {
         return unverifiable(lost.message.clone());
     }
     let Some(phase) = phase else {
@@ -229,7 +234,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     let warnings = findings.iter().filter(|finding| finding.severity >= Some(Severity::Warn)).count();
     let open = findings
         .iter()
-        .filter(|finding| finding.outcome == Outcome::Undecided)
+        .filter(|finding| finding.outcome == Outcome::Undecided && finding.code != OWN_COST)
         .filter(|finding| suppression(&run.manifest.choices, finding).is_none())
         .count();
     if warnings + open > 0 {

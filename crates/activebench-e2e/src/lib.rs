@@ -338,7 +338,8 @@ impl Verified {
         for finding in list("findings") {
             let weighs = finding["outcome"] == "fires" && finding["severity"] != "note";
             assert!(!weighs || finding["code"] == "AB701", "{finding}: {}", self.story());
-            assert_ne!(finding["outcome"], "undecided", "{finding}");
+            // What the observation itself costs (AB903) is not measured yet.
+            assert!(finding["outcome"] != "undecided" || finding["code"] == "AB903", "{finding}");
         }
         let phases = list("phases");
         let short = phases.iter().any(|phase| phase["facts"]["window_ns"]["value"].as_f64() < Some(0.5e9));

@@ -593,6 +593,28 @@ fn the_whole_run_has_facts_of_its_own() {
 }
 
 #[test]
+fn the_whole_run_s_processor_time_is_that_of_every_task_that_ended() {
+    let mut story = Story::new();
+    story.events.tasks.clear();
+    for (tid, user_ns, kernel_ns) in [(70, 1_000, 20_000), (71, 300, 4_000)] {
+        story.now += 10;
+        story.task(TaskEventKind::Born, tid, tid, 1);
+        story.now += 1_000;
+        story.task(TaskEventKind::Exited, tid, tid, 0);
+        let ended = story.events.tasks.last_mut().expect("it was pushed");
+        (ended.user_ns, ended.kernel_ns) = (user_ns, kernel_ns);
+    }
+    let (_, facts) = story.resolve(Vec::new());
+    check("ended", &facts, &[(UserCpu, count(1_300)), (KernelCpu, count(24_000))]);
+    story.task(TaskEventKind::Born, 72, 72, 1);
+    let (_, facts) = story.resolve(Vec::new());
+    check("outlived", &facts, &[(KernelCpu, Is::Part(24_000.0, "1 of the tree's tasks outlived"))]);
+    story.detach("tp_btf/sched_switch");
+    let (_, facts) = story.resolve(Vec::new());
+    check("unseen", &facts, &[(UserCpu, Is::Missing("sched_switch was not attached"))]);
+}
+
+#[test]
 fn direct_io_through_a_loop_device_is_counted_on_the_declared_device_only() {
     // The inner file's pages show themselves on the disk below with their own inode.
     let below = DeviceNumber(8 << 20);

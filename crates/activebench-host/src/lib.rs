@@ -18,6 +18,6 @@ mod survey;
 
 pub use machine::read_host;
 pub use mounts::{Mount, Mounts};
-pub use observability::{Gap, Mend, Observability};
+pub use observability::{About, Gap, Mend, Observability};
 pub use roots::{Process, Roots};
 pub use survey::{StorageRef, Survey, shares_device};

@@ -124,6 +124,16 @@ fn rights_and_what_gives_them() {
             "{all} -> this process may not gain rights (no_new_privs is set): start activebench from a shell without it"
         )],
     );
+    check(
+        Observability { jit: Some(0), run_times_kept: Some(true), ..Observability::default() },
+        true,
+        &[
+            "partly: BPF programs are interpreted, not compiled: each run costs several times as much \
+             $ sudo sysctl net.core.bpf_jit_enable=1",
+            "partly: the kernel times every run of every BPF program: each costs 80 to 90 ns more \
+             $ sudo sysctl kernel.bpf_stats_enabled=0",
+        ],
+    );
     // Unread is not missing.
     check(Observability::default(), true, &[]);
 }

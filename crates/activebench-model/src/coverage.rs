@@ -17,6 +17,26 @@ pub struct Coverage {
     pub records: BTreeMap<String, RecordAccount>,
     /// Cost of the observation, where it was measured.
     pub overhead: Overhead,
+    /// BPF programs of others on hooks of the observation, looked for just before the run;
+    /// `None` when they could not be listed (or by an activebench that did not look).
+    #[serde(default)]
+    pub other_tracers: Option<Vec<OtherTracer>>,
+}
+
+/// A BPF program of somebody else on a hook that I/O passes: it slows what is measured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OtherTracer {
+    /// How and where it is attached: `raw_tracepoint/sys_enter` (BTF tracepoints included),
+    /// `tracepoint/block_rq_complete`.
+    pub hook: String,
+    /// The program's name, which the kernel cuts at 15 bytes; empty when it has none.
+    pub program: String,
+    /// The kernel's number of the program.
+    pub id: u32,
+    /// The process that holds it; `None` when it is not known (pinned, or its owner is not visible).
+    pub pid: Option<u32>,
+    /// That process's name.
+    pub comm: Option<String>,
 }
 
 /// A probe and whether it was attached.
@@ -67,6 +87,10 @@ impl RecordAccount {
 pub struct Overhead {
     /// Processor time of our own process while the child ran; `None` when not measured.
     pub observer_cpu_ns: Option<u64>,
+    /// Run time of the kernel programs, all processors added up, while the child ran; `None` when
+    /// not measured.
+    #[serde(default)]
+    pub bpf_run_ns: Option<u64>,
     /// Wall time of the child.
     pub run_ns: u64,
 }

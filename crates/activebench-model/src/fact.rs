@@ -165,9 +165,11 @@ fact_names! {
     SyncedBytes = "synced_bytes", Bytes;
     /// Bytes written in the window that none did. Source: calls.
     UnsyncedBytes = "unsynced_bytes", Bytes;
-    /// On-CPU time in user mode of the phase's threads inside the window. Source: scheduler and calls.
+    /// On-CPU time in user mode of the phase's threads inside the window; for the whole run that of
+    /// every task over its life. Source: scheduler and calls.
     UserCpu = "user_cpu_ns", Ns;
-    /// On-CPU time in the kernel of the phase's threads inside the window. Source: scheduler and calls.
+    /// On-CPU time in the kernel of the phase's threads inside the window; for the whole run that of
+    /// every task over its life. Source: scheduler and calls.
     KernelCpu = "kernel_cpu_ns", Ns;
     /// Time of the phase's threads inside the window neither in user mode nor on CPU in the kernel. Source: scheduler and calls.
     OffCpu = "off_cpu_ns", Ns;

@@ -333,8 +333,10 @@ impl Probe {
             records,
             overhead: Overhead {
                 observer_cpu_ns: own_cpu_ns().zip(self.cpu_at_start_ns).map(|(end, start)| end - start),
+                bpf_run_ns: None,
                 run_ns,
             },
+            other_tracers: None,
         };
         Ok(Observation::new(store, self.root, coverage))
     }
@@ -405,6 +407,11 @@ impl Probe {
 fn hurry() {
     // SAFETY: two numbers; 0 is the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+}
+
+/// Every tracepoint that is hooked.
+pub(crate) fn tracepoints() -> Vec<&'static str> {
+    PROGRAMS.iter().map(|(hook, _)| *hook).collect()
 }
 
 /// How a program's hook is named in the coverage.

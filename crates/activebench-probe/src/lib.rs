@@ -5,12 +5,16 @@
 //! until the child has ended (writing them earlier would disturb the device under test).
 
 mod floor;
+mod hooks;
 mod kernel;
+mod neighbours;
 mod observation;
 mod store;
 mod unseen;
 
 pub use floor::{Floor, FloorHooks, tracing_programs};
+pub use hooks::{Hook, KernelTypes, LEAST_KERNEL, has_call_table, hooks};
 pub use kernel::{Probe, ProbeError, ProbeOptions};
+pub use neighbours::{NeighbourError, other_tracers};
 pub use observation::Observation;
 pub use store::{DamagedChunk, LiveFigures};

@@ -86,7 +86,7 @@ pub(crate) fn markdown_code(text: &str) -> String {
 /// Outside strings JSON is ASCII without hidden characters but for the line breaks of the
 /// pretty form, so the document can be treated as a whole. serde has already escaped C0;
 /// DEL, C1 and the bidirectional controls it leaves as they are.
-pub(crate) fn json(document: &str) -> String {
+pub fn json(document: &str) -> String {
     let mut escaped = String::with_capacity(document.len());
     for character in document.chars() {
         if character != '\n' && is_hidden(character) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
-use activebench_model::coverage::{BlindPath, Overhead, ProbeStatus, RecordAccount};
+use activebench_model::coverage::{BlindPath, OtherTracer, Overhead, ProbeStatus, RecordAccount};
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::host::Host;
@@ -144,6 +144,7 @@ struct CoverageEntry<'run> {
     blind_paths: &'run [BlindPath],
     lost: &'run BTreeMap<String, RecordAccount>,
     overhead: Overhead,
+    other_tracers: Option<&'run [OtherTracer]>,
 }
 
 #[derive(Serialize)]
@@ -217,6 +218,7 @@ impl<'run> Report<'run> {
                 blind_paths: &manifest.coverage.blind_paths,
                 lost: &manifest.coverage.records,
                 overhead: manifest.coverage.overhead,
+                other_tracers: manifest.coverage.other_tracers.as_deref(),
             },
             host: &manifest.host,
             run: RunEntry {

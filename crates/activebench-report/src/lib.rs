@@ -45,6 +45,12 @@ pub trait Format: Sync {
     fn render(&self, run: &JudgedRun, style: Style) -> String;
 }
 
+/// The stack of devices below a file system in one line, as reports show it. Raw text: the
+/// mount point is the host's own word.
+pub fn target_line(target: &activebench_model::host::Target) -> String {
+    surroundings::target(target)
+}
+
 /// The format of a name.
 pub fn format_by_name(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)

@@ -1,6 +1,6 @@
 //! Observation, target, host and what to run next. Raw text; the format escapes it.
 
-use activebench_model::coverage::Coverage;
+use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::finding::Outcome;
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::report::JudgedRun;
@@ -12,6 +12,8 @@ use crate::wording::{count, list, shell_word};
 
 /// Probes named where they were not attached; the rest is counted.
 const PROBES_NAMED: usize = 3;
+/// Other tracers named; the rest is counted.
+const TRACERS_NAMED: usize = 3;
 
 /// The observation in one line: backend, records, blind paths, probes, cost.
 pub(crate) fn observation(coverage: &Coverage) -> String {
@@ -55,7 +57,32 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
         Some(cpu_ns) => format!("observer CPU {} in {run_time}", Quantity::ns(cpu_ns)),
         None => format!("observer CPU not measured, run {run_time}"),
     });
+    if let Some(bpf_ns) = coverage.overhead.bpf_run_ns {
+        parts.push(format!("kernel programs {}", Quantity::ns(bpf_ns)));
+    }
+    match coverage.other_tracers.as_deref() {
+        None if coverage.backend == "bpf" => parts.push("other tracers not known".to_owned()),
+        None | Some([]) => {}
+        Some(tracers) => {
+            let named: Vec<String> = tracers.iter().map(tracer).collect();
+            parts.push(format!(
+                "{} on the same hooks: {}",
+                count(named.len(), "other tracer"),
+                list(&named, TRACERS_NAMED)
+            ));
+        }
+    }
     parts.join("; ")
+}
+
+/// `block_rq_complete by bpftrace (pid 4711)`.
+fn tracer(tracer: &OtherTracer) -> String {
+    let hook = tracer.hook.rsplit('/').next().unwrap_or(&tracer.hook);
+    match (&tracer.comm, tracer.pid) {
+        (Some(comm), Some(pid)) => format!("{hook} by {comm} (pid {pid})"),
+        (None, Some(pid)) => format!("{hook} by pid {pid}"),
+        (_, None) => format!("{hook} by an unknown process (program {})", tracer.id),
+    }
 }
 
 /// `18438 records received, none lost`, or which classes are short by how many.
@@ -88,7 +115,8 @@ pub(crate) fn targets(host: &Host) -> Vec<String> {
     host.targets.iter().map(target).collect()
 }
 
-fn target(target: &Target) -> String {
+/// `/: ext4 < vda (virtio); write cache of vda: write back`.
+pub(crate) fn target(target: &Target) -> String {
     let mut stack = vec![target.fs_type.clone()];
     stack.extend(target.layers.iter().map(layer));
     let below = match (target.device(), target.tier) {

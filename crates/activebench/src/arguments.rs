@@ -20,7 +20,8 @@ use crate::workload::Workload;
     activebench verify -- iozone -i0 -s1g\n  \
     activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
-    activebench explain AB302\n\n\
+    activebench explain AB302\n  \
+    sudo activebench doctor /mnt/bench\n\n\
     Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
     4 the benchmark failed, 5 observation not possible, 70 a bug of activebench, 130 interrupted.")]
 pub(crate) struct Cli {
@@ -47,6 +48,9 @@ pub(crate) enum Command {
         /// Code or name: `AB302` or `sync-outside-clock`.
         detector: String,
     },
+    /// Say what this host lets us observe, and the command that mends each gap.
+    #[command(long_about = DOCTOR_ABOUT)]
+    Doctor(Doctor),
     /// Internal: a small workload of our own.
     #[command(name = "__workload", hide = true)]
     Workload {
@@ -68,6 +72,47 @@ pub(crate) enum Command {
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },
+}
+
+const DOCTOR_ABOUT: &str = "\
+Say what this host lets us observe, and the command that mends each gap.
+
+Loads and attaches the kernel programs as `verify` would, and takes them off again; nothing is run and \
+nothing is changed, except that installed benchmarks are asked for their version.
+
+Each line has a state:
+  ok       it is there
+  gap      it is missing; a line with `$` gives the command that mends it
+  never    it cannot be had on this kernel, machine or file system
+  unknown  it could not be read
+
+and says what that means for the verdicts. The storage is that below PATH: give the directory in which \
+the benchmark will work.
+
+Exit code: 0 when `verify` could observe here, 5 when it could not. Gaps that cost only a part of the \
+evidence do not change it.
+
+Examples:
+  sudo activebench doctor /mnt/bench
+  activebench doctor --format json | jq '.checks[] | select(.state == \"gap\")'";
+
+/// What this host lets us observe.
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// A directory, file or block device that a benchmark will use.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Text)]
+    pub(crate) format: DoctorFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoctorFormat {
+    /// For people.
+    Text,
+    /// For programs: schema `activebench.doctor/1`.
+    Json,
 }
 
 /// How a judged run is shown.

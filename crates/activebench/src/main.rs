@@ -3,6 +3,8 @@
 //! Everything that is known or computed lives in the crates below; here it is put in order.
 
 mod arguments;
+mod benchmarks;
+mod doctor;
 mod exit;
 mod floor;
 mod judge;
@@ -52,6 +54,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Parse(arguments) => parse(arguments)?,
         Command::Detectors => list_detectors()?,
         Command::Explain { detector } => explain(detector)?,
+        Command::Doctor(arguments) => return doctor::main(arguments),
         Command::Workload { workload } => {
             workload.run().context("the workload failed").or_exit(ExitCode::BenchmarkFailed)?;
         }
@@ -107,7 +110,7 @@ fn parse(arguments: &Parse) -> Result<(), Failure> {
     print(&format!("{json}\n"))
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output").or_exit(ExitCode::Usage),

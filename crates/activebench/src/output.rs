@@ -17,7 +17,7 @@ pub(crate) fn report_owns_stdout(output: &Output) -> bool {
 }
 
 /// Style of a report on standard output.
-fn terminal_style() -> Style {
+pub(crate) fn terminal_style() -> Style {
     let terminal = std::io::stdout().is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let width = if terminal { terminal_width() } else { None };

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::Coverage;
+use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::run::{Choices, FORMAT, Manifest};
-use activebench_probe::{DamagedChunk, Observation, ProbeOptions};
+use activebench_probe::{DamagedChunk, NeighbourError, Observation, ProbeOptions};
 use activebench_record::{RunReader, RunWriter};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
 use anyhow::{Context, anyhow};
@@ -19,6 +19,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::arguments::Verify;
+use crate::benchmarks;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
@@ -76,6 +77,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
+    // Before ours are attached: afterwards they would be among them.
+    let other_tracers = activebench_probe::other_tracers();
     let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
     terminal.finish();
     let outcome = match outcome {
@@ -91,7 +94,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
 
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
     let incomplete = record(&mut writer, &outcome);
-    let manifest = manifest(arguments, command, outcome, incomplete);
+    let manifest = manifest(arguments, command, outcome, other_tracers, incomplete);
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
     let reader = RunReader::open(&directory).or_exit(ExitCode::Bug)?;
@@ -129,13 +132,7 @@ fn find_program(program: &OsString) -> Result<(), Failure> {
         return Ok(());
     }
     let name = program.to_string_lossy();
-    let hint = match name.rsplit('/').next().unwrap_or(&name) {
-        "iozone" | "iozone3" => "it is in Debian's package iozone3, component non-free; `cargo xtask demo` installs it",
-        "fio" => "`apt-get install fio`",
-        "bonnie++" => "`apt-get install bonnie++`",
-        "orion" => "Orion comes with Oracle Database: $ORACLE_HOME/bin/orion",
-        _ => "give its full path, or install it",
-    };
+    let hint = benchmarks::install_hint(name.rsplit('/').next().unwrap_or(&name));
     Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
 }
 
@@ -198,7 +195,13 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     incomplete
 }
 
-fn manifest(arguments: &Verify, command: CommandLine, outcome: Outcome, mut incomplete: Vec<String>) -> Manifest {
+fn manifest(
+    arguments: &Verify,
+    command: CommandLine,
+    outcome: Outcome,
+    other_tracers: Result<Vec<OtherTracer>, NeighbourError>,
+    mut incomplete: Vec<String>,
+) -> Manifest {
     let mut coverage = Coverage { backend: "none".to_owned(), ..Coverage::default() };
     let mut used = Vec::new();
     if let Some(observation) = outcome.observation {
@@ -209,6 +212,10 @@ fn manifest(arguments: &Verify, command: CommandLine, outcome: Outcome, mut inco
         coverage = observation.coverage;
     }
     let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
+    match other_tracers {
+        Ok(tracers) => coverage.other_tracers = Some(tracers),
+        Err(error) => host.unread.push(error.to_string()),
+    }
     // A tool reads its own /proc like everybody else; no figure is about that.
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
     Manifest {

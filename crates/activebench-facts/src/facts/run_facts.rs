@@ -17,6 +17,9 @@ use crate::blind::data_mappings;
 use crate::evidence::LEAST_READ_BYTES;
 use crate::source::EventSource;
 
+/// Where the processor time of the tree comes from.
+const CPU_HOOK: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
+
 /// Facts of the device that mean something only for one device.
 const OF_ONE_DEVICE: [FactName; 5] =
     [FactName::DeviceTotalBytes, FactName::ForeignBytes, FactName::DeviceBusy, FactName::Flushes, FactName::FuaWrites];
@@ -120,6 +123,16 @@ impl WholeRun {
             let share = self.sync_write_bytes as f64 / self.write_bytes as f64;
             add(FactName::SyncWriteShare, Quantity::ratio(share));
         }
+        // Every task reports its time when it ends.
+        let (user_ns, kernel_ns) =
+            activity.tasks.iter().fold((0, 0), |(user, kernel), task| (user + task.user_ns, kernel + task.kernel_ns));
+        let outlived = activity.tasks.iter().filter(|task| task.end_ns.is_none()).count();
+        let lost = (outlived > 0).then(|| format!("{outlived} of the tree's tasks outlived the observation"));
+        let gap = gaps.cpu.clone().and(&gaps.tasks).and_lost(lost);
+        for (name, ns) in [(FactName::UserCpu, user_ns), (FactName::KernelCpu, kernel_ns)] {
+            facts.insert(name, gap.fact(Quantity::ns(ns), Scope::Tree, CPU_HOOK));
+        }
+
         let clocks = manifest.clocks;
         let window = match clocks.ended_ns.checked_sub(clocks.started_ns) {
             Some(run_ns) if clocks.ended_ns > 0 => Fact::complete(Quantity::ns(run_ns), Scope::Tree, "run.json"),

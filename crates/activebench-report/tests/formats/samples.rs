@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::{BlindPath, ProbeStatus, RecordAccount};
+use activebench_model::coverage::{BlindPath, OtherTracer, ProbeStatus, RecordAccount};
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::report::{Answer, JudgedRun};
@@ -212,6 +212,16 @@ pub(crate) fn interrupted() -> JudgedRun {
     run
 }
 
+fn other_tracer(hook: &str, holder: Option<(u32, &str)>) -> OtherTracer {
+    OtherTracer {
+        hook: hook.into(),
+        program: "observe".into(),
+        id: 2301,
+        pid: holder.map(|(pid, _)| pid),
+        comm: holder.map(|(_, comm)| comm.into()),
+    }
+}
+
 /// `text` in every field that somebody else chooses.
 pub(crate) fn hostile(text: &str) -> JudgedRun {
     let mut run = misleading();
@@ -243,6 +253,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     put(&mut coverage.backend);
     coverage.blind_paths = vec![BlindPath { path: text.into(), calls: 3 }];
     coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2, inferred: 0 });
+    coverage.other_tracers = Some(vec![OtherTracer { program: text.into(), ..other_tracer(text, Some((1, text))) }]);
     coverage.probes.push(ProbeStatus { hook: text.into(), attached: false, why_not: Some(text.into()), missed: 1 });
     run.parsed.tool = text.into();
     run.parsed.version = Some(text.into());
@@ -318,6 +329,11 @@ pub(crate) fn undecided() -> JudgedRun {
         missed: 0,
     });
     run.manifest.coverage.overhead.observer_cpu_ns = None;
+    run.manifest.coverage.overhead.bpf_run_ns = Some(3_210_000);
+    run.manifest.coverage.other_tracers = Some(vec![
+        other_tracer("tracepoint/block_rq_complete", Some((1625, "bpftrace"))),
+        other_tracer("raw_tracepoint/sys_enter", None),
+    ]);
     run.findings = vec![
         outcome("AB301", "missing-fsync", Outcome::Undecided, "write", "51 of 2051 block records were lost"),
         outcome("AB601", "foreign-io", Outcome::Undecided, "write", "51 of 2051 block records were lost"),

@@ -1,0 +1,158 @@
+//! # What it finds
+//! An observation that took a part of what it measured, and other tracers on the same hooks.
+//!
+//! # Why it matters
+//! Each call and request of the tool runs through the kernel programs of everybody who watches.
+//! A pass that the processor limits (I/O from memory) is slower for it: without the observation
+//! the figure would have been better.
+//!
+//! # How it decides
+//! Run time of our kernel programs (`bpf_run_ns`) / processor time of the whole tree
+//! (`user_cpu_ns` + `kernel_cpu_ns` of the run): above 1 % it warns, above 5 % it fails and rates
+//! are unverifiable. Where either was not measured it is undecided, and no verdict changes for
+//! that: the observation makes a figure worse, never better. A comparison with an unobserved run
+//! takes a second run and is not made here. Two things are notes: processor time of activebench's
+//! own process above 1 % of the run (it works beside the tool and disturbs where no processor is
+//! idle), and BPF programs of others on hooks that I/O passes.
+//!
+//! # When it is wrong
+//! The kernel's own measuring of run times adds 80 to 90 ns to each program's run. The share is
+//! that of the whole run: short passes inside it may have been disturbed more, or less. Other
+//! tracers that use no BPF (perf, ftrace, strace) are not seen.
+//!
+//! # What to do
+//! Measure passes that the processor limits without observation too, and quote the observed run
+//! for what it explains. Stop other tracers; `activebench doctor` names them.
+//!
+//! # References
+//! rezolus #1148 (12.7 % lost to probes); bcc's cachestat (up to 34 %); a forgotten bpftrace
+//! raised a loop of cached reads from 475 to 711 ns a call, measured on 6.18.
+
+use activebench_model::claim::Metric;
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct PerturbedByObserver;
+
+const FACTS: &[FactName] = &[FactName::UserCpu, FactName::KernelCpu];
+
+impl Detector for PerturbedByObserver {
+    fn code(&self) -> &'static str {
+        "AB903"
+    }
+    fn name(&self) -> &'static str {
+        "perturbed-by-observer"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("perturbed_by_observer.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        let is_rate = |metric| !matches!(metric, Metric::BytesMoved | Metric::MinTaskBytes);
+        let rates = run.parsed.claims.iter().filter(|claim| is_rate(claim.metric)).collect();
+        let case = Case::of_run(self, run, FACTS).concerning(rates);
+        if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
+            return vec![case.halted(Halt::not_applicable("nothing was observed, so nothing was disturbed"))];
+        }
+        let of_programs = programs(&case).unwrap_or_else(|halt| case.halted(halt));
+        let of_run = Case::of_run(self, run, &[]);
+        [Some(of_programs), own_process(&of_run), other_tracers(&of_run)].into_iter().flatten().collect()
+    }
+}
+
+/// What the kernel programs took.
+fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let programs_ns = run.manifest.coverage.overhead.bpf_run_ns.ok_or_else(|| {
+        Halt::undecided(format!("the run time of the kernel programs was not measured{}", own_share(run)))
+    })?;
+    let tree_ns = run.facts.complete(FactName::UserCpu)? + run.facts.complete(FactName::KernelCpu)?;
+    if tree_ns <= 0.0 {
+        return Err(Halt::undecided("the tree took no processor time that could be measured"));
+    }
+    let share = programs_ns as f64 / tree_ns;
+    let (weight, threshold) = if share > limits.ab903_programs_fail_ratio.value.value {
+        (Weight::Fail(Effect::Unverifiable), &limits.ab903_programs_fail_ratio)
+    } else if share > limits.ab903_programs_warn_ratio.value.value {
+        (Weight::Warn(Effect::Unverifiable), &limits.ab903_programs_warn_ratio)
+    } else {
+        return Ok(case.silent(""));
+    };
+    Ok(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message: format!(
+            "the kernel programs ran for {} while the tool took {} of processor time",
+            Quantity::ns(programs_ns),
+            Quantity { value: tree_ns, ..Quantity::ns(0) }
+        ),
+        meaning: "without the observation the figures would have been better, by up to this share".to_owned(),
+        advice: "run the same command without activebench too, and quote that figure beside this report".to_owned(),
+    }))
+}
+
+/// `; activebench itself took 0.07 % of the run`, where it is known.
+fn own_share(run: &Run<'_>) -> String {
+    let overhead = run.manifest.coverage.overhead;
+    match overhead.observer_cpu_ns {
+        Some(own_ns) if overhead.run_ns > 0 => {
+            let share = Quantity::ratio(own_ns as f64 / overhead.run_ns as f64);
+            format!("; activebench's own process took {share} of one processor")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A note where our own process took much; `None` otherwise.
+fn own_process(case: &Case<'_>) -> Option<Finding> {
+    let overhead = case.run.manifest.coverage.overhead;
+    let own_ns = overhead.observer_cpu_ns.filter(|_| overhead.run_ns > 0)?;
+    let share = own_ns as f64 / overhead.run_ns as f64;
+    let threshold = &case.thresholds().ab903_own_process_note_ratio;
+    (share > threshold.value.value).then(|| {
+        case.fires(Firing {
+            weight: Weight::Note,
+            observed: Some(Quantity::ratio(share)),
+            threshold: threshold.clone(),
+            message: format!(
+                "activebench's own process took {} of processor time in {}",
+                Quantity::ns(own_ns),
+                Quantity::ns(overhead.run_ns)
+            ),
+            meaning: "it works beside the tool: where every processor was busy it took time from it".to_owned(),
+            advice: "leave a processor idle: fewer tasks than processors".to_owned(),
+        })
+    })
+}
+
+/// A note where others traced the same hooks; `None` otherwise, and where it is not known.
+fn other_tracers(case: &Case<'_>) -> Option<Finding> {
+    let tracers = case.run.manifest.coverage.other_tracers.as_deref().unwrap_or_default();
+    let threshold = &case.thresholds().ab903_other_tracers_count;
+    if tracers.len() as f64 <= threshold.value.value {
+        return None;
+    }
+    let named: Vec<String> = tracers
+        .iter()
+        .map(|tracer| match (&tracer.comm, tracer.pid) {
+            (Some(comm), Some(pid)) => format!("{} by {comm} (pid {pid})", tracer.hook),
+            (None, Some(pid)) => format!("{} by pid {pid}", tracer.hook),
+            (_, None) => format!("{} by an unknown process", tracer.hook),
+        })
+        .collect();
+    Some(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(Quantity::count(tracers.len() as u64)),
+        threshold: threshold.clone(),
+        message: format!("others traced the same path when the run began: {}", named.join(", ")),
+        meaning:
+            "every figure is below what this machine gives without them, by an amount that nobody measured".to_owned(),
+        advice: "stop them and repeat the run; `activebench doctor` lists them".to_owned(),
+    }))
+}

@@ -1,0 +1,124 @@
+//! The tracepoints that an observation rests on, what is lost without each, and whether a
+//! kernel has them.
+
+use std::path::Path;
+
+use aya::Endianness;
+use aya_obj::btf::{Btf, BtfKind};
+
+use crate::kernel;
+
+/// Oldest kernel, as major and minor number, that has everything that the kernel programs call
+/// (`bpf_loop` came with 5.17, kernel/bpf/bpf_iter.c).
+pub const LEAST_KERNEL: (u32, u32) = (5, 17);
+
+/// A tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// Its name in the kernel: `block_rq_complete`.
+    pub tracepoint: &'static str,
+    /// Whether this version attaches a program to it.
+    pub attached: bool,
+    /// What is lost without it: a lower-case fragment.
+    pub without: &'static str,
+}
+
+/// What is lost without each tracepoint, the gravest first.
+const WITHOUT: &[(&str, &str)] = &[
+    ("sys_enter", "no call is seen: every claim is unverifiable"),
+    ("sys_exit", "no call is seen: every claim is unverifiable"),
+    ("task_newtask", "children and threads are not followed: every claim is unverifiable"),
+    ("sched_process_exit", "the end of tasks is not seen: every claim is unverifiable"),
+    (
+        "mm_filemap_add_to_page_cache",
+        "reads from memory are not told from reads from storage: every claim is unverifiable",
+    ),
+    ("block_rq_complete", "what the device completed is not seen: every claim is unverifiable"),
+    ("block_bio_queue", "who asked for a request is not known: writeback and the I/O of others are not told apart"),
+    ("block_rq_issue", "time at the device is not known: figures on its latency and busy time are missing"),
+    ("block_rq_requeue", "a request that is issued again counts its time from the first issue"),
+    ("block_bio_complete", "devices that complete bios without requests (zram, device mapper) are not seen"),
+    ("sched_switch", "processor time is not known: AB501 and AB502 are undecided"),
+    ("sched_process_exec", "a tool behind a wrapper is not recognised by what it executes"),
+    (
+        "io_uring_submit_req",
+        "requests inside io_uring are counted and not decoded: claims on them are unverifiable (AB901)",
+    ),
+    (
+        "io_uring_complete",
+        "requests inside io_uring are counted and not decoded: claims on them are unverifiable (AB901)",
+    ),
+    ("mm_filemap_fault", "data that moves through a mapping is not seen: claims on it are unverifiable (AB901)"),
+    ("mm_filemap_map_pages", "data that moves through a mapping is not seen: claims on it are unverifiable (AB901)"),
+];
+
+/// Words for a tracepoint that has none above.
+const WITHOUT_OTHERS: &str = "the facts that rest on it are missing, and their detectors undecided";
+
+/// Every tracepoint that this version attaches to, and those of paths that it may decode
+/// (io_uring, page faults), the gravest loss first.
+pub fn hooks() -> Vec<Hook> {
+    let ours = kernel::tracepoints();
+    let known = WITHOUT.iter().map(|(tracepoint, without)| (*tracepoint, *without));
+    let others = ours.iter().filter(|name| !WITHOUT.iter().any(|(known, _)| known == *name));
+    known
+        .chain(others.map(|name| (*name, WITHOUT_OTHERS)))
+        .map(|(tracepoint, without)| Hook { tracepoint, attached: ours.contains(&tracepoint), without })
+        .collect()
+}
+
+/// Whether there is a table of system calls for this processor, without which none is decoded.
+pub fn has_call_table() -> bool {
+    activebench_probe_abi::syscalls::table().is_some()
+}
+
+/// A kernel's description of its own types.
+#[derive(Debug)]
+pub struct KernelTypes(Btf);
+
+impl KernelTypes {
+    /// Reads `/sys/kernel/btf/vmlinux` or a copy of it. Needs no rights.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no BTF; as a fragment.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        Btf::parse_file(path, Endianness::default()).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Whether the kernel has this tracepoint with a type that a program can be attached by.
+    pub fn has_tracepoint(&self, name: &str) -> bool {
+        self.0.id_by_type_name_kind(&format!("btf_trace_{name}"), BtfKind::Typedef).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_attached_tracepoint_says_what_is_lost_without_it() {
+        let hooks = hooks();
+        for name in kernel::tracepoints() {
+            let hook = hooks.iter().find(|hook| hook.tracepoint == name).expect("it is listed");
+            assert!(hook.attached, "{name}");
+            assert_ne!(hook.without, WITHOUT_OTHERS, "{name} needs words of its own");
+        }
+    }
+
+    #[test]
+    fn this_kernel_s_types_name_its_tracepoints() {
+        let path = Path::new("/sys/kernel/btf/vmlinux");
+        if !path.exists() {
+            return;
+        }
+        let types = KernelTypes::read(path).expect("the kernel's types");
+        assert!(types.has_tracepoint("sys_enter"));
+        assert!(!types.has_tracepoint("no_such_tracepoint"));
+    }
+
+    #[test]
+    fn what_is_no_btf_is_an_error() {
+        assert!(KernelTypes::read(Path::new("/proc/self/comm")).is_err());
+        assert!(KernelTypes::read(Path::new("/nonexistent")).is_err());
+    }
+}
