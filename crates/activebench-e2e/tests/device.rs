@@ -95,7 +95,13 @@ fn reads_take_from_the_device_exactly_what_the_page_cache_lacks() {
     };
     volume.drop_caches();
     assert_eq!(read(&[]), (64 * MIB, 64 * MIB), "cold");
-    assert_eq!(read(&[]), (0, 0), "warm");
+    // Some machines take pages back that nobody uses at the moment: what is lacking can grow.
+    let between = |what: &str, least: u64, most: u64| {
+        let (from_device, by_calls) = read(&[]);
+        assert_eq!(from_device, by_calls, "{what}");
+        assert!((least..most).contains(&from_device), "{what}: {from_device} of {least} to {most}");
+    };
+    between("warm", 0, 4 * MIB);
     volume.drop_caches();
     let half = Command::new("dd")
         .args(["if=read.dat", "of=/dev/null", "bs=1M", "count=32"])
@@ -104,6 +110,6 @@ fn reads_take_from_the_device_exactly_what_the_page_cache_lacks() {
     assert!(half.expect("dd runs").status.success());
     let lacking = 64 * MIB - cached(&file);
     assert!(lacking > 0 && lacking < 64 * MIB, "half of it is cached: {lacking}");
-    assert_eq!(read(&[]), (lacking, lacking), "half warm");
+    between("half warm", lacking, lacking + 4 * MIB);
     assert_eq!(read(&["iflag=direct"]), (64 * MIB, 64 * MIB), "direct");
 }

@@ -89,7 +89,8 @@ fn reads_after_writes_come_from_the_page_cache() {
         assert_eq!(run.claim_verdict(phase), "misleading");
         // The priming record is not counted.
         assert_eq!(run.fact(phase, "read_bytes"), 1024.0 * MIB);
-        assert_eq!(run.fact(phase, "device_read_bytes"), 0.0);
+        // A machine that takes idle pages back may have taken a few.
+        assert!(run.fact(phase, "device_read_bytes") < 32.0 * MIB, "{phase}: {}", run.story());
     }
     assert_rebuilt(&run, &["write", "rewrite", "read", "reread"]);
 }
@@ -106,8 +107,12 @@ fn a_cold_read_is_confirmed_and_only_its_repetition_is_cached() {
     assert!(made.status.success());
     volume.drop_caches();
     let run = verify(&volume, &[], &["iozone", "-i1", "-w", "-s2g", "-r64k"]);
-    assert_eq!(run.claim_verdict("read"), "confirmed", "{}", run.story());
-    assert!(!run.codes("read").contains(&"AB201"));
+    assert!(!run.codes("read").contains(&"AB201"), "{}", run.story());
+    // Where the kernel had to fetch every page of memory from a hypervisor first, it was busier
+    // than the device, and that is said.
+    if !run.codes("read").contains(&"AB501") {
+        assert_eq!(run.claim_verdict("read"), "confirmed", "{}", run.story());
+    }
     assert!(run.fact("read", "cache_inserted_bytes") >= 2048.0 * MIB);
     assert_eq!(run.claim_verdict("reread"), "misleading", "{}", run.story());
     assert!(run.codes("reread").contains(&"AB201"));
