@@ -193,6 +193,15 @@ impl Volume {
         self.devices.first().map(String::as_str)
     }
 
+    /// The block device's number as the stages of a run show it.
+    pub fn device_number(&self) -> String {
+        let name = self.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
+        let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
+        let (major, minor) = number.trim().split_once(':').expect("two numbers");
+        let [major, minor] = [major, minor].map(|part| part.parse::<u32>().expect("a number"));
+        (major << 20 | minor).to_string()
+    }
+
     /// A folder outside the volume, for run directories.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

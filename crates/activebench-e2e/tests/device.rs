@@ -21,17 +21,9 @@ fn syncs(volume: &Volume, by: &str, file: &str) -> Verified {
     run
 }
 
-fn device_number(volume: &Volume) -> String {
-    let name = volume.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
-    let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
-    let (major, minor) = number.trim().split_once(':').expect("two numbers");
-    let number: [u32; 2] = [major, minor].map(|part| part.parse().expect("a number"));
-    (number[0] << 20 | number[1]).to_string()
-}
-
 /// Flushes that bios of the tree and of the journal asked for, and FLUSH requests that the device made.
 fn flushes(volume: &Volume, run: &Verified) -> (usize, usize) {
-    let device = device_number(volume);
+    let device = volume.device_number();
     let block = run.rows("block");
     let here = |row: &&HashMap<String, String>| row["device"] == device;
     let meant = block.iter().filter(here).filter(|row| row["kind"] == "queued" && row["preflush"] == "true").count();
@@ -74,7 +66,7 @@ fn reads_take_from_the_device_exactly_what_the_page_cache_lacks() {
         command.extend(options);
         let run = verify(&volume, &[], &command);
         run.assert_nothing_lost();
-        let device = device_number(&volume);
+        let device = volume.device_number();
         let of_file = |row: &&HashMap<String, String>| {
             row["kind"] != "queued" && row["action"] == "read" && !row["file.ino"].is_empty()
         };

@@ -103,6 +103,60 @@ fn syncs_that_travel_with_asynchronous_io_are_seen() {
     }
 }
 
+/// Bytes that the volume's device read for files.
+fn device_bytes(volume: &Volume, run: &Verified) -> u64 {
+    let device = volume.device_number();
+    let block = run.rows("block");
+    let here = |row: &&HashMap<String, String>| {
+        row["kind"] != "queued" && row["action"] == "read" && row["device"] == device && !row["file.ino"].is_empty()
+    };
+    block.iter().filter(here).map(|row| row["bytes"].parse::<u64>().expect("bytes")).sum()
+}
+
+#[test]
+fn direct_io_of_every_path_is_put_down_to_its_file() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    fio(&volume, "direct.dat", &["--rw=write", "--end_fsync=1"]);
+    let uring = "--ioengine=io_uring";
+    for options in [
+        &["--ioengine=psync"][..],
+        &["--ioengine=posixaio", "--iodepth=8"],
+        &["--ioengine=libaio", "--iodepth=8"],
+        &["--ioengine=libaio", "--iodepth=8", "--iodepth_batch=4"],
+        &[uring, "--iodepth=8"],
+        &[uring, "--iodepth=8", "--iodepth_batch=4"],
+        &[uring, "--iodepth=8", "--fixedbufs=1", "--registerfiles=1"],
+        &[uring, "--iodepth=8", "--sqthread_poll=1"],
+        &[uring, "--iodepth=8", "--force_async=1"],
+    ] {
+        let mut all = vec!["--rw=randread", "--direct=1"];
+        all.extend(options);
+        let run = fio(&volume, "direct.dat", &all);
+        assert_eq!(device_bytes(&volume, &run), (COUNT * UNIT) as u64, "{}", options.join(" "));
+    }
+}
+
+#[test]
+fn a_promised_depth_that_the_device_never_sees_is_told_apart() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    fio(&volume, "depth.dat", &["--rw=write", "--end_fsync=1"]);
+    let depth = |direct: &str, depth: &str| {
+        volume.drop_caches();
+        let run = fio(&volume, "depth.dat", &["--rw=randread", "--ioengine=libaio", direct, depth]);
+        let phase = run.report["phases"][0]["id"].as_str().expect("a phase").to_owned();
+        assert!(run.fact(&phase, "call_latency_p99_ns") >= run.fact(&phase, "call_latency_p50_ns"));
+        run.fact(&phase, "device_queue_depth_mean")
+    };
+    // libaio waits inside io_submit where the page cache is in between.
+    let one = depth("--direct=1", "--iodepth=1");
+    let buffered = depth("--direct=0", "--iodepth=7");
+    let direct = depth("--direct=1", "--iodepth=7");
+    assert!(one <= 1.0 && buffered <= 1.0, "{one} {buffered}");
+    assert!(direct > 2.0 && direct <= 7.5, "{direct}");
+}
+
 /// The three families of paths, through the page cache and past it.
 fn on_every_family(volume: &Volume, file: &str, direct: bool) {
     for direct in [false, true].into_iter().take(1 + usize::from(direct)) {

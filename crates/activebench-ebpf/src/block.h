@@ -111,6 +111,32 @@ static never_inline int owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 
 	return *kind != FILE_OTHER;
 }
 
+/*
+ * The file of direct I/O by its request (`struct iomap_dio` begins with it), for threads that
+ * serve the requests of others: the workers of io_uring. Only a file that the tree uses counts,
+ * so that another meaning of the private pointer cannot name a wrong one.
+ */
+static never_inline int owner_by_request(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
+{
+	struct kiocb **direct = READ_FIELD(bio, bi_private);
+	struct kiocb *request = NULL;
+	struct file_key key = {};
+	struct file *file;
+
+	if (!ino || !s_dev || !kind || !direct)
+		return 0;
+	bpf_probe_read_kernel(&request, sizeof(request), direct);
+	if (!request)
+		return 0;
+	file = READ_FIELD(request, ki_filp);
+	if (!file)
+		return 0;
+	identify_file(file, ino, s_dev, kind);
+	key.ino = *ino;
+	key.s_dev = *s_dev;
+	return *kind != FILE_OTHER && bpf_map_lookup_elem(&files, &key) != NULL;
+}
+
 static always_inline void set_file(struct block_record *record, u64 ino, u32 s_dev, u8 kind)
 {
 	record->ino = ino;
@@ -182,6 +208,10 @@ int block_bio_queue(u64 *context)
 		} else if (state && state->op && state->file_kind != FILE_OTHER) {
 			/* Anonymous pages: direct I/O of the call in flight. */
 			set_file(&record, state->ino, state->s_dev, state->file_kind);
+		} else if (state && state->submitted_kind != FILE_OTHER) {
+			set_file(&record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
+		} else if (state && owner_by_request(bio, &ino, &s_dev, &kind)) {
+			set_file(&record, ino, s_dev, kind);
 		}
 		owner.queued_ns = record.at_ns;
 		owner.sector = record.sector;

@@ -94,6 +94,7 @@ int sys_enter(u64 *context)
 	account(state, now);
 	state->in_kernel = 1;
 	state->op = 0;
+	state->submitted_kind = FILE_OTHER;
 	call = bpf_map_lookup_elem(&call_descriptions, &number);
 	if (!call || !call->op)
 		return 0;
@@ -222,6 +223,7 @@ int sys_exit(u64 *context)
 	now = bpf_ktime_get_ns();
 	account(state, now);
 	state->in_kernel = 0;
+	state->submitted_kind = FILE_OTHER;
 	if (!state->op)
 		return 0;
 	if (state->call_flags & CALL_RETURNS_FD && returned >= 0) {

@@ -75,7 +75,11 @@ static never_inline int submitted(struct io_kiocb *request)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct async_call call = {};
+	struct file *file;
 	u64 key = (u64)request;
+	u64 ino = 0;
+	u32 s_dev = 0;
+	u8 kind = FILE_OTHER;
 
 	if (!state)
 		return 0;
@@ -84,6 +88,17 @@ static never_inline int submitted(struct io_kiocb *request)
 		return 0;
 	if (call.op == OP_URING_READ || call.op == OP_URING_WRITE)
 		call.requested = uring_length(request);
+	/* Its bios, if it is issued here and now, carry this file's data. */
+	state->submitted_kind = FILE_OTHER;
+	file = READ_FIELD(request, file);
+	if (file) {
+		identify_file(file, &ino, &s_dev, &kind);
+		state->submitted_ino = ino;
+		state->submitted_s_dev = s_dev;
+		state->submitted_kind = kind;
+		if (kind != FILE_OTHER)
+			remember_file(ino, s_dev);
+	}
 	call.start_ns = bpf_ktime_get_ns();
 	call.tid = task->pid;
 	call.tgid = task->tgid;

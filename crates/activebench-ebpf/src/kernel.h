@@ -61,6 +61,7 @@ struct task_struct {
 };
 
 struct kiocb {
+	struct file *ki_filp;
 	s64 ki_pos;
 };
 

@@ -86,6 +86,13 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	call.ino = state->ino;
 	call.s_dev = state->s_dev;
 	call.file_kind = state->file_kind;
+	if (!index) {
+		state->submitted_ino = call.ino;
+		state->submitted_s_dev = call.s_dev;
+		state->submitted_kind = call.file_kind;
+	} else if (state->submitted_ino != call.ino || state->submitted_s_dev != call.s_dev) {
+		state->submitted_kind = FILE_OTHER;
+	}
 	call.open_flags = state->open_flags;
 	if (iocb.opcode == IOCB_PREADV || iocb.opcode == IOCB_PWRITEV) {
 		struct vector_sum sum = { .address = iocb.buffer };

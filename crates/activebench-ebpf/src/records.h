@@ -214,6 +214,11 @@ struct task_state {
 	u32 second_kind;
 	/* Where the call keeps its list: of iocbs, of events. */
 	u64 list_pointer;
+	/* The file of the asynchronous requests that are being submitted; FILE_OTHER when there
+	 * are none or several files. */
+	u64 submitted_ino;
+	u32 submitted_s_dev;
+	u32 submitted_kind;
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;

@@ -17,6 +17,7 @@ mod gaps;
 mod index;
 mod inserted;
 mod intervals;
+mod latencies;
 mod requests;
 mod run_facts;
 mod span_index;
@@ -147,14 +148,14 @@ pub fn resolve_phases<S: EventSource>(
     for (index, phase) in phases.iter_mut().enumerate() {
         phase.facts = std::mem::take(&mut facts[index]);
         if phase.window.is_some() {
-            let (_, devices) = &plans[index];
-            device_facts::add(&gaps, devices, tallies[index].clone(), &mut phase.facts);
+            let (plan, devices) = &plans[index];
+            device_facts::add(&gaps, devices, plan.window, tallies[index].clone(), &mut phase.facts);
         }
     }
     let of_run = match (plans.last(), tallies.last()) {
-        (Some((_, devices)), Some(device)) => {
+        (Some(plan), Some(device)) => {
             let cached = run_facts::inserted(source)?;
-            whole.facts(manifest, activity, &gaps, cached, devices, device.clone())
+            whole.facts(manifest, activity, &gaps, cached, plan, device.clone())
         }
         _ => Facts::default(),
     };

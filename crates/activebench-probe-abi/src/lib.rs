@@ -458,6 +458,12 @@ shared! {
         second_kind: u32,
         /// List of iocbs or of events.
         list_pointer: u64,
+        /// File of the asynchronous requests that are being submitted.
+        submitted_ino: u64,
+        /// Its device.
+        submitted_s_dev: u32,
+        /// Its kind; 0 when there are none or several files.
+        submitted_kind: u32,
         /// The last file looked up.
         known_file: u64,
         /// Its inode.

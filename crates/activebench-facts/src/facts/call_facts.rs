@@ -12,6 +12,7 @@ use super::Gaps;
 use super::device_facts::CACHE_HOOK;
 use super::gaps::CALLS_HOOK;
 use super::index::Index;
+use super::latencies;
 use super::syncs::{Sync, SyncLog, lies_in, written_range};
 use super::tally::{PartTally, Tally};
 use super::windows::end_of;
@@ -91,6 +92,9 @@ impl View<'_> {
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
         add(FactName::Mappings, Quantity::count(self.mappings()));
+        let none = "no data call lies in the window";
+        let latencies = self.tally.latencies_of(self.number);
+        latencies.insert(latencies::OF_CALLS, gap, Scope::Tree, CALLS_HOOK, none, facts);
 
         self.add_shares(read_bytes + write_bytes, write_bytes, facts);
         self.add_rates(facts);

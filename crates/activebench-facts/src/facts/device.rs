@@ -8,6 +8,7 @@ use activebench_model::host::Host;
 use activebench_model::phase::Window;
 
 use super::intervals::Intervals;
+use super::latencies::Latencies;
 use super::span_index::SpanIndex;
 use crate::source::EventSource;
 
@@ -44,7 +45,10 @@ pub(super) struct DeviceTally {
     pub(super) timed_requests: u64,
     pub(super) flushes: u64,
     pub(super) fua_writes: u64,
+    pub(super) latencies: Latencies,
     pub(super) busy: Intervals,
+    /// Time in the window that requests of any file were in flight, added.
+    pub(super) in_flight_ns: u64,
     /// Requests of any file inside the window whose issue was not seen.
     pub(super) unissued: u64,
     /// Of the requests: those whose completion was not seen.
@@ -165,7 +169,9 @@ impl DeviceTally {
                 self.unissued += u64::from(window.contains(at_ns));
             } else {
                 let issued_ns = at_ns.saturating_sub(event.latency_ns);
-                self.busy.add(issued_ns.max(window.start_ns), at_ns.min(window.end_ns));
+                let (from_ns, to_ns) = (issued_ns.max(window.start_ns), at_ns.min(window.end_ns));
+                self.busy.add(from_ns, to_ns);
+                self.in_flight_ns += to_ns.saturating_sub(from_ns);
             }
         }
         if at_ns < window.start_ns || event.status != 0 {
@@ -208,6 +214,7 @@ impl DeviceTally {
                     self.requests += 1;
                     self.latency_ns += request.latency_ns;
                     self.timed_requests += u64::from(request.latency_ns > 0);
+                    self.latencies.add(request.latency_ns);
                 }
             }
             _ if event.kind == BlockEventKind::Inferred => {

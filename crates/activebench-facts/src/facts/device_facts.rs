@@ -12,6 +12,7 @@ use super::Gaps;
 use super::call_facts::DurableEnds;
 use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
 use super::index::Index;
+use super::latencies;
 use super::windows::end_of;
 
 /// Where completions come from.
@@ -21,7 +22,7 @@ pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
 /// Where page-cache insertions come from.
 pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
 
-const OF_DEVICE: [FactName; 10] = [
+const OF_DEVICE: [FactName; 16] = [
     FactName::DeviceReadBytes,
     FactName::DeviceWriteBytes,
     FactName::DeviceWriteBytesDurable,
@@ -30,6 +31,12 @@ const OF_DEVICE: [FactName; 10] = [
     FactName::DeviceBusy,
     FactName::DeviceRequests,
     FactName::DeviceLatencyMean,
+    FactName::DeviceLatencyP50,
+    FactName::DeviceLatencyP95,
+    FactName::DeviceLatencyP99,
+    FactName::DeviceLatencyP999,
+    FactName::DeviceLatencyMax,
+    FactName::DeviceQueueDepth,
     FactName::Flushes,
     FactName::FuaWrites,
 ];
@@ -87,7 +94,7 @@ fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
 }
 
 /// Adds what the device did for a phase.
-pub(super) fn add(gaps: &Gaps, devices: &Devices, mut device: DeviceTally, facts: &mut Facts) {
+pub(super) fn add(gaps: &Gaps, devices: &Devices, window: Window, mut device: DeviceTally, facts: &mut Facts) {
     let (gap, source, by_requests) = match devices {
         Devices::Requests(_) => (&gaps.completed, COMPLETED_HOOK.to_owned(), true),
         Devices::Bios(_) => (&gaps.queued, format!("{QUEUED_HOOK} (the device takes bios, no requests)"), false),
@@ -109,8 +116,10 @@ pub(super) fn add(gaps: &Gaps, devices: &Devices, mut device: DeviceTally, facts
     put(FactName::FuaWrites, Quantity::count(device.fua_writes));
     if !by_requests {
         let why = "the device takes bios and reports no completions";
-        facts.insert(FactName::DeviceBusy, Fact::missing(why, Scope::Device, &source));
-        facts.insert(FactName::DeviceLatencyMean, Fact::missing(why, Scope::Device, &source));
+        let timed = [FactName::DeviceBusy, FactName::DeviceLatencyMean, FactName::DeviceQueueDepth];
+        for name in timed.into_iter().chain(latencies::OF_REQUESTS) {
+            facts.insert(name, Fact::missing(why, Scope::Device, &source));
+        }
         return;
     }
     let unissued = |count: u64| (count > 0).then(|| format!("the issue of {count} requests was not seen"));
@@ -120,12 +129,19 @@ pub(super) fn add(gaps: &Gaps, devices: &Devices, mut device: DeviceTally, facts
     let gap = gap.clone().and_lost(inferred);
     let busy = gap.clone().and_lost(unissued(device.unissued));
     facts.insert(FactName::DeviceBusy, busy.fact(Quantity::ns(device.busy.length()), Scope::Device, &source));
+    if window.duration_ns() > 0 {
+        let depth = device.in_flight_ns as f64 / window.duration_ns() as f64;
+        let depth = Quantity { value: depth, ..Quantity::count(0) };
+        facts.insert(FactName::DeviceQueueDepth, busy.fact(depth, Scope::Device, &source));
+    }
+    let none = "no request of the phase's files was timed in the window";
+    let gap = gap.and_lost(unissued(device.requests - device.inferred - device.timed_requests));
     let latency = if device.timed_requests == 0 {
-        Fact::missing("no request of the phase's files was timed in the window", Scope::Device, &source)
+        Fact::missing(none, Scope::Device, &source)
     } else {
         let mean = device.latency_ns as f64 / device.timed_requests as f64;
-        let gap = gap.clone().and_lost(unissued(device.requests - device.inferred - device.timed_requests));
         gap.fact(Quantity { value: mean, ..Quantity::ns(0) }, Scope::Device, &source)
     };
     facts.insert(FactName::DeviceLatencyMean, latency);
+    device.latencies.insert(latencies::OF_REQUESTS, &gap, Scope::Device, &source, none, facts);
 }

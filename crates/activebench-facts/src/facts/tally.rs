@@ -10,6 +10,7 @@ use activebench_model::phase::{Direction, Part, Phase};
 use super::blocks::BlockSet;
 use super::index::Index;
 use super::intervals::Intervals;
+use super::latencies::Latencies;
 use super::span_index::SpanIndex;
 use super::syncs::{SyncLog, written_range};
 use super::windows::{end_of, is_of, is_on, threads_of};
@@ -92,6 +93,8 @@ pub(super) struct Tally {
     threads: Vec<ThreadSpan>,
     by_thread: HashMap<u32, SpanIndex>,
     cpu: Vec<PhaseCpu>,
+    /// Of each phase's calls in its own direction.
+    latencies: Vec<Latencies>,
 }
 
 impl Tally {
@@ -146,6 +149,7 @@ impl Tally {
             threads: threads.into_iter().map(|(_, span)| span).collect(),
             by_thread,
             cpu,
+            latencies: vec![Latencies::default(); phases.len()],
         }
     }
 
@@ -165,6 +169,7 @@ impl Tally {
                 tally.add(plan, call);
                 if is_of(plan.direction, call) {
                     touch(&mut self.touched[plan.phase], plan, call);
+                    self.latencies[plan.phase].add(call.end_ns - call.start_ns);
                 }
             } else if call.end_ns <= plan.part.last_data_ns {
                 tally.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
@@ -197,6 +202,10 @@ impl Tally {
 
     pub(super) fn touched_by(&self, phase: usize) -> impl Iterator<Item = &Touched> {
         self.touched[phase].values()
+    }
+
+    pub(super) fn latencies_of(&self, phase: usize) -> &Latencies {
+        &self.latencies[phase]
     }
 
     pub(super) fn cpu_of(&self, phase: usize) -> PhaseCpu {
