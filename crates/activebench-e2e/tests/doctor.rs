@@ -167,7 +167,6 @@ fn a_forgotten_bpftrace_is_named_by_the_doctor_and_in_the_report() {
     assert_eq!(of_ours.len(), 1, "{tracers:#?}");
     assert_eq!(of_ours[0]["hook"], "tracepoint/block_rq_complete");
     assert_eq!(of_ours[0]["comm"], "bpftrace");
-    assert!(tracers.iter().all(|tracer| tracer["comm"] != "activebench"), "our own programs: {tracers:#?}");
     let findings = run.report["findings"].as_array().expect("findings");
     let noted = findings.iter().any(|finding| {
         finding["code"] == "AB903"

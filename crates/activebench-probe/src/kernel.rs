@@ -182,7 +182,7 @@ impl Probe {
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(hook, programs, &btf)?;
         }
-        probe.start_reader(ring, options.store_bytes)?;
+        probe.start_reader(ring, options.ring_bytes, options.store_bytes)?;
         Ok(probe)
     }
 
@@ -218,18 +218,26 @@ impl Probe {
         Ok(())
     }
 
-    fn start_reader(&mut self, mut ring: RingBuf<MapData>, store_bytes: usize) -> Result<(), ProbeError> {
+    fn start_reader(
+        &mut self,
+        mut ring: RingBuf<MapData>,
+        ring_bytes: u32,
+        store_bytes: usize,
+    ) -> Result<(), ProbeError> {
         let (live, stop) = (Arc::clone(&self.live), Arc::clone(&self.stop));
         let reader = std::thread::Builder::new()
             .name("activebench-ring".to_owned())
             .spawn(move || {
-                hurry();
                 let mut store = RecordStore::new(store_bytes);
+                let mut pace = Pace { ring_bytes: ring_bytes as usize, hurried: false };
                 while !stop.load(Ordering::Acquire) {
-                    drain(&mut ring, &mut store, &live);
-                    std::thread::sleep(POLL);
+                    let bytes = drain(&mut ring, &mut store, &live, pace.too_much());
+                    pace.adapt(bytes);
+                    if bytes < pace.too_much() {
+                        std::thread::sleep(POLL);
+                    }
                 }
-                drain(&mut ring, &mut store, &live);
+                drain(&mut ring, &mut store, &live, usize::MAX);
                 (store, ring)
             })
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
@@ -306,7 +314,7 @@ impl Probe {
         let reader = self.reader.take().ok_or_else(|| ProbeError::Reader("it was not started".to_owned()))?;
         let (mut store, mut ring) =
             reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
-        drain(&mut ring, &mut store, &self.live);
+        drain(&mut ring, &mut store, &self.live, usize::MAX);
         self.take_leftovers(&mut store)?;
         let completions = unseen::completions(&mut self.ebpf)?;
         for record in &completions {
@@ -402,11 +410,32 @@ impl Probe {
     }
 }
 
-/// Puts this thread before those of the benchmark, as far as we may: a ring that is read too
-/// late loses records. It runs for a few milliseconds a second.
-fn hurry() {
-    // SAFETY: two numbers; 0 is the calling thread.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+/// Less than this in one reading is never too much, however small the ring.
+const LEAST_BEHIND: usize = 64 << 10;
+
+/// Puts the reading thread before those of the benchmark while it falls behind: a ring that is
+/// read too late loses records. Not otherwise, because the scheduler then packs everybody else
+/// on the other processors.
+struct Pace {
+    ring_bytes: usize,
+    hurried: bool,
+}
+
+impl Pace {
+    /// Bytes of one reading from which on the reader has fallen behind.
+    fn too_much(&self) -> usize {
+        (self.ring_bytes / 16).max(LEAST_BEHIND)
+    }
+
+    /// Takes what one reading found.
+    fn adapt(&mut self, bytes: usize) {
+        let wanted = bytes >= if self.hurried { self.too_much() / 4 } else { self.too_much() };
+        if wanted != self.hurried {
+            self.hurried = wanted;
+            // SAFETY: three numbers; 0 is the calling thread. Without the right to it nothing changes.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, if wanted { -20 } else { 0 }) };
+        }
+    }
 }
 
 /// Every tracepoint that is hooked.
@@ -419,10 +448,16 @@ fn hook_of(name: &str) -> String {
     format!("tp_btf/{name}")
 }
 
-fn drain(ring: &mut RingBuf<MapData>, store: &mut RecordStore, live: &LiveFigures) {
-    while let Some(message) = ring.next() {
+/// Takes in what the ring holds, up to some bytes, and says how many they were.
+fn drain(ring: &mut RingBuf<MapData>, store: &mut RecordStore, live: &LiveFigures, most: usize) -> usize {
+    let mut bytes = 0;
+    while bytes < most
+        && let Some(message) = ring.next()
+    {
+        bytes += message.len();
         store.take(&message, live);
     }
+    bytes
 }
 
 fn bytes_of<T: Record>(value: &T) -> &[u8] {
