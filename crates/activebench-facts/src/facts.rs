@@ -4,22 +4,26 @@
 //! One reading of the calls finds where clocks stopped, the request sizes and the syncs; a
 //! second one counts. Block events are read twice, page-cache events once. Memory: what the
 //! parts' tallies take (fixed a part), the syncs of the phases' files (56 bytes each), the
-//! touched blocks ([`blocks::BlockSet`]) and the busy spans of the devices.
+//! touched blocks ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the
+//! devices. Nothing grows with the number of calls.
 //!
 //! What the observation lost decides on each fact's completeness ([`gaps`]): a probe that was
 //! not attached makes the facts that rest on it `Missing`, a lost record makes them `Partial`.
 
 mod blocks;
 mod call_facts;
+mod depth;
 mod device;
 mod device_facts;
 mod gaps;
 mod index;
 mod inserted;
 mod intervals;
-mod latencies;
+mod latency;
+mod order;
 mod requests;
 mod run_facts;
+mod shape;
 mod span_index;
 mod syncs;
 mod tally;
@@ -35,6 +39,7 @@ use activebench_model::run::Manifest;
 
 use crate::activity::Stub;
 use crate::source::EventSource;
+pub use blocks::{BlockHits, HitDistribution};
 use device::DevicePlan;
 use gaps::{CALLS_HOOK, Gap};
 use index::Index;
@@ -99,11 +104,11 @@ pub fn resolve_phases<S: EventSource>(
     }
     ends.resolve(&mut phases);
     syncs.close();
-    let modal = sizes.modal();
+    let blocks = sizes.blocks();
     let parts = index::parts_by_file(&phases);
     let limits = limits(&index, &phases, &parts, &syncs);
 
-    let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &modal);
+    let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &blocks);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
@@ -111,12 +116,14 @@ pub fn resolve_phases<S: EventSource>(
             whole.feed(call);
         }
     }
+    tally.close();
     let inserted = inserted::read(source, &index, &phases, &parts)?;
     let seen = device::Seen::read(source)?;
 
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());
     for (number, phase) in phases.iter().enumerate() {
+        let touched = tally.touched_by(number);
         let view = call_facts::View {
             activity,
             index: &index,
@@ -126,12 +133,14 @@ pub fn resolve_phases<S: EventSource>(
             tally: &tally,
             syncs: &syncs,
             limits: &limits,
+            blocks: blocks[number],
+            touched,
         };
         let mut of_phase = Facts::default();
         if let Some(window) = phase.window {
-            view.add_call_facts(window, modal[number], &mut of_phase);
+            view.add_call_facts(window, &mut of_phase);
             view.add_time_facts(&mut of_phase);
-            view.add_cache_facts(inserted[number], modal[number], &mut of_phase);
+            view.add_cache_facts(inserted[number], &mut of_phase);
         }
         durable.push(view.durable_ends());
         facts.push(of_phase);
@@ -144,18 +153,20 @@ pub fn resolve_phases<S: EventSource>(
         .map(|(phase, durable)| device_facts::plan(manifest, &index, &seen, phase, durable))
         .collect();
     plans.push(whole.device_plan(manifest, &seen));
-    let tallies = device::read(source, &plans, &own_files)?;
+    // The largest of what is held, and not needed for the device.
+    drop(tally);
+    let mut tallies = device::read(source, &plans, &own_files)?;
     for (index, phase) in phases.iter_mut().enumerate() {
         phase.facts = std::mem::take(&mut facts[index]);
-        if phase.window.is_some() {
-            let (plan, devices) = &plans[index];
-            device_facts::add(&gaps, devices, plan.window, tallies[index].clone(), &mut phase.facts);
+        if let Some(window) = phase.window {
+            let (_, devices) = &plans[index];
+            device_facts::add(&gaps, window, devices, std::mem::take(&mut tallies[index]), &mut phase.facts);
         }
     }
-    let of_run = match (plans.last(), tallies.last()) {
-        (Some(plan), Some(device)) => {
+    let of_run = match (plans.last(), tallies.pop()) {
+        (Some((plan, devices)), Some(device)) => {
             let cached = run_facts::inserted(source)?;
-            whole.facts(manifest, activity, &gaps, cached, plan, device.clone())
+            whole.facts(manifest, activity, &gaps, cached, (plan, devices), device)
         }
         _ => Facts::default(),
     };

@@ -115,24 +115,27 @@ fact_names! {
     /// From the first task's birth (or first call) to the last task's end: the wall time of
     /// the pass as its parent sees it. Missing for passes without worker tasks. Source: tasks.
     ParentWindow = "parent_window_ns", Ns;
-    /// Time from entry to exit (for asynchronous ones from submission to completion) that half of the
-    /// phase's data calls did not exceed; as the other percentiles at most 0.1 % off. Missing
-    /// without data calls. Source: calls.
-    CallLatencyP50 = "call_latency_p50_ns", Ns;
-    /// As above, 95 % of them.
-    CallLatencyP95 = "call_latency_p95_ns", Ns;
-    /// As above, 99 % of them.
-    CallLatencyP99 = "call_latency_p99_ns", Ns;
-    /// As above, 99.9 % of them.
-    CallLatencyP999 = "call_latency_p999_ns", Ns;
-    /// The longest of them.
-    CallLatencyMax = "call_latency_max_ns", Ns;
-    /// Distinct blocks touched, of the modal request size. Source: calls.
+    /// Length of the blocks that the phase is divided into: the largest of which 99 of 100 data calls move
+    /// whole ones, wherever in the file these begin; `modal_request_bytes` where that would be less than a sector
+    /// (512) or than a 1024th of it. Missing without data calls. Source: calls.
+    BlockGrid = "block_grid_bytes", Bytes;
+    /// Distinct blocks touched, of `block_grid_bytes`. Exact. Partial when offsets are not known. Source: calls.
     UniqueBlocks = "unique_blocks", Count;
-    /// Blocks in the region touched: (highest end - lowest offset) / modal request size, per file, added. Source: calls.
+    /// Blocks in the region touched: (highest end - lowest offset) / `block_grid_bytes`, per file, added. Source: calls.
     RegionBlocks = "region_blocks", Count;
-    /// Hits of the most visited block. Source: calls.
+    /// Hits of the most visited block. A call hits each block that it touches, once. Exact. Source: calls.
     MaxBlockHits = "max_block_hits", Count;
+    /// Hits of the least visited block of those touched. Missing when none was. Source: calls.
+    MinBlockHits = "min_block_hits", Count;
+    /// Hits of all blocks / distinct blocks. Missing when none was touched. Source: calls.
+    MeanBlockHits = "mean_block_hits", Count;
+    /// The number of hits that most blocks have, of equally frequent ones the larger. Missing when none was touched. Source: calls.
+    ModalBlockHits = "modal_block_hits", Count;
+    /// Share of the distinct blocks that have exactly `modal_block_hits`. 1 means: each of them so often. Source: calls.
+    ModalBlockHitsShare = "modal_block_hits_ratio", Ratio;
+    /// Share of all hits that went to the most hit 1 % of the distinct blocks, rounded up to whole blocks: 0.01
+    /// when all are hit alike. Missing when none was touched. Source: calls.
+    HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
     /// Share of data bytes through descriptors with `O_DIRECT`. Counts what was asked for. Source: calls.
     DirectShare = "direct_ratio", Ratio;
     /// Share of written bytes through descriptors with `O_SYNC` or `O_DSYNC`. Source: calls.
@@ -162,19 +165,24 @@ fact_names! {
     DeviceRequests = "device_requests", Count;
     /// Mean time from issue to completion of those requests. Missing without requests. Scope: device.
     DeviceLatencyMean = "device_latency_mean_ns", Ns;
-    /// Time from issue to completion that half of those requests did not exceed; as the other
-    /// percentiles at most 0.1 % off. Missing without requests. Scope: device.
+    /// Time from issue to completion that half of those requests do not exceed. The quantiles are at most 0.1 %
+    /// too high. Missing without requests, partial when issues, or the completions of more than 1 %, were not
+    /// seen. Scope: device.
     DeviceLatencyP50 = "device_latency_p50_ns", Ns;
-    /// As above, 95 % of them.
+    /// As above, for 95 %. Scope: device.
     DeviceLatencyP95 = "device_latency_p95_ns", Ns;
-    /// As above, 99 % of them.
+    /// As above, for 99 %. Scope: device.
     DeviceLatencyP99 = "device_latency_p99_ns", Ns;
-    /// As above, 99.9 % of them.
+    /// As above, for 99.9 %. Scope: device.
     DeviceLatencyP999 = "device_latency_p999_ns", Ns;
-    /// The longest of them.
+    /// The longest of them. Exact. Scope: device.
     DeviceLatencyMax = "device_latency_max_ns", Ns;
-    /// Requests in flight at the target device, whoever asked: their mean number over the window. Scope: device.
-    DeviceQueueDepth = "device_queue_depth_mean", Count;
+    /// Requests with data of the phase's files that were in flight at the device, from issue to completion: the
+    /// mean over the time of the window. 0 without requests. Partial when the issue or the completion of more
+    /// than 1 % was not seen: too low then. Of several devices (btrfs): all together. Scope: device.
+    DeviceQueueDepthMean = "device_queue_depth_mean", Count;
+    /// The most of them in flight at once inside the window. Scope: device.
+    DeviceQueueDepthMax = "device_queue_depth_max", Count;
     /// FLUSH requests that the target device completed from the start of the window to the end of
     /// the durable span. Scope: device.
     Flushes = "flushes", Count;
@@ -204,6 +212,82 @@ fact_names! {
     Mappings = "mappings", Count;
     /// msync calls inside the window. Source: calls.
     Msyncs = "msyncs", Count;
+    /// Smallest number of bytes that a read call inside the window asked for, failed ones included. The facts
+    /// named `read_` from here on are absent without read calls. Source: calls.
+    ReadSizeMin = "read_size_min_bytes", Bytes;
+    /// Largest number of bytes that a read call asked for. Source: calls.
+    ReadSizeMax = "read_size_max_bytes", Bytes;
+    /// Mean number of bytes that the read calls asked for. Source: calls.
+    ReadSizeMean = "read_size_mean_bytes", Bytes;
+    /// The number of bytes that most read calls asked for, of equally frequent ones the larger. Source: calls.
+    ReadSizeModal = "read_size_modal_bytes", Bytes;
+    /// Share of the read calls that asked for exactly `read_size_modal_bytes`. Source: calls.
+    ReadSizeModalShare = "read_size_modal_ratio", Ratio;
+    /// Distinct numbers of bytes that read calls asked for. Partial above 65,536, a lower bound then. Source: calls.
+    ReadSizes = "read_sizes", Count;
+    /// Share of the read calls that begin where the call before them ended. "Before" is in the same stream: one
+    /// thread's read calls through one descriptor on one file. The five shares add up to 1; each stream's first call,
+    /// and calls that moved nothing, are in none. Missing when no stream has a second call, partial when offsets
+    /// are not known. Threads that share a file position look strided or random. Source: calls.
+    ReadSequential = "read_sequential_ratio", Ratio;
+    /// Share that ends where the call before it began. Source: calls.
+    ReadBackward = "read_backward_ratio", Ratio;
+    /// Share that is none of the others and has the same gap (from the end of the call before) as a neighbour in
+    /// the stream. Source: calls.
+    ReadStrided = "read_strided_ratio", Ratio;
+    /// Share that begins where the call before it began. Source: calls.
+    ReadRepeated = "read_repeated_ratio", Ratio;
+    /// Share that is none of these. Source: calls.
+    ReadRandom = "read_random_ratio", Ratio;
+    /// Time from entry to exit that half of the read calls inside the window do not exceed. Failed calls do not
+    /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
+    ReadLatencyP50 = "read_latency_p50_ns", Ns;
+    /// As above, for 95 %. Source: calls.
+    ReadLatencyP95 = "read_latency_p95_ns", Ns;
+    /// As above, for 99 %. Source: calls.
+    ReadLatencyP99 = "read_latency_p99_ns", Ns;
+    /// As above, for 99.9 %. Source: calls.
+    ReadLatencyP999 = "read_latency_p999_ns", Ns;
+    /// The longest read call. Exact. Source: calls.
+    ReadLatencyMax = "read_latency_max_ns", Ns;
+    /// Smallest number of bytes that a write call inside the window asked for, failed ones included. The facts
+    /// named `write_` from here on are absent without write calls. Source: calls.
+    WriteSizeMin = "write_size_min_bytes", Bytes;
+    /// Largest number of bytes that a write call asked for. Source: calls.
+    WriteSizeMax = "write_size_max_bytes", Bytes;
+    /// Mean number of bytes that the write calls asked for. Source: calls.
+    WriteSizeMean = "write_size_mean_bytes", Bytes;
+    /// The number of bytes that most write calls asked for, of equally frequent ones the larger. Source: calls.
+    WriteSizeModal = "write_size_modal_bytes", Bytes;
+    /// Share of the write calls that asked for exactly `write_size_modal_bytes`. Source: calls.
+    WriteSizeModalShare = "write_size_modal_ratio", Ratio;
+    /// Distinct numbers of bytes that write calls asked for. Partial above 65,536, a lower bound then. Source: calls.
+    WriteSizes = "write_sizes", Count;
+    /// Share of the write calls that begin where the call before them ended. "Before" is in the same stream: one
+    /// thread's write calls through one descriptor on one file. The five shares add up to 1; each stream's first call,
+    /// and calls that moved nothing, are in none. Missing when no stream has a second call, partial when offsets
+    /// are not known. Threads that share a file position look strided or random. Source: calls.
+    WriteSequential = "write_sequential_ratio", Ratio;
+    /// Share that ends where the call before it began. Source: calls.
+    WriteBackward = "write_backward_ratio", Ratio;
+    /// Share that is none of the others and has the same gap (from the end of the call before) as a neighbour in
+    /// the stream. Source: calls.
+    WriteStrided = "write_strided_ratio", Ratio;
+    /// Share that begins where the call before it began. Source: calls.
+    WriteRepeated = "write_repeated_ratio", Ratio;
+    /// Share that is none of these. Source: calls.
+    WriteRandom = "write_random_ratio", Ratio;
+    /// Time from entry to exit that half of the write calls inside the window do not exceed. Failed calls do not
+    /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
+    WriteLatencyP50 = "write_latency_p50_ns", Ns;
+    /// As above, for 95 %. Source: calls.
+    WriteLatencyP95 = "write_latency_p95_ns", Ns;
+    /// As above, for 99 %. Source: calls.
+    WriteLatencyP99 = "write_latency_p99_ns", Ns;
+    /// As above, for 99.9 %. Source: calls.
+    WriteLatencyP999 = "write_latency_p999_ns", Ns;
+    /// The longest write call. Exact. Source: calls.
+    WriteLatencyMax = "write_latency_max_ns", Ns;
 }
 
 /// The facts of one phase by name; a name that is absent was not computed for this phase

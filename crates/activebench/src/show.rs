@@ -52,6 +52,7 @@ fn events<T: Serialize>(
         for event in batch? {
             sink.row(&event)?;
             if sink.is_full() {
+                sink.cut = true;
                 return Ok(());
             }
         }
@@ -104,6 +105,8 @@ struct Sink {
     header: Option<Vec<String>>,
     table: Table,
     count: usize,
+    /// Rows were left out.
+    cut: bool,
     csv: csv::Writer<std::io::Stdout>,
 }
 
@@ -111,7 +114,7 @@ impl Sink {
     fn new(format: ShowFormat) -> Self {
         let mut table = Table::new();
         table.load_style(UTF8_HORIZONTAL_ONLY);
-        Self { format, header: None, table, count: 0, csv: csv::Writer::from_writer(std::io::stdout()) }
+        Self { format, header: None, table, count: 0, cut: false, csv: csv::Writer::from_writer(std::io::stdout()) }
     }
 
     fn is_full(&self) -> bool {
@@ -159,7 +162,7 @@ impl Sink {
             ShowFormat::Table => {
                 let mut out = std::io::stdout().lock();
                 writeln!(out, "{}", self.table)?;
-                if self.count >= TABLE_ROWS {
+                if self.cut {
                     writeln!(out, "the first {TABLE_ROWS} rows (all: --format csv or --format json)")?;
                 }
             }

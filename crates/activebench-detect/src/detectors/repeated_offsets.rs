@@ -6,14 +6,15 @@
 //! figure is then that cache's.
 //!
 //! # How it decides
-//! `unique_blocks` as a share of the blocks that the pattern should touch, with N operations
-//! (bytes moved in blocks, at most the calls) over M blocks: below 0.9 it warns, below 0.5 it
-//! fails and the claim is misleading. Expected are min(N, M) where each block is visited once,
+//! `unique_blocks` as a share of the blocks that the pattern should touch, with N blocks moved
+//! (bytes moved / `block_grid_bytes`) over M blocks: below 0.9 it warns, below 0.5 it fails and
+//! the claim is misleading. Expected are min(N, M) where each block is visited once,
 //! M(1 - exp(-N/M)) for independent draws and where the pattern is not known. M is the region
 //! touched or, where it is larger, the size that the command asks for. For independent draws the
-//! shortfall must in addition exceed four standard deviations of the occupancy,
-//! M(e^-a - (1+a)e^-2a) with a = N/M. Patterns that repeat by design (one record again and again,
-//! a stride) are a note, and so is every repetition under claims that are not for storage.
+//! shortfall must in addition exceed four standard deviations of the occupancy, whose variance is
+//! cM(e^-a - (1+a)e^-2a) with a = N/M and c blocks moved a call, at least 1. Patterns that repeat
+//! by design (one record again and again, a stride) are a note, and so is every repetition under
+//! claims that are not for storage.
 //!
 //! # When it is wrong
 //! For a tool that declares several rounds over one region in one pass.
@@ -41,7 +42,7 @@ const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
     FactName::RegionBlocks,
     FactName::MaxBlockHits,
-    FactName::ModalRequest,
+    FactName::BlockGrid,
     FactName::ReadCalls,
     FactName::WriteCalls,
 ];
@@ -62,16 +63,17 @@ impl Detector for RepeatedOffsets {
     }
 }
 
-/// Distinct blocks of `region` that `operations` should touch, and what chance may take away.
-fn expectation(pattern: Pattern, operations: f64, region: f64) -> (f64, f64) {
+/// Distinct blocks of `region` that `blocks` moved by so many calls should touch, and what
+/// chance may take away: the blocks of one call are drawn together.
+fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, f64) {
     match pattern {
         Pattern::RandomIndependent | Pattern::Unknown => {
-            let load = operations / region;
+            let load = blocks / region;
             let empty = (-load).exp();
-            let variance = region * (empty - (1.0 + load) * empty * empty);
+            let variance = (blocks / calls).max(1.0) * region * (empty - (1.0 + load) * empty * empty);
             (region * (1.0 - empty), variance.max(0.0).sqrt())
         }
-        _ => (operations.min(region), 0.0),
+        _ => (blocks.min(region), 0.0),
     }
 }
 
@@ -83,15 +85,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("no byte was moved"));
     }
     let unique = run.fact(phase, FactName::UniqueBlocks)?;
-    let block = run.fact(phase, FactName::ModalRequest)?;
+    let block = run.fact(phase, FactName::BlockGrid)?;
     if unique <= 0.0 || block <= 0.0 {
         return Err(Halt::undecided("no block was counted"));
     }
     let asked = phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / block).floor());
     let region = run.fact(phase, FactName::RegionBlocks)?.max(asked).max(1.0);
-    // Failed calls touch nothing, and one call may touch several blocks: the smaller count accuses less.
-    let operations = calls.min((moved / block).max(1.0));
-    let (expected, deviation) = expectation(phase.pattern, operations, region);
+    // Failed calls move nothing, and calls that fit no grid touch more blocks than they move: the
+    // count by bytes accuses less.
+    let blocks = (moved / block).max(1.0);
+    let (expected, deviation) = expectation(phase.pattern, blocks, calls, region);
     let share = unique / expected;
     let chance = deviation * limits.ab401_chance_deviations_count.value.value;
     if share >= limits.ab401_distinct_warn_ratio.value.value || expected - unique <= chance {
@@ -139,7 +142,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_blocks(expected),
             Quantity { value: block, ..Quantity::bytes(0) },
             in_blocks(region),
-            significant(operations / unique),
+            significant(blocks / unique),
         ),
         meaning: meaning.to_owned(),
         advice: match by_design {
@@ -155,8 +158,8 @@ mod tests {
 
     #[test]
     fn expectations_are_those_of_the_literature() {
-        fn check(pattern: Pattern, operations: f64, region: f64, expected: f64) {
-            let (blocks, deviation) = expectation(pattern, operations, region);
+        fn check(pattern: Pattern, moved: f64, region: f64, expected: f64) {
+            let (blocks, deviation) = expectation(pattern, moved, moved, region);
             assert!((blocks / expected - 1.0).abs() < 1e-3, "{pattern:?}: {blocks}");
             assert!(deviation.is_finite() && deviation >= 0.0);
         }

@@ -99,6 +99,8 @@ struct Cursor {
 /// Reads the data calls and seeks into the slots.
 pub(super) fn fill<S: EventSource>(source: &S, stub: &Stub, mut timelines: Timelines) -> Result<Timelines, S::Error> {
     let mut cursors: HashMap<u32, Cursor> = HashMap::new();
+    // The cursor of the thread that called last is not among the others.
+    let mut current: Option<(u32, Cursor)> = None;
     for batch in source.calls() {
         for call in &batch? {
             if !moves_data_or_position(call.op) || stub.made(call.tgid, call.start_ns) {
@@ -106,20 +108,26 @@ pub(super) fn fill<S: EventSource>(source: &S, stub: &Stub, mut timelines: Timel
             }
             let Some(file) = on_followed_file(call) else { continue };
             let key = (call.tgid, call.fd);
-            let last = cursors
-                .get(&call.tid)
-                .filter(|cursor| cursor.key == key && (cursor.from_ns..cursor.to_ns).contains(&call.start_ns));
-            let (slot, from_ns, to_ns) = match last {
+            let own = match current.take() {
+                Some((tid, cursor)) if tid == call.tid => Some(cursor),
+                other => {
+                    cursors.extend(other);
+                    cursors.remove(&call.tid)
+                }
+            };
+            let last =
+                own.filter(|cursor| cursor.key == key && (cursor.from_ns..cursor.to_ns).contains(&call.start_ns));
+            let (slot, from_ns, to_ns) = match &last {
                 Some(cursor) => (cursor.slot, cursor.from_ns, cursor.to_ns),
                 None => timelines.slot_at(key, call.start_ns),
             };
-            let current = last.map(|cursor| cursor.run);
+            let run = last.map(|cursor| cursor.run);
             let slots = timelines.runs.entry(key).or_default();
             if slots.len() <= slot {
                 slots.resize_with(slot + 1, Vec::new);
             }
-            let run = add_to_slot(&mut slots[slot], current, file, call);
-            cursors.insert(call.tid, Cursor { key, slot, from_ns, to_ns, run });
+            let run = add_to_slot(&mut slots[slot], run, file, call);
+            current = Some((call.tid, Cursor { key, slot, from_ns, to_ns, run }));
         }
     }
     Ok(timelines)

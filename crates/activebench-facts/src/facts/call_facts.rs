@@ -10,11 +10,11 @@ use activebench_model::units::Quantity;
 
 use super::Gaps;
 use super::device_facts::CACHE_HOOK;
-use super::gaps::CALLS_HOOK;
+use super::gaps::{CALLS_HOOK, Gap};
 use super::index::Index;
-use super::latencies;
+use super::requests::Blocks;
 use super::syncs::{Sync, SyncLog, lies_in, written_range};
-use super::tally::{PartTally, Tally};
+use super::tally::{PartTally, Tally, TouchedBlocks};
 use super::windows::end_of;
 
 /// Where task facts come from.
@@ -36,7 +36,24 @@ pub(super) struct View<'a> {
     pub(super) tally: &'a Tally,
     pub(super) syncs: &'a SyncLog,
     pub(super) limits: &'a HashMap<(usize, FileId), u64>,
+    /// How it is divided into blocks; `None` without calls.
+    pub(super) blocks: Option<Blocks>,
+    /// What it touched; `None` without calls that asked for a byte.
+    pub(super) touched: Option<TouchedBlocks>,
 }
+
+/// The facts that need a division into blocks.
+const OF_BLOCKS: [FactName; 9] = [
+    FactName::BlockGrid,
+    FactName::UniqueBlocks,
+    FactName::RegionBlocks,
+    FactName::MaxBlockHits,
+    FactName::MinBlockHits,
+    FactName::MeanBlockHits,
+    FactName::ModalBlockHits,
+    FactName::ModalBlockHitsShare,
+    FactName::HottestBlocksShare,
+];
 
 /// When one file's bytes were durable; `Err` says how many never were.
 pub(super) type DurableEnds = HashMap<FileId, Result<u64, u64>>;
@@ -70,7 +87,7 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn add_call_facts(&self, window: Window, modal: Option<u64>, facts: &mut Facts) {
+    pub(super) fn add_call_facts(&self, window: Window, facts: &mut Facts) {
         let gap = &self.gaps.calls;
         let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
         let (read_bytes, write_bytes) = (self.sum(|part| part.read_bytes), self.sum(|part| part.write_bytes));
@@ -92,13 +109,11 @@ impl View<'_> {
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
         add(FactName::Mappings, Quantity::count(self.mappings()));
-        let none = "no data call lies in the window";
-        let latencies = self.tally.latencies_of(self.number);
-        latencies.insert(latencies::OF_CALLS, gap, Scope::Tree, CALLS_HOOK, none, facts);
 
         self.add_shares(read_bytes + write_bytes, write_bytes, facts);
         self.add_rates(facts);
-        self.add_blocks(modal, facts);
+        self.add_blocks(facts);
+        self.tally.shape_of(self.number).add_facts(gap, facts);
         if write_bytes > 0 {
             self.add_durability(window, facts);
         }
@@ -150,28 +165,43 @@ impl View<'_> {
         add(FactName::SumOfTaskOpRates, op_rates.map(|rates| Quantity::ops_per_sec(rates.iter().sum())));
     }
 
-    fn add_blocks(&self, modal: Option<u64>, facts: &mut Facts) {
-        let Some(block_bytes) = modal.filter(|size| *size > 0) else {
-            for name in [FactName::ModalRequest, FactName::UniqueBlocks, FactName::RegionBlocks, FactName::MaxBlockHits]
-            {
-                facts.insert(name, Fact::missing("there are no data calls", Scope::Tree, CALLS_HOOK));
-            }
+    fn add_blocks(&self, facts: &mut Facts) {
+        let mut missing = |name| facts.insert(name, Fact::missing("there are no data calls", Scope::Tree, CALLS_HOOK));
+        let Some(Blocks { modal_bytes: modal_bytes @ 1.., grid: Some(grid) }) = self.blocks else {
+            missing(FactName::ModalRequest);
+            OF_BLOCKS.into_iter().for_each(missing);
             return;
         };
         let calls = &self.gaps.calls;
-        facts.insert(FactName::ModalRequest, calls.fact(Quantity::bytes(block_bytes), Scope::Tree, CALLS_HOOK));
+        facts.insert(FactName::ModalRequest, calls.fact(Quantity::bytes(modal_bytes), Scope::Tree, CALLS_HOOK));
+        facts.insert(FactName::BlockGrid, calls.fact(Quantity::bytes(grid.block_bytes), Scope::Tree, CALLS_HOOK));
+        let gap = self.offsets_gap();
+        let none = TouchedBlocks::default();
+        let TouchedBlocks { hits, region_blocks, .. } = self.touched.as_ref().unwrap_or(&none);
+        let unique = hits.unique();
+        let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
+        add(FactName::UniqueBlocks, Quantity::count(unique));
+        add(FactName::RegionBlocks, Quantity::count(*region_blocks));
+        add(FactName::MaxBlockHits, Quantity::count(hits.least_and_most().map_or(0, |(_, most)| most)));
+        let (Some((least, _)), Some((modal, having))) = (hits.least_and_most(), hits.modal()) else {
+            for name in &OF_BLOCKS[4..] {
+                facts.insert(*name, Fact::missing("no block was touched", Scope::Tree, CALLS_HOOK));
+            }
+            return;
+        };
+        let all = hits.hits() as f64;
+        add(FactName::MinBlockHits, Quantity::count(least));
+        add(FactName::MeanBlockHits, Quantity { value: all / unique as f64, ..Quantity::count(0) });
+        add(FactName::ModalBlockHits, Quantity::count(modal));
+        add(FactName::ModalBlockHitsShare, Quantity::ratio(having as f64 / unique as f64));
+        add(FactName::HottestBlocksShare, Quantity::ratio(hits.hottest_percent_hits() as f64 / all));
+    }
+
+    /// What stands between a figure on offsets and the whole truth.
+    fn offsets_gap(&self) -> Gap {
         let unplaced = self.sum(|part| part.unplaced_calls);
-        let gap =
-            calls.clone().and_lost((unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known")));
-        let touched = || self.tally.touched_by(self.number);
-        let unique = touched().map(|file| file.blocks.unique()).sum();
-        let region = touched().map(|file| (file.highest_end - file.lowest).div_ceil(block_bytes)).sum();
-        let most = touched().map(|file| file.blocks.most_hits()).max().unwrap_or(0);
-        for (name, count) in
-            [(FactName::UniqueBlocks, unique), (FactName::RegionBlocks, region), (FactName::MaxBlockHits, most)]
-        {
-            facts.insert(name, gap.fact(Quantity::count(count), Scope::Tree, CALLS_HOOK));
-        }
+        let lost = (unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known"));
+        self.gaps.calls.clone().and_lost(lost)
     }
 
     /// Syncs of the phase's files, each once.
@@ -299,25 +329,15 @@ impl View<'_> {
         self.gaps.tasks.fact(Quantity::ns(end_ns - start_ns), Scope::Tree, TASKS_HOOK)
     }
 
-    pub(super) fn add_cache_facts(&self, inserted: u64, modal: Option<u64>, facts: &mut Facts) {
+    pub(super) fn add_cache_facts(&self, inserted: u64, facts: &mut Facts) {
         let cache = &self.gaps.cache;
         facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(inserted), Scope::File, CACHE_HOOK));
         // Reads past the cache say nothing of what is in it.
         let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
-        let Some(block_bytes) = modal.filter(|_| cached_reads) else { return };
-        let distinct: u64 = self
-            .tally
-            .touched_by(self.number)
-            .map(|file| {
-                let blocks = file.blocks.unique().saturating_mul(block_bytes);
-                blocks.min(file.highest_end - file.lowest)
-            })
-            .sum();
+        let Some(touched) = self.touched.as_ref().filter(|_| cached_reads) else { return };
         // A lower bound: readahead inserts more than was read, and then it bounds nothing.
-        let resident = distinct.saturating_sub(inserted);
-        let unplaced = self.sum(|part| part.unplaced_calls);
-        let lost = (unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known"));
-        let gap = self.gaps.calls.clone().and(cache).and_lost(lost);
+        let resident = touched.bytes.saturating_sub(inserted);
+        let gap = self.offsets_gap().and(cache);
         let source = format!("{CALLS_HOOK}, {CACHE_HOOK}");
         facts.insert(FactName::ResidentAtStart, gap.fact(Quantity::bytes(resident), Scope::File, &source));
     }

@@ -7,8 +7,9 @@ use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, Origin};
 use activebench_model::host::Host;
 use activebench_model::phase::Window;
 
+use super::depth::QueueDepth;
 use super::intervals::Intervals;
-use super::latencies::Latencies;
+use super::latency::Latencies;
 use super::span_index::SpanIndex;
 use crate::source::EventSource;
 
@@ -45,16 +46,19 @@ pub(super) struct DeviceTally {
     pub(super) timed_requests: u64,
     pub(super) flushes: u64,
     pub(super) fua_writes: u64,
-    pub(super) latencies: Latencies,
     pub(super) busy: Intervals,
-    /// Time in the window that requests of any file were in flight, added.
-    pub(super) in_flight_ns: u64,
     /// Requests of any file inside the window whose issue was not seen.
     pub(super) unissued: u64,
     /// Of the requests: those whose completion was not seen.
     pub(super) inferred: u64,
+    /// Of the requests: their times from issue to completion, where the issue was seen.
+    pub(super) latencies: Latencies,
+    /// Requests with the files' data that were in flight in the window, whenever they completed.
+    pub(super) depth: QueueDepth,
     /// Serial number of the last request that was counted.
     counted: Option<u64>,
+    /// Serial number of the last request that was in flight.
+    in_flight: Option<u64>,
 }
 
 /// The devices of a phase, and how they show themselves.
@@ -130,7 +134,12 @@ pub(super) fn read<S: EventSource>(
                 request.insert(event.device, Request { serial, latency_ns: event.latency_ns });
             }
             let request = request.get(&event.device).copied();
-            for number in index.overlapping(event.at_ns.saturating_sub(event.latency_ns), event.at_ns) {
+            // Only the first event of a request has its latency.
+            let latency_ns = match event.kind {
+                BlockEventKind::Completed => request.map_or(event.latency_ns, |request| request.latency_ns),
+                _ => event.latency_ns,
+            };
+            for number in index.overlapping(event.at_ns.saturating_sub(latency_ns), event.at_ns) {
                 let (plan, devices) = &plans[number];
                 match (devices, event.kind) {
                     (Devices::Requests(devices), BlockEventKind::Completed | BlockEventKind::Inferred)
@@ -169,11 +178,10 @@ impl DeviceTally {
                 self.unissued += u64::from(window.contains(at_ns));
             } else {
                 let issued_ns = at_ns.saturating_sub(event.latency_ns);
-                let (from_ns, to_ns) = (issued_ns.max(window.start_ns), at_ns.min(window.end_ns));
-                self.busy.add(from_ns, to_ns);
-                self.in_flight_ns += to_ns.saturating_sub(from_ns);
+                self.busy.add(issued_ns.max(window.start_ns), at_ns.min(window.end_ns));
             }
         }
+        self.add_in_flight(plan, event, request);
         if at_ns < window.start_ns || event.status != 0 {
             return;
         }
@@ -212,9 +220,11 @@ impl DeviceTally {
             Some(request) if event.kind == BlockEventKind::Completed => {
                 if self.counted.replace(request.serial) != Some(request.serial) {
                     self.requests += 1;
-                    self.latency_ns += request.latency_ns;
-                    self.timed_requests += u64::from(request.latency_ns > 0);
-                    self.latencies.add(request.latency_ns);
+                    if request.latency_ns > 0 {
+                        self.latency_ns += request.latency_ns;
+                        self.timed_requests += 1;
+                        self.latencies.record(request.latency_ns);
+                    }
                 }
             }
             _ if event.kind == BlockEventKind::Inferred => {
@@ -222,6 +232,21 @@ impl DeviceTally {
                 self.inferred += 1;
             }
             _ => self.requests += u64::from(event.first_of_request),
+        }
+    }
+}
+
+impl DeviceTally {
+    /// A failed request was in flight too, and one that completes after the window was in it.
+    fn add_in_flight(&mut self, plan: &DevicePlan, event: &BlockEvent, request: Option<Request>) {
+        let (Some(request), BlockEventKind::Completed) = (request, event.kind) else { return };
+        let file = event.file.and_then(|file| plan.files.get(&file));
+        let is_data = matches!(event.action, BlockAction::Read | BlockAction::Write);
+        if !is_data || !file.is_some_and(|file| file.devices.contains(&event.device)) {
+            return;
+        }
+        if self.in_flight.replace(request.serial) != Some(request.serial) {
+            self.depth.add(plan.window, event.at_ns.saturating_sub(request.latency_ns), event.at_ns);
         }
     }
 }

@@ -10,9 +10,11 @@ use activebench_model::units::Quantity;
 
 use super::Gaps;
 use super::call_facts::DurableEnds;
+use super::depth::QueueDepth;
 use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
+use super::gaps::Gap;
 use super::index::Index;
-use super::latencies;
+use super::latency::LatencyNames;
 use super::windows::end_of;
 
 /// Where completions come from.
@@ -22,7 +24,7 @@ pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
 /// Where page-cache insertions come from.
 pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
 
-const OF_DEVICE: [FactName; 16] = [
+const OF_DEVICE: [FactName; 17] = [
     FactName::DeviceReadBytes,
     FactName::DeviceWriteBytes,
     FactName::DeviceWriteBytesDurable,
@@ -36,9 +38,23 @@ const OF_DEVICE: [FactName; 16] = [
     FactName::DeviceLatencyP99,
     FactName::DeviceLatencyP999,
     FactName::DeviceLatencyMax,
-    FactName::DeviceQueueDepth,
+    FactName::DeviceQueueDepthMean,
+    FactName::DeviceQueueDepthMax,
     FactName::Flushes,
     FactName::FuaWrites,
+];
+
+/// Those of them that need the time from issue to completion.
+const OF_REQUESTS: [FactName; 9] = [
+    FactName::DeviceBusy,
+    FactName::DeviceLatencyMean,
+    FactName::DeviceLatencyP50,
+    FactName::DeviceLatencyP95,
+    FactName::DeviceLatencyP99,
+    FactName::DeviceLatencyP999,
+    FactName::DeviceLatencyMax,
+    FactName::DeviceQueueDepthMean,
+    FactName::DeviceQueueDepthMax,
 ];
 
 /// What to count for a phase, and where.
@@ -94,7 +110,7 @@ fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
 }
 
 /// Adds what the device did for a phase.
-pub(super) fn add(gaps: &Gaps, devices: &Devices, window: Window, mut device: DeviceTally, facts: &mut Facts) {
+pub(super) fn add(gaps: &Gaps, window: Window, devices: &Devices, mut device: DeviceTally, facts: &mut Facts) {
     let (gap, source, by_requests) = match devices {
         Devices::Requests(_) => (&gaps.completed, COMPLETED_HOOK.to_owned(), true),
         Devices::Bios(_) => (&gaps.queued, format!("{QUEUED_HOOK} (the device takes bios, no requests)"), false),
@@ -116,8 +132,7 @@ pub(super) fn add(gaps: &Gaps, devices: &Devices, window: Window, mut device: De
     put(FactName::FuaWrites, Quantity::count(device.fua_writes));
     if !by_requests {
         let why = "the device takes bios and reports no completions";
-        let timed = [FactName::DeviceBusy, FactName::DeviceLatencyMean, FactName::DeviceQueueDepth];
-        for name in timed.into_iter().chain(latencies::OF_REQUESTS) {
+        for name in OF_REQUESTS {
             facts.insert(name, Fact::missing(why, Scope::Device, &source));
         }
         return;
@@ -126,22 +141,42 @@ pub(super) fn add(gaps: &Gaps, devices: &Devices, window: Window, mut device: De
     // A completion now and then that only later events prove: neither figure moves by it.
     let inferred = (device.inferred * 100 > device.requests)
         .then(|| format!("the completion of {} of {} requests was not seen", device.inferred, device.requests));
-    let gap = gap.clone().and_lost(inferred);
-    let busy = gap.clone().and_lost(unissued(device.unissued));
+    let untimed = device.requests - device.inferred - device.timed_requests;
+    let timed = gap.clone().and_lost(inferred.clone());
+    let busy = timed.clone().and_lost(unissued(device.unissued));
     facts.insert(FactName::DeviceBusy, busy.fact(Quantity::ns(device.busy.length()), Scope::Device, &source));
-    if window.duration_ns() > 0 {
-        let depth = device.in_flight_ns as f64 / window.duration_ns() as f64;
-        let depth = Quantity { value: depth, ..Quantity::count(0) };
-        facts.insert(FactName::DeviceQueueDepth, busy.fact(depth, Scope::Device, &source));
-    }
-    let none = "no request of the phase's files was timed in the window";
-    let gap = gap.and_lost(unissued(device.requests - device.inferred - device.timed_requests));
-    let latency = if device.timed_requests == 0 {
-        Fact::missing(none, Scope::Device, &source)
+    if device.timed_requests == 0 {
+        for name in LatencyNames::DEVICE.all().chain([FactName::DeviceLatencyMean]) {
+            let why = "no request of the phase's files was timed in the window";
+            facts.insert(name, Fact::missing(why, Scope::Device, &source));
+        }
     } else {
         let mean = device.latency_ns as f64 / device.timed_requests as f64;
-        gap.fact(Quantity { value: mean, ..Quantity::ns(0) }, Scope::Device, &source)
+        let mean = (FactName::DeviceLatencyMean, Quantity { value: mean, ..Quantity::ns(0) });
+        let gap = timed.and_lost(unissued(untimed));
+        for (name, latency) in device.latencies.quantities(&LatencyNames::DEVICE).into_iter().flatten().chain([mean]) {
+            facts.insert(name, gap.fact(latency, Scope::Device, &source));
+        }
+    }
+    // Both kinds are absent from the requests in flight.
+    let unseen = untimed + device.inferred;
+    let unseen = (unseen * 100 > device.requests)
+        .then(|| format!("the issue or completion of {unseen} of {} requests was not seen", device.requests));
+    add_depth(&gap.clone().and_lost(unseen), &source, window, device.depth, facts);
+}
+
+fn add_depth(gap: &Gap, source: &str, window: Window, depth: QueueDepth, facts: &mut Facts) {
+    let mean = match depth.mean(window) {
+        Some(mean) => gap.fact(Quantity { value: mean, ..Quantity::count(0) }, Scope::Device, source),
+        None => Fact::missing("the window has no length", Scope::Device, source),
     };
-    facts.insert(FactName::DeviceLatencyMean, latency);
-    device.latencies.insert(latencies::OF_REQUESTS, &gap, Scope::Device, &source, none, facts);
+    facts.insert(FactName::DeviceQueueDepthMean, mean);
+    let most = match depth.most() {
+        Ok(most) => gap.fact(Quantity::count(most), Scope::Device, source),
+        Err(most) => {
+            let gap = gap.clone().and_lost(Some("completions came out of order: an upper bound".to_owned()));
+            gap.fact(Quantity::count(most), Scope::Device, source)
+        }
+    };
+    facts.insert(FactName::DeviceQueueDepthMax, most);
 }

@@ -1,21 +1,33 @@
-//! The request size of each phase, known before its blocks are counted.
+//! The request size of each phase and the grid of its blocks, known before they are counted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use activebench_model::call::Call;
 use activebench_model::phase::{Direction, Part, Phase};
 
-use super::span_index::SpanIndex;
+use super::blocks::Grid;
+use super::span_index::KeyedSpans;
 use super::windows::{end_of, is_of, is_on};
+
+/// Smallest block that a phase is divided into when no call asks for less: a sector, below
+/// which no device reads or writes.
+const SECTOR_BYTES: u64 = 512;
+/// Most blocks in a request of the usual size: what a call costs when its blocks are counted.
+const MOST_BLOCKS: u64 = 1 << 10;
+/// Of a hundred calls so many must fit the grid: one odd tail does not divide all blocks.
+const FITTING_PERCENT: u64 = 99;
+/// Most distinct sizes that are looked at.
+const MOST_SIZES: usize = 1 << 16;
 
 /// Data calls of each phase by the bytes that they asked for.
 ///
 /// Calls that the pass made after its clock had stopped count too: where a clock stops after
 /// a number of bytes is not known yet when this is read.
+/// Memory: about 60 bytes a distinct size, of which at most [`MOST_SIZES`] a phase are kept.
 pub(super) struct RequestSizes {
     parts: Vec<(usize, Direction, Part)>,
-    by_descriptor: HashMap<(u32, i32), SpanIndex>,
-    calls_by_size: Vec<BTreeMap<u64, u64>>,
+    by_descriptor: KeyedSpans<(u32, i32)>,
+    sizes: Vec<Sizes>,
 }
 
 impl RequestSizes {
@@ -29,29 +41,166 @@ impl RequestSizes {
                 parts.push((index, phase.direction, part.clone()));
             }
         }
-        Self { parts, by_descriptor: SpanIndex::by_key(spans), calls_by_size: vec![BTreeMap::new(); phases.len()] }
+        let sizes = phases.iter().map(|_| Sizes::default()).collect();
+        Self { parts, by_descriptor: KeyedSpans::new(spans), sizes }
     }
 
     pub(super) fn feed(&mut self, call: &Call) {
         if !call.op.is_read() && !call.op.is_write() {
             return;
         }
-        let Some(index) = self.by_descriptor.get(&(call.tgid, call.fd)) else { return };
+        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
         for number in index.overlapping(call.start_ns, call.end_ns) {
             let (phase, direction, part) = &self.parts[number];
             let until = end_of(part).max(part.last_data_ns);
             if call.start_ns >= part.start_ns && call.end_ns <= until && is_of(*direction, call) && is_on(part, call) {
-                *self.calls_by_size[*phase].entry(call.requested).or_default() += 1;
+                self.sizes[*phase].feed(call);
             }
         }
     }
 
-    /// For each phase the size that most calls asked for, of equally frequent ones the
-    /// larger; `None` without calls.
-    pub(super) fn modal(&self) -> Vec<Option<u64>> {
-        let most = |sizes: &BTreeMap<u64, u64>| {
-            sizes.iter().max_by_key(|(size, calls)| (**calls, **size)).map(|(size, _)| *size)
+    /// For each phase its request size and its blocks; `None` without calls.
+    pub(super) fn blocks(&self) -> Vec<Option<Blocks>> {
+        self.sizes.iter().map(Sizes::blocks).collect()
+    }
+}
+
+/// How a phase is divided into blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Blocks {
+    /// The size that most calls asked for, of equally frequent ones the larger.
+    pub(super) modal_bytes: u64,
+    /// `None` when no call asked for a byte.
+    pub(super) grid: Option<Grid>,
+}
+
+#[derive(Debug, Default)]
+struct Sizes(BTreeMap<u64, OfSize>);
+
+/// The calls that asked for one number of bytes.
+#[derive(Debug, Default)]
+struct OfSize {
+    calls: u64,
+    /// Offset of the first one whose offset is known.
+    first: Option<u64>,
+    /// Greatest common divisor of the distances of all others from it; 0 without others.
+    step: u64,
+}
+
+impl Sizes {
+    fn feed(&mut self, call: &Call) {
+        if self.0.len() >= MOST_SIZES && !self.0.contains_key(&call.requested) {
+            return;
+        }
+        let of_size = self.0.entry(call.requested).or_default();
+        of_size.calls += 1;
+        let Ok(offset) = u64::try_from(call.offset) else { return };
+        let distance = offset.abs_diff(*of_size.first.get_or_insert(offset));
+        // Mostly the step is known already: one division.
+        if of_size.step == 0 || !distance.is_multiple_of(of_size.step) {
+            of_size.step = common_divisor(of_size.step, distance);
+        }
+    }
+
+    /// The largest blocks of which the calls move whole ones, where these are not too small;
+    /// otherwise blocks of the modal size, of which a call touches one more than it moves.
+    fn blocks(&self) -> Option<Blocks> {
+        let (modal_bytes, modal) = self.0.iter().max_by_key(|(size, of_size)| (of_size.calls, **size))?;
+        let modal_bytes = *modal_bytes;
+        if modal_bytes == 0 {
+            return Some(Blocks { modal_bytes, grid: None });
+        }
+        let mut by_calls: Vec<(&u64, &OfSize)> = self.0.iter().filter(|(size, _)| **size > 0).collect();
+        by_calls.sort_by_key(|(_, of_size)| std::cmp::Reverse(of_size.calls));
+        let calls: u64 = by_calls.iter().map(|(_, of_size)| of_size.calls).sum();
+        let origin = modal.first.unwrap_or(0);
+        let (mut divisor, mut fitting) = (modal_bytes, 0);
+        for (size, of_size) in by_calls {
+            if fitting * 100 >= calls * FITTING_PERCENT {
+                break;
+            }
+            fitting += of_size.calls;
+            let away = of_size.first.map_or(0, |first| first.abs_diff(origin));
+            divisor = [*size, of_size.step, away].into_iter().fold(divisor, common_divisor);
+        }
+        let grid = if divisor == modal_bytes || (divisor >= SECTOR_BYTES && modal_bytes / divisor <= MOST_BLOCKS) {
+            Grid { block_bytes: divisor, origin: origin % divisor }
+        } else {
+            Grid { block_bytes: modal_bytes, origin: 0 }
         };
-        self.calls_by_size.iter().map(most).collect()
+        Some(Blocks { modal_bytes, grid: Some(grid) })
+    }
+}
+
+/// Greatest common divisor; that of 0 and a number is the number.
+fn common_divisor(one: u64, other: u64) -> u64 {
+    let (mut one, mut other) = (one, other);
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::call::{FileKind, Op};
+
+    use super::*;
+
+    fn check(what: &str, calls: &[(i64, u64)], expected: Option<(u64, u64, u64)>) {
+        let mut sizes = Sizes::default();
+        for (offset, requested) in calls {
+            sizes.feed(&Call {
+                start_ns: 0,
+                end_ns: 1,
+                tid: 1,
+                tgid: 1,
+                op: Op::Pread,
+                fd: 3,
+                file: None,
+                kind: FileKind::Regular,
+                open_flags: 0,
+                offset: *offset,
+                requested: *requested,
+                returned: *requested as i64,
+                storage_read_bytes: 0,
+                cached_bytes: 0,
+                cpu_ns: 0,
+                user_before_ns: 0,
+            });
+        }
+        let found = sizes.blocks().map(|blocks| {
+            let grid = blocks.grid.unwrap_or(Grid { block_bytes: 0, origin: 0 });
+            (blocks.modal_bytes, grid.block_bytes, grid.origin)
+        });
+        assert_eq!(found, expected, "{what}");
+    }
+
+    #[test]
+    fn blocks_fit_the_calls() {
+        check("no call", &[], None);
+        check("nothing asked for", &[(0, 0)], Some((0, 0, 0)));
+        check("one call", &[(8192, 4096)], Some((4096, 4096, 0)));
+        check("one call past a header", &[(100, 4096)], Some((4096, 4096, 100)));
+        check("one size, in order", &[(0, 4096), (4096, 4096), (8192, 4096)], Some((4096, 4096, 0)));
+        check("one size, anywhere on the grid", &[(40_960, 4096), (0, 4096)], Some((4096, 4096, 0)));
+        check("shifted by a header", &[(600, 4096), (600 + 8192, 4096)], Some((4096, 4096, 600)));
+        check("no power of two", &[(0, 47_008), (47_008 * 3, 47_008)], Some((47_008, 47_008, 0)));
+        check("small records", &[(0, 100), (100, 100), (900, 100)], Some((100, 100, 0)));
+        check("by sectors", &[(0, 4096), (512 * 3, 4096)], Some((4096, 512, 0)));
+        check("two sizes", &[(0, 65_536), (65_536, 65_536), (4096, 4096)], Some((65_536, 4096, 0)));
+        check("small ones between", &[(0, 4096), (4096, 4096), (8192, 65_536)], Some((4096, 4096, 0)));
+        check("anywhere", &[(0, 4096), (77, 4096), (5000, 4096)], Some((4096, 4096, 0)));
+        check("too many blocks in a call", &[(0, 1 << 20), (512, 1 << 20)], Some((1 << 20, 1 << 20, 0)));
+        check("unknown offset", &[(-1, 4096), (-1, 4096)], Some((4096, 4096, 0)));
+    }
+
+    #[test]
+    fn a_rare_size_does_not_divide_the_blocks_of_all() {
+        let mut calls: Vec<(i64, u64)> = (0..99).map(|block| (block * 65_536, 65_536)).collect();
+        calls.push((99 * 65_536, 512));
+        check("1 in 100", &calls, Some((65_536, 65_536, 0)));
+        calls.push((99 * 65_536 + 512, 512));
+        check("2 in 101", &calls, Some((65_536, 512, 0)));
     }
 }

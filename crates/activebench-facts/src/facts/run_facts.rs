@@ -21,11 +21,12 @@ use crate::source::EventSource;
 const CPU_HOOK: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
 
 /// Facts of the device that mean something only for one device.
-const OF_ONE_DEVICE: [FactName; 6] = [
+const OF_ONE_DEVICE: [FactName; 7] = [
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::DeviceBusy,
-    FactName::DeviceQueueDepth,
+    FactName::DeviceQueueDepthMean,
+    FactName::DeviceQueueDepthMax,
     FactName::Flushes,
     FactName::FuaWrites,
 ];
@@ -109,7 +110,7 @@ impl WholeRun {
         activity: &Activity,
         gaps: &Gaps,
         cached_bytes: u64,
-        (plan, devices): &(DevicePlan, Devices),
+        (plan, devices): (&DevicePlan, &Devices),
         device: DeviceTally,
     ) -> Facts {
         let mut facts = Facts::default();
@@ -148,7 +149,7 @@ impl WholeRun {
         let cached = gaps.cache.fact(Quantity::bytes(cached_bytes), Scope::File, CACHE_HOOK);
         facts.insert(FactName::CacheInsertedBytes, cached);
 
-        device_facts::add(gaps, devices, plan.window, device, &mut facts);
+        device_facts::add(gaps, plan.window, devices, device, &mut facts);
         // There is no durable span of a whole run.
         facts.0.remove(&FactName::DeviceWriteBytesDurable);
         if let Devices::Requests(several) | Devices::Bios(several) = devices

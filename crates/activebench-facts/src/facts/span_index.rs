@@ -44,6 +44,37 @@ impl SpanIndex {
     }
 }
 
+/// Indexes of spans by what they belong to, for calls that mostly follow one another on one key.
+#[derive(Clone, Debug)]
+pub(super) struct KeyedSpans<K> {
+    indexes: Vec<SpanIndex>,
+    numbers: HashMap<K, usize>,
+    /// The key that was asked for last: hashing it again costs more than the rest of a look-up.
+    last: Option<(K, Option<usize>)>,
+}
+
+impl<K: Copy + Eq + Hash> KeyedSpans<K> {
+    /// From spans `(start, end, number)` with their keys.
+    pub(super) fn new(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> Self {
+        let (mut indexes, mut numbers) = (Vec::new(), HashMap::new());
+        for (key, index) in SpanIndex::by_key(spans) {
+            numbers.insert(key, indexes.len());
+            indexes.push(index);
+        }
+        Self { indexes, numbers, last: None }
+    }
+
+    /// The spans of a key, if it has some.
+    pub(super) fn get(&mut self, key: K) -> Option<&SpanIndex> {
+        let number = match self.last {
+            Some((last, number)) if last == key => number,
+            _ => self.numbers.get(&key).copied(),
+        };
+        self.last = Some((key, number));
+        number.map(|number| &self.indexes[number])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +93,14 @@ mod tests {
             let mut found: Vec<usize> = index.overlapping(start, end).collect();
             found.sort_unstable();
             assert_eq!(found, expected, "{start}..={end}");
+        }
+    }
+
+    #[test]
+    fn each_key_has_its_spans_in_whatever_order_it_is_asked_for() {
+        let mut keyed = KeyedSpans::new([('a', (0, 10, 0)), ('b', (0, 10, 1)), ('a', (5, 6, 2))]);
+        for (key, expected) in [('a', 2), ('a', 2), ('b', 1), ('c', 0), ('c', 0), ('a', 2)] {
+            assert_eq!(keyed.get(key).map_or(0, |index| index.overlapping(5, 5).count()), expected, "{key}");
         }
     }
 }

@@ -67,6 +67,9 @@ impl SyncLog {
             succeeded: call.returned == 0 && call.op != Op::MsyncAsync,
             range,
         };
+        if call.op.is_read() || call.op.is_write() {
+            return;
+        }
         let file = call.file.filter(|file| self.files.contains(file));
         match call.op {
             op if op.is_file_sync() && op != Op::Msync => {

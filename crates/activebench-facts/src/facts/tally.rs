@@ -7,11 +7,12 @@ use activebench_model::activity::{Activity, StepKind};
 use activebench_model::call::{Call, FileId, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
 
-use super::blocks::BlockSet;
+use super::blocks::{BlockHits, Grid, HitDistribution};
 use super::index::Index;
 use super::intervals::Intervals;
-use super::latencies::Latencies;
-use super::span_index::SpanIndex;
+use super::requests::Blocks;
+use super::shape::Shape;
+use super::span_index::KeyedSpans;
 use super::syncs::{SyncLog, written_range};
 use super::windows::{end_of, is_of, is_on, threads_of};
 
@@ -44,10 +45,20 @@ pub(super) struct PartTally {
 
 /// What one phase touched in one file, in its own direction.
 #[derive(Debug)]
-pub(super) struct Touched {
-    pub(super) blocks: BlockSet,
-    pub(super) lowest: u64,
-    pub(super) highest_end: u64,
+struct Touched {
+    hits: BlockHits,
+    lowest: u64,
+    highest_end: u64,
+}
+
+/// What one phase touched in all its files.
+#[derive(Debug, Default)]
+pub(super) struct TouchedBlocks {
+    pub(super) hits: HitDistribution,
+    /// Blocks from the lowest to the highest touched byte, added over the files.
+    pub(super) region_blocks: u64,
+    /// Bytes of the touched blocks, at most those of the region.
+    pub(super) bytes: u64,
 }
 
 /// A part with what its calls are held against.
@@ -58,8 +69,10 @@ struct PlannedPart {
     end_ns: u64,
     /// Start of the last sync that covers this part's file: writes over by then are covered.
     covered_until_ns: Option<u64>,
-    /// The phase's request size.
-    block_bytes: u64,
+    /// How the phase is divided into blocks; `None` when no call asked for a byte.
+    grid: Option<Grid>,
+    /// The phase's file among those that are touched.
+    touched: usize,
     /// Highest end that anybody touched in the file: the end of the file, for its readers.
     file_end: u64,
 }
@@ -88,32 +101,41 @@ pub(super) struct Tally {
     parts: Vec<PartTally>,
     /// Where each phase's parts stand in both.
     parts_of: Vec<Range<usize>>,
-    by_descriptor: HashMap<(u32, i32), SpanIndex>,
-    touched: Vec<HashMap<FileId, Touched>>,
+    by_descriptor: KeyedSpans<(u32, i32)>,
+    touched: Vec<Touched>,
+    /// Where each phase's files stand in it.
+    touched_of: Vec<Range<usize>>,
+    shapes: Vec<Shape>,
     threads: Vec<ThreadSpan>,
-    by_thread: HashMap<u32, SpanIndex>,
+    by_thread: KeyedSpans<u32>,
     cpu: Vec<PhaseCpu>,
-    /// Of each phase's calls in its own direction.
-    latencies: Vec<Latencies>,
 }
 
 impl Tally {
-    /// `limits` says for each phase and file until when a sync counts, `block_bytes` each
-    /// phase's request size.
+    /// `limits` says for each phase and file until when a sync counts, `blocks` how each phase
+    /// is divided.
     pub(super) fn new(
         index: &Index<'_>,
         activity: &Activity,
         phases: &[Phase],
         syncs: &SyncLog,
         limits: &HashMap<(usize, FileId), u64>,
-        block_bytes: &[Option<u64>],
+        blocks: &[Option<Blocks>],
     ) -> Self {
         let file_ends = file_ends(activity);
         let mut planned = Vec::new();
         let mut parts_of = Vec::with_capacity(phases.len());
+        let mut touched = Vec::new();
+        let mut touched_of = Vec::with_capacity(phases.len());
         for (number, phase) in phases.iter().enumerate() {
             let first = planned.len();
+            let first_touched = touched.len();
+            let mut files: HashMap<FileId, usize> = HashMap::new();
             for part in &phase.parts {
+                let touched = *files.entry(part.file).or_insert_with(|| {
+                    touched.push(Touched { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0 });
+                    touched.len() - 1
+                });
                 let limit = limits.get(&(number, part.file)).copied().unwrap_or(u64::MAX);
                 planned.push(PlannedPart {
                     phase: number,
@@ -121,21 +143,23 @@ impl Tally {
                     part: part.clone(),
                     end_ns: end_of(part),
                     covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, written_range(index, part)),
-                    block_bytes: block_bytes[number].unwrap_or(0),
+                    grid: blocks[number].and_then(|blocks| blocks.grid),
+                    touched,
                     file_end: file_ends.get(&part.file).copied().unwrap_or(0),
                 });
             }
             parts_of.push(first..planned.len());
+            touched_of.push(first_touched..touched.len());
         }
         let of_descriptor = |(number, plan): (usize, &PlannedPart)| {
             let until = plan.end_ns.max(plan.part.last_data_ns);
             ((plan.part.tgid, plan.part.fd), (plan.part.start_ns, until, number))
         };
-        let by_descriptor = SpanIndex::by_key(planned.iter().enumerate().map(of_descriptor));
+        let by_descriptor = KeyedSpans::new(planned.iter().enumerate().map(of_descriptor));
         let threads = thread_spans(index, phases);
         let of_thread =
             |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
-        let by_thread = SpanIndex::by_key(threads.iter().enumerate().map(of_thread));
+        let by_thread = KeyedSpans::new(threads.iter().enumerate().map(of_thread));
         let mut cpu = vec![PhaseCpu::default(); phases.len()];
         for (_, span) in &threads {
             cpu[span.phase].threads_ns += span.end_ns - span.start_ns;
@@ -145,11 +169,12 @@ impl Tally {
             planned,
             parts_of,
             by_descriptor,
-            touched: phases.iter().map(|_| HashMap::new()).collect(),
+            touched,
+            touched_of,
+            shapes: phases.iter().map(|_| Shape::default()).collect(),
             threads: threads.into_iter().map(|(_, span)| span).collect(),
             by_thread,
             cpu,
-            latencies: vec![Latencies::default(); phases.len()],
         }
     }
 
@@ -158,7 +183,7 @@ impl Tally {
         if !call.op.is_read() && !call.op.is_write() {
             return;
         }
-        let Some(index) = self.by_descriptor.get(&(call.tgid, call.fd)) else { return };
+        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
         for number in index.overlapping(call.start_ns, call.end_ns) {
             let plan = &self.planned[number];
             if call.start_ns < plan.part.start_ns || !is_on(&plan.part, call) {
@@ -167,9 +192,9 @@ impl Tally {
             let tally = &mut self.parts[number];
             if call.end_ns <= plan.end_ns {
                 tally.add(plan, call);
+                self.shapes[plan.phase].feed(plan.part.file, call);
                 if is_of(plan.direction, call) {
-                    touch(&mut self.touched[plan.phase], plan, call);
-                    self.latencies[plan.phase].add(call.end_ns - call.start_ns);
+                    self.touched[plan.touched].add(plan, call);
                 }
             } else if call.end_ns <= plan.part.last_data_ns {
                 tally.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
@@ -178,7 +203,7 @@ impl Tally {
     }
 
     fn feed_time(&mut self, call: &Call) {
-        let Some(index) = self.by_thread.get(&call.tid) else { return };
+        let Some(index) = self.by_thread.get(call.tid) else { return };
         for number in index.overlapping(call.start_ns, call.end_ns) {
             let span = &mut self.threads[number];
             if call.start_ns < span.start_ns || call.end_ns > span.end_ns {
@@ -200,12 +225,27 @@ impl Tally {
         self.planned[range.clone()].iter().map(|plan| &plan.part).zip(&self.parts[range])
     }
 
-    pub(super) fn touched_by(&self, phase: usize) -> impl Iterator<Item = &Touched> {
-        self.touched[phase].values()
+    /// What a phase touched; `None` when it is not divided into blocks.
+    pub(super) fn touched_by(&mut self, phase: usize) -> Option<TouchedBlocks> {
+        let grid = self.planned[self.parts_of[phase].clone()].iter().find_map(|plan| plan.grid)?;
+        let mut blocks = TouchedBlocks::default();
+        for file in &mut self.touched[self.touched_of[phase].clone()] {
+            let region = file.highest_end.saturating_sub(file.lowest);
+            let hits = file.hits.distribution();
+            blocks.region_blocks += region.div_ceil(grid.block_bytes);
+            blocks.bytes += hits.unique().saturating_mul(grid.block_bytes).min(region);
+            blocks.hits.merge(&hits);
+        }
+        Some(blocks)
     }
 
-    pub(super) fn latencies_of(&self, phase: usize) -> &Latencies {
-        &self.latencies[phase]
+    pub(super) fn shape_of(&self, phase: usize) -> &Shape {
+        &self.shapes[phase]
+    }
+
+    /// To be called after the last call.
+    pub(super) fn close(&mut self) {
+        self.shapes.iter_mut().for_each(Shape::close);
     }
 
     pub(super) fn cpu_of(&self, phase: usize) -> PhaseCpu {
@@ -264,16 +304,14 @@ fn is_short(call: &Call, file_end: u64) -> bool {
     call.op.is_write() || !(bytes == 0 || at_end)
 }
 
-fn touch(touched: &mut HashMap<FileId, Touched>, plan: &PlannedPart, call: &Call) {
-    let (Ok(offset), Ok(bytes @ 1..)) = (u64::try_from(call.offset), u64::try_from(call.returned)) else { return };
-    let touched = touched.entry(plan.part.file).or_insert_with(|| Touched {
-        blocks: BlockSet::default(),
-        lowest: u64::MAX,
-        highest_end: 0,
-    });
-    touched.lowest = touched.lowest.min(offset);
-    touched.highest_end = touched.highest_end.max(offset.saturating_add(bytes));
-    touched.blocks.touch(offset, bytes, plan.block_bytes);
+impl Touched {
+    fn add(&mut self, plan: &PlannedPart, call: &Call) {
+        let (Ok(offset), Ok(bytes @ 1..)) = (u64::try_from(call.offset), u64::try_from(call.returned)) else { return };
+        let Some(grid) = plan.grid else { return };
+        self.lowest = self.lowest.min(offset);
+        self.highest_end = self.highest_end.max(offset.saturating_add(bytes));
+        self.hits.touch(grid, offset, bytes);
+    }
 }
 
 fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {

@@ -1,0 +1,148 @@
+//! How long calls and requests took.
+
+use activebench_model::fact::FactName;
+use activebench_model::units::Quantity;
+use hdrhistogram::Histogram;
+
+/// Significant decimal digits of a figure: what is given lies at most 0.1 % above the true one.
+const SIGNIFICANT_DIGITS: u8 = 3;
+/// Latencies kept one by one before a histogram takes over: a run can have thousands of
+/// phases with few calls each.
+const KEPT: usize = 1 << 11;
+
+/// A distribution of latencies, all counted.
+///
+/// Memory: 8 bytes a latency up to [`KEPT`], from there on the histogram's: 8 KiB for each
+/// doubling of the longest latency past 1 us, whatever their number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Latencies {
+    kept: Vec<u64>,
+    histogram: Option<Histogram<u64>>,
+    longest_ns: u64,
+}
+
+/// Names of the facts of one distribution.
+pub(super) struct LatencyNames {
+    /// The quantiles, each from 0 to 1.
+    pub(super) quantiles: [(f64, FactName); 4],
+    pub(super) longest: FactName,
+}
+
+impl LatencyNames {
+    pub(super) const READS: Self = Self {
+        quantiles: [
+            (0.5, FactName::ReadLatencyP50),
+            (0.95, FactName::ReadLatencyP95),
+            (0.99, FactName::ReadLatencyP99),
+            (0.999, FactName::ReadLatencyP999),
+        ],
+        longest: FactName::ReadLatencyMax,
+    };
+    pub(super) const WRITES: Self = Self {
+        quantiles: [
+            (0.5, FactName::WriteLatencyP50),
+            (0.95, FactName::WriteLatencyP95),
+            (0.99, FactName::WriteLatencyP99),
+            (0.999, FactName::WriteLatencyP999),
+        ],
+        longest: FactName::WriteLatencyMax,
+    };
+    pub(super) const DEVICE: Self = Self {
+        quantiles: [
+            (0.5, FactName::DeviceLatencyP50),
+            (0.95, FactName::DeviceLatencyP95),
+            (0.99, FactName::DeviceLatencyP99),
+            (0.999, FactName::DeviceLatencyP999),
+        ],
+        longest: FactName::DeviceLatencyMax,
+    };
+
+    pub(super) fn all(&self) -> impl Iterator<Item = FactName> {
+        self.quantiles.iter().map(|(_, name)| *name).chain([self.longest])
+    }
+}
+
+impl Latencies {
+    pub(super) fn record(&mut self, latency_ns: u64) {
+        self.longest_ns = self.longest_ns.max(latency_ns);
+        match &mut self.histogram {
+            Some(histogram) => record(histogram, latency_ns),
+            None if self.kept.len() < KEPT => self.kept.push(latency_ns),
+            None => {
+                let mut histogram = self.histogram();
+                record(&mut histogram, latency_ns);
+                self.histogram = Some(histogram);
+                self.kept = Vec::new();
+            }
+        }
+    }
+
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).expect("at most 5 digits are allowed");
+        histogram.auto(true);
+        self.kept.iter().for_each(|latency_ns| record(&mut histogram, *latency_ns));
+        histogram
+    }
+
+    /// The facts of this distribution; `None` without a single latency.
+    ///
+    /// A quantile is the smallest figure that at least this share of the latencies do not
+    /// exceed, to 0.1 %; the longest one is exact.
+    pub(super) fn quantities<'a>(
+        &self,
+        names: &'a LatencyNames,
+    ) -> Option<impl Iterator<Item = (FactName, Quantity)> + use<'a>> {
+        let histogram = match &self.histogram {
+            Some(histogram) => histogram.clone(),
+            None => self.histogram(),
+        };
+        let longest_ns = self.longest_ns;
+        let at = move |quantile| histogram.value_at_quantile(quantile).min(longest_ns);
+        let quantiles = names.quantiles.iter().map(move |(quantile, name)| (*name, Quantity::ns(at(*quantile))));
+        let longest = (names.longest, Quantity::ns(longest_ns));
+        (!self.kept.is_empty() || self.histogram.is_some()).then(|| quantiles.chain([longest]))
+    }
+}
+
+fn record(histogram: &mut Histogram<u64>, latency_ns: u64) {
+    histogram.record(latency_ns).expect("a histogram that grows takes every u64");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(latencies: impl IntoIterator<Item = u64>) -> Option<Vec<f64>> {
+        let mut all = Latencies::default();
+        latencies.into_iter().for_each(|latency_ns| all.record(latency_ns));
+        Some(all.quantities(&LatencyNames::READS)?.map(|(_, quantity)| quantity.value).collect())
+    }
+
+    #[test]
+    fn without_latencies_there_are_no_figures() {
+        assert_eq!(figures([]), None);
+        assert_eq!(figures([7]), Some(vec![7.0; 5]));
+        assert_eq!(figures([0]), Some(vec![0.0; 5]));
+    }
+
+    #[test]
+    fn figures_are_within_a_thousandth_and_the_longest_is_exact() {
+        for scale in [1, 1_000, 1_000_000, 1_000_000_007] {
+            // One thousand latencies are kept, a hundred thousand are counted.
+            for count in [1_000_u64, 100_000] {
+                let found = figures((1..=count).rev().map(|rank| rank * scale)).expect("there are some");
+                for (quantile, found) in [0.5, 0.95, 0.99, 0.999].into_iter().zip(&found) {
+                    let exact = (quantile * count as f64).ceil() * scale as f64;
+                    let error = found / exact - 1.0;
+                    assert!((0.0..=0.001).contains(&error), "{quantile} of {count} times {scale}: {found}");
+                }
+                assert_eq!(found[4], (count * scale) as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_time_that_fits_is_no_trouble() {
+        assert_eq!(figures([1, 1, u64::MAX]).expect("there are some")[4], u64::MAX as f64);
+    }
+}
