@@ -111,7 +111,7 @@ static always_inline void record_is_filled(struct task_state *state)
 		flush_calls(state);
 }
 
-/* The record of a call that was begun earlier, maybe by another thread. */
+/* The record of a call that was begun earlier, maybe by another thread, or of a second file. */
 static never_inline int add_async(struct task_state *state, struct async_call *call, u64 end_ns, s64 returned)
 {
 	struct call_record *record = next_record(state);

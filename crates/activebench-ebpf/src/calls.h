@@ -69,13 +69,17 @@ static always_inline void note_second_file(struct task_state *state, struct task
 	resolve(state, task, fd);
 	if (state->file_kind == FILE_OTHER)
 		return;
-	state->second_op = op;
-	state->second_fd = fd;
-	state->second_ino = state->ino;
-	state->second_s_dev = state->s_dev;
-	state->second_kind = state->file_kind;
-	state->second_open_flags = state->open_flags;
-	state->second_offset = offset == -1 ? READ_FIELD((struct file *)state->known_file, f_pos) : offset;
+	state->second.start_ns = state->start_ns;
+	state->second.requested = state->requested;
+	state->second.tid = task->pid;
+	state->second.tgid = task->tgid;
+	state->second.op = op;
+	state->second.fd = fd;
+	state->second.ino = state->ino;
+	state->second.s_dev = state->s_dev;
+	state->second.file_kind = state->file_kind;
+	state->second.open_flags = state->open_flags;
+	state->second.offset = offset == -1 ? READ_FIELD((struct file *)state->known_file, f_pos) : offset;
 }
 
 SEC("tp_btf/sys_enter")
@@ -116,7 +120,7 @@ int sys_enter(u64 *context)
 	state->file_kind = FILE_OTHER;
 	state->open_flags = 0;
 	state->name_pointer = argument(regs, call->name_argument);
-	state->second_op = 0;
+	state->second.op = 0;
 	state->offset = call->offset_argument ? (s64)argument(regs, call->offset_argument) : -1;
 	if (call->flags & CALL_OFFSET_POINTERS)
 		state->offset = pointed_offset(state->offset);
@@ -184,31 +188,6 @@ static always_inline void send_name(struct task_state *state, struct task_struct
 		count_lost(CLASS_NAMES, 1);
 }
 
-/* The other half of a call between two files. */
-static always_inline void add_second(struct task_state *state, struct task_struct *task, u64 now, s64 returned)
-{
-	struct call_record *record = next_record(state);
-
-	record->start_ns = state->start_ns;
-	record->end_ns = now;
-	record->ino = state->second_ino;
-	record->offset = state->second_offset;
-	record->requested = state->requested;
-	record->returned = returned;
-	record->cpu_ns = 0;
-	record->user_before_ns = 0;
-	record->s_dev = state->second_s_dev;
-	record->tid = task->pid;
-	record->tgid = task->tgid;
-	record->open_flags = state->second_open_flags;
-	record->storage_read_bytes = 0;
-	record->cached_pages = 0;
-	record->fd = state->second_fd;
-	record->op = state->second_op;
-	record->file_kind = state->second_kind;
-	record_is_filled(state);
-}
-
 SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
@@ -255,8 +234,8 @@ int sys_exit(u64 *context)
 	record_is_filled(state);
 	if (state->name_pointer)
 		send_name(state, task, now, returned);
-	if (state->second_op)
-		add_second(state, task, now, returned);
+	if (state->second.op)
+		add_async(state, &state->second, now, returned);
 	if (state->op == OP_IO_SUBMIT && returned < (s64)state->requested)
 		withdraw_iocbs(state, returned);
 	if (state->op == OP_IO_GETEVENTS && returned > 0)

@@ -178,6 +178,22 @@ struct configuration {
 	u32 padding;
 };
 
+/* A call whose record is made later or apart: asynchronous I/O on its way, the second file of
+ * a call between two. */
+struct async_call {
+	u64 start_ns;
+	u64 ino;
+	s64 offset;
+	u64 requested;
+	u32 s_dev;
+	u32 open_flags;
+	u32 tid;
+	u32 tgid;
+	s32 fd;
+	u16 op;
+	u16 file_kind;
+};
+
 /* What is remembered of a task of the tree. User space seeds the first one. */
 struct task_state {
 	u64 last_ns;
@@ -204,14 +220,9 @@ struct task_state {
 	u8 file_kind;
 	u8 in_kernel;
 	u8 off_cpu;
-	u16 second_op;
-	/* The other file of a call between two. */
-	u64 second_ino;
-	s64 second_offset;
-	u32 second_s_dev;
-	u32 second_open_flags;
-	s32 second_fd;
-	u32 second_kind;
+	u8 padding[2];
+	/* The other file of a call between two; its op is 0 when there is none. */
+	struct async_call second;
 	/* Where the call keeps its list: of iocbs, of events. */
 	u64 list_pointer;
 	/* The file of the asynchronous requests that are being submitted; FILE_OTHER when there
@@ -230,21 +241,6 @@ struct task_state {
 	/* Records that have not left yet. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
-};
-
-/* Asynchronous I/O on its way: what its call record will hold. */
-struct async_call {
-	u64 start_ns;
-	u64 ino;
-	s64 offset;
-	u64 requested;
-	u32 s_dev;
-	u32 open_flags;
-	u32 tid;
-	u32 tgid;
-	s32 fd;
-	u16 op;
-	u16 file_kind;
 };
 
 struct aio_key {

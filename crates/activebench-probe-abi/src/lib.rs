@@ -320,7 +320,7 @@ shared! {
         records: [CacheRecord; 64],
     }
 
-    /// Asynchronous I/O on its way.
+    /// A call whose record is made later or apart: asynchronous I/O on its way, the second file of a call between two.
     AsyncCall / "async_call" {
         /// Submission.
         start_ns: u64,
@@ -442,20 +442,10 @@ shared! {
         in_kernel: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
-        /// Code for the file that data goes to; 0 when there is none.
-        second_op: u16,
-        /// That file.
-        second_ino: u64,
-        /// Its offset.
-        second_offset: i64,
-        /// Its device.
-        second_s_dev: u32,
-        /// Its flags.
-        second_open_flags: u32,
-        /// Its descriptor.
-        second_fd: i32,
-        /// Its kind.
-        second_kind: u32,
+        /// Zero.
+        padding: [u8; 2],
+        /// The other file of a call between two; its op is 0 when there is none.
+        second: AsyncCall,
         /// List of iocbs or of events.
         list_pointer: u64,
         /// File of the asynchronous requests that are being submitted.
