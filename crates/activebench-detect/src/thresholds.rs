@@ -188,11 +188,11 @@ thresholds! {
     ab901_blind_calls_count = 0.0, Count, "tracee #309: undecoded paths hide I/O";
     /// AB902: lost records or missed events above this number.
     ab902_lost_records_count = 0.0, Count, "tracee #223: 387,569 of 1,000,000 events accounted for";
-    /// AB903: run time of the kernel programs as a share of the tree's processor time, from which
-    /// on it warns.
-    ab903_programs_warn_ratio = 0.01, Ratio, "proposed; rezolus #1148 lost 12.7 % to probes";
-    /// AB903: the same, from which on it fails.
-    ab903_programs_fail_ratio = 0.05, Ratio, "proposed; rezolus #1148 lost 12.7 % to probes";
+    /// AB903: run time of the kernel programs as a share of the run's time, from which on it is
+    /// worth a note.
+    ab903_programs_note_ratio = 0.01, Ratio, "proposed; rezolus #1148 lost 12.7 % to probes";
+    /// AB903: the same, from which on it warns.
+    ab903_programs_warn_ratio = 0.05, Ratio, "proposed; rezolus #1148 lost 12.7 % to probes";
     /// AB903: processor time of our own process as a share of the run, from which on it is worth a note.
     ab903_own_process_note_ratio = 0.01, Ratio, "proposed";
     /// AB903: programs of others on hooks that I/O passes, above this number.

@@ -12,7 +12,7 @@
 //! 4. Confirmed.
 //!
 //! Warnings and notes change no claim unless they say so. What our own observation cost (AB903)
-//! counts with 3, and while it is not known it changes nothing: it makes a figure worse, never better.
+//! changes nothing while it is not known: it makes a figure worse, never better.
 
 use std::collections::BTreeMap;
 

@@ -147,14 +147,18 @@ fn a_promised_depth_that_the_device_never_sees_is_told_apart() {
         let run = fio(&volume, "depth.dat", &["--rw=randread", "--ioengine=libaio", direct, depth]);
         let phase = run.report["phases"][0]["id"].as_str().expect("a phase").to_owned();
         assert!(run.fact(&phase, "read_latency_p99_ns") >= run.fact(&phase, "read_latency_p50_ns"));
-        run.fact(&phase, "device_queue_depth_mean")
+        // How long the queue was how deep is a matter of how busy the machine is; the depth is not.
+        let mean = run.fact(&phase, "device_queue_depth_mean");
+        let most = run.fact(&phase, "device_queue_depth_max");
+        assert!(mean > 0.0 && mean <= most, "{mean} {most}");
+        most
     };
     // libaio waits inside io_submit where the page cache is in between.
     let one = depth("--direct=1", "--iodepth=1");
     let buffered = depth("--direct=0", "--iodepth=7");
     let direct = depth("--direct=1", "--iodepth=7");
     assert!(one <= 1.0 && buffered <= 1.0, "{one} {buffered}");
-    assert!(direct > 2.0 && direct <= 7.5, "{direct}");
+    assert!(direct > 3.0 && direct <= 7.0, "{direct}");
 }
 
 /// The three families of paths, through the page cache and past it.

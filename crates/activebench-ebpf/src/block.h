@@ -171,9 +171,8 @@ int block_bio_queue(u64 *context)
 {
 	struct bio *bio = (void *)context[0];
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
-	u32 zero = 0;
-	struct configuration *configuration = bpf_map_lookup_elem(&configuration_map, &zero);
+	struct membership *membership = membership_of(task);
+	struct task_state *state = membership ? state_of_member(membership) : NULL;
 	struct block_record record = {};
 	struct bio_owner owner = {};
 	struct bio_owner *before;
@@ -194,9 +193,9 @@ int block_bio_queue(u64 *context)
 	record.flags = intent_flags(command_flags) | BLOCK_FIRST_OF_REQUEST;
 	record.tgid = task->tgid;
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
-	if (state)
+	if (membership)
 		record.origin = ORIGIN_TREE;
-	else if (configuration && record.tgid == configuration->observer_tgid)
+	else if (record.tgid == observer_tgid)
 		record.origin = ORIGIN_OBSERVER;
 	else if (task->flags & PF_KTHREAD)
 		record.origin = ORIGIN_KERNEL;

@@ -87,10 +87,18 @@ static always_inline void resolve(struct task_state *state, struct task_struct *
 	state->open_flags = state->known_open_flags;
 }
 
+/* The kernel's account is kept here, once a batch; user space adds what never leaves. */
 static always_inline void flush_calls(struct task_state *state)
 {
+	struct record_counters *counter = counters_of(CLASS_CALLS);
+
 	if (!state->batch.count)
 		return;
+	if (counter) {
+		counter->made += state->batch.count;
+		counter->estimated += state->estimated;
+	}
+	state->estimated = 0;
 	state->batch.record_class = CLASS_CALLS;
 	send_batch(&state->batch, sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record),
 		   sizeof(struct batch_header) + sizeof(state->records));
@@ -106,7 +114,6 @@ static always_inline struct call_record *next_record(struct task_state *state)
 
 static always_inline void record_is_filled(struct task_state *state)
 {
-	count_made(CLASS_CALLS);
 	if (++state->batch.count >= CALL_BATCH)
 		flush_calls(state);
 }
@@ -133,6 +140,7 @@ static never_inline int add_async(struct task_state *state, struct async_call *c
 	record->fd = call->fd;
 	record->op = call->op;
 	record->file_kind = call->file_kind;
+	record->stands_for = 1;
 	record_is_filled(state);
 	return 0;
 }

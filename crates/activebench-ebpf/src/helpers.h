@@ -30,7 +30,7 @@ enum {
 	MAP_RINGBUF = 27,
 	MAP_TASK_STORAGE = 29,
 };
-enum { MAP_NO_PREALLOC = 1 };
+enum { MAP_NO_PREALLOC = 1, MAP_MMAPABLE = 1024 };
 enum { RINGBUF_NO_WAKEUP = 1 };
 enum { STORAGE_CREATE = 1 };
 enum { UPDATE_ANY = 0, UPDATE_NOEXIST = 1 };
@@ -41,6 +41,7 @@ static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static u64 (*bpf_jiffies64)(void) = (void *)118;
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;

@@ -73,7 +73,7 @@ static always_inline u64 uring_length(struct io_kiocb *request)
 static never_inline int submitted(struct io_kiocb *request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct task_state *state = state_of(task);
 	struct async_call call = {};
 	struct file *file;
 	u64 key = (u64)request;
@@ -142,7 +142,7 @@ static never_inline int completed(struct io_kiocb *request, s64 result)
 	call = bpf_map_lookup_elem(&uring_pending, &key);
 	if (!call)
 		return 0;
-	state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	state = state_of(task);
 	file = READ_FIELD(request, file);
 	if (!state) {
 		/* Completed on behalf of nobody that is followed. */

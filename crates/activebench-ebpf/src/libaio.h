@@ -63,7 +63,7 @@ static always_inline u16 op_of_iocb(u16 opcode)
 static long submit_iocb(u32 index, struct list_walk *walk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct task_state *state = state_of(task);
 	struct iocb iocb = {};
 	struct aio_key key = {};
 	struct async_call call = {};
@@ -152,7 +152,7 @@ static never_inline int withdraw_iocbs(struct task_state *state, s64 taken)
 static long reap_iocb(u32 index, struct list_walk *walk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct task_state *state = state_of(task);
 	struct io_event event = {};
 	struct aio_key key = {};
 	struct async_call *call;

@@ -19,13 +19,32 @@ struct {
 	MAP_TYPE(value, struct record_counters);
 } counters SEC(".maps");
 
-/* Tasks of the tree; the value is made at birth and freed with the task. */
+/* Tasks of the tree: made at birth, freed with the task, so that one that is ending belongs too. */
 struct {
 	MAP_UINT(type, MAP_TASK_STORAGE);
 	MAP_UINT(map_flags, MAP_NO_PREALLOC);
 	MAP_TYPE(key, int);
-	MAP_TYPE(value, struct task_state);
+	MAP_TYPE(value, struct membership);
 } tasks SEC(".maps");
+
+/* What is remembered of each of them until its end. Plain memory, because the helper that
+ * finds a task's own storage costs as much as all the rest of a call's record. */
+struct {
+	MAP_UINT(type, MAP_ARRAY);
+	MAP_UINT(map_flags, MAP_MMAPABLE); /* starts on a page, so that cache lines are ours */
+	MAP_UINT(max_entries, THREADS);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct task_state);
+} threads SEC(".maps");
+
+/* Which thread last made a call with its registers at an address, by a hash of that address.
+ * A hint: the thread knows its address itself. */
+struct {
+	MAP_UINT(type, MAP_ARRAY);
+	MAP_UINT(max_entries, THREADS);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+} callers SEC(".maps");
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);
@@ -34,12 +53,9 @@ struct {
 	MAP_TYPE(value, struct call_description);
 } call_descriptions SEC(".maps");
 
-struct {
-	MAP_UINT(type, MAP_ARRAY);
-	MAP_UINT(max_entries, 1);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct configuration);
-} configuration_map SEC(".maps");
+/* Set before loading. */
+const volatile u32 observer_tgid = 0;
+const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call in SAMPLED_CALLS */
 
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
 struct {
@@ -135,6 +151,56 @@ static always_inline void remember_file(u64 ino, u32 s_dev)
 		count_made(CLASS_PAGE_CACHE);
 		count_lost(CLASS_PAGE_CACHE, 1);
 	}
+}
+
+static always_inline struct membership *membership_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&tasks, task, NULL, 0);
+}
+
+static always_inline struct task_state *state_of_member(struct membership *membership)
+{
+	u32 thread = membership->thread;
+
+	return bpf_map_lookup_elem(&threads, &thread);
+}
+
+/* NULL for a task of others, and for one that has ended. */
+static always_inline struct task_state *state_of(struct task_struct *task)
+{
+	struct membership *membership = membership_of(task);
+
+	return membership ? state_of_member(membership) : NULL;
+}
+
+/*
+ * The same for the task that enters or leaves a call, without a helper when it did so before:
+ * its registers lie on its own kernel stack, always in the same place. Their address as a
+ * number is had by subtraction alone: from the start of a table, which does not move.
+ */
+static always_inline struct task_state *state_of_caller(struct pt_regs *pointer)
+{
+	u32 place = 0;
+	u32 *caller = bpf_map_lookup_elem(&callers, &place);
+	struct task_state *state;
+	u64 registers;
+
+	if (!caller)
+		return NULL;
+	registers = (u64)pointer - (u64)caller;
+	place = registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
+	caller = bpf_map_lookup_elem(&callers, &place);
+	if (!caller)
+		return NULL;
+	state = bpf_map_lookup_elem(&threads, caller);
+	if (state && state->registers == registers)
+		return state;
+	state = state_of(bpf_get_current_task_btf());
+	if (state) {
+		state->registers = registers;
+		*caller = state->thread;
+	}
+	return state;
 }
 
 /* The file that an inode stands for: block devices go by their number, with inode 0. */

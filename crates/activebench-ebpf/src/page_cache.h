@@ -34,6 +34,7 @@ int mm_filemap_add_to_page_cache(u64 *context)
 	struct folio *folio = (void *)context[0];
 	struct file_key key = {};
 	struct task_struct *task;
+	struct membership *membership;
 	struct task_state *state;
 	struct cache_batch *batch;
 	struct cache_record *record;
@@ -54,7 +55,8 @@ int mm_filemap_add_to_page_cache(u64 *context)
 		return 0;
 	pages = pages_of(folio);
 	task = bpf_get_current_task_btf();
-	state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	membership = membership_of(task);
+	state = membership ? state_of_member(membership) : NULL;
 	if (state && state->op && state->ino == ino && state->s_dev == s_dev)
 		state->cached_pages += pages;
 	batch = bpf_map_lookup_elem(&cache_batches, &zero);
@@ -73,7 +75,7 @@ int mm_filemap_add_to_page_cache(u64 *context)
 	record->index = READ_FIELD(folio, index);
 	record->pages = pages;
 	record->tgid = task->tgid;
-	record->in_tree = state != NULL;
+	record->in_tree = membership != NULL;
 	batch->header.count = slot + 1;
 	count_made(CLASS_PAGE_CACHE);
 	if (slot + 1 == CACHE_BATCH)

@@ -63,7 +63,8 @@ struct call_record {
 	u32 cached_pages;
 	s32 fd;
 	u16 op;
-	u16 file_kind;
+	u8 file_kind;
+	u8 stands_for; /* calls whose latency this one's is a sample of; 0: start_ns is an estimate */
 };
 
 struct name_record {
@@ -134,7 +135,8 @@ struct cache_record {
 struct record_counters {
 	u64 made;
 	u64 lost;
-	u64 inferred; /* of those made: concluded, not seen */
+	u64 inferred;  /* of those made: concluded, not seen */
+	u64 estimated; /* of those made: calls whose entry was not timed */
 };
 
 enum { CALL_BATCH = 16, BLOCK_BATCH = 32, CACHE_BATCH = 64 };
@@ -157,6 +159,8 @@ enum {
 	CALL_IF_DUPLICATES = 8, /* fcntl: only F_DUPFD and F_DUPFD_CLOEXEC */
 	CALL_CHANGES_FDS = 16, /* remembered descriptors are stale afterwards */
 	CALL_OFFSET_POINTERS = 32, /* the offset arguments are addresses of offsets, or NULL: the file position */
+	CALL_TWO_FILES = 64,   /* the second_ fields are set */
+	CALL_PLAIN = 128,      /* moves data; descriptor in 1, length in 3, offset, if any, in 4 */
 };
 
 struct call_description {
@@ -173,10 +177,9 @@ struct call_description {
 	u8 padding[2];
 };
 
-struct configuration {
-	u32 observer_tgid;
-	u32 padding;
-};
+/* Of calls that follow one another fast, one in so many is timed from its entry; how fast,
+ * from exit to exit. */
+enum { SAMPLED_CALLS = 16, FAST_NS = 8000 };
 
 /* A call whose record is made later or apart: asynchronous I/O on its way, the second file of
  * a call between two. */
@@ -191,23 +194,35 @@ struct async_call {
 	u32 tgid;
 	s32 fd;
 	u16 op;
-	u16 file_kind;
+	u8 file_kind;
+	u8 padding;
 };
 
-/* What is remembered of a task of the tree. User space seeds the first one. */
+enum { THREADS_LOG2 = 12, THREADS = 1 << THREADS_LOG2, THREAD_TRIES = 64, NO_THREAD = 0xffffffff };
+
+/* What a task of the tree carries itself: where its state is, NO_THREAD after its end. */
+struct membership {
+	u32 thread;
+};
+
+/*
+ * What is remembered of a task of the tree until its end. User space seeds the first one.
+ * What every call touches comes first: each line of the processor's cache counts.
+ */
 struct task_state {
+	u32 used;
+	u32 thread;
+	/* All from here to the records is zero at birth.
+	 * Where its registers lie while it is in a call; 0 until it made one. */
+	u64 registers;
 	u64 last_ns;
 	u64 user_ns;
 	u64 kernel_ns;
-	u64 blocked_ns;
-	u64 iowait_ns;
-	u64 preempted_ns;
 	u64 user_at_record_ns;
 	/* The call in flight. */
 	u64 start_ns;
 	u64 kernel_at_start_ns;
 	u64 read_bytes_at_start;
-	u64 name_pointer;
 	u64 ino;
 	s64 offset;
 	u64 requested;
@@ -220,16 +235,12 @@ struct task_state {
 	u8 file_kind;
 	u8 in_kernel;
 	u8 off_cpu;
-	u8 padding[2];
-	/* The other file of a call between two; its op is 0 when there is none. */
-	struct async_call second;
-	/* Where the call keeps its list: of iocbs, of events. */
-	u64 list_pointer;
 	/* The file of the asynchronous requests that are being submitted; FILE_OTHER when there
 	 * are none or several files. */
-	u64 submitted_ino;
-	u32 submitted_s_dev;
-	u32 submitted_kind;
+	u8 submitted_kind;
+	/* As in the record; while it is 0, the time since last_ns is not yet split into that
+	 * before the call and that in it. */
+	u8 stands_for;
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;
@@ -238,7 +249,31 @@ struct task_state {
 	u32 known_open_flags;
 	s32 known_fd;
 	u32 known_kind;
-	/* Records that have not left yet. */
+	/* What makes a call's entry cheap: when the last call of this table ended, the time that
+	 * this thread spends between calls, what the choice of samples is drawn from, how many
+	 * entries go by untimed until the next one, and whether the last call was plain and fast. */
+	u64 exit_ns;
+	u64 exit_jiffies;
+	u32 between_ns;
+	u32 random;
+	u16 untimed_left;
+	u8 fast;
+	u8 arguments_later; /* the call in flight: its arguments are read at its exit */
+	u32 more_padding;
+	u64 name_pointer;
+	/* Where the call keeps its list: of iocbs, of events. */
+	u64 list_pointer;
+	/* The other file of a call between two, for calls that have CALL_TWO_FILES; its op is 0
+	 * when it is no file of interest. */
+	struct async_call second;
+	u64 submitted_ino;
+	u32 submitted_s_dev;
+	/* Of the records that have not left yet. */
+	u32 estimated;
+	u64 blocked_ns;
+	u64 iowait_ns;
+	u64 preempted_ns;
+	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
 };
@@ -249,6 +284,7 @@ struct aio_key {
 	u32 padding;
 };
 
+enum { IN_USER = 0, IN_KERNEL = 1, IN_KERNEL_UNTIMED = 2 };
 enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3 };
 
 struct file_key {

@@ -50,23 +50,45 @@ static always_inline void send_task_record(struct task_record *record)
 		count_lost(CLASS_TASKS, 1);
 }
 
+/* A free place for a new thread; NULL when there is none near its own. */
+static always_inline struct task_state *take_place(struct task_struct *task)
+{
+	for (u32 try = 0; try < THREAD_TRIES; try++) {
+		u32 thread = (task->pid + try) & (THREADS - 1);
+		struct task_state *state = bpf_map_lookup_elem(&threads, &thread);
+
+		if (state && !__sync_val_compare_and_swap(&state->used, 0, 1)) {
+			__builtin_memset(&state->registers, 0,
+					 __builtin_offsetof(struct task_state, records) -
+						 __builtin_offsetof(struct task_state, registers));
+			state->thread = thread;
+			return state;
+		}
+	}
+	return NULL;
+}
+
 SEC("tp_btf/task_newtask")
 int task_newtask(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
 	struct task_struct *parent = bpf_get_current_task_btf();
+	struct membership membership = {};
 	struct task_state *state;
 	struct task_record *record;
 	u64 now;
 
-	if (!bpf_task_storage_get(&tasks, parent, NULL, 0))
+	if (!membership_of(parent))
 		return 0;
 	now = bpf_ktime_get_ns();
-	state = bpf_task_storage_get(&tasks, task, NULL, STORAGE_CREATE);
-	if (!state) {
+	state = take_place(task);
+	membership.thread = state ? state->thread : NO_THREAD;
+	if (!bpf_task_storage_get(&tasks, task, &membership, STORAGE_CREATE) || !state) {
 		/* A task that cannot be followed is a hole in the observation: made, and lost. */
 		count_made(CLASS_TASKS);
 		count_lost(CLASS_TASKS, 1);
+		if (state)
+			state->used = 0;
 		return 0;
 	}
 	state->last_ns = now;
@@ -87,7 +109,7 @@ int sched_process_exec(u64 *context)
 	struct linux_binprm *program = (void *)context[2];
 	struct task_record *record;
 
-	if (!bpf_task_storage_get(&tasks, task, NULL, 0))
+	if (!membership_of(task))
 		return 0;
 	descriptors_changed();
 	record = begin_task_record(task, TASK_EXECUTED, bpf_ktime_get_ns());
@@ -102,7 +124,8 @@ SEC("tp_btf/sched_process_exit")
 int sched_process_exit(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
-	struct task_state *state = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct membership *membership = membership_of(task);
+	struct task_state *state = membership ? state_of_member(membership) : NULL;
 	struct task_record *record;
 	u64 now;
 
@@ -112,15 +135,19 @@ int sched_process_exit(u64 *context)
 	account(state, now);
 	flush_calls(state);
 	record = begin_task_record(task, TASK_EXITED, now);
-	if (!record)
-		return 0;
-	record->exit_code = task->exit_code;
-	record->user_ns = state->user_ns;
-	record->kernel_ns = state->kernel_ns;
-	record->blocked_ns = state->blocked_ns;
-	record->iowait_ns = state->iowait_ns;
-	record->preempted_ns = state->preempted_ns;
-	send_task_record(record);
+	if (record) {
+		record->exit_code = task->exit_code;
+		record->user_ns = state->user_ns;
+		record->kernel_ns = state->kernel_ns;
+		record->blocked_ns = state->blocked_ns;
+		record->iowait_ns = state->iowait_ns;
+		record->preempted_ns = state->preempted_ns;
+		send_task_record(record);
+	}
+	/* It makes no more calls, and others may get its stack and its place. */
+	state->registers = 0;
+	membership->thread = NO_THREAD;
+	state->used = 0;
 	return 0;
 }
 
@@ -148,14 +175,18 @@ int sched_switch(u64 *context)
 	struct task_state *state;
 
 	if (previous->pid) {
-		state = bpf_task_storage_get(&tasks, previous, NULL, 0);
+		state = state_of(previous);
 		if (state) {
 			account(state, bpf_ktime_get_ns());
+			state->fast = 0;
+			/* A call that leaves the processor is timed: by now, if its entry was not. */
+			if (state->in_kernel)
+				state->stands_for = 1;
 			state->off_cpu = preempted ? OFF_PREEMPTED : waits_for_io(previous) ? OFF_IOWAIT : OFF_BLOCKED;
 		}
 	}
 	if (next->pid) {
-		state = bpf_task_storage_get(&tasks, next, NULL, 0);
+		state = state_of(next);
 		if (state && state->off_cpu != ON_CPU)
 			came_back(state, bpf_ktime_get_ns());
 	}

@@ -37,6 +37,7 @@ fn events() -> Events {
             cached_bytes: 4096,
             cpu_ns: 500,
             user_before_ns: 150,
+            stands_for: 1,
         }
     };
     Events { calls: (0..CALLS).map(call).collect(), ..Events::default() }

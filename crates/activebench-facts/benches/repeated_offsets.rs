@@ -64,6 +64,7 @@ impl EventSource for Reads {
             cached_bytes: BLOCK,
             cpu_ns: 500,
             user_before_ns: 150,
+            stands_for: 1,
         };
         (0..self.reads.div_ceil(BATCH)).map(move |_| Ok(blocks.by_ref().take(BATCH as usize).map(call).collect()))
     }

@@ -73,6 +73,10 @@ pub struct RecordAccount {
     /// Of those made: events that no hook saw and that later ones prove to have happened.
     #[serde(default)]
     pub inferred: u64,
+    /// Of those made: calls whose start is an estimate, because of fast calls in quick
+    /// succession the entry of one in sixteen is timed.
+    #[serde(default)]
+    pub estimated: u64,
 }
 
 impl RecordAccount {

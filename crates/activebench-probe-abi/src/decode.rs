@@ -23,7 +23,7 @@ pub(crate) mod block_flags {
     pub(crate) const INFERRED: u8 = 32;
 }
 
-fn file_kind(code: u16) -> FileKind {
+fn file_kind(code: u8) -> FileKind {
     match code {
         1 => FileKind::Regular,
         2 => FileKind::BlockDevice,
@@ -93,6 +93,7 @@ pub fn call(record: &CallRecord) -> Option<Call> {
         cached_bytes: u64::from(record.cached_pages) * PAGE_BYTES,
         cpu_ns: record.cpu_ns,
         user_before_ns: record.user_before_ns,
+        stands_for: record.stands_for,
     })
 }
 

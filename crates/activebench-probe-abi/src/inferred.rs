@@ -70,6 +70,7 @@ impl CallRecord {
             fd: call.fd,
             op: call.op,
             file_kind: call.file_kind,
+            stands_for: 1,
         }
     }
 }

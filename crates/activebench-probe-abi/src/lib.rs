@@ -149,7 +149,9 @@ shared! {
         /// Code of `activebench_model::call::Op`.
         op: u16,
         /// 0 other, 1 regular file, 2 block device.
-        file_kind: u16,
+        file_kind: u8,
+        /// Calls whose latency this one's is a sample of; 0: the start is an estimate.
+        stands_for: u8,
     }
 
     /// A call that took a name; a message of its own.
@@ -268,6 +270,8 @@ shared! {
         lost: u64,
         /// Of those made: concluded from later events, not seen.
         inferred: u64,
+        /// Of those made: calls whose entry was not timed.
+        estimated: u64,
     }
 
     /// What a system call number means; arguments count from 1, 0 is none.
@@ -294,14 +298,6 @@ shared! {
         second_offset_argument: u8,
         /// Zero.
         padding: [u8; 2],
-    }
-
-    /// What user space tells the programs.
-    Configuration / "configuration" {
-        /// Our own process.
-        observer_tgid: u32,
-        /// Zero.
-        padding: u32,
     }
 
     /// A CPU's block records that have not left.
@@ -343,7 +339,9 @@ shared! {
         /// Code of `activebench_model::call::Op`.
         op: u16,
         /// Kind of the file.
-        file_kind: u16,
+        file_kind: u8,
+        /// Zero.
+        padding: u8,
     }
 
     /// Names a request of libaio.
@@ -394,20 +392,26 @@ shared! {
         operation: u32,
     }
 
+    /// What a task of the tree carries itself.
+    Membership / "membership" {
+        /// Where its state is among the threads.
+        thread: u32,
+    }
+
     /// What the kernel remembers of a task; user space seeds the first one.
     TaskState / "task_state" {
+        /// 1 while a task has this place.
+        used: u32,
+        /// The place's own number.
+        thread: u32,
+        /// Where the task's registers lie while it is in a call; 0 until it made one.
+        registers: u64,
         /// Last change of mode.
         last_ns: u64,
         /// On-CPU in user mode.
         user_ns: u64,
         /// On-CPU in the kernel.
         kernel_ns: u64,
-        /// Off CPU, not runnable.
-        blocked_ns: u64,
-        /// The part in I/O wait.
-        iowait_ns: u64,
-        /// Off CPU, runnable.
-        preempted_ns: u64,
         /// `user_ns` at the last record.
         user_at_record_ns: u64,
         /// Entry of the call in flight.
@@ -416,8 +420,6 @@ shared! {
         kernel_at_start_ns: u64,
         /// Task's read bytes then.
         read_bytes_at_start: u64,
-        /// Path argument.
-        name_pointer: u64,
         /// File of the call in flight.
         ino: u64,
         /// Its offset.
@@ -438,22 +440,14 @@ shared! {
         call_flags: u8,
         /// Kind of its file.
         file_kind: u8,
-        /// 1 between entry and exit of any call.
+        /// Between entry and exit of any call 1, or 2 when the entry was not timed; otherwise 0.
         in_kernel: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
-        /// Zero.
-        padding: [u8; 2],
-        /// The other file of a call between two; its op is 0 when there is none.
-        second: AsyncCall,
-        /// List of iocbs or of events.
-        list_pointer: u64,
-        /// File of the asynchronous requests that are being submitted.
-        submitted_ino: u64,
-        /// Its device.
-        submitted_s_dev: u32,
-        /// Its kind; 0 when there are none or several files.
-        submitted_kind: u32,
+        /// Kind of the file of the asynchronous requests that are being submitted; 0 when there are none or several files.
+        submitted_kind: u8,
+        /// As in the record.
+        stands_for: u8,
         /// The last file looked up.
         known_file: u64,
         /// Its inode.
@@ -468,6 +462,40 @@ shared! {
         known_fd: i32,
         /// Its kind.
         known_kind: u32,
+        /// End of the last call of the table.
+        exit_ns: u64,
+        /// The kernel's tick then.
+        exit_jiffies: u64,
+        /// Time that the thread spends between fast calls.
+        between_ns: u32,
+        /// Source of the samples' distances.
+        random: u32,
+        /// Entries that go by untimed until the next sample.
+        untimed_left: u16,
+        /// 1 when the last call was plain and fast.
+        fast: u8,
+        /// 1 when the arguments of the call in flight are read at its exit.
+        arguments_later: u8,
+        /// Zero.
+        more_padding: u32,
+        /// Path argument.
+        name_pointer: u64,
+        /// List of iocbs or of events.
+        list_pointer: u64,
+        /// The other file of a call between two; its op is 0 when it is no file of interest.
+        second: AsyncCall,
+        /// File of the asynchronous requests that are being submitted.
+        submitted_ino: u64,
+        /// Its device.
+        submitted_s_dev: u32,
+        /// Waiting records whose entry was not timed.
+        estimated: u32,
+        /// Off CPU, not runnable.
+        blocked_ns: u64,
+        /// The part in I/O wait.
+        iowait_ns: u64,
+        /// Off CPU, runnable.
+        preempted_ns: u64,
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.
@@ -476,10 +504,12 @@ shared! {
 }
 
 impl TaskState {
-    /// The state of the first task: blocked in a call that was entered before we attached.
+    /// The state of the first task, in the first place among the threads: blocked in a call
+    /// that was entered before we attached.
     pub fn seed(now_ns: u64) -> Self {
         // SAFETY: all zeroes is a value of every `Record`.
         let mut state: Self = unsafe { std::mem::zeroed() };
+        state.used = 1;
         state.last_ns = now_ns;
         state.in_kernel = 1;
         state.off_cpu = 1;

@@ -19,6 +19,12 @@ pub const CHANGES_FDS: u8 = 16;
 /// The offset arguments are addresses of offsets; where they are NULL, data moves at the file position.
 pub const OFFSET_POINTERS: u8 = 32;
 
+/// Data goes to a second file: the `second_` fields are set.
+pub const TWO_FILES: u8 = 64;
+
+/// Moves data with the descriptor in argument 1, the length in 3 and the offset, if any, in 4.
+pub const PLAIN: u8 = 128;
+
 /// Entries of the kernel's table; calls with higher numbers are not recorded.
 pub const TABLE_SIZE: usize = 512;
 
@@ -49,7 +55,8 @@ pub fn table() -> Option<Vec<(u32, CallDescription)>> {
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 fn x86_64() -> Vec<(u32, CallDescription)> {
-    let at_position = |op, length_argument| CallDescription { length_argument, flags: FILE_POSITION, ..on_fd(op, 1) };
+    let plain = |op| CallDescription { length_argument: 3, flags: FILE_POSITION | PLAIN, ..on_fd(op, 1) };
+    let plain_at = |op| CallDescription { length_argument: 3, offset_argument: 4, flags: PLAIN, ..on_fd(op, 1) };
     let vectored = |op, offset_argument, flags| CallDescription {
         length_argument: 3,
         vector_argument: 2,
@@ -72,7 +79,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         CallDescription {
             offset_argument,
             length_argument,
-            flags: OFFSET_POINTERS | FILE_POSITION,
+            flags: OFFSET_POINTERS | FILE_POSITION | TWO_FILES,
             second_op: second_op as u8,
             second_fd_argument: second[0],
             second_offset_argument: second[1],
@@ -80,15 +87,15 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         }
     };
     vec![
-        (0, at_position(Op::Read, 3)),
-        (1, at_position(Op::Write, 3)),
+        (0, plain(Op::Read)),
+        (1, plain(Op::Write)),
         (2, opening(1, 2)),
         (3, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Close, 1) }),
         (8, ranged(Op::Lseek, 2, 3)),
         (9, CallDescription { length_argument: 2, offset_argument: 6, ..on_fd(Op::Mmap, 5) }),
         (11, CallDescription { offset_argument: 1, length_argument: 2, ..call(Op::Munmap) }),
-        (17, ranged(Op::Pread, 4, 3)),
-        (18, ranged(Op::Pwrite, 4, 3)),
+        (17, plain_at(Op::Pread)),
+        (18, plain_at(Op::Pwrite)),
         (19, vectored(Op::Readv, 0, FILE_POSITION)),
         (20, vectored(Op::Writev, 0, FILE_POSITION)),
         (26, CallDescription { offset_argument: 1, length_argument: 2, ..call(Op::Msync) }),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -12,14 +12,15 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount};
 use activebench_model::event::{TaskEvent, TaskEventKind};
 use activebench_probe_abi::{
-    BlockBatch, CacheBatch, CallDescription, Configuration, Record, RecordClass, RecordCounters, TaskState, syscalls,
+    BlockBatch, CacheBatch, CallDescription, Membership, Record, RecordClass, RecordCounters, TaskState, syscalls,
 };
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
-use aya::programs::BtfTracePoint;
 use aya::programs::tp_btf::BtfTracePointLinkId;
+use aya::programs::{BtfTracePoint, ProgramError, ProgramFd};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use crate::observation::Observation;
+use crate::run_time::{RunTimeMeter, program_info};
 use crate::store::{LiveFigures, RecordStore};
 use crate::unseen;
 
@@ -63,6 +64,8 @@ const POLL: Duration = Duration::from_millis(4);
 pub struct ProbeOptions {
     /// Bytes of the ring, a power of two and a multiple of the page size.
     pub ring_bytes: u32,
+    /// Time the entry of every call, also of fast ones in quick succession.
+    pub time_every_call: bool,
     /// Most bytes of compressed records to hold in memory.
     pub store_bytes: usize,
     /// Overlays, each with the file system that all its directories are on, by device: their
@@ -73,7 +76,7 @@ pub struct ProbeOptions {
 
 impl Default for ProbeOptions {
     fn default() -> Self {
-        Self { ring_bytes: 32 << 20, store_bytes: 4 << 30, overlays: Vec::new() }
+        Self { ring_bytes: 32 << 20, time_every_call: false, store_bytes: 4 << 30, overlays: Vec::new() }
     }
 }
 
@@ -132,6 +135,8 @@ pub struct Probe {
     stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<(RecordStore, RingBuf<MapData>)>>,
     cpu_at_start_ns: Option<u64>,
+    /// From the first task on.
+    meter: Option<RunTimeMeter>,
     root: Option<TaskEvent>,
 }
 
@@ -149,6 +154,8 @@ impl Probe {
             .btf(Some(&btf))
             .allow_unsupported_maps()
             .map_max_entries("ring", options.ring_bytes)
+            .override_global("observer_tgid", &std::process::id(), true)
+            .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .load(activebench_ebpf::OBJECT)
             .map_err(|error| refusal(&error))?;
 
@@ -156,9 +163,6 @@ impl Probe {
         for (number, description) in table {
             descriptions.set(number, Plain(description), 0).map_err(|error| map_error("call_descriptions", &error))?;
         }
-        let mut configuration: Array<_, Plain<Configuration>> = typed_map(&mut ebpf, "configuration_map")?;
-        let observer = Configuration { observer_tgid: std::process::id(), padding: 0 };
-        configuration.set(0, Plain(observer), 0).map_err(|error| map_error("configuration_map", &error))?;
         let mut overlays: HashMap<_, u32, u32> =
             HashMap::try_from(map_of(&mut ebpf, "overlays")?).map_err(|error| map_error("overlays", &error))?;
         for (overlay, below) in &options.overlays {
@@ -176,7 +180,8 @@ impl Probe {
             live: Arc::default(),
             stop: Arc::default(),
             reader: None,
-            cpu_at_start_ns: own_cpu_ns(),
+            cpu_at_start_ns: None,
+            meter: None,
             root: None,
         };
         for (hook, programs) in PROGRAMS {
@@ -252,19 +257,23 @@ impl Probe {
     /// # Errors
     /// When the kernel does not take the entry.
     pub fn follow(&mut self, pidfd: BorrowedFd<'_>, pid: u32, now_ns: u64) -> Result<(), ProbeError> {
+        let mut threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
+        threads.set(0, Plain(TaskState::seed(now_ns)), 0).map_err(|error| map_error("threads", &error))?;
         let Some(Map::Unsupported(tasks)) = self.ebpf.map("tasks") else {
             return Err(ProbeError::Map { map: "tasks", why: "it is not a task storage".to_owned() });
         };
         // aya has no type for task storage: this is its map update, with a pidfd for a key.
-        let state = TaskState::seed(now_ns);
+        let membership = Membership { thread: 0 };
         let key = pidfd.as_raw_fd();
         // SAFETY: zero is a value of every field of the union's variants.
         let mut attributes: aya_obj::generated::bpf_attr = unsafe { std::mem::zeroed() };
         attributes.__bindgen_anon_2.map_fd = tasks.fd().as_fd().as_raw_fd() as u32;
         attributes.__bindgen_anon_2.key = (&raw const key) as u64;
-        attributes.__bindgen_anon_2.__bindgen_anon_1.value = (&raw const state) as u64;
+        attributes.__bindgen_anon_2.__bindgen_anon_1.value = (&raw const membership) as u64;
         bpf(aya_obj::generated::bpf_cmd::BPF_MAP_UPDATE_ELEM as libc::c_long, &mut attributes)
             .map_err(|source| ProbeError::Seed { pid, source })?;
+        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?)?);
+        self.cpu_at_start_ns = own_cpu_ns();
         // The kernel reports births of followed parents only: the first task's is ours to tell.
         self.root = Some(TaskEvent {
             at_ns: now_ns,
@@ -294,6 +303,8 @@ impl Probe {
     /// # Errors
     /// When the records or the kernel's counters cannot be read.
     pub fn finish(mut self, run_ns: u64) -> Result<Observation, ProbeError> {
+        let bpf_run_ns = self.meter.take().and_then(|meter| meter.finish(run_ns));
+        let observer_cpu_ns = own_cpu_ns().zip(self.cpu_at_start_ns).map(|(end, start)| end - start);
         for index in 0..self.links.len() {
             let (name, hook) = (self.links[index].0, self.links[index].1.clone());
             let missed = self.missed_events(name)?;
@@ -307,7 +318,7 @@ impl Probe {
                 .program_mut(name)
                 .ok_or_else(|| ProbeError::Load(format!("program {name} is gone")))?
                 .try_into()
-                .map_err(|error: aya::programs::ProgramError| ProbeError::Load(error.to_string()))?;
+                .map_err(|error: ProgramError| ProbeError::Load(error.to_string()))?;
             program.detach(link).map_err(|error| ProbeError::Load(error.to_string()))?;
         }
         self.stop.store(true, Ordering::Release);
@@ -315,7 +326,7 @@ impl Probe {
         let (mut store, mut ring) =
             reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
         drain(&mut ring, &mut store, &self.live, usize::MAX);
-        self.take_leftovers(&mut store)?;
+        let unsent = self.take_leftovers(&mut store)?;
         let completions = unseen::completions(&mut self.ebpf)?;
         for record in &completions {
             store.push(RecordClass::BlockQueued, bytes_of(record), 1);
@@ -325,6 +336,10 @@ impl Probe {
             store.push(RecordClass::Calls, bytes_of(record), 1);
         }
         let mut records = self.account(&store)?;
+        if let Some(account) = records.get_mut(RecordClass::Calls.name()) {
+            account.made += unsent.made;
+            account.estimated += unsent.estimated;
+        }
         for (class, inferred, lost) in
             [(RecordClass::BlockQueued, completions.len(), 0), (RecordClass::Calls, calls.inferred.len(), calls.lost)]
         {
@@ -339,18 +354,15 @@ impl Probe {
             probes: std::mem::take(&mut self.statuses),
             blind_paths: Vec::new(),
             records,
-            overhead: Overhead {
-                observer_cpu_ns: own_cpu_ns().zip(self.cpu_at_start_ns).map(|(end, start)| end - start),
-                bpf_run_ns: None,
-                run_ns,
-            },
+            overhead: Overhead { observer_cpu_ns, bpf_run_ns, run_ns },
             other_tracers: None,
         };
         Ok(Observation::new(store, self.root, coverage))
     }
 
-    /// Records that wait in per-CPU batches: the last ones of the block and page-cache programs.
-    fn take_leftovers(&mut self, store: &mut RecordStore) -> Result<(), ProbeError> {
+    /// Records that wait in batches: the last ones of the block and page-cache programs, and of
+    /// threads that outlive the run. Those of calls are counted when they leave: here.
+    fn take_leftovers(&mut self, store: &mut RecordStore) -> Result<RecordAccount, ProbeError> {
         let blocks: PerCpuArray<_, Plain<BlockBatch>> = per_cpu_map(&mut self.ebpf, "block_batches")?;
         for element in 0..blocks.len() {
             let values = blocks.get(&element, 0).map_err(|error| map_error("block_batches", &error))?;
@@ -363,7 +375,20 @@ impl Probe {
         for Plain(batch) in values.iter() {
             store.take(bytes_of(batch), &self.live);
         }
-        Ok(())
+        let threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
+        let mut unsent = RecordAccount::default();
+        for place in 0..threads.len() {
+            let Plain(thread) = threads.get(&place, 0).map_err(|error| map_error("threads", &error))?;
+            if thread.used == 0 {
+                continue;
+            }
+            for record in thread.records.iter().take(thread.batch.count as usize) {
+                store.push(RecordClass::Calls, bytes_of(record), 1);
+                unsent.made += 1;
+            }
+            unsent.estimated += u64::from(thread.estimated);
+        }
+        Ok(unsent)
     }
 
     fn account(&mut self, store: &RecordStore) -> Result<BTreeMap<String, RecordAccount>, ProbeError> {
@@ -376,6 +401,7 @@ impl Probe {
                 account.made += counter.made;
                 account.lost += counter.lost;
                 account.inferred += counter.inferred;
+                account.estimated += counter.estimated;
             }
             account.lost += store.dropped(class);
             accounts.insert(class.name().to_owned(), account);
@@ -388,25 +414,30 @@ impl Probe {
         Ok(accounts)
     }
 
-    /// Events that the kernel skipped because the same program was already running on that CPU.
-    fn missed_events(&self, name: &str) -> Result<u64, ProbeError> {
+    /// Descriptors of the attached programs, for a thread of their own.
+    fn program_descriptors(&self) -> Result<Vec<OwnedFd>, ProbeError> {
+        let descriptor = |name| {
+            let descriptor = self.descriptor_of(name)?.as_fd().try_clone_to_owned();
+            descriptor.map_err(|error| ProbeError::Load(format!("cannot keep hold of {name}: {error}")))
+        };
+        self.links.iter().map(|(name, _, _)| descriptor(name)).collect()
+    }
+
+    fn descriptor_of(&self, name: &str) -> Result<&ProgramFd, ProbeError> {
         let program: &BtfTracePoint = self
             .ebpf
             .program(name)
             .ok_or_else(|| ProbeError::Load(format!("program {name} is gone")))?
             .try_into()
-            .map_err(|error: aya::programs::ProgramError| ProbeError::Load(error.to_string()))?;
-        let fd = program.fd().map_err(|error| ProbeError::Load(error.to_string()))?;
-        // SAFETY: zero is a value of every field.
-        let mut info: aya_obj::generated::bpf_prog_info = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
-        let mut attributes: aya_obj::generated::bpf_attr = unsafe { std::mem::zeroed() };
-        attributes.info.bpf_fd = fd.as_fd().as_raw_fd() as u32;
-        attributes.info.info_len = size_of_val(&info) as u32;
-        attributes.info.info = (&raw mut info) as u64;
-        bpf(aya_obj::generated::bpf_cmd::BPF_OBJ_GET_INFO_BY_FD as libc::c_long, &mut attributes)
-            .map_err(|error| ProbeError::Load(format!("cannot read the counters of {name}: {error}")))?;
-        Ok(info.recursion_misses)
+            .map_err(|error: ProgramError| ProbeError::Load(error.to_string()))?;
+        program.fd().map_err(|error| ProbeError::Load(error.to_string()))
+    }
+
+    /// Events that the kernel skipped because the same program was already running on that CPU.
+    fn missed_events(&self, name: &str) -> Result<u64, ProbeError> {
+        program_info(self.descriptor_of(name)?.as_fd().as_raw_fd())
+            .map(|info| info.recursion_misses)
+            .map_err(|error| ProbeError::Load(format!("cannot read the counters of {name}: {error}")))
     }
 }
 
@@ -466,11 +497,12 @@ fn bytes_of<T: Record>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
 
-fn bpf(command: libc::c_long, attributes: &mut aya_obj::generated::bpf_attr) -> io::Result<()> {
+/// The `bpf(2)` call, for what aya has no type for; a descriptor where the command makes one.
+pub(crate) fn bpf(command: libc::c_long, attributes: &mut aya_obj::generated::bpf_attr) -> io::Result<i32> {
     // SAFETY: `attributes` is a whole, initialised `bpf_attr`; the pointers that callers put
     // into it outlive this call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of_val(attributes)) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
 }
 
 pub(crate) fn map_of<'a>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Map, ProbeError> {

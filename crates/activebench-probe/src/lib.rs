@@ -9,6 +9,7 @@ mod hooks;
 mod kernel;
 mod neighbours;
 mod observation;
+mod run_time;
 mod store;
 mod unseen;
 

@@ -37,6 +37,7 @@ pub(crate) fn calls(count: u64) -> Vec<Call> {
         cached_bytes: number * 2,
         cpu_ns: 600,
         user_before_ns: 50,
+        stands_for: 1,
     };
     (0..count).map(call).collect()
 }

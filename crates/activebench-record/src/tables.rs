@@ -73,6 +73,7 @@ impl Row for Call {
         columns.u64("cached_bytes", rows, |call| call.cached_bytes);
         columns.u64("cpu_ns", rows, |call| call.cpu_ns);
         columns.u64("user_before_ns", rows, |call| call.user_before_ns);
+        columns.u32("stands_for", rows, |call| u32::from(call.stands_for));
     }
 
     fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
@@ -92,6 +93,7 @@ impl Row for Call {
         let cached_bytes = columns.u64("cached_bytes")?;
         let cpu_ns = columns.u64("cpu_ns")?;
         let user_before_ns = columns.u64("user_before_ns")?;
+        let stands_for = columns.coded("stands_for", |code| u8::try_from(code).ok())?;
         let row = |index: usize| Call {
             start_ns: start_ns[index],
             end_ns: end_ns[index],
@@ -109,6 +111,7 @@ impl Row for Call {
             cached_bytes: cached_bytes[index],
             cpu_ns: cpu_ns[index],
             user_before_ns: user_before_ns[index],
+            stands_for: stands_for[index],
         };
         Ok((0..start_ns.len()).map(row).collect())
     }

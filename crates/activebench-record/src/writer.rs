@@ -315,7 +315,7 @@ mod tests {
     fn a_full_disk_costs_the_rest_and_never_what_was_written() {
         let calls = samples::calls(1_000);
         let mut manifest = samples::manifest();
-        let account = RecordAccount { made: 1_000, received: 1_000, lost: 0, inferred: 0 };
+        let account = RecordAccount { made: 1_000, received: 1_000, lost: 0, ..RecordAccount::default() };
         manifest.coverage.records.insert("calls".to_owned(), account);
         // Whole parts, no part at all, and manifests by both ways.
         for (room, may_replace) in [(30_000, false), (30_000, true), (0, false), (1, true)] {
@@ -333,7 +333,7 @@ mod tests {
             assert_eq!(kept, calls[..kept.len()]);
             assert_eq!(room > 1, !kept.is_empty());
             let lost = (calls.len() - kept.len()) as u64;
-            let expected = RecordAccount { made: 1_000, received: 1_000 - lost, lost, inferred: 0 };
+            let expected = RecordAccount { made: 1_000, received: 1_000 - lost, lost, ..RecordAccount::default() };
             assert_eq!(written.coverage.records["calls"], expected);
         }
     }
@@ -344,7 +344,7 @@ mod tests {
         let mut writer = writer_on(directory.path(), 0, true);
         writer.append_cache(&samples::cache(7));
         let written = writer.finish(samples::manifest()).unwrap();
-        let expected = RecordAccount { made: 7, received: 0, lost: 7, inferred: 0 };
+        let expected = RecordAccount { made: 7, received: 0, lost: 7, ..RecordAccount::default() };
         assert_eq!(written.coverage.records["page_cache"], expected);
     }
 

@@ -52,7 +52,7 @@ prop_compose! {
         Call {
             start_ns: times.0, end_ns: times.1, tid: ids.0, tgid: ids.1, op, fd, file, kind, open_flags,
             offset: moved.0, requested: moved.1, returned: moved.2,
-            storage_read_bytes: counters.0, cached_bytes: counters.1, cpu_ns: counters.2, user_before_ns: counters.3,
+            storage_read_bytes: counters.0, cached_bytes: counters.1, cpu_ns: counters.2, user_before_ns: counters.3, stands_for: 1,
         }
     }
 }
@@ -166,6 +166,7 @@ fn one_call() -> Call {
         cached_bytes: 0,
         cpu_ns: 5,
         user_before_ns: 5,
+        stands_for: 1,
     }
 }
 

@@ -52,6 +52,14 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
         parts.push(format!("{} not seen, proved by later events", count(inferred as usize, "completion")));
     }
 
+    let estimated: u64 = coverage.records.values().map(|account| account.estimated).sum();
+    if estimated > 0 {
+        parts.push(format!(
+            "{} with an estimated start, the latency of fast calls is sampled (--latency full times every one)",
+            count(estimated as usize, "call")
+        ));
+    }
+
     let run_time = Quantity::ns(coverage.overhead.run_ns);
     parts.push(match coverage.overhead.observer_cpu_ns {
         Some(cpu_ns) => format!("observer CPU {} in {run_time}", Quantity::ns(cpu_ns)),

@@ -18,7 +18,7 @@ use anyhow::{Context, anyhow};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::arguments::Verify;
+use crate::arguments::{LatencyArgument, Verify};
 use crate::benchmarks;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
@@ -68,6 +68,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         stderr_is_terminal: std::io::stderr().is_terminal(),
         probe: Some(ProbeOptions {
             ring_bytes: arguments.ring_kib << 10,
+            time_every_call: arguments.latency == LatencyArgument::Full,
             overlays: Survey::of(&Roots::default(), Process::Own).overlays(),
             ..ProbeOptions::default()
         }),

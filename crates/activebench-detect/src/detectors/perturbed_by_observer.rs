@@ -7,18 +7,22 @@
 //! the figure would have been better.
 //!
 //! # How it decides
-//! Run time of our kernel programs (`bpf_run_ns`) / processor time of the whole tree
-//! (`user_cpu_ns` + `kernel_cpu_ns` of the run): above 1 % it warns, above 5 % it fails and rates
-//! are unverifiable. Where either was not measured it is undecided, and no verdict changes for
-//! that: the observation makes a figure worse, never better. A comparison with an unobserved run
-//! takes a second run and is not made here. Two things are notes: processor time of activebench's
-//! own process above 1 % of the run (it works beside the tool and disturbs where no processor is
-//! idle), and BPF programs of others on hooks that I/O passes.
+//! Run time of our kernel programs (`bpf_run_ns`) / the run's time, which is the larger of its wall
+//! time and the processor time of the whole tree (`user_cpu_ns` + `kernel_cpu_ns` of the run). Above
+//! 1 % it is a note, above 5 % a warning; under `strict` that one fails and rates are unverifiable.
+//! The observation makes a figure worse, never better: what holds beside it holds without it, so
+//! by itself this changes no claim. For the same reason no verdict changes where either time was
+//! not measured; it is then undecided. A comparison with an unobserved run takes a second run and is
+//! not made here. Two more things are notes: processor time of activebench's own process above 1 %
+//! of the run (it works beside the tool and disturbs where no processor is idle), and BPF programs
+//! of others on hooks that I/O passes.
 //!
 //! # When it is wrong
-//! The kernel's own measuring of run times adds 80 to 90 ns to each program's run. The share is
-//! that of the whole run: short passes inside it may have been disturbed more, or less. Other
-//! tracers that use no BPF (perf, ftrace, strace) are not seen.
+//! Run times are measured in slices of 2 ms in every 100, because measuring them slows every run
+//! of a program; the measured time holds a part of that, and leaves out what the kernel takes for
+//! calling a program. In experiments the two cancelled out to a fifth. The share is that of the
+//! whole run: short passes inside it may have been disturbed more, or less. Other tracers that
+//! use no BPF (perf, ftrace, strace) are not seen.
 //!
 //! # What to do
 //! Measure passes that the processor limits without observation too, and quote the observed run
@@ -72,14 +76,15 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
         Halt::undecided(format!("the run time of the kernel programs was not measured{}", own_share(run)))
     })?;
     let tree_ns = run.facts.complete(FactName::UserCpu)? + run.facts.complete(FactName::KernelCpu)?;
-    if tree_ns <= 0.0 {
-        return Err(Halt::undecided("the tree took no processor time that could be measured"));
+    let run_ns = tree_ns.max(run.manifest.coverage.overhead.run_ns as f64);
+    if run_ns <= 0.0 {
+        return Err(Halt::undecided("the run took no time that could be measured"));
     }
-    let share = programs_ns as f64 / tree_ns;
-    let (weight, threshold) = if share > limits.ab903_programs_fail_ratio.value.value {
-        (Weight::Fail(Effect::Unverifiable), &limits.ab903_programs_fail_ratio)
-    } else if share > limits.ab903_programs_warn_ratio.value.value {
+    let share = programs_ns as f64 / run_ns;
+    let (weight, threshold) = if share > limits.ab903_programs_warn_ratio.value.value {
         (Weight::Warn(Effect::Unverifiable), &limits.ab903_programs_warn_ratio)
+    } else if share > limits.ab903_programs_note_ratio.value.value {
+        (Weight::Note, &limits.ab903_programs_note_ratio)
     } else {
         return Ok(case.silent(""));
     };
@@ -88,11 +93,13 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
         message: format!(
-            "the kernel programs ran for {} while the tool took {} of processor time",
+            "the kernel programs that observe took {} of {} ({})",
             Quantity::ns(programs_ns),
-            Quantity { value: tree_ns, ..Quantity::ns(0) }
+            Quantity { value: run_ns, ..Quantity::ns(0) },
+            Quantity::ratio(share)
         ),
-        meaning: "without the observation the figures would have been better, by up to this share".to_owned(),
+        meaning: "where the processor limits, the figures would have been better without, by about this share"
+            .to_owned(),
         advice: "run the same command without activebench too, and quote that figure beside this report".to_owned(),
     }))
 }

@@ -223,7 +223,7 @@ impl DeviceTally {
                     if request.latency_ns > 0 {
                         self.latency_ns += request.latency_ns;
                         self.timed_requests += 1;
-                        self.latencies.record(request.latency_ns);
+                        self.latencies.record(request.latency_ns, 1);
                     }
                 }
             }

@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn a_gap_is_as_wide_as_what_was_not_seen() {
         let probe = |attached, missed| ProbeStatus { hook: "h".to_owned(), attached, why_not: None, missed };
-        let whole = RecordAccount { made: 9, received: 9, lost: 0, inferred: 0 };
-        let lossy = RecordAccount { made: 9, received: 7, lost: 2, inferred: 0 };
+        let whole = RecordAccount { made: 9, received: 9, lost: 0, ..RecordAccount::default() };
+        let lossy = RecordAccount { made: 9, received: 7, lost: 2, ..RecordAccount::default() };
         let partial = |lost: &str| Gap::Partial(lost.to_owned());
         let missing = |why: &str| Gap::Missing(why.to_owned());
         for (probe, account, expected) in [

@@ -63,14 +63,19 @@ impl LatencyNames {
 }
 
 impl Latencies {
-    pub(super) fn record(&mut self, latency_ns: u64) {
+    /// Takes the latency of a call or request that stands for so many like it; for none when
+    /// it is an estimate, which can be the longest all the same.
+    pub(super) fn record(&mut self, latency_ns: u64, stands_for: u8) {
         self.longest_ns = self.longest_ns.max(latency_ns);
+        let times = u64::from(stands_for);
         match &mut self.histogram {
-            Some(histogram) => record(histogram, latency_ns),
-            None if self.kept.len() < KEPT => self.kept.push(latency_ns),
+            Some(histogram) => record(histogram, latency_ns, times),
+            None if self.kept.len() + usize::from(stands_for) <= KEPT => {
+                self.kept.extend((0..times).map(|_| latency_ns));
+            }
             None => {
                 let mut histogram = self.histogram();
-                record(&mut histogram, latency_ns);
+                record(&mut histogram, latency_ns, times);
                 self.histogram = Some(histogram);
                 self.kept = Vec::new();
             }
@@ -80,7 +85,7 @@ impl Latencies {
     fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).expect("at most 5 digits are allowed");
         histogram.auto(true);
-        self.kept.iter().for_each(|latency_ns| record(&mut histogram, *latency_ns));
+        self.kept.iter().for_each(|latency_ns| record(&mut histogram, *latency_ns, 1));
         histogram
     }
 
@@ -104,8 +109,8 @@ impl Latencies {
     }
 }
 
-fn record(histogram: &mut Histogram<u64>, latency_ns: u64) {
-    histogram.record(latency_ns).expect("a histogram that grows takes every u64");
+fn record(histogram: &mut Histogram<u64>, latency_ns: u64, times: u64) {
+    histogram.record_n(latency_ns, times).expect("a histogram that grows takes every u64");
 }
 
 #[cfg(test)]
@@ -114,7 +119,7 @@ mod tests {
 
     fn figures(latencies: impl IntoIterator<Item = u64>) -> Option<Vec<f64>> {
         let mut all = Latencies::default();
-        latencies.into_iter().for_each(|latency_ns| all.record(latency_ns));
+        latencies.into_iter().for_each(|latency_ns| all.record(latency_ns, 1));
         Some(all.quantities(&LatencyNames::READS)?.map(|(_, quantity)| quantity.value).collect())
     }
 
@@ -139,6 +144,25 @@ mod tests {
                 assert_eq!(found[4], (count * scale) as f64);
             }
         }
+    }
+
+    #[test]
+    fn a_sample_counts_for_those_that_it_stands_for() {
+        for calls in [10, 10_000] {
+            let mut all = Latencies::default();
+            for index in 0..calls {
+                // One slow call in ten is timed for itself; of sixteen fast ones, one for all.
+                all.record(50_000, 1);
+                (0..9).for_each(|fast| all.record(2_000, if (index * 9 + fast) % 16 == 0 { 16 } else { 0 }));
+            }
+            let found: Vec<f64> =
+                all.quantities(&LatencyNames::READS).expect("some").map(|(_, quantity)| quantity.value).collect();
+            assert!((2_000.0..2_003.0).contains(&found[0]), "{calls}: {found:?}");
+            assert!((50_000.0..50_051.0).contains(&found[1]), "{calls}: {found:?}");
+        }
+        let mut estimates = Latencies::default();
+        estimates.record(900, 0);
+        assert!(estimates.quantities(&LatencyNames::READS).is_none(), "an estimate is no sample");
     }
 
     #[test]

@@ -102,6 +102,7 @@ mod tests {
                 cached_bytes: 0,
                 cpu_ns: 0,
                 user_before_ns: 0,
+                stands_for: 1,
             };
             stream.feed(&call, &mut order);
         }

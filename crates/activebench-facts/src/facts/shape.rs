@@ -61,7 +61,7 @@ impl Shape {
         directed.sizes.add(call.requested);
         self.streams[number].feed(call, &mut directed.order);
         if call.returned >= 0 {
-            directed.latencies.record(call.end_ns.saturating_sub(call.start_ns));
+            directed.latencies.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
         }
     }
 

@@ -102,6 +102,7 @@ impl Story {
             cached_bytes: 0,
             cpu_ns: 60,
             user_before_ns: 30,
+            stands_for: 1,
         };
         self.events.calls.push(call);
         self.now += 2 * CALL_NS;
@@ -233,7 +234,7 @@ impl Story {
         self.manifest
             .coverage
             .records
-            .insert(class.to_owned(), RecordAccount { made: 10, received: 7, lost: 3, inferred: 0 });
+            .insert(class.to_owned(), RecordAccount { made: 10, received: 7, lost: 3, ..RecordAccount::default() });
     }
 
     pub(crate) fn detach(&mut self, hook: &str) {
@@ -273,7 +274,7 @@ fn manifest() -> Manifest {
         .map(|hook| ProbeStatus { hook: format!("tp_btf/{hook}"), attached: true, why_not: None, missed: 0 })
         .collect();
     for class in ["calls", "names", "tasks", "block", "block_queued", "page_cache"] {
-        let whole = RecordAccount { made: 10, received: 10, lost: 0, inferred: 0 };
+        let whole = RecordAccount { made: 10, received: 10, lost: 0, ..RecordAccount::default() };
         manifest.coverage.records.insert(class.to_owned(), whole);
     }
     manifest.host.targets.push(target(DISK, vec![layer("disk", DISK)]));

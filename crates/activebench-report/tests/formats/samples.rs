@@ -252,7 +252,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     let coverage = &mut run.manifest.coverage;
     put(&mut coverage.backend);
     coverage.blind_paths = vec![BlindPath { path: text.into(), calls: 3 }];
-    coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2, inferred: 0 });
+    coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2, ..RecordAccount::default() });
     coverage.other_tracers = Some(vec![OtherTracer { program: text.into(), ..other_tracer(text, Some((1, text))) }]);
     coverage.probes.push(ProbeStatus { hook: text.into(), attached: false, why_not: Some(text.into()), missed: 1 });
     run.parsed.tool = text.into();
@@ -320,7 +320,7 @@ pub(crate) fn undecided() -> JudgedRun {
     run.manifest
         .coverage
         .records
-        .insert("block".into(), RecordAccount { made: 2_051, received: 2_000, lost: 51, inferred: 0 });
+        .insert("block".into(), RecordAccount { made: 2_051, received: 2_000, lost: 51, ..RecordAccount::default() });
     run.manifest.coverage.blind_paths = vec![BlindPath { path: "io_uring".into(), calls: 812 }];
     run.manifest.coverage.probes.push(ProbeStatus {
         hook: "tp_btf/io_uring_submit_req".into(),

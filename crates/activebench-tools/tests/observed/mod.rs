@@ -70,6 +70,7 @@ impl Run {
                 cached_bytes: 0,
                 cpu_ns: 0,
                 user_before_ns: 0,
+                stands_for: 1,
             });
             run.names.push(words.get(9).unwrap_or(&"").to_string());
         }

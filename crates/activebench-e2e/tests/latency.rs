@@ -1,0 +1,75 @@
+//! Fast calls in quick succession are timed by samples; nothing else about them is.
+
+use std::collections::HashMap;
+
+use activebench_e2e::{Verified, Volume, binary, needs, verify};
+
+const CALLS: usize = 100_000;
+const UNIT: u64 = 4096;
+const PAGES: usize = 256;
+
+/// Numbers of a column, by name.
+fn number(row: &HashMap<String, String>, name: &str) -> u64 {
+    row[name].parse().unwrap_or_else(|_| panic!("{name}: {}", row[name]))
+}
+
+/// Cached reads of 4 KiB, by one thread, of a file of [`PAGES`] pages.
+fn preads(options: &[&str]) -> (Verified, Vec<HashMap<String, String>>) {
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let file = volume.path().join("pages.dat");
+    std::fs::write(&file, vec![1; PAGES * UNIT as usize]).expect("the file is written");
+    let (program, file) = (binary(), file.to_str().expect("UTF-8").to_owned());
+    let count = CALLS.to_string();
+    let program = program.to_str().expect("UTF-8");
+    let run = verify(&volume, options, &[program, "__workload", "preads", "--count", &count, &file]);
+    run.assert_nothing_lost();
+    let mut rows = run.rows("calls");
+    rows.retain(|row| row["op"] == "pread");
+    // It reads the file once before.
+    let rows = rows.split_off(rows.len() - CALLS);
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!(number(row, "offset"), (index % PAGES) as u64 * UNIT);
+        assert_eq!((number(row, "requested"), number(row, "returned")), (UNIT, UNIT));
+        assert!(number(row, "start_ns") <= number(row, "end_ns"), "{row:?}");
+    }
+    for pair in rows.windows(2) {
+        assert!(number(&pair[0], "end_ns") <= number(&pair[1], "start_ns"), "{pair:?}");
+    }
+    (run, rows)
+}
+
+#[test]
+fn of_fast_calls_a_sample_stands_for_all_and_every_offset_and_end_is_kept() {
+    needs!("mkfs.ext4", "losetup");
+    let (run, rows) = preads(&[]);
+    let estimated = rows.iter().filter(|row| row["stands_for"] == "0").count();
+    // On a machine where a call takes more than 8 us they are all timed.
+    let stood_for: u64 = rows.iter().map(|row| number(row, "stands_for")).sum();
+    let share = stood_for as f64 / CALLS as f64;
+    assert!((0.9..=1.1).contains(&share), "{CALLS} calls, {estimated} of them estimated, {stood_for} stood for");
+    let account = &run.report["coverage"]["lost"]["calls"];
+    assert!(account["estimated"].as_u64().is_some_and(|all| all >= estimated as u64), "{account}");
+    // The samples and what they are samples of tell the same of a whole pass.
+    let sum = |name: &str| rows.iter().map(|row| number(row, name)).sum::<u64>();
+    let span = number(&rows[CALLS - 1], "end_ns") - number(&rows[0], "end_ns");
+    assert!(sum("cpu_ns") <= span + number(&rows[0], "cpu_ns"), "{} of {span} ns", sum("cpu_ns"));
+}
+
+#[test]
+fn on_request_every_call_is_timed() {
+    needs!("mkfs.ext4", "losetup");
+    let (run, rows) = preads(&["--latency", "full"]);
+    assert!(rows.iter().all(|row| row["stands_for"] == "1"));
+    assert_eq!(run.report["coverage"]["lost"]["calls"]["estimated"], 0);
+}
+
+#[test]
+fn calls_that_wait_are_always_timed() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = verify(&volume, &[], &["dd", "if=/dev/zero", "of=waits.dat", "bs=4k", "count=300", "oflag=dsync"]);
+    let rows = run.rows("calls");
+    let writes: Vec<_> = rows.iter().filter(|row| row["op"] == "write" && number(row, "requested") == UNIT).collect();
+    assert_eq!(writes.len(), 300);
+    assert!(writes.iter().all(|row| row["stands_for"] == "1"));
+}
