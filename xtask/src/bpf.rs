@@ -25,14 +25,30 @@ pub(crate) struct Options {
 }
 
 /// Without debug information and without the relocations of BTF, which no loader reads.
-const STRIP_FLAGS: &[&str] =
-    &["-g", "--remove-section=.rel.BTF", "--remove-section=.rel.BTF.ext", "--remove-section=.llvm_addrsig"];
+const STRIP_FLAGS: &[&str] = &[
+    "-g",
+    "--remove-section=.rel.BTF",
+    "--remove-section=.rel.BTF.ext",
+    "--remove-section=.llvm_addrsig",
+    "--wildcard",
+    "--strip-symbol=LBB*",
+];
 
 /// The list of the sources' sums, beside the objects.
 const SUMS_FILE: &str = "sources.sha256";
 /// Flags that make the object; the paths are relative to the folder of the sources.
-const CLANG_FLAGS: &[&str] =
-    &["-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall", "-Werror", "-fdebug-compilation-dir=.", "-c"];
+const CLANG_FLAGS: &[&str] = &[
+    "-target",
+    "bpf",
+    "-mcpu=v3",
+    "-g",
+    "-gno-column-info",
+    "-O2",
+    "-Wall",
+    "-Werror",
+    "-fdebug-compilation-dir=.",
+    "-c",
+];
 
 /// Runs the task.
 ///

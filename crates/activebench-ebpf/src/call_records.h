@@ -52,35 +52,34 @@ static always_inline struct file *file_of(struct task_struct *task, s32 fd)
 	return file;
 }
 
+static never_inline int look_up(struct task_state *state, struct task_struct *task, s32 fd)
+{
+	struct file *file = file_of(task, fd);
+	u8 kind = FILE_OTHER;
+	u64 ino = 0;
+	u32 s_dev = 0;
+
+	state->known_file = (u64)file;
+	state->known_fd = fd;
+	state->known_generation = current_generation();
+	state->known_open_flags = 0;
+	if (file) {
+		identify_file(file, &ino, &s_dev, &kind);
+		state->known_open_flags = READ_FIELD(file, f_flags);
+		if (kind != FILE_OTHER)
+			remember_file(ino, s_dev);
+	}
+	state->known_ino = ino;
+	state->known_s_dev = s_dev;
+	state->known_kind = kind;
+	return 0;
+}
+
 /* Looks the descriptor up unless it is the one of the call before. */
 static always_inline void resolve(struct task_state *state, struct task_struct *task, s32 fd)
 {
-	u64 generation = current_generation();
-
-	if (state->known_fd != fd || state->known_generation != generation || !state->known_file) {
-		struct file *file = file_of(task, fd);
-		u8 kind = FILE_OTHER;
-		u64 ino = 0;
-		u32 s_dev = 0;
-
-		state->known_file = (u64)file;
-		state->known_fd = fd;
-		state->known_generation = generation;
-		if (!file) {
-			state->known_ino = 0;
-			state->known_s_dev = 0;
-			state->known_kind = FILE_OTHER;
-			state->known_open_flags = 0;
-		} else {
-			identify_file(file, &ino, &s_dev, &kind);
-			state->known_ino = ino;
-			state->known_s_dev = s_dev;
-			state->known_kind = kind;
-			state->known_open_flags = READ_FIELD(file, f_flags);
-			if (kind != FILE_OTHER)
-				remember_file(ino, s_dev);
-		}
-	}
+	if (state->known_fd != fd || state->known_generation != current_generation() || !state->known_file)
+		look_up(state, task, fd);
 	state->ino = state->known_ino;
 	state->s_dev = state->known_s_dev;
 	state->file_kind = state->known_kind;
@@ -88,12 +87,12 @@ static always_inline void resolve(struct task_state *state, struct task_struct *
 }
 
 /* The kernel's account is kept here, once a batch; user space adds what never leaves. */
-static always_inline void flush_calls(struct task_state *state)
+static never_inline int flush_calls(struct task_state *state)
 {
 	struct record_counters *counter = counters_of(CLASS_CALLS);
 
 	if (!state->batch.count)
-		return;
+		return 0;
 	if (counter) {
 		counter->made += state->batch.count;
 		counter->estimated += state->estimated;
@@ -102,6 +101,7 @@ static always_inline void flush_calls(struct task_state *state)
 	state->batch.record_class = CLASS_CALLS;
 	send_batch(&state->batch, sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record),
 		   sizeof(struct batch_header) + sizeof(state->records));
+	return 0;
 }
 
 /* The next free record of the task's batch, to be filled at once. */

@@ -8,7 +8,7 @@
 
 #include "libaio.h"
 
-static always_inline u64 argument(struct pt_regs *regs, u8 number)
+static never_inline u64 argument(struct pt_regs *regs, u8 number)
 {
 	switch (number) {
 	case 1: return regs->di;

@@ -204,7 +204,7 @@ static always_inline struct task_state *state_of_caller(struct pt_regs *pointer)
 }
 
 /* The file that an inode stands for: block devices go by their number, with inode 0. */
-static always_inline void identify(struct inode *inode, u64 *ino, u32 *s_dev, u8 *kind)
+static never_inline int identify(struct inode *inode, u64 *ino, u32 *s_dev, u8 *kind)
 {
 	u16 format = READ_FIELD(inode, i_mode) & MODE_FORMAT;
 
@@ -219,13 +219,14 @@ static always_inline void identify(struct inode *inode, u64 *ino, u32 *s_dev, u8
 		*ino = READ_FIELD(inode, i_ino);
 		*s_dev = READ_FIELD(super_block, s_dev);
 	}
+	return 0;
 }
 
 /*
  * The file behind an open one. Files of an overlay have the inode number of the file below,
  * which is the one that the page cache and the device know: they get its device too.
  */
-static always_inline void identify_file(struct file *file, u64 *ino, u32 *s_dev, u8 *kind)
+static never_inline int identify_file(struct file *file, u64 *ino, u32 *s_dev, u8 *kind)
 {
 	u32 seen;
 	u32 *below;
@@ -235,6 +236,7 @@ static always_inline void identify_file(struct file *file, u64 *ino, u32 *s_dev,
 	below = *kind == FILE_REGULAR ? bpf_map_lookup_elem(&overlays, &seen) : NULL;
 	if (below)
 		*s_dev = *below;
+	return 0;
 }
 
 #endif
