@@ -103,12 +103,12 @@ fn syncs_that_travel_with_asynchronous_io_are_seen() {
     }
 }
 
-/// Bytes that the volume's device read for files.
-fn device_bytes(volume: &Volume, run: &Verified) -> u64 {
+/// Bytes that the volume's device moved for files.
+fn device_bytes(volume: &Volume, run: &Verified, action: &str) -> u64 {
     let device = volume.device_number();
     let block = run.rows("block");
     let here = |row: &&HashMap<String, String>| {
-        row["kind"] != "queued" && row["action"] == "read" && row["device"] == device && !row["file.ino"].is_empty()
+        row["kind"] != "queued" && row["action"] == action && row["device"] == device && !row["file.ino"].is_empty()
     };
     block.iter().filter(here).map(|row| row["bytes"].parse::<u64>().expect("bytes")).sum()
 }
@@ -133,7 +133,29 @@ fn direct_io_of_every_path_is_put_down_to_its_file() {
         let mut all = vec!["--rw=randread", "--direct=1"];
         all.extend(options);
         let run = fio(&volume, "direct.dat", &all);
-        assert_eq!(device_bytes(&volume, &run), (COUNT * UNIT) as u64, "{}", options.join(" "));
+        assert_eq!(device_bytes(&volume, &run, "read"), (COUNT * UNIT) as u64, "{}", options.join(" "));
+    }
+}
+
+#[test]
+fn mapped_memory_is_named_blind_and_its_bytes_are_seen_at_the_device() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let file_bytes = (COUNT * UNIT) as u64;
+    fio(&volume, "mapped.dat", &["--rw=write", "--end_fsync=1"]);
+    let mmap = "--ioengine=mmap";
+    for (rw, action) in [("--rw=randwrite", "write"), ("--rw=randread", "read")] {
+        volume.drop_caches();
+        let run = fio(&volume, "mapped.dat", &[rw, mmap, "--end_fsync=1"]);
+        let calls = run.rows("calls");
+        assert!(!on_file(&run, &calls, "mmap").is_empty());
+        assert_eq!(device_bytes(&volume, &run, action), file_bytes, "{rw}");
+        if action == "write" {
+            assert!(calls.iter().any(|row| row["op"] == "msync" && row["returned"] == "0"), "fio syncs the mapping");
+            // What is mapped from a file open for reading alone can be a library: a phase has to name it.
+            let blind = run.report["coverage"]["blind_paths"].as_array().expect("blind paths");
+            assert!(blind.iter().any(|path| path["path"] == "mmap"), "{blind:?}");
+        }
     }
 }
 
