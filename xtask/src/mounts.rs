@@ -67,6 +67,37 @@ pub(crate) fn available_bytes(folder: &Path) -> Result<u64> {
     Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 
+/// Where perf and bpftrace look for tracepoints.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Gives this process and its children a view of the mounts in which tracefs is mounted, when
+/// it is not: a machine need not have it, and gets none.
+///
+/// # Errors
+/// When the kernel refuses the view or the mount.
+pub(crate) fn with_tracefs() -> Result<()> {
+    if Path::new(TRACEFS).join("events").is_dir() {
+        return Ok(());
+    }
+    // SAFETY: takes a number.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(std::io::Error::last_os_error()).context("cannot have mounts of our own");
+    }
+    mount("none", "/", "", libc::MS_REC | libc::MS_PRIVATE)?;
+    mount("tracefs", TRACEFS, "tracefs", 0)
+}
+
+fn mount(source: &str, target: &str, fs_type: &str, flags: libc::c_ulong) -> Result<()> {
+    let text = |text: &str| CString::new(text).context("a zero byte in the name of a mount");
+    let (source, at, fs_type) = (text(source)?, text(target)?, text(fs_type)?);
+    // SAFETY: three strings that end with zero bytes and outlive the call, and no data.
+    let result = unsafe { libc::mount(source.as_ptr(), at.as_ptr(), fs_type.as_ptr(), flags, std::ptr::null()) };
+    if result != 0 {
+        return Err(std::io::Error::last_os_error()).with_context(|| format!("cannot mount on {target}"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

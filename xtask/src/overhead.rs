@@ -83,6 +83,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             process::as_root("overhead")
         );
     }
+    if let Err(error) = mounts::with_tracefs() {
+        eprintln!("perf and bpftrace find no tracepoints: {error:#}");
+    }
     let missing = packages::ensure(tools::FOR_OVERHEAD);
     packages::report_missing(&missing);
     let (activebench, build) = match &options.binary {
