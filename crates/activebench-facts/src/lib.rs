@@ -5,6 +5,7 @@
 //!   and the facts of the whole run.
 //! * [`evidence_phases`] makes phases for a tool that no adapter knows.
 //! * [`BlockHits`] counts how often each block of a file was hit.
+//! * [`hits_by_file`] does so for a whole run, from the places of its calls alone.
 //! * [`blind_paths`] counts the I/O that was done and is not decoded.
 //!
 //! Nothing here judges, reads files or knows how a run is stored: events come from an
@@ -20,5 +21,5 @@ mod source;
 pub use activity::fold_activity;
 pub use blind::blind_paths;
 pub use evidence::evidence_phases;
-pub use facts::{BlockHits, HitDistribution, resolve_phases};
+pub use facts::{BlockHits, HitDistribution, hits_by_file, resolve_phases};
 pub use source::{EventSource, Events};

@@ -232,6 +232,21 @@ pub struct Call {
     pub stands_for: u8,
 }
 
+/// Where a call moved data: what is left of a [`Call`] when millions are counted by place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What was called.
+    pub op: Op,
+    /// The file behind the descriptor; `None` where the call has none.
+    pub file: Option<FileId>,
+    /// As [`Call::offset`].
+    pub offset: i64,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Bytes moved, or a negative errno.
+    pub returned: i64,
+}
+
 /// `O_DIRECT` on x86-64 and arm64 differ; the probe translates to these neutral bits.
 pub mod open_bits {
     /// Opened with `O_DIRECT`.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::FileId;
+use crate::phase::Direction;
 use crate::units::{Quantity, Unit};
 
 /// How much of a figure was seen.
@@ -324,4 +326,35 @@ impl Facts {
             Some(Fact { value: None, .. }) => Err(format!("{} has no value", name.as_str())),
         }
     }
+}
+
+/// How often the blocks of one file were hit in one direction, over a whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileHits {
+    /// The file.
+    pub file: FileId,
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Calls that moved data.
+    pub calls: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Of the calls: those whose offset is not known; their blocks are not counted.
+    pub unplaced_calls: u64,
+    /// Length of a block: the largest of which the calls move whole ones, where there is such a one.
+    pub block_bytes: u64,
+    /// Blocks that were hit.
+    pub blocks: u64,
+    /// Fewest hits of a block that was hit.
+    pub hits_least: u64,
+    /// Hits a block.
+    pub hits_mean: f64,
+    /// Most hits of a block.
+    pub hits_most: u64,
+    /// The number of hits that most blocks have.
+    pub hits_usual: u64,
+    /// Blocks that have it.
+    pub blocks_with_usual: u64,
+    /// Share of the hits that went to the most hit hundredth of the blocks, from 0 to 1.
+    pub hottest_percent_share: f64,
 }

@@ -17,18 +17,24 @@ use crate::error::RecordError;
 /// much again in columns.
 pub const ROWS_PER_PART: usize = 1 << 18;
 
-/// A row of a table.
-pub(crate) trait Row: Sized {
+/// A row of a table, or a part of its columns, as it is read.
+pub(crate) trait Table: Sized {
     /// The table's name: prefix of its files.
     const TABLE: &'static str;
+    /// The columns that are read; all of them when `None`.
+    const COLUMNS: Option<&'static [&'static str]> = None;
+    /// Makes the rows from columns.
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError>;
+}
+
+/// A row of a table, as it is written.
+pub(crate) trait Row: Table {
     /// The class in the manifest's account of records that this row belongs to.
     fn class(&self) -> &'static str {
         Self::TABLE
     }
     /// Puts the rows into columns.
     fn write(rows: &[Self], columns: &mut ColumnsOut);
-    /// Makes the rows from columns.
-    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError>;
 }
 
 /// Columns being made.
@@ -79,7 +85,27 @@ macro_rules! columns_in {
         $(
             pub(crate) fn $method(&self, name: &'static str) -> Result<Vec<$type>, RecordError> {
                 let chunked = self.column(name)?.$method().map_err(|error| self.error(name, error.to_string()))?;
-                chunked.iter().collect::<Option<Vec<_>>>().ok_or_else(|| self.error(name, "a value is missing"))
+                if chunked.null_count() > 0 {
+                    return Err(self.error(name, "a value is missing"));
+                }
+                let mut values = Vec::with_capacity(chunked.len());
+                chunked.downcast_iter().for_each(|array| values.extend_from_slice(array.values()));
+                Ok(values)
+            }
+        )*
+    };
+}
+
+macro_rules! optional_columns_in {
+    ($($method:ident: $plain:ident: $type:ty;)*) => {
+        $(
+            pub(crate) fn $method(&self, name: &'static str) -> Result<Vec<Option<$type>>, RecordError> {
+                let chunked = self.column(name)?.$plain().map_err(|error| self.error(name, error.to_string()))?;
+                // Mostly every row has a value, and one by one they take many times as long.
+                if chunked.null_count() == 0 {
+                    return Ok(self.$plain(name)?.into_iter().map(Some).collect());
+                }
+                Ok(chunked.iter().collect())
             }
         )*
     };
@@ -91,17 +117,15 @@ impl ColumnsIn<'_> {
         u64: u64;
         i32: i32;
         i64: i64;
-        bool: bool;
+    }
+    optional_columns_in! {
+        optional_u32: u32: u32;
+        optional_u64: u64: u64;
     }
 
-    pub(crate) fn optional_u32(&self, name: &'static str) -> Result<Vec<Option<u32>>, RecordError> {
-        let chunked = self.column(name)?.u32().map_err(|error| self.error(name, error.to_string()))?;
-        Ok(chunked.iter().collect())
-    }
-
-    pub(crate) fn optional_u64(&self, name: &'static str) -> Result<Vec<Option<u64>>, RecordError> {
-        let chunked = self.column(name)?.u64().map_err(|error| self.error(name, error.to_string()))?;
-        Ok(chunked.iter().collect())
+    pub(crate) fn bool(&self, name: &'static str) -> Result<Vec<bool>, RecordError> {
+        let chunked = self.column(name)?.bool().map_err(|error| self.error(name, error.to_string()))?;
+        chunked.iter().collect::<Option<Vec<_>>>().ok_or_else(|| self.error(name, "a value is missing"))
     }
 
     pub(crate) fn text(&self, name: &'static str) -> Result<Vec<String>, RecordError> {
@@ -151,7 +175,7 @@ pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
 }
 
 /// The bytes of a Parquet file to rows.
-pub(crate) fn decode<R: Row>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, RecordError> {
+pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, RecordError> {
     let damaged = |why: String| RecordError::Table { path: path.to_owned(), why };
     if bytes.len() < 12 || !bytes.ends_with(b"PAR1") {
         return Err(damaged(format!("it ends in the middle: {} bytes without the closing mark", bytes.len())));
@@ -159,7 +183,10 @@ pub(crate) fn decode<R: Row>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, Reco
     // polars slices by the offsets that a file states and panics when they lie outside it. A
     // run directory may come from anybody, so a damaged table must be an answer, not our end.
     let frame = catch_unwind(AssertUnwindSafe(|| {
-        ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
+        ParquetReader::new(Cursor::new(bytes))
+            .read_parallel(ParallelStrategy::None)
+            .with_columns(R::COLUMNS.map(|names| names.iter().map(|name| (*name).to_owned()).collect()))
+            .finish()
     }))
     .map_err(|_| damaged("its inner offsets are damaged".to_owned()))?
     .map_err(|error| damaged(error.to_string()))?;

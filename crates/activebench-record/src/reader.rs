@@ -5,14 +5,14 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use activebench_model::call::Call;
+use activebench_model::call::{Call, Place};
 use activebench_model::claim::ToolOutput;
 use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
 use activebench_model::run::{FORMAT, Manifest};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
-use crate::part::{Row, decode};
+use crate::part::{Table, decode};
 use crate::storage::{Disk, Storage};
 use crate::writer::json;
 use crate::{MANIFEST, hash, is_derived, is_inside};
@@ -126,6 +126,12 @@ impl RunReader {
         self.parts()
     }
 
+    /// Where the calls moved data, part by part: a few of their columns, read in a fraction of
+    /// the time.
+    pub fn places(&self) -> Parts<'_, Place> {
+        self.parts()
+    }
+
     /// The names, part by part.
     pub fn names(&self) -> Parts<'_, NameEvent> {
         self.parts()
@@ -166,7 +172,7 @@ impl RunReader {
         self.write_derived(name, &json(name, value)?)
     }
 
-    fn parts<R: Row>(&self) -> Parts<'_, R> {
+    fn parts<R: Table>(&self) -> Parts<'_, R> {
         let number = |name: &str| -> Option<u64> {
             let rest = name.strip_prefix("events/")?.strip_prefix(R::TABLE)?.strip_prefix('-')?;
             rest.strip_suffix(".parquet")?.parse().ok()
@@ -195,7 +201,7 @@ pub struct Parts<'a, R> {
     row: PhantomData<R>,
 }
 
-impl<R: Row> Iterator for Parts<'_, R> {
+impl<R: Table> Iterator for Parts<'_, R> {
     type Item = Result<Vec<R>, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,12 +1,12 @@
 //! The columns of each table. Changing one changes the format: see `run::FORMAT`.
 
-use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
+use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, Place};
 use activebench_model::event::{
     BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
 };
 
 use crate::error::RecordError;
-use crate::part::{ColumnsIn, ColumnsOut, Row};
+use crate::part::{ColumnsIn, ColumnsOut, Row, Table};
 
 /// Both directions of an enumeration's numbers from one list. Numbers are never reused.
 macro_rules! codes {
@@ -53,28 +53,8 @@ fn read_files(columns: &ColumnsIn<'_>) -> Result<Vec<Option<FileId>>, RecordErro
         .collect()
 }
 
-impl Row for Call {
+impl Table for Call {
     const TABLE: &'static str = "calls";
-
-    fn write(rows: &[Self], columns: &mut ColumnsOut) {
-        columns.u64("start_ns", rows, |call| call.start_ns);
-        columns.u64("end_ns", rows, |call| call.end_ns);
-        columns.u32("tid", rows, |call| call.tid);
-        columns.u32("tgid", rows, |call| call.tgid);
-        columns.u32("op_code", rows, |call| op_code(call.op));
-        columns.i32("fd", rows, |call| call.fd);
-        write_file(columns, rows, |call| call.file);
-        columns.u32("file_kind_code", rows, |call| file_kind_code(call.kind));
-        columns.u32("open_flag_bits", rows, |call| call.open_flags);
-        columns.i64("offset", rows, |call| call.offset);
-        columns.u64("requested", rows, |call| call.requested);
-        columns.i64("returned", rows, |call| call.returned);
-        columns.u64("storage_read_bytes", rows, |call| call.storage_read_bytes);
-        columns.u64("cached_bytes", rows, |call| call.cached_bytes);
-        columns.u64("cpu_ns", rows, |call| call.cpu_ns);
-        columns.u64("user_before_ns", rows, |call| call.user_before_ns);
-        columns.u32("stands_for", rows, |call| u32::from(call.stands_for));
-    }
 
     fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
         let start_ns = columns.u64("start_ns")?;
@@ -117,18 +97,52 @@ impl Row for Call {
     }
 }
 
-impl Row for NameEvent {
-    const TABLE: &'static str = "names";
-
+impl Row for Call {
     fn write(rows: &[Self], columns: &mut ColumnsOut) {
-        columns.u64("at_ns", rows, |event| event.at_ns);
-        columns.u32("tid", rows, |event| event.tid);
-        columns.u32("tgid", rows, |event| event.tgid);
-        columns.u32("op_code", rows, |event| op_code(event.op));
-        columns.i64("returned", rows, |event| event.returned);
-        write_file(columns, rows, |event| event.file);
-        columns.text("name", rows, |event| &event.name);
+        columns.u64("start_ns", rows, |call| call.start_ns);
+        columns.u64("end_ns", rows, |call| call.end_ns);
+        columns.u32("tid", rows, |call| call.tid);
+        columns.u32("tgid", rows, |call| call.tgid);
+        columns.u32("op_code", rows, |call| op_code(call.op));
+        columns.i32("fd", rows, |call| call.fd);
+        write_file(columns, rows, |call| call.file);
+        columns.u32("file_kind_code", rows, |call| file_kind_code(call.kind));
+        columns.u32("open_flag_bits", rows, |call| call.open_flags);
+        columns.i64("offset", rows, |call| call.offset);
+        columns.u64("requested", rows, |call| call.requested);
+        columns.i64("returned", rows, |call| call.returned);
+        columns.u64("storage_read_bytes", rows, |call| call.storage_read_bytes);
+        columns.u64("cached_bytes", rows, |call| call.cached_bytes);
+        columns.u64("cpu_ns", rows, |call| call.cpu_ns);
+        columns.u64("user_before_ns", rows, |call| call.user_before_ns);
+        columns.u32("stands_for", rows, |call| u32::from(call.stands_for));
     }
+}
+
+impl Table for Place {
+    const TABLE: &'static str = <Call as Table>::TABLE;
+    const COLUMNS: Option<&'static [&'static str]> =
+        Some(&["op_code", "file_s_dev", "file_ino", "offset", "requested", "returned"]);
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let ops = columns.coded("op_code", op)?;
+        let files = read_files(columns)?;
+        let offset = columns.i64("offset")?;
+        let requested = columns.u64("requested")?;
+        let returned = columns.i64("returned")?;
+        let row = |index: usize| Place {
+            op: ops[index],
+            file: files[index],
+            offset: offset[index],
+            requested: requested[index],
+            returned: returned[index],
+        };
+        Ok((0..ops.len()).map(row).collect())
+    }
+}
+
+impl Table for NameEvent {
+    const TABLE: &'static str = "names";
 
     fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
         let at_ns = columns.u64("at_ns")?;
@@ -150,24 +164,20 @@ impl Row for NameEvent {
     }
 }
 
-impl Row for TaskEvent {
-    const TABLE: &'static str = "tasks";
-
+impl Row for NameEvent {
     fn write(rows: &[Self], columns: &mut ColumnsOut) {
         columns.u64("at_ns", rows, |event| event.at_ns);
-        columns.u32("kind_code", rows, |event| task_kind_code(event.kind));
         columns.u32("tid", rows, |event| event.tid);
         columns.u32("tgid", rows, |event| event.tgid);
-        columns.u32("parent_tgid", rows, |event| event.parent_tgid);
-        columns.i32("exit_status", rows, |event| event.exit_status);
-        columns.text("comm", rows, |event| &event.comm);
-        columns.text("filename", rows, |event| &event.filename);
-        columns.u64("user_ns", rows, |event| event.user_ns);
-        columns.u64("kernel_ns", rows, |event| event.kernel_ns);
-        columns.u64("blocked_ns", rows, |event| event.blocked_ns);
-        columns.u64("iowait_ns", rows, |event| event.iowait_ns);
-        columns.u64("preempted_ns", rows, |event| event.preempted_ns);
+        columns.u32("op_code", rows, |event| op_code(event.op));
+        columns.i64("returned", rows, |event| event.returned);
+        write_file(columns, rows, |event| event.file);
+        columns.text("name", rows, |event| &event.name);
     }
+}
+
+impl Table for TaskEvent {
+    const TABLE: &'static str = "tasks";
 
     fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
         let at_ns = columns.u64("at_ns")?;
@@ -201,33 +211,26 @@ impl Row for TaskEvent {
     }
 }
 
-impl Row for BlockEvent {
-    const TABLE: &'static str = "block";
-
-    fn class(&self) -> &'static str {
-        match self.kind {
-            BlockEventKind::Queued | BlockEventKind::Inferred => "block_queued",
-            BlockEventKind::Completed => "block",
-        }
-    }
-
+impl Row for TaskEvent {
     fn write(rows: &[Self], columns: &mut ColumnsOut) {
         columns.u64("at_ns", rows, |event| event.at_ns);
-        columns.u32("kind_code", rows, |event| block_kind_code(event.kind));
-        columns.u32("device", rows, |event| event.device.0);
-        columns.u64("sector", rows, |event| event.sector);
-        columns.u64("bytes", rows, |event| event.bytes);
-        columns.u32("action_code", rows, |event| action_code(event.action));
-        columns.bool("preflush", rows, |event| event.preflush);
-        columns.bool("fua", rows, |event| event.fua);
-        columns.u64("latency_ns", rows, |event| event.latency_ns);
-        columns.bool("first_of_request", rows, |event| event.first_of_request);
-        write_file(columns, rows, |event| event.file);
+        columns.u32("kind_code", rows, |event| task_kind_code(event.kind));
+        columns.u32("tid", rows, |event| event.tid);
         columns.u32("tgid", rows, |event| event.tgid);
+        columns.u32("parent_tgid", rows, |event| event.parent_tgid);
+        columns.i32("exit_status", rows, |event| event.exit_status);
         columns.text("comm", rows, |event| &event.comm);
-        columns.u32("origin_code", rows, |event| origin_code(event.origin));
-        columns.u32("status", rows, |event| u32::from(event.status));
+        columns.text("filename", rows, |event| &event.filename);
+        columns.u64("user_ns", rows, |event| event.user_ns);
+        columns.u64("kernel_ns", rows, |event| event.kernel_ns);
+        columns.u64("blocked_ns", rows, |event| event.blocked_ns);
+        columns.u64("iowait_ns", rows, |event| event.iowait_ns);
+        columns.u64("preempted_ns", rows, |event| event.preempted_ns);
     }
+}
+
+impl Table for BlockEvent {
+    const TABLE: &'static str = "block";
 
     fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
         let at_ns = columns.u64("at_ns")?;
@@ -265,18 +268,35 @@ impl Row for BlockEvent {
     }
 }
 
-impl Row for CacheEvent {
-    const TABLE: &'static str = "page_cache";
+impl Row for BlockEvent {
+    fn class(&self) -> &'static str {
+        match self.kind {
+            BlockEventKind::Queued | BlockEventKind::Inferred => "block_queued",
+            BlockEventKind::Completed => "block",
+        }
+    }
 
     fn write(rows: &[Self], columns: &mut ColumnsOut) {
         columns.u64("at_ns", rows, |event| event.at_ns);
-        columns.u32("file_s_dev", rows, |event| event.file.s_dev);
-        columns.u64("file_ino", rows, |event| event.file.ino);
-        columns.u64("offset", rows, |event| event.offset);
+        columns.u32("kind_code", rows, |event| block_kind_code(event.kind));
+        columns.u32("device", rows, |event| event.device.0);
+        columns.u64("sector", rows, |event| event.sector);
         columns.u64("bytes", rows, |event| event.bytes);
+        columns.u32("action_code", rows, |event| action_code(event.action));
+        columns.bool("preflush", rows, |event| event.preflush);
+        columns.bool("fua", rows, |event| event.fua);
+        columns.u64("latency_ns", rows, |event| event.latency_ns);
+        columns.bool("first_of_request", rows, |event| event.first_of_request);
+        write_file(columns, rows, |event| event.file);
         columns.u32("tgid", rows, |event| event.tgid);
-        columns.bool("in_tree", rows, |event| event.in_tree);
+        columns.text("comm", rows, |event| &event.comm);
+        columns.u32("origin_code", rows, |event| origin_code(event.origin));
+        columns.u32("status", rows, |event| u32::from(event.status));
     }
+}
+
+impl Table for CacheEvent {
+    const TABLE: &'static str = "page_cache";
 
     fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
         let at_ns = columns.u64("at_ns")?;
@@ -295,5 +315,17 @@ impl Row for CacheEvent {
             in_tree: in_tree[index],
         };
         Ok((0..at_ns.len()).map(row).collect())
+    }
+}
+
+impl Row for CacheEvent {
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("file_s_dev", rows, |event| event.file.s_dev);
+        columns.u64("file_ino", rows, |event| event.file.ino);
+        columns.u64("offset", rows, |event| event.offset);
+        columns.u64("bytes", rows, |event| event.bytes);
+        columns.u32("tgid", rows, |event| event.tgid);
+        columns.bool("in_tree", rows, |event| event.in_tree);
     }
 }

@@ -228,6 +228,8 @@ pub(crate) enum Stage {
     Block,
     /// Pages that entered the page cache.
     Cache,
+    /// How often the blocks of each file were hit, over the whole run: one row a file and direction.
+    Offsets,
     /// Calls folded to passes.
     Activity,
     /// What the tool printed.

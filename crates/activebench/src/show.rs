@@ -26,6 +26,7 @@ pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
         Stage::Tasks => events(&mut sink, reader.tasks()),
         Stage::Block => events(&mut sink, reader.block()),
         Stage::Cache => events(&mut sink, reader.cache()),
+        Stage::Offsets => offsets(&mut sink, &reader),
         derived => derived_stage(&mut sink, &reader, derived),
     };
     match shown.and_then(|()| sink.finish()) {
@@ -58,6 +59,11 @@ fn events<T: Serialize>(
         }
     }
     Ok(())
+}
+
+fn offsets(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
+    let hits = activebench_facts::hits_by_file(|| reader.places()).context("cannot read the recorded calls")?;
+    rows(sink, &hits)
 }
 
 fn derived_stage(sink: &mut Sink, reader: &RunReader, stage: Stage) -> anyhow::Result<()> {

@@ -54,7 +54,7 @@ impl RequestSizes {
             let (phase, direction, part) = &self.parts[number];
             let until = end_of(part).max(part.last_data_ns);
             if call.start_ns >= part.start_ns && call.end_ns <= until && is_of(*direction, call) && is_on(part, call) {
-                self.sizes[*phase].feed(call);
+                self.sizes[*phase].feed(call.requested, call.offset);
             }
         }
     }
@@ -74,8 +74,9 @@ pub(super) struct Blocks {
     pub(super) grid: Option<Grid>,
 }
 
+/// Calls of one kind by the bytes that they asked for.
 #[derive(Debug, Default)]
-struct Sizes(BTreeMap<u64, OfSize>);
+pub(super) struct Sizes(BTreeMap<u64, OfSize>);
 
 /// The calls that asked for one number of bytes.
 #[derive(Debug, Default)]
@@ -88,13 +89,14 @@ struct OfSize {
 }
 
 impl Sizes {
-    fn feed(&mut self, call: &Call) {
-        if self.0.len() >= MOST_SIZES && !self.0.contains_key(&call.requested) {
+    /// Takes a call; a negative offset is not known.
+    pub(super) fn feed(&mut self, requested: u64, offset: i64) {
+        if self.0.len() >= MOST_SIZES && !self.0.contains_key(&requested) {
             return;
         }
-        let of_size = self.0.entry(call.requested).or_default();
+        let of_size = self.0.entry(requested).or_default();
         of_size.calls += 1;
-        let Ok(offset) = u64::try_from(call.offset) else { return };
+        let Ok(offset) = u64::try_from(offset) else { return };
         let distance = offset.abs_diff(*of_size.first.get_or_insert(offset));
         // Mostly the step is known already: one division.
         if of_size.step == 0 || !distance.is_multiple_of(of_size.step) {
@@ -104,7 +106,7 @@ impl Sizes {
 
     /// The largest blocks of which the calls move whole ones, where these are not too small;
     /// otherwise blocks of the modal size, of which a call touches one more than it moves.
-    fn blocks(&self) -> Option<Blocks> {
+    pub(super) fn blocks(&self) -> Option<Blocks> {
         let (modal_bytes, modal) = self.0.iter().max_by_key(|(size, of_size)| (of_size.calls, **size))?;
         let modal_bytes = *modal_bytes;
         if modal_bytes == 0 {
@@ -143,32 +145,12 @@ fn common_divisor(one: u64, other: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use activebench_model::call::{FileKind, Op};
-
     use super::*;
 
     fn check(what: &str, calls: &[(i64, u64)], expected: Option<(u64, u64, u64)>) {
         let mut sizes = Sizes::default();
         for (offset, requested) in calls {
-            sizes.feed(&Call {
-                start_ns: 0,
-                end_ns: 1,
-                tid: 1,
-                tgid: 1,
-                op: Op::Pread,
-                fd: 3,
-                file: None,
-                kind: FileKind::Regular,
-                open_flags: 0,
-                offset: *offset,
-                requested: *requested,
-                returned: *requested as i64,
-                storage_read_bytes: 0,
-                cached_bytes: 0,
-                cpu_ns: 0,
-                user_before_ns: 0,
-                stands_for: 1,
-            });
+            sizes.feed(*requested, *offset);
         }
         let found = sizes.blocks().map(|blocks| {
             let grid = blocks.grid.unwrap_or(Grid { block_bytes: 0, origin: 0 });

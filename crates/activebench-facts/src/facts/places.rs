@@ -1,0 +1,168 @@
+//! How often the blocks of each file were hit by a whole run, from the places of its calls alone.
+
+use std::collections::HashMap;
+
+use activebench_model::call::{FileId, Place};
+use activebench_model::fact::FileHits;
+use activebench_model::phase::Direction;
+
+use super::blocks::BlockHits;
+use super::requests::Sizes;
+
+/// The calls of one direction on one file.
+type Key = (FileId, Direction);
+
+/// What is kept of each key.
+struct ByKey<T> {
+    numbers: HashMap<Key, usize>,
+    /// Calls come in runs on one file: mostly nothing is hashed.
+    last: Option<(Key, usize)>,
+    values: Vec<T>,
+}
+
+impl<T: Default> ByKey<T> {
+    fn new() -> Self {
+        Self { numbers: HashMap::new(), last: None, values: Vec::new() }
+    }
+
+    fn at(&mut self, key: Key) -> usize {
+        if let Some((last, number)) = self.last
+            && last == key
+        {
+            return number;
+        }
+        let number = *self.numbers.entry(key).or_insert_with(|| {
+            self.values.push(T::default());
+            self.values.len() - 1
+        });
+        self.last = Some((key, number));
+        number
+    }
+}
+
+/// What the second reading counts.
+#[derive(Default)]
+struct Counted {
+    calls: u64,
+    bytes: u64,
+    unplaced: u64,
+    hits: BlockHits,
+}
+
+/// The hits of each file and direction, in the order in which they were first used. `read`
+/// gives the places from the start and is called twice: blocks are known after the first
+/// reading.
+///
+/// Memory: that of [`BlockHits`] and of the distinct sizes; it does not grow with the calls.
+///
+/// # Errors
+/// Those of the reading.
+pub fn hits_by_file<E, I: Iterator<Item = Result<Vec<Place>, E>>>(read: impl Fn() -> I) -> Result<Vec<FileHits>, E> {
+    let mut sizes = ByKey::<Sizes>::new();
+    for batch in read() {
+        for place in &batch? {
+            if let Some(key) = key_of(place) {
+                let number = sizes.at(key);
+                sizes.values[number].feed(place.requested, place.offset);
+            }
+        }
+    }
+    let grids: Vec<_> = sizes.values.iter().map(|sizes| sizes.blocks().and_then(|blocks| blocks.grid)).collect();
+    let mut counted: Vec<Counted> = grids.iter().map(|_| Counted::default()).collect();
+    for batch in read() {
+        for place in &batch? {
+            let Some(key) = key_of(place) else { continue };
+            let number = sizes.at(key);
+            let (Some(counted), Some(grid)) = (counted.get_mut(number), grids[number]) else { continue };
+            let moved = u64::try_from(place.returned).unwrap_or(0);
+            counted.calls += 1;
+            counted.bytes += moved;
+            match u64::try_from(place.offset) {
+                Ok(offset) => counted.hits.touch(grid, offset, moved),
+                Err(_) => counted.unplaced += 1,
+            }
+        }
+    }
+    let mut keys: Vec<(Key, usize)> = sizes.numbers.into_iter().collect();
+    keys.sort_unstable_by_key(|(_, number)| *number);
+    let rows = keys.into_iter().filter_map(|(key, number)| row(key, grids[number]?.block_bytes, &mut counted[number]));
+    Ok(rows.collect())
+}
+
+/// `None` for a call that moved nothing of a file.
+fn key_of(place: &Place) -> Option<Key> {
+    let direction = match (place.op.is_read(), place.op.is_write()) {
+        (true, _) => Direction::Read,
+        (_, true) => Direction::Write,
+        _ => return None,
+    };
+    (place.returned > 0).then_some((place.file?, direction))
+}
+
+fn row((file, direction): Key, block_bytes: u64, counted: &mut Counted) -> Option<FileHits> {
+    let distribution = counted.hits.distribution();
+    let (least, most) = distribution.least_and_most()?;
+    let (usual, blocks_with_usual) = distribution.modal()?;
+    let (blocks, hits) = (distribution.unique(), distribution.hits());
+    Some(FileHits {
+        file,
+        direction,
+        calls: counted.calls,
+        bytes: counted.bytes,
+        unplaced_calls: counted.unplaced,
+        block_bytes,
+        blocks,
+        hits_least: least,
+        hits_mean: hits as f64 / blocks as f64,
+        hits_most: most,
+        hits_usual: usual,
+        blocks_with_usual,
+        hottest_percent_share: distribution.hottest_percent_hits() as f64 / hits as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use activebench_model::call::Op;
+
+    use super::*;
+
+    const FILE: FileId = FileId { s_dev: 1, ino: 2 };
+    const OTHER: FileId = FileId { s_dev: 1, ino: 3 };
+
+    fn place(op: Op, file: FileId, block: i64) -> Place {
+        Place { op, file: Some(file), offset: block * 8192, requested: 8192, returned: 8192 }
+    }
+
+    fn hits(places: &[Place]) -> Vec<FileHits> {
+        hits_by_file(|| places.chunks(3).map(|batch| Ok::<_, Infallible>(batch.to_vec()))).expect("no error")
+    }
+
+    #[test]
+    fn a_small_set_that_is_read_again_and_again_shows() {
+        // 800 readings of 98 blocks, and one writing of each of 4 others.
+        let mut places: Vec<Place> = (0..78_400).map(|call| place(Op::Pread, FILE, call % 98)).collect();
+        places.extend((0..4).map(|block| place(Op::Pwrite, FILE, 200 + block)));
+        places.push(place(Op::Pread, OTHER, 7));
+        let found = hits(&places);
+        assert_eq!(found.len(), 3);
+        let read = &found[0];
+        assert_eq!((read.file, read.direction, read.calls, read.block_bytes), (FILE, Direction::Read, 78_400, 8192));
+        assert_eq!((read.blocks, read.hits_least, read.hits_most, read.hits_usual), (98, 800, 800, 800));
+        assert_eq!(read.bytes, 78_400 * 8192);
+        assert_eq!((found[1].direction, found[1].blocks, found[1].hits_most), (Direction::Write, 4, 1));
+        assert_eq!((found[2].file, found[2].blocks), (OTHER, 1));
+    }
+
+    #[test]
+    fn what_moved_nothing_or_is_no_data_call_is_left_out_and_what_has_no_place_is_counted() {
+        let failed = Place { returned: -5, ..place(Op::Pread, FILE, 1) };
+        let somewhere = Place { offset: -1, ..place(Op::Read, FILE, 0) };
+        let found = hits(&[failed, place(Op::Fsync, FILE, 0), somewhere, place(Op::Pread, FILE, 3)]);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].calls, found[0].unplaced_calls, found[0].blocks), (2, 1, 1));
+        assert_eq!(hits(&[failed]), []);
+    }
+}
