@@ -5,6 +5,7 @@
 //! bad, makes it fail. Only what keeps it from measuring at all does.
 
 mod bench;
+mod offsets;
 mod outputs;
 mod page;
 mod results;
@@ -43,6 +44,8 @@ const QUICK_AMOUNT: Amount = Amount { preads: 200_000, slow_preads: 5_000, fio_m
 const PAGE: &str = "docs/overhead.md";
 /// The name of the check for lost records, beside those of the workloads.
 const LOSS: &str = "loss";
+/// The name of the comparison of what finds repeated offsets.
+const OFFSETS: &str = "offsets";
 
 /// Options of `cargo xtask overhead`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +71,7 @@ pub(crate) struct Options {
 }
 
 fn workload_names() -> Vec<&'static str> {
-    workloads::ALL.iter().map(|workload| workload.name).chain([LOSS]).collect()
+    workloads::ALL.iter().map(|workload| workload.name).chain([LOSS, OFFSETS]).collect()
 }
 
 /// Runs the task.
@@ -148,9 +151,21 @@ fn measure(options: &Options, mut bench: Bench, missing: &[Missing], mut provena
         eprintln!("{LOSS}: threads that read at once");
         loss = Some(bench.loss_check());
     }
+    let mut repeated = None;
+    if wanted(OFFSETS) && !process::interrupted() {
+        eprintln!("{OFFSETS}: recorded reads, analysed by activebench and by sort | uniq -c");
+        repeated = Some(offsets::check(bench.activebench(), bench.folder(), options.quick));
+    }
     provenance.seconds = started.elapsed().as_secs();
     provenance.incomplete = process::interrupted().then(|| "it was interrupted".to_owned());
-    Measurement { schema: SCHEMA, provenance, aims: results::aims(&results), workloads: results, loss }
+    Measurement {
+        schema: SCHEMA,
+        provenance,
+        aims: results::aims(&results, repeated.as_ref()),
+        workloads: results,
+        loss,
+        offsets: repeated,
+    }
 }
 
 fn measure_workload(workload: &Workload, bench: &mut Bench, missing: &[Missing], rounds: u32) -> WorkloadResult {

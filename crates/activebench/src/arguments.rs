@@ -9,6 +9,7 @@ use activebench_model::claim::Subject;
 use activebench_model::run::FailOn;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::recorded::Recorded;
 use crate::workload::Workload;
 
 /// Runs a disk benchmark, watches with eBPF what the kernel really did for it, and says
@@ -66,6 +67,9 @@ pub(crate) enum Command {
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
+    /// Internal: write a run directory of reads that nobody made.
+    #[command(name = "__recorded", hide = true)]
+    Recorded(Recorded),
     /// Internal: list the BPF programs that trace this machine, one name a line.
     #[command(name = "__tracers", hide = true)]
     Tracers,

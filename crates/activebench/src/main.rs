@@ -10,6 +10,7 @@ mod floor;
 mod judge;
 mod output;
 mod progress;
+mod recorded;
 mod show;
 mod verify;
 mod workload;
@@ -55,6 +56,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Detectors => list_detectors()?,
         Command::Explain { detector } => explain(detector)?,
         Command::Doctor(arguments) => return doctor::main(arguments),
+        Command::Recorded(recorded) => recorded.write().or_exit(ExitCode::Usage)?,
         Command::Workload { workload } => {
             workload.run().context("the workload failed").or_exit(ExitCode::BenchmarkFailed)?;
         }

@@ -74,6 +74,11 @@ impl Bench {
         self.folder.path()
     }
 
+    /// The binary under test.
+    pub(crate) fn activebench(&self) -> &Path {
+        &self.activebench
+    }
+
     /// Readies what this workload needs: a warm cache, a loop device.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::overhead::offsets::OffsetsCheck;
 use crate::overhead::results::{Aim, LossCheck, Measurement, Provenance, VariantResult, WorkloadResult};
 
 /// The page.
@@ -25,6 +26,9 @@ pub(crate) fn render(measurement: &Measurement) -> String {
     }
     if let Some(check) = &measurement.loss {
         page.push_str(&loss(check));
+    }
+    if let Some(check) = &measurement.offsets {
+        page.push_str(&offsets(check));
     }
     page.push_str(&commands(&measurement.workloads));
     page
@@ -137,6 +141,32 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
+fn offsets(check: &OffsetsCheck) -> String {
+    let mut text = String::from("\n## Repeated offsets among recorded reads\n\n");
+    let Some(found) = check.measured else {
+        let reason = check.reason.as_deref().unwrap_or("no reason was given");
+        writeln!(text, "Not measured: {reason}.").expect("a String takes every character");
+        return text;
+    };
+    writeln!(
+        text,
+        "{} random reads of 8 KiB over 96 GiB, {} distinct offsets; both count the same. Once each, one after the \
+         other.\n\n\
+         | what | time | peak memory |\n| --- | ---: | ---: |\n\
+         | `activebench show RUN --stage offsets`, from the run directory | {:.1} s | {} MiB |\n\
+         | `LC_ALL=C sort \\| uniq -c`, from the offsets as text | {:.1} s | disk |\n\n\
+         {:.0} times faster.",
+        nanoseconds(check.reads as f64),
+        nanoseconds(found.distinct as f64),
+        found.ours_seconds,
+        found.ours_peak_bytes >> 20,
+        found.sort_seconds,
+        found.factor()
+    )
+    .expect("a String takes every character");
+    text
+}
+
 fn loss(check: &LossCheck) -> String {
     let mut text = String::from("\n## Records lost at a high rate of calls\n\n");
     let line = match (check.records, check.is_whole()) {
@@ -212,7 +242,8 @@ mod tests {
                 seconds: 12,
                 incomplete: None,
             },
-            aims: aims(&workloads),
+            aims: aims(&workloads, None),
+            offsets: None,
             workloads,
             loss: Some(LossCheck {
                 threads: 8,

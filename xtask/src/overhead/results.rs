@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::overhead::offsets::{OffsetsCheck, READS};
 use crate::overhead::outputs::Records;
 use crate::overhead::statistics::{self, Cost, Pair};
 use crate::overhead::variants::Variant;
@@ -21,6 +22,8 @@ pub(crate) struct Measurement {
     pub(crate) workloads: Vec<WorkloadResult>,
     /// The check for lost records; `None` when it was not asked for.
     pub(crate) loss: Option<LossCheck>,
+    /// The analysis of repeated offsets; `None` when it was not asked for.
+    pub(crate) offsets: Option<OffsetsCheck>,
     /// The aims beside what was measured.
     pub(crate) aims: Vec<Aim>,
 }
@@ -172,11 +175,16 @@ pub(crate) struct Aim {
 const CACHED_PREAD_NS: f64 = 150.0;
 /// Most nanoseconds added to a cached pread of a process outside the tree.
 const OUTSIDE_NS: f64 = 110.0;
+/// Least factor by which repeated offsets are found faster than by `sort | uniq -c`.
+const OFFSETS_FACTOR: f64 = 10.0;
+/// Most seconds for it, whatever the number of reads up to 100 million, and most memory.
+const OFFSETS_SECONDS: f64 = 20.0;
+const OFFSETS_BYTES: u64 = 512 << 20;
 /// Largest ratio of a run that waits for a device.
 const DEVICE_BOUND_RATIO: f64 = 1.01;
 
 /// The aims, beside these results.
-pub(crate) fn aims(workloads: &[WorkloadResult]) -> Vec<Aim> {
+pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>) -> Vec<Aim> {
     let cost = |workload: &str, variant: Variant| {
         workloads.iter().find(|result| result.name == workload).and_then(|result| result.cost_of(variant))
     };
@@ -220,7 +228,29 @@ pub(crate) fn aims(workloads: &[WorkloadResult]) -> Vec<Aim> {
                 ours.added_ns_p5 < theirs.added_ns_max && theirs.added_ns_p5 <= ours.added_ns_max
             }),
         },
+        of_offsets(offsets),
     ]
+}
+
+fn of_offsets(check: Option<&OffsetsCheck>) -> Aim {
+    // A quick run sorts so few that it shows nothing.
+    let measured = check.filter(|check| check.reads >= READS).and_then(|check| check.measured);
+    Aim {
+        aim: format!(
+            "repeated offsets of 100 million recorded reads found in {OFFSETS_SECONDS:.0} s and {} MiB, {OFFSETS_FACTOR:.0} times \
+             faster than by sort and uniq",
+            OFFSETS_BYTES >> 20
+        ),
+        measured: measured.map(|found| {
+            format!("{:.1} s, {} MiB, {:.0} times", found.ours_seconds, found.ours_peak_bytes >> 20, found.factor())
+        }),
+        within: measured.map(|found| {
+            found.ours_seconds <= OFFSETS_SECONDS
+                && found.ours_peak_bytes <= OFFSETS_BYTES
+                && found.factor() >= OFFSETS_FACTOR
+        }),
+        scattered: measured.map(|_| false),
+    }
 }
 
 #[cfg(test)]
@@ -262,9 +292,9 @@ pub(crate) mod tests {
         );
         let direct =
             result("direct-file", &[(Variant::Untraced, &[Some(50_000.0)]), (Variant::Activebench, &[Some(51_000.0)])]);
-        let aims = aims(&[preads, direct]);
+        let aims = aims(&[preads, direct], None);
         let within: Vec<Option<bool>> = aims.iter().map(|aim| aim.within).collect();
-        assert_eq!(within, [Some(true), None, None, Some(false), Some(false)]);
+        assert_eq!(within, [Some(true), None, None, Some(false), Some(false), None]);
         let scattered: Vec<Option<bool>> = aims.iter().map(|aim| aim.scattered).collect();
         assert_eq!(scattered, [Some(true), None, None, Some(false), Some(true)]);
         assert_eq!(aims[0].measured.as_deref(), Some("150 ns (p5 140 ns)"));
@@ -277,7 +307,7 @@ pub(crate) mod tests {
         let check = |observed: &[Option<f64>], expected: (bool, bool)| {
             let untraced: &[Option<f64>] = &[Some(1000.0), Some(1000.0), Some(1000.0)];
             let direct = result("direct-file", &[(Variant::Untraced, untraced), (Variant::Activebench, observed)]);
-            let aim = aims(&[direct]).remove(3);
+            let aim = aims(&[direct], None).remove(3);
             assert_eq!((aim.within, aim.scattered), (Some(expected.0), Some(expected.1)), "{observed:?}");
         };
         check(&[Some(1001.0), Some(1004.0), Some(998.0)], (true, false));
