@@ -96,11 +96,23 @@ static always_inline void flush_calls(struct task_state *state)
 		   sizeof(struct batch_header) + sizeof(state->records));
 }
 
+/*
+ * The same for a batch that is full. Its size is a constant: where the compiler computes it from
+ * a count that it has compared before, Linux 6.12 follows the side of its comparison that cannot
+ * be, and refuses the program for the bounds that it finds there.
+ */
+static always_inline void flush_full_batch(struct task_state *state)
+{
+	state->batch.record_class = CLASS_CALLS;
+	send_batch(&state->batch, sizeof(struct batch_header) + sizeof(state->records),
+		   sizeof(struct batch_header) + sizeof(state->records));
+}
+
 /* The next free record of the task's batch, to be filled at once. */
 static always_inline struct call_record *next_record(struct task_state *state)
 {
 	if (state->batch.count >= CALL_BATCH)
-		flush_calls(state);
+		flush_full_batch(state);
 	return &state->records[state->batch.count & (CALL_BATCH - 1)];
 }
 
@@ -108,7 +120,7 @@ static always_inline void record_is_filled(struct task_state *state)
 {
 	count_made(CLASS_CALLS);
 	if (++state->batch.count >= CALL_BATCH)
-		flush_calls(state);
+		flush_full_batch(state);
 }
 
 /* The record of a call that was begun earlier, maybe by another thread, or of a second file. */
