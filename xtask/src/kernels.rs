@@ -55,12 +55,19 @@ pub(crate) struct Options {
     /// Keep the disks and what was extracted, and say how to boot each machine again
     #[arg(long)]
     keep: bool,
-    /// Try this binary instead of building one as `cargo xtask demo` does
+    /// Try this binary instead of building one as `cargo xtask demo` does; the page then stays out of docs/
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Where the page goes [default: docs/kernels.md, with --only kernels/kernels.md in the target directory]
+    /// Where the page goes [default: docs/kernels.md, otherwise kernels/kernels.md in the target directory]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether the committed object is tried on every kernel, which the committed page is about.
+    fn is_whole(&self) -> bool {
+        self.only.is_empty() && self.binary.is_none()
+    }
 }
 
 fn names() -> Vec<&'static str> {
@@ -131,7 +138,7 @@ fn conclude(options: &Options, folder: &Path, trial: &Trial) -> Result<ExitCode>
     write(&json, &(serde_json::to_string_pretty(trial).context("cannot serialise what was found")? + "\n"))?;
     let page = match &options.page {
         Some(page) => page.clone(),
-        None if options.only.is_empty() && trial.incomplete.is_none() => workspace::root().join(PAGE),
+        None if options.is_whole() && trial.incomplete.is_none() => workspace::root().join(PAGE),
         None => folder.join("kernels.md"),
     };
     write(&page, &page::render(trial))?;
@@ -146,7 +153,7 @@ fn conclude(options: &Options, folder: &Path, trial: &Trial) -> Result<ExitCode>
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!(
-        "not all is as expected; what each machine said and left is in {} (a run: activebench report RUN)",
+        "not all is as expected; look into {}: KERNEL/console.log, and KERNEL/out/STEP/stderr and run",
         folder.display()
     );
     Ok(ExitCode::FAILURE)

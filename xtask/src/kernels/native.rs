@@ -86,7 +86,11 @@ impl Drop for Mounted<'_> {
             eprintln!("{error:#}");
         }
         match Command::new("umount").arg(&self.folder).status() {
-            Ok(status) if status.success() => {}
+            Ok(status) if status.success() => {
+                if let Err(error) = fs::remove_dir(&self.folder) {
+                    eprintln!("cannot remove {}: {error}", self.folder.display());
+                }
+            }
             other => eprintln!("{} stays mounted: umount: {other:?}", self.folder.display()),
         }
     }

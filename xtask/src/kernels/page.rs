@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 use crate::kernels::results::{KernelResult, Trial};
 use crate::kernels::steps;
 
+/// Complaints of a kernel that are shown: a machine that hangs makes them without end.
+const COMPLAINTS: usize = 5;
+
 /// The page.
 pub(crate) fn render(trial: &Trial) -> String {
     let mut page = String::from(
         "# Kernels\n\n\
          Tried by `cargo xtask kernels`, which writes this page; nobody edits it.\n\n\
-         One object is committed, and the kernel fits it to its own types when it is loaded. This page says on which \
+         One object is committed, and it is fitted to the types of the kernel that it is loaded on. This page says on which \
          kernels that was tried, with what result. Each kernel runs the same binary, the same benchmarks and the same \
          smoke set: runs of `activebench verify` whose outcome is known beforehand. The runs are then judged again and \
          counted on this machine, from their run directories.\n\n",
@@ -79,7 +82,8 @@ fn smoke(trial: &Trial) -> String {
     text.push_str(
         "Every run must give back each record that it made, and its verdict must be the same when it is judged again \
          on another machine. Runs of fio move every block of a file once: all of them must be seen, each once, with \
-         its offset and bytes; where they are direct reads, the device must have read just the bytes of the file.\n\n| run |",
+         its offset and bytes; where they are direct reads, the device must have read just the bytes of the file. \
+         What this version sees on no kernel stands in the [README](../README.md#what-it-does-not-see-yet).\n\n| run |",
     );
     for kernel in &kernels {
         write!(text, " {} |", kernel.name).expect("a String takes every character");
@@ -118,8 +122,11 @@ fn section(kernel: &KernelResult) -> String {
     if let Some(Err(why)) = &kernel.loads {
         line(format!("**The object does not load**: {why}.\n"));
     }
-    for step in kernel.steps.iter().filter(|step| !step.deviations.is_empty()) {
-        line(format!("- **failed** `{}`: {}", step.name, step.deviations.join("; ")));
+    for (why, names) in kernel.failures() {
+        line(format!(
+            "- **failed** {}: {why}",
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ));
     }
     for hook in kernel.hooks.iter().filter(|hook| !hook.attached) {
         let why = hook.why_not.as_deref().unwrap_or("no reason was given");
@@ -135,11 +142,22 @@ fn section(kernel: &KernelResult) -> String {
         ));
     }
     if kernel.inferred > 0 {
-        line(format!("- {} completions were seen by no hook and inferred", kernel.inferred));
+        line(format!(
+            "- {} completions were seen by no hook and inferred: some machines hide interrupts from every tracer",
+            kernel.inferred
+        ));
     }
     match kernel.complaints.as_deref() {
-        Some([]) => line("- the kernel's console holds no warning".to_owned()),
-        Some(lines) => lines.iter().for_each(|complaint| line(format!("- **the kernel complained**: `{complaint}`"))),
+        Some([]) => line("- the kernel's console tells of no fault: no WARNING, BUG, oops or stall".to_owned()),
+        Some(lines) => {
+            lines
+                .iter()
+                .take(COMPLAINTS)
+                .for_each(|complaint| line(format!("- **the kernel complained**: `{complaint}`")));
+            if lines.len() > COMPLAINTS {
+                line(format!("- and in {} lines more", lines.len() - COMPLAINTS));
+            }
+        }
         None => {}
     }
     text
@@ -180,9 +198,9 @@ pub(crate) fn lines(trial: &Trial) -> String {
         .expect("a String takes every character");
         let reasons = kernel.failure.iter().cloned();
         let refusals = kernel.loads.iter().filter_map(|loads| loads.as_ref().err().cloned());
-        let complaints = kernel.complaints.iter().flatten().map(|line| format!("the kernel complained: {line}"));
-        let failed = kernel.steps.iter().filter(|step| !step.deviations.is_empty());
-        let failed = failed.map(|step| format!("{}: {}", step.name, step.deviations.join("; ")));
+        let complaints =
+            kernel.complaints.iter().flatten().take(COMPLAINTS).map(|line| format!("the kernel complained: {line}"));
+        let failed = kernel.failures().into_iter().map(|(why, names)| format!("{}: {why}", names.join(", ")));
         for reason in reasons.chain(refusals).chain(failed).chain(complaints) {
             writeln!(text, "       {reason}").expect("a String takes every character");
         }
@@ -219,7 +237,7 @@ mod tests {
             vec![Hook { why_not: Some("no type".to_owned()), missed: 3, ..hook("tp_btf/io_uring_complete", false) }];
         bad.gaps =
             vec![Gap { name: "lockdown".to_owned(), found: "on".to_owned(), meaning: "nothing loads".to_owned() }];
-        bad.complaints = Some(vec!["WARNING: x".to_owned()]);
+        bad.complaints = Some(vec!["WARNING: x".to_owned(); 7]);
         bad.inferred = 7;
         bad.steps = good.steps.clone();
         bad.steps[0].deviations = vec!["exit code 5, expected [1]".to_owned()];
@@ -253,8 +271,8 @@ mod tests {
             "- not seen there: lockdown: on; nothing loads".to_owned(),
             "missed 3 events".to_owned(),
             "- 7 completions".to_owned(),
-            "- **the kernel complained**: `WARNING: x`".to_owned(),
-            "- the kernel's console holds no warning".to_owned(),
+            "- **the kernel complained**: `WARNING: x`\n- and in 2 lines more".to_owned(),
+            "- the kernel's console tells of no fault: no WARNING, BUG, oops or stall".to_owned(),
             "## This host".to_owned(),
         ] {
             assert!(page.contains(&expected), "no {expected:?} in:\n{page}");

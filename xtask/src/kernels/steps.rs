@@ -35,6 +35,8 @@ pub(crate) enum Expected {
     Confirmed,
     /// Every call of every class, counted by file.
     Calls,
+    /// A sync after every [`SYNC_EVERY`] writes, as any of these kinds of call.
+    Syncs(&'static [&'static str]),
     /// Every block moved once by this kind of call.
     Blocks {
         /// The kind of call as the product names it.
@@ -153,6 +155,24 @@ pub(crate) const ALL: &[Step] = &[
         expected: blocks("uring_write"),
     },
     Step {
+        name: "libaio-fsync",
+        title: "fio libaio, an fsync after every 64 writes",
+        command: Program::Fio(&["--rw=write", "--ioengine=libaio", "--iodepth=1", "--fsync=64"]),
+        expected: Expected::Syncs(&["fsync", "aio_fsync"]),
+    },
+    Step {
+        name: "uring-fsync",
+        title: "fio io_uring, an fsync after every 64 writes",
+        command: Program::Fio(&["--rw=write", "--ioengine=io_uring", "--iodepth=1", "--fsync=64"]),
+        expected: Expected::Syncs(&["fsync", "uring_fsync"]),
+    },
+    Step {
+        name: "uring-fdatasync",
+        title: "fio io_uring, an fdatasync after every 64 writes",
+        command: Program::Fio(&["--rw=write", "--ioengine=io_uring", "--iodepth=1", "--fdatasync=64"]),
+        expected: Expected::Syncs(&["fdatasync", "uring_fdatasync"]),
+    },
+    Step {
         name: "splice-read",
         title: "fio splice, reads",
         command: Program::Fio(&["--rw=randread", "--ioengine=splice"]),
@@ -181,6 +201,8 @@ pub(crate) struct Amount {
 
 /// Bytes of a block of fio, and of a call of the product's own workload.
 pub(crate) const UNIT: usize = 4096;
+/// Writes between two syncs, where there are any.
+pub(crate) const SYNC_EVERY: usize = 64;
 /// fio's file.
 pub(crate) const FIO_FILE: &str = "paths.dat";
 /// What lines of the script for us start with.
