@@ -1,4 +1,5 @@
-//! apt's sources: reads the system's own, derives from them one for a further component.
+//! apt's sources: reads the system's own, derives from them one for a further component or
+//! for other releases.
 //!
 //! Debian keeps iozone in the component `non-free`, Ubuntu in `multiverse`, which most
 //! machines do not have enabled. Rather than name a mirror here, or change the system,
@@ -54,10 +55,29 @@ type Stanza = Vec<(String, String)>;
 /// one of the distribution's release names: this leaves third parties out, whose suites
 /// have other names. `None` when there is no such entry.
 pub(crate) fn derive(files: &[(String, String)], distribution: &Distribution) -> Option<String> {
+    derive_with(files, distribution, None, distribution.non_free_component)
+}
+
+/// The same for other releases of the distribution: their component `main`, from the mirror
+/// that the system uses.
+pub(crate) fn derive_releases(
+    files: &[(String, String)],
+    distribution: &Distribution,
+    releases: &[&str],
+) -> Option<String> {
+    derive_with(files, distribution, Some(releases), "main")
+}
+
+fn derive_with(
+    files: &[(String, String)],
+    distribution: &Distribution,
+    releases: Option<&[&str]>,
+    component: &str,
+) -> Option<String> {
     let mut derived = Vec::new();
     for (name, text) in files {
         let stanzas = if name.ends_with(".sources") { deb822_stanzas(text) } else { one_line_stanzas(text) };
-        for stanza in stanzas.iter().filter_map(|stanza| with_component(stanza, distribution)) {
+        for stanza in stanzas.iter().filter_map(|stanza| with(stanza, distribution, releases, component)) {
             let text: String = stanza.iter().map(|(field, value)| format!("{field}: {value}\n")).collect();
             if !derived.contains(&text) {
                 derived.push(text);
@@ -71,8 +91,9 @@ fn field<'a>(stanza: &'a Stanza, name: &str) -> Option<&'a str> {
     stanza.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
-/// The same stanza for the further component; `None` when it is not the distribution's own.
-fn with_component(stanza: &Stanza, distribution: &Distribution) -> Option<Stanza> {
+/// The same stanza for another component, and for other releases where they are given; `None`
+/// when it is not the distribution's own.
+fn with(stanza: &Stanza, distribution: &Distribution, releases: Option<&[&str]>, component: &str) -> Option<Stanza> {
     let words = |name: &str| field(stanza, name).unwrap_or("").split_whitespace();
     let enabled = !field(stanza, "Enabled").is_some_and(|value| {
         matches!(value.trim().to_ascii_lowercase().as_str(), "no" | "false" | "without" | "off" | "disable" | "0")
@@ -89,8 +110,8 @@ fn with_component(stanza: &Stanza, distribution: &Distribution) -> Option<Stanza
     }
     let replaced = |name: &str, value: &str| match name.to_ascii_lowercase().as_str() {
         "types" => "deb".to_owned(),
-        "suites" => suites.join(" "),
-        "components" => distribution.non_free_component.to_owned(),
+        "suites" => releases.unwrap_or(&suites).join(" "),
+        "components" => component.to_owned(),
         _ => value.to_owned(),
     };
     Some(stanza.iter().map(|(name, value)| (name.clone(), replaced(name, value))).collect())
@@ -213,6 +234,28 @@ mod tests {
                  Components: non-free\nSigned-By: /keys/archive.gpg\n",
             ),
         );
+    }
+
+    #[test]
+    fn other_releases_come_from_the_same_mirror() {
+        let files = [
+            (
+                "debian.sources".to_owned(),
+                "Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\n\
+                 Components: main\nSigned-By: /keys/archive.gpg\n\n\
+                 Types: deb\nURIs: http://mirror.example/debian-security\nSuites: bookworm-security\nComponents: main\n"
+                    .to_owned(),
+            ),
+            ("third.list".to_owned(), "deb http://third.example/apt nodistro main\n".to_owned()),
+        ];
+        assert_eq!(
+            derive_releases(&files, &debian(), &["bookworm", "trixie"]).as_deref(),
+            Some(
+                "Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm trixie\n\
+                 Components: main\nSigned-By: /keys/archive.gpg\n"
+            )
+        );
+        assert_eq!(derive_releases(&files[1..], &debian(), &["trixie"]), None);
     }
 
     #[test]

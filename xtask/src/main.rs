@@ -1,4 +1,5 @@
-//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `overhead`, `ci`.
+//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `overhead`,
+//! `kernels`, `ci`.
 //!
 //! Holds the arguments and the exit code; each task is a module of its own. Nothing here
 //! is part of the product: `cargo build` needs none of it.
@@ -8,12 +9,15 @@ mod bpf;
 mod ci;
 mod demo;
 mod detector_pages;
+mod kernels;
 mod libtest;
+mod loop_device;
 mod mounts;
 mod overhead;
 mod packages;
 mod process;
 mod sha256_list;
+mod source_once;
 mod suite;
 mod tools;
 mod workspace;
@@ -42,6 +46,8 @@ enum Task {
     Docs(detector_pages::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
+    /// Try the committed kernel object and the product on other kernels, in an emulated machine
+    Kernels(kernels::Options),
     /// Everything that must hold before a merge: format, lints, kernel object, pages, tests
     Ci,
 }
@@ -53,6 +59,7 @@ fn main() -> ExitCode {
         Task::Bpf(options) => bpf::run(&options),
         Task::Docs(options) => detector_pages::run(&options),
         Task::Overhead(options) => overhead::run(&options),
+        Task::Kernels(options) => kernels::run(&options),
         Task::Ci => ci::run(),
     };
     match outcome {

@@ -2,22 +2,18 @@
 //!
 //! A package that cannot be installed is not an error here: the caller learns which tools
 //! are still missing and why, and decides. Where apt's enabled sources lack a package
-//! (iozone, in Debian's `non-free`), one install uses a temporary source next to a
-//! temporary folder of package lists; the system's own sources are read, never written,
-//! and compared afterwards.
+//! (iozone, in Debian's `non-free`), one install uses a source of its own ([`SourceOnce`]).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::source_once::{APT_FOLDER, SourceOnce};
 use crate::tools::{self, Tool};
-use crate::{apt_sources, process, sha256_list};
+use crate::{apt_sources, process};
 
-/// Where apt keeps its sources.
-const APT_FOLDER: &str = "/etc/apt";
 /// Where apt keeps the lists of packages that it knows.
 const APT_LISTS: &str = "/var/lib/apt/lists";
 /// How long apt waits for another apt to end, in seconds.
@@ -144,7 +140,7 @@ fn names(tools: &[&Tool]) -> String {
 ///
 /// # Errors
 /// When it cannot be started or does not end with success.
-fn run_visibly(command: &mut Command) -> Result<()> {
+pub(crate) fn run_visibly(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}").replace('"', "");
     eprintln!("running: {shown}");
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start {shown}"))?;
@@ -171,7 +167,8 @@ fn install_one_by_one(manager: Manager, wanted: &[(&'static Tool, &'static str)]
     Ok(())
 }
 
-fn apt_get() -> Command {
+/// `apt-get` that asks nothing.
+pub(crate) fn apt_get() -> Command {
     let mut command = Command::new(Manager::Apt.program());
     // Package scripts must not ask either; and dpkg draws its progress only on a terminal
     // of its own, not on one that apt makes for it.
@@ -252,9 +249,13 @@ fn install_from_further_component(packages: &[&str]) -> Result<()> {
     let os_release = fs::read_to_string("/etc/os-release").context("cannot read /etc/os-release")?;
     let distribution = apt_sources::distribution(&os_release)
         .context("the enabled sources lack the package, and /etc/os-release names no release of Debian or Ubuntu")?;
-    let before = read_sources(Path::new(APT_FOLDER))?;
-    let sources = apt_sources::derive(&before, &distribution).with_context(|| {
-        format!("no source in {APT_FOLDER} is {}'s own, so its non-free component cannot be derived", distribution.id)
+    let sources = SourceOnce::of_the_system(|files| {
+        apt_sources::derive(files, &distribution).with_context(|| {
+            format!(
+                "no source in {APT_FOLDER} is {}'s own, so its non-free component cannot be derived",
+                distribution.id
+            )
+        })
     })?;
     eprintln!(
         "installing with apt-get from {}'s component {}, which the enabled sources leave out: {}\n\
@@ -263,80 +264,11 @@ fn install_from_further_component(packages: &[&str]) -> Result<()> {
         distribution.non_free_component,
         packages.join(", ")
     );
-    let folder = tempfile::Builder::new().prefix("activebench-apt-").tempdir().context("cannot make a folder")?;
-    // apt fetches as its own user, which must be able to enter.
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).context("cannot open the folder to apt")?;
-    let file = folder.path().join("further.sources");
-    fs::write(&file, sources).with_context(|| format!("cannot write {}", file.display()))?;
-    let lists = folder.path().join("lists");
-    fs::create_dir_all(lists.join("partial")).with_context(|| format!("cannot make {}", lists.display()))?;
-
-    let outcome = run_visibly(apt_get().args(further_options(&file, &lists)).arg("update")).and_then(|()| {
-        run_visibly(
-            apt_get().args(further_options(&file, &lists)).args(Manager::Apt.install_arguments()).args(packages),
-        )
+    let outcome = run_visibly(apt_get().args(sources.options()).arg("update")).and_then(|()| {
+        run_visibly(apt_get().args(sources.options()).args(Manager::Apt.install_arguments()).args(packages))
     });
-    let after = read_sources(Path::new(APT_FOLDER))?;
-    if fingerprint(&before) != fingerprint(&after) {
-        bail!("the files in {APT_FOLDER} changed while packages were installed; we did not change them, look why");
-    }
+    sources.assert_system_unchanged()?;
     outcome
-}
-
-/// Options that make apt see one source file and keep its lists apart.
-///
-/// The two package caches are switched off for the call: built from these lists, they
-/// would be wrong for the next one.
-fn further_options(file: &Path, lists: &Path) -> Vec<String> {
-    [
-        format!("Dir::Etc::sourcelist={}", file.display()),
-        "Dir::Etc::sourceparts=-".to_owned(),
-        format!("Dir::State::lists={}", lists.display()),
-        "Dir::Cache::pkgcache=".to_owned(),
-        "Dir::Cache::srcpkgcache=".to_owned(),
-        // An unreachable source is a warning by default; here it is the only one.
-        "APT::Update::Error-Mode=any".to_owned(),
-    ]
-    .into_iter()
-    .flat_map(|option| ["-o".to_owned(), option])
-    .collect()
-}
-
-/// The system's source files by path, sorted.
-///
-/// # Errors
-/// When a file that is there cannot be read.
-fn read_sources(apt_folder: &Path) -> Result<Vec<(String, String)>> {
-    let mut paths: Vec<PathBuf> = vec![apt_folder.join("sources.list")];
-    let parts = apt_folder.join("sources.list.d");
-    if parts.is_dir() {
-        for entry in fs::read_dir(&parts).with_context(|| format!("cannot list {}", parts.display()))? {
-            paths.push(entry.with_context(|| format!("cannot list {}", parts.display()))?.path());
-        }
-    }
-    paths.retain(|path| {
-        path.extension().is_some_and(|suffix| suffix == "list" || suffix == "sources") && path.is_file()
-    });
-    paths.sort();
-    paths
-        .into_iter()
-        .map(|path| {
-            let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()))
-        })
-        .collect()
-}
-
-/// One sum over the names and contents of the source files.
-fn fingerprint(sources: &[(String, String)]) -> String {
-    let mut bytes = Vec::new();
-    for (name, text) in sources {
-        for part in [name, text] {
-            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(part.as_bytes());
-        }
-    }
-    sha256_list::sum(&bytes)
 }
 
 #[cfg(test)]
@@ -368,29 +300,14 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_read_as_apt_reads_them_and_every_change_shows() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let parts = folder.path().join("sources.list.d");
-        fs::create_dir(&parts).expect("a folder");
-        fs::write(folder.path().join("sources.list"), "deb a b main\n").expect("a file");
-        fs::write(parts.join("b.sources"), "Types: deb\n").expect("a file");
-        fs::write(parts.join("a.list"), "").expect("a file");
-        fs::write(parts.join("a.list.save"), "ignored").expect("a file");
-        let read = || read_sources(folder.path()).expect("readable sources");
-
-        let names: Vec<String> =
-            read().iter().map(|(name, _)| name.rsplit('/').next().unwrap_or(name).to_owned()).collect();
-        assert_eq!(names, ["sources.list", "a.list", "b.sources"]);
-
-        let before = fingerprint(&read());
-        assert_eq!(fingerprint(&read()), before);
-        fs::write(parts.join("a.list"), "deb a b non-free\n").expect("a file");
-        assert_ne!(fingerprint(&read()), before);
-    }
-
-    #[test]
     fn every_tool_has_a_package_for_apt() {
-        for tool in tools::FOR_DEMO.iter().chain(tools::FOR_TESTS).chain(tools::FOR_BPF).chain(tools::FOR_OVERHEAD) {
+        for tool in tools::FOR_DEMO
+            .iter()
+            .chain(tools::FOR_TESTS)
+            .chain(tools::FOR_BPF)
+            .chain(tools::FOR_OVERHEAD)
+            .chain(tools::FOR_KERNELS)
+        {
             assert!(Manager::Apt.package(tool).is_some(), "{}", tool.command);
         }
     }

@@ -69,6 +69,21 @@ pub(crate) const CLANG: Tool = Tool { command: "clang-14", packages: [Some("clan
 pub(crate) const LLVM_STRIP: Tool =
     Tool { command: "llvm-strip-14", packages: [Some("llvm-14"), None, None, None, None] };
 
+/// Emulates a machine.
+pub(crate) const QEMU: Tool = Tool {
+    command: "qemu-system-x86_64",
+    packages: [
+        Some("qemu-system-x86"),
+        Some("qemu-system-x86-core"),
+        Some("qemu-system-x86_64"),
+        Some("qemu-system-x86"),
+        Some("qemu-x86"),
+    ],
+};
+/// Takes kernel modules out of their compression.
+pub(crate) const XZ: Tool =
+    Tool { command: "xz", packages: [Some("xz-utils"), Some("xz"), Some("xz"), Some("xz"), Some("xz")] };
+
 /// What the demo runs.
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
@@ -76,6 +91,8 @@ pub(crate) const FOR_TESTS: &[&Tool] =
     &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];
 /// What is measured, and what the product is compared with, when the cost of observing is measured.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
+/// What booting other kernels takes, and what runs there.
+pub(crate) const FOR_KERNELS: &[&Tool] = &[&QEMU, &XZ, &IOZONE, &FIO, &MKFS_EXT4, &LOSETUP];
 /// What compiling the kernel programs takes.
 pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 

@@ -86,20 +86,38 @@ static always_inline void resolve(struct task_state *state, struct task_struct *
 	state->open_flags = state->known_open_flags;
 }
 
-/* The kernel's account is kept here, once a batch; user space adds what never leaves. */
-static never_inline int flush_calls(struct task_state *state)
+/* The kernel's account is kept when records leave; user space adds what never does. */
+static always_inline void account_batch(struct task_state *state)
 {
 	struct record_counters *counter = counters_of(CLASS_CALLS);
 
-	if (!state->batch.count)
-		return 0;
 	if (counter) {
 		counter->made += state->batch.count;
 		counter->estimated += state->estimated;
 	}
 	state->estimated = 0;
 	state->batch.record_class = CLASS_CALLS;
+}
+
+static never_inline int flush_calls(struct task_state *state)
+{
+	if (!state->batch.count)
+		return 0;
+	account_batch(state);
 	send_batch(&state->batch, sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record),
+		   sizeof(struct batch_header) + sizeof(state->records));
+	return 0;
+}
+
+/*
+ * The same for a batch that is full. Its size is a constant: where the compiler computes it from
+ * a count that it has compared before, Linux 6.12 follows the side of its comparison that cannot
+ * be, and refuses the program for the bounds that it finds there.
+ */
+static never_inline int flush_full_batch(struct task_state *state)
+{
+	account_batch(state);
+	send_batch(&state->batch, sizeof(struct batch_header) + sizeof(state->records),
 		   sizeof(struct batch_header) + sizeof(state->records));
 	return 0;
 }
@@ -108,14 +126,14 @@ static never_inline int flush_calls(struct task_state *state)
 static always_inline struct call_record *next_record(struct task_state *state)
 {
 	if (state->batch.count >= CALL_BATCH)
-		flush_calls(state);
+		flush_full_batch(state);
 	return &state->records[state->batch.count & (CALL_BATCH - 1)];
 }
 
 static always_inline void record_is_filled(struct task_state *state)
 {
 	if (++state->batch.count >= CALL_BATCH)
-		flush_calls(state);
+		flush_full_batch(state);
 }
 
 /* The record of a call that was begun earlier, maybe by another thread, or of a second file. */

@@ -86,6 +86,17 @@ pub enum ProbeError {
     /// The kernel refuses us.
     #[error("cannot load the kernel programs: {0} (hint: run as root, or grant CAP_BPF and CAP_PERFMON)")]
     NotPermitted(String),
+    /// The kernel finds a program unsafe. It answers with the same codes as when rights are lacking.
+    #[error(
+        "cannot load the kernel programs: the kernel's verifier refuses {program}: {why} \
+         (hint: docs/kernels.md lists the kernels that were tried; please report this one)"
+    )]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// The verifier's last words.
+        why: String,
+    },
     /// The kernel has no type information.
     #[error("cannot read the kernel's type information: {0} (hint: a kernel with CONFIG_DEBUG_INFO_BTF is needed)")]
     NoBtf(String),
@@ -209,13 +220,22 @@ impl Probe {
                     break;
                 }
                 Err(error) => {
+                    let verdict = verifier_verdict(&error);
                     if let Some(code) = os_error(&error)
                         && (code == libc::EPERM || code == libc::EACCES && programs.len() == 1)
                     {
-                        let why = io::Error::from_raw_os_error(code);
-                        return Err(ProbeError::NotPermitted(format!("{name}: {why}")));
+                        return Err(match verdict {
+                            Some(why) => ProbeError::Refused { program: name, why },
+                            None => {
+                                let why = io::Error::from_raw_os_error(code);
+                                ProbeError::NotPermitted(format!("{name}: {why}"))
+                            }
+                        });
                     }
-                    status.why_not = Some(error.to_string());
+                    status.why_not = Some(match verdict {
+                        Some(why) => format!("the kernel's verifier refuses it: {why}"),
+                        None => error.to_string(),
+                    });
                 }
             }
         }
@@ -539,6 +559,19 @@ fn os_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     None
 }
 
+/// Why the kernel's verifier does not take a program; `None` when it said nothing, as when we
+/// lack the right to load any.
+fn verifier_verdict(error: &ProgramError) -> Option<String> {
+    let ProgramError::LoadError { verifier_log, .. } = error else { return None };
+    last_words(&verifier_log.to_string()).map(str::to_owned)
+}
+
+/// The last line of a verifier's log that is no figure about its own work.
+fn last_words(log: &str) -> Option<&str> {
+    const FIGURES: [&str; 3] = ["processed ", "verification time ", "stack depth "];
+    log.lines().map(str::trim).rfind(|line| !line.is_empty() && !FIGURES.iter().any(|figure| line.starts_with(figure)))
+}
+
 pub(crate) fn refusal(error: &aya::EbpfError) -> ProbeError {
     match os_error(error) {
         Some(code @ (libc::EPERM | libc::EACCES)) => {
@@ -554,4 +587,28 @@ fn own_cpu_ns() -> Option<u64> {
     // SAFETY: writes to a local of the right type.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aya_obj::VerifierLog;
+
+    #[track_caller]
+    fn check(code: i32, log: &str, expected: Option<&str>) {
+        let io_error = io::Error::from_raw_os_error(code);
+        let error = ProgramError::LoadError { io_error, verifier_log: VerifierLog::new(log.to_owned()) };
+        assert_eq!(verifier_verdict(&error).as_deref(), expected, "{log}");
+    }
+
+    #[test]
+    fn a_refusal_of_the_verifier_is_told_from_a_lack_of_rights() {
+        // As Linux 6.12 ends its log, its figures after its reason.
+        let log = "1358: (85) call bpf_ringbuf_output#130\nR3 min value is negative, either use unsigned or 'var &= const'\n\
+                   verification time 32900 usec\nstack depth 80+0+16\nprocessed 678 insns (limit 1000000) total_states 56\n\n";
+        check(libc::EACCES, log, Some("R3 min value is negative, either use unsigned or 'var &= const'"));
+        check(libc::EPERM, "", None);
+        check(libc::EACCES, "processed 0 insns (limit 1000000)\n", None);
+        assert_eq!(verifier_verdict(&ProgramError::NotLoaded), None);
+    }
 }

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
+use crate::loop_device::LoopDevice;
 use crate::overhead::outputs::Records;
 use crate::overhead::results::LossCheck;
 use crate::overhead::variants::Variant;
 use crate::overhead::workloads::{
     self, Amount, BACKING_FILE, CACHED_FILE, DIRECT_FILE, FILE_BYTES, Names, Program, RESULT_FILE, Target, Workload,
 };
-use crate::tools;
 
 /// The script of the workload.
 const SCRIPT: &str = "run.sh";
@@ -274,52 +274,6 @@ fn write_file(path: &Path) -> Result<()> {
         file.write_all(&block).with_context(context)?;
     }
     file.sync_all().with_context(context)
-}
-
-/// A loop device that is detached when it goes.
-#[derive(Debug)]
-struct LoopDevice {
-    path: String,
-}
-
-impl LoopDevice {
-    /// Over a file, which is read past the page cache.
-    fn new(backing: &Path) -> Result<LoopDevice> {
-        let output = losetup()?
-            .args(["--find", "--show", "--direct-io=on"])
-            .arg(backing)
-            .output()
-            .context("cannot start losetup")?;
-        accept(Variant::Untraced, output.status, &output.stderr, &output.stdout)
-            .context("cannot set up a loop device")?;
-        let device = LoopDevice { path: String::from_utf8_lossy(&output.stdout).trim().to_owned() };
-        let name = device.path.trim_start_matches("/dev/");
-        let dio = fs::read_to_string(format!("/sys/block/{name}/loop/dio")).context("cannot read its dio flag")?;
-        if dio.trim() != "1" {
-            bail!("the file system below refuses direct I/O to a loop device");
-        }
-        Ok(device)
-    }
-
-    fn path(&self) -> &str {
-        &self.path
-    }
-}
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let outcome = losetup()
-            .and_then(|mut losetup| losetup.arg("--detach").arg(&self.path).status().context("cannot start losetup"));
-        match outcome {
-            Ok(status) if status.success() => {}
-            Ok(status) => eprintln!("losetup --detach {} ended with {status}", self.path),
-            Err(error) => eprintln!("cannot detach {}: {error:#}", self.path),
-        }
-    }
-}
-
-fn losetup() -> Result<Command> {
-    Ok(Command::new(tools::LOSETUP.find().context("losetup is not installed")?))
 }
 
 #[cfg(test)]

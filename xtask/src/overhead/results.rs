@@ -296,7 +296,7 @@ pub(crate) mod tests {
         let within: Vec<Option<bool>> = aims.iter().map(|aim| aim.within).collect();
         assert_eq!(within, [Some(true), None, None, Some(false), Some(false), None]);
         let scattered: Vec<Option<bool>> = aims.iter().map(|aim| aim.scattered).collect();
-        assert_eq!(scattered, [Some(true), None, None, Some(false), Some(true)]);
+        assert_eq!(scattered, [Some(true), None, None, Some(false), Some(true), None]);
         assert_eq!(aims[0].measured.as_deref(), Some("150 ns (p5 140 ns)"));
         assert_eq!(aims[1].measured, None);
         assert_eq!(aims[3].measured.as_deref(), Some("+2.0 % (+2.0 to +2.0 %)"));

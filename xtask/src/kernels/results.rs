@@ -1,0 +1,299 @@
+//! What was found on each kernel, as it is written to JSON and rendered to the page.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::kernels::machine::Said;
+use crate::kernels::outcome::{self, Left};
+use crate::kernels::steps::{self, Amount, DOCTOR, KERNEL};
+
+/// The value of the key `schema`.
+pub(crate) const SCHEMA: &str = "activebench.kernels/1";
+
+/// One run of the task.
+#[derive(Debug, Serialize)]
+pub(crate) struct Trial {
+    pub(crate) schema: &'static str,
+    /// SHA-256 of the committed object, hex.
+    pub(crate) object_sha256: String,
+    /// UTC day, `2026-11-21`; `None` when `date` does not say it.
+    pub(crate) day: Option<String>,
+    /// First line of the emulator's `--version`.
+    pub(crate) emulator: Option<String>,
+    /// First lines of the benchmarks' `--version`.
+    pub(crate) tool_versions: Vec<String>,
+    /// One entry a kernel that was asked for.
+    pub(crate) kernels: Vec<KernelResult>,
+    /// Why it ended early; `None` when it did not.
+    pub(crate) incomplete: Option<String>,
+}
+
+/// What was found on one kernel.
+#[derive(Debug, Serialize)]
+pub(crate) struct KernelResult {
+    /// `6.1`, `host`.
+    pub(crate) name: String,
+    /// Where the kernel comes from.
+    pub(crate) origin: String,
+    /// What it ran on.
+    pub(crate) machine: String,
+    /// Its own name and version; `None` when it did not say it.
+    pub(crate) version: Option<String>,
+    /// Whether the object loads, and why not; `None` when it was not tried.
+    pub(crate) loads: Option<Result<(), String>>,
+    /// Every hook, as a run of the product found it.
+    pub(crate) hooks: Vec<Hook>,
+    /// What the product's own diagnosis finds missing.
+    pub(crate) gaps: Vec<Gap>,
+    /// Every step of the smoke set; empty when none was run.
+    pub(crate) steps: Vec<StepResult>,
+    /// Records that were lost, of how many made, over all steps; `None` when no step said it.
+    pub(crate) records_lost: Option<(u64, u64)>,
+    /// Completions that were inferred because no hook saw them, though one should have, over all steps.
+    pub(crate) inferred: u64,
+    /// Lines in which the kernel complained; `None` where nobody listened.
+    pub(crate) complaints: Option<Vec<String>>,
+    /// Why the machine did not come to its end; `None` when it did.
+    pub(crate) failure: Option<String>,
+    /// How long it took, in seconds.
+    pub(crate) seconds: u64,
+}
+
+/// A hook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Hook {
+    /// `tp_btf/sys_enter`.
+    pub(crate) name: String,
+    pub(crate) attached: bool,
+    /// Why it is not attached.
+    pub(crate) why_not: Option<String>,
+    /// Events that it missed, over all steps.
+    pub(crate) missed: u64,
+}
+
+/// A gap of the diagnosis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Gap {
+    pub(crate) name: String,
+    pub(crate) found: String,
+    pub(crate) meaning: String,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct StepResult {
+    pub(crate) name: &'static str,
+    /// How it departed from what was expected; empty when it passed.
+    pub(crate) deviations: Vec<String>,
+    /// How long it took, in seconds; `None` when it did not run.
+    pub(crate) seconds: Option<u64>,
+}
+
+/// Where a kernel ran.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) origin: String,
+    pub(crate) machine: String,
+}
+
+impl KernelResult {
+    /// Reads the results that the script left; `said` is what an emulated machine said.
+    pub(crate) fn read(place: Place, out: &Path, activebench: &Path, amount: Amount, said: Option<Said>) -> Self {
+        let (complaints, failure) = said.map_or((None, None), |said| (Some(said.complaints), said.failure));
+        let mut result = Self {
+            name: place.name,
+            origin: place.origin,
+            machine: place.machine,
+            version: fs::read_to_string(out.join(KERNEL)).ok().map(|text| text.trim().to_owned()),
+            loads: None,
+            hooks: Vec::new(),
+            gaps: Vec::new(),
+            steps: Vec::new(),
+            records_lost: None,
+            inferred: 0,
+            complaints,
+            failure,
+            seconds: 0,
+        };
+        match fs::read_to_string(out.join(DOCTOR)).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok()) {
+            Some(diagnosis) => (result.loads, result.gaps) = (loads(&diagnosis), gaps(&diagnosis)),
+            None if result.failure.is_none() => {
+                let said = fs::read_to_string(out.join("doctor.stderr")).unwrap_or_default();
+                result.failure = Some(format!("activebench doctor: {}", outcome::last_line(&said)));
+            }
+            None => {}
+        }
+        for step in steps::ALL {
+            let folder = out.join(step.name);
+            let seconds = fs::read_to_string(folder.join("seconds")).ok().and_then(|text| text.trim().parse().ok());
+            let deviations = if seconds.is_none() {
+                vec!["it did not run to its end".to_owned()]
+            } else {
+                match Left::read(&folder, activebench) {
+                    Ok(left) => {
+                        result.inferred += left.inferred(step, amount);
+                        let (lost, made) = result.records_lost.unwrap_or_default();
+                        let (step_lost, step_made) = left.lost_of_made();
+                        result.records_lost = Some((lost + step_lost, made + step_made));
+                        add_hooks(&mut result.hooks, &left.report);
+                        outcome::deviations(step, amount, &left)
+                    }
+                    Err(error) => vec![format!("{error:#}")],
+                }
+            };
+            result.steps.push(StepResult { name: step.name, deviations, seconds });
+        }
+        if result.steps.iter().all(|step| step.seconds.is_none()) {
+            result.steps.clear();
+        }
+        result
+    }
+
+    /// Nothing was run, and why.
+    pub(crate) fn failed(place: Place, why: String) -> Self {
+        Self {
+            name: place.name,
+            origin: place.origin,
+            machine: place.machine,
+            version: None,
+            loads: None,
+            hooks: Vec::new(),
+            gaps: Vec::new(),
+            steps: Vec::new(),
+            records_lost: None,
+            inferred: 0,
+            complaints: None,
+            failure: Some(why),
+            seconds: 0,
+        }
+    }
+
+    /// Steps that passed.
+    pub(crate) fn passed(&self) -> usize {
+        self.steps.iter().filter(|step| step.deviations.is_empty()).count()
+    }
+
+    /// What failed, each with the steps in which it did: a kernel on which nothing loads fails
+    /// in all of them for one reason.
+    pub(crate) fn failures(&self) -> Vec<(String, Vec<&'static str>)> {
+        let mut failures: Vec<(String, Vec<&'static str>)> = Vec::new();
+        for step in self.steps.iter().filter(|step| !step.deviations.is_empty()) {
+            let why = step.deviations.join("; ");
+            match failures.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, names)) => names.push(step.name),
+                None => failures.push((why, vec![step.name])),
+            }
+        }
+        failures
+    }
+
+    /// Whether everything is as expected.
+    pub(crate) fn is_good(&self) -> bool {
+        self.failure.is_none()
+            && self.loads == Some(Ok(()))
+            && self.passed() == steps::ALL.len()
+            && self.hooks.iter().all(|hook| hook.attached)
+            && self.complaints.as_ref().is_none_or(Vec::is_empty)
+    }
+}
+
+fn loads(diagnosis: &Value) -> Option<Result<(), String>> {
+    match diagnosis["can_observe"].as_bool()? {
+        true => Some(Ok(())),
+        false => Some(Err(diagnosis["why_not"].as_str().unwrap_or("the diagnosis does not say why").to_owned())),
+    }
+}
+
+/// What is missing of the kernel's side; benchmarks and storage are the machine's.
+fn gaps(diagnosis: &Value) -> Vec<Gap> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let checks = diagnosis["checks"].as_array().into_iter().flatten();
+    checks
+        .filter(|check| check["state"] != "ok")
+        .filter(|check| ["rights", "kernel", "tracepoints"].iter().any(|group| check["group"] == *group))
+        .map(|check| Gap { name: text(&check["name"]), found: text(&check["found"]), meaning: text(&check["meaning"]) })
+        .collect()
+}
+
+/// Joins the hooks of a run to those of the runs before: attached only where always attached.
+fn add_hooks(hooks: &mut Vec<Hook>, report: &Value) {
+    for probe in report["coverage"]["probes"].as_array().into_iter().flatten() {
+        let hook = Hook {
+            name: probe["hook"].as_str().unwrap_or_default().to_owned(),
+            attached: probe["attached"] == true,
+            why_not: probe["why_not"].as_str().map(str::to_owned),
+            missed: probe["missed"].as_u64().unwrap_or(0),
+        };
+        match hooks.iter_mut().find(|known| known.name == hook.name) {
+            Some(known) => {
+                known.attached &= hook.attached;
+                known.missed += hook.missed;
+                if known.why_not.is_none() {
+                    known.why_not = hook.why_not;
+                }
+            }
+            None => hooks.push(hook),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_hook_is_attached_only_where_it_always_was() {
+        let report = |attached: bool, why: Option<&str>| {
+            json!({ "coverage": { "probes": [
+                { "hook": "tp_btf/sys_exit", "attached": true, "why_not": null, "missed": 2 },
+                { "hook": "tp_btf/io_uring_complete", "attached": attached, "why_not": why, "missed": 0 },
+            ] } })
+        };
+        let mut hooks = Vec::new();
+        add_hooks(&mut hooks, &report(true, None));
+        add_hooks(&mut hooks, &report(false, Some("no such type")));
+        add_hooks(&mut hooks, &Value::Null);
+        let hook = |name: &str, attached, why_not: Option<&str>, missed| Hook {
+            name: name.to_owned(),
+            attached,
+            why_not: why_not.map(str::to_owned),
+            missed,
+        };
+        assert_eq!(
+            hooks,
+            [hook("tp_btf/sys_exit", true, None, 4), hook("tp_btf/io_uring_complete", false, Some("no such type"), 0)]
+        );
+    }
+
+    #[test]
+    fn a_diagnosis_says_whether_the_object_loads_and_what_is_missing() {
+        let check = |group: &str, name: &str, state: &str| json!({ "group": group, "name": name, "state": state, "found": "f", "meaning": "m" });
+        let diagnosis = json!({ "can_observe": false, "why_not": "no BTF", "checks": [
+            check("kernel", "version", "ok"),
+            check("tracepoints", "sys_enter", "never"),
+            check("storage", "ext4", "gap"),
+        ] });
+        assert_eq!(loads(&diagnosis), Some(Err("no BTF".to_owned())));
+        assert_eq!(loads(&json!({ "can_observe": true })), Some(Ok(())));
+        assert_eq!(loads(&Value::Null), None);
+        let expected = Gap { name: "sys_enter".to_owned(), found: "f".to_owned(), meaning: "m".to_owned() };
+        assert_eq!(gaps(&diagnosis), [expected]);
+    }
+
+    #[test]
+    fn a_machine_that_left_nothing_has_passed_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let place = Place { name: "6.1".to_owned(), origin: String::new(), machine: String::new() };
+        let amount = Amount { iozone_mib: 8, calls: 2, blocks: 2, seconds: 1 };
+        let said = Said { complaints: Vec::new(), failure: None };
+        let result = KernelResult::read(place, folder.path(), Path::new("/no/such/program"), amount, Some(said));
+        assert_eq!((result.passed(), result.is_good()), (0, false));
+        assert_eq!(result.failure.as_deref(), Some("activebench doctor: nothing was said"));
+        assert!(result.steps.is_empty());
+    }
+}
