@@ -18,7 +18,9 @@ enum record_class {
 	CLASS_BLOCK_QUEUED = 3,
 	CLASS_BLOCK_COMPLETED = 4,
 	CLASS_PAGE_CACHE = 5,
-	CLASS_COUNT = 6,
+	CLASS_CPU = 6,
+	CLASS_SAMPLES = 7,
+	CLASS_COUNT = 8,
 };
 
 /* Every message of the ring starts with this; `count` records of the class follow. */
@@ -130,6 +132,39 @@ struct cache_record {
 	u32 in_tree;
 };
 
+/* Where a thread's time goes at one moment. */
+enum { IN_USER = 0, IN_KERNEL = 1, IN_BLOCK = 2, IN_IOWAIT = 3, IN_PREEMPTION = 4 };
+
+/* A thread's running totals at `at_ns`. All time from `since_ns` on went to `state`. */
+struct cpu_record {
+	u64 at_ns;
+	u64 since_ns;
+	u64 user_ns;
+	u64 kernel_ns;
+	u64 blocked_ns;
+	u64 iowait_ns;
+	u64 preempted_ns;
+	u32 tid;
+	u32 tgid;
+	u32 state;
+	u32 padding;
+};
+
+enum { MOST_FRAMES = 32 };
+
+/* One interrupt of the sampling clock; frames begin with the innermost. */
+struct sample_record {
+	struct batch_header header;
+	u64 at_ns; /* later than the totals where these are not known up to now */
+	struct cpu_record cpu;
+	u32 kernel_count;
+	u32 user_count;
+	u32 user_mode; /* the thread was interrupted in user mode */
+	u32 padding;
+	u64 kernel_frames[MOST_FRAMES];
+	u64 user_frames[MOST_FRAMES];
+};
+
 /* Counted whether or not a record gets out. */
 struct record_counters {
 	u64 made;
@@ -202,6 +237,7 @@ struct task_state {
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;
+	u64 cpu_sent_ns; /* when the totals were last sent */
 	u64 user_at_record_ns;
 	/* The call in flight. */
 	u64 start_ns;

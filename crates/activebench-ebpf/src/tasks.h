@@ -8,6 +8,7 @@
 #define ACTIVEBENCH_TASKS_H
 
 #include "calls.h"
+#include "cpu.h"
 
 struct {
 	MAP_UINT(type, MAP_PERCPU_ARRAY);
@@ -157,7 +158,7 @@ int sched_switch(u64 *context)
 	if (next->pid) {
 		state = bpf_task_storage_get(&tasks, next, NULL, 0);
 		if (state && state->off_cpu != ON_CPU)
-			came_back(state, bpf_ktime_get_ns());
+			came_back_and_told(state, next, bpf_ktime_get_ns());
 	}
 	return 0;
 }

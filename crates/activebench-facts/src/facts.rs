@@ -12,6 +12,7 @@
 
 mod blocks;
 mod call_facts;
+mod cpu_times;
 mod depth;
 mod device;
 mod device_facts;
@@ -21,10 +22,12 @@ mod inserted;
 mod intervals;
 mod latency;
 mod order;
+mod profile;
 mod requests;
 mod run_facts;
 mod shape;
 mod span_index;
+mod steal;
 mod syncs;
 mod tally;
 mod windows;
@@ -43,6 +46,7 @@ pub use blocks::{BlockHits, HitDistribution};
 use device::DevicePlan;
 use gaps::{CALLS_HOOK, Gap};
 use index::Index;
+pub use profile::profile_phases;
 use requests::RequestSizes;
 use syncs::SyncLog;
 use tally::Tally;

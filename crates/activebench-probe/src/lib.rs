@@ -7,9 +7,13 @@
 mod floor;
 mod hooks;
 mod kernel;
+mod mappings;
 mod neighbours;
 mod observation;
+mod sampling;
+mod stacks;
 mod store;
+mod symbols;
 mod unseen;
 
 pub use floor::{Floor, FloorHooks, tracing_programs};

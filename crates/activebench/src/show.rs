@@ -26,6 +26,10 @@ pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
         Stage::Tasks => events(&mut sink, reader.tasks()),
         Stage::Block => events(&mut sink, reader.block()),
         Stage::Cache => events(&mut sink, reader.cache()),
+        Stage::Cpu => events(&mut sink, reader.cpu()),
+        Stage::Samples => events(&mut sink, reader.samples()),
+        Stage::Stacks => stacks(&mut sink, &reader),
+        Stage::Steal => events(&mut sink, reader.steal()),
         derived => derived_stage(&mut sink, &reader, derived),
     };
     match shown.and_then(|()| sink.finish()) {
@@ -55,6 +59,21 @@ fn events<T: Serialize>(
                 sink.cut = true;
                 return Ok(());
             }
+        }
+    }
+    Ok(())
+}
+
+/// One row a stack; its frames from the innermost out.
+fn stacks(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
+    let stacks = reader.stacks()?;
+    for (number, frames) in stacks.stacks.iter().enumerate() {
+        let frame = |frame: &u32| stacks.frames.get(*frame as usize).map_or_else(String::new, |f| stacks.described(f));
+        let frames: Vec<String> = frames.iter().map(frame).collect();
+        sink.row(&serde_json::json!({ "stack": number, "frames": frames }))?;
+        if sink.is_full() {
+            sink.cut = true;
+            break;
         }
     }
     Ok(())

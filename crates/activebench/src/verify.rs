@@ -12,7 +12,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::run::{Choices, FORMAT, Manifest};
 use activebench_probe::{DamagedChunk, NeighbourError, Observation, ProbeOptions};
-use activebench_record::{RunReader, RunWriter};
+use activebench_record::{RunReader, RunWriter, STACKS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
 use anyhow::{Context, anyhow};
 use time::OffsetDateTime;
@@ -68,6 +68,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         stderr_is_terminal: std::io::stderr().is_terminal(),
         probe: Some(ProbeOptions {
             ring_bytes: arguments.ring_kib << 10,
+            sample_hz: arguments.sample_hz,
             overlays: Survey::of(&Roots::default(), Process::Own).overlays(),
             ..ProbeOptions::default()
         }),
@@ -81,7 +82,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     let other_tracers = activebench_probe::other_tracers();
     let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
     terminal.finish();
-    let outcome = match outcome {
+    let mut outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
             // Nothing was gathered: the folder holds a placeholder alone.
@@ -93,7 +94,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     };
 
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
-    let incomplete = record(&mut writer, &outcome);
+    let incomplete = record(&mut writer, &mut outcome);
     let manifest = manifest(arguments, command, outcome, other_tracers, incomplete);
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
@@ -164,9 +165,9 @@ fn no_run(error: RunError) -> Failure {
 
 /// Writes what was gathered; gives why it is not whole. What cannot be written the writer
 /// tells the manifest itself; the run is judged on what is there.
-fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
+fn record(writer: &mut RunWriter, outcome: &mut Outcome) -> Vec<String> {
     let mut incomplete = outcome.incomplete.clone();
-    if let Some(observation) = &outcome.observation {
+    if let Some(observation) = &mut outcome.observation {
         macro_rules! append {
             ($chunks:expr, $append:ident) => {
                 for chunk in $chunks {
@@ -181,11 +182,16 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
         append!(observation.names(), append_names);
         append!(observation.tasks(), append_tasks);
         append!(observation.cache(), append_cache);
+        append!(observation.cpu(), append_cpu);
+        append!(observation.samples(), append_samples);
+        let stacks = observation.stacks();
+        incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string()));
         match observation.block_devices_used() {
             Ok(devices) => append!(observation.block(&devices), append_block),
             Err(error) => incomplete.push(error.to_string()),
         }
     }
+    writer.append_steal(&outcome.steal);
     let written = [
         writer.write_file("stdout.txt", outcome.output.stdout()),
         writer.write_file("stderr.txt", outcome.output.stderr()),
@@ -211,6 +217,7 @@ fn manifest(
         }
         coverage = observation.coverage;
     }
+    coverage.steal_unread = outcome.steal_unread;
     let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
     match other_tracers {
         Ok(tracers) => coverage.other_tracers = Some(tracers),

@@ -41,6 +41,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         parsed: Parsed { tool: "iozone".into(), version: Some("3.489".into()), complete: true, ..Parsed::default() },
         phases: Vec::new(),
         run_facts: Facts::default(),
+        profiles: Default::default(),
         findings: Vec::new(),
         judged: Vec::new(),
         verdict: RunVerdict::Verified,
