@@ -62,6 +62,8 @@ pub struct Profiles {
 pub struct CpuProfile {
     /// One entry a thread.
     pub threads: Vec<ThreadCpu>,
+    /// Where the threads' windows went, all added up; `None` when that is not known to within 1 %.
+    pub shares: Option<TimeShares>,
     /// Samples taken while the threads were on a CPU inside the window.
     pub samples: u64,
     /// Of those: in user mode.
@@ -78,6 +80,21 @@ pub struct CpuProfile {
 impl CpuProfile {
     /// How many functions are listed.
     pub const MOST_FUNCTIONS: usize = 10;
+}
+
+/// Shares of time, 0 to 1; user, kernel, blocked and preempted add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeShares {
+    /// On CPU in user mode.
+    pub user_ratio: f64,
+    /// On CPU in the kernel.
+    pub kernel_ratio: f64,
+    /// Off CPU and not runnable, I/O wait included.
+    pub blocked_ratio: f64,
+    /// In I/O wait.
+    pub iowait_ratio: f64,
+    /// Off CPU though runnable.
+    pub preempted_ratio: f64,
 }
 
 /// The time of one thread inside a phase's window.
@@ -111,4 +128,6 @@ pub struct HotFunction {
     pub in_kernel: bool,
     /// Samples in it.
     pub samples: u64,
+    /// Their share of the profile's samples, 0 to 1.
+    pub sample_ratio: f64,
 }

@@ -7,7 +7,7 @@ use activebench_model::coverage::Coverage;
 use activebench_model::event::{SampleEvent, ThreadTimes};
 use activebench_model::fact::{FactName, Facts, Scope};
 use activebench_model::phase::{Phase, Window};
-use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, Profiles, Stacks, ThreadCpu};
+use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, Profiles, Stacks, ThreadCpu, TimeShares};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
@@ -215,10 +215,24 @@ fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: Vec<
         samples: samples.all,
         user_samples: samples.in_user_mode,
         stackless_samples: samples.by_stack.get(&None).copied().unwrap_or(0),
-        functions: functions(stacks, &samples.by_stack),
+        functions: functions(stacks, &samples),
+        shares: shares(&threads),
         short: short(coverage, samples.all, on_cpu_ns),
         threads,
     }
+}
+
+fn shares(threads: &[ThreadCpu]) -> Option<TimeShares> {
+    let window_ns = sum(threads, |thread| thread.window_ns) as f64;
+    let error_ns = sum(threads, |thread| thread.error_ns) as f64;
+    let share = |value: fn(&ThreadTimes) -> u64| sum(threads, |thread| value(&thread.times)) as f64 / window_ns;
+    (window_ns > 0.0 && error_ns <= NEAR_ENOUGH * window_ns).then(|| TimeShares {
+        user_ratio: share(|times| times.user_ns),
+        kernel_ratio: share(|times| times.kernel_ns),
+        blocked_ratio: share(|times| times.blocked_ns),
+        iowait_ratio: share(|times| times.iowait_ns),
+        preempted_ratio: share(|times| times.preempted_ns),
+    })
 }
 
 /// Why there are fewer samples than there should be.
@@ -270,9 +284,9 @@ struct Heat {
 
 /// The hottest functions: the innermost frame of each stack counts. Places of a module that no
 /// symbol covers are one.
-fn functions(stacks: &Stacks, by_stack: &HashMap<Option<u32>, u64>) -> Vec<HotFunction> {
+fn functions(stacks: &Stacks, all: &Samples) -> Vec<HotFunction> {
     let mut heat: BTreeMap<(Option<&str>, Option<&str>), Heat> = BTreeMap::new();
-    for (stack, samples) in by_stack {
+    for (stack, samples) in &all.by_stack {
         // Stacks may come from anybody: a number that leads nowhere is a place that is not known.
         let innermost = stack.and_then(|stack| stacks.stacks.get(stack as usize)?.first());
         let Some(frame) = innermost.and_then(|frame| stacks.frames.get(*frame as usize)) else { continue };
@@ -291,6 +305,7 @@ fn functions(stacks: &Stacks, by_stack: &HashMap<Option<u32>, u64>) -> Vec<HotFu
             file_offset: heat.by_offset.into_iter().rev().max_by_key(|(_, samples)| *samples).map(|(offset, _)| offset),
             in_kernel: module == Some(KERNEL_MODULE),
             samples: heat.samples,
+            sample_ratio: heat.samples as f64 / all.all as f64,
         })
         .collect();
     functions.sort_by_key(|function| std::cmp::Reverse(function.samples));
