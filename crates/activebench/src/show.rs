@@ -254,13 +254,18 @@ impl Sink {
 }
 
 /// Nested objects become `outer.inner`; lists become their JSON. The two parts of a file's
-/// identity always give columns, also for a row without file.
+/// identity always give columns, also for a row without file, and so does the reason why a fact
+/// is not complete.
 fn flatten(name: String, value: Value, into: &mut Vec<(String, String)>) {
     let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
         Value::Object(fields) => {
+            let says_why = name != "completeness" || fields.contains_key("why");
             for (key, field) in fields {
                 flatten(inner(&key), field, into);
+            }
+            if !says_why {
+                into.push((inner("why"), String::new()));
             }
         }
         Value::Null if name == "file" => {
