@@ -42,7 +42,7 @@ const REQUIRED: [&str; 6] = [
 ];
 
 /// Classes of records without which every judgement on I/O stands.
-const SPARE_CLASSES: [&str; 2] = ["cpu", "samples"];
+const SPARE_CLASSES: [&str; 3] = ["cpu", "samples", "steal"];
 
 impl Detector for EvidenceLost {
     fn code(&self) -> &'static str {
