@@ -21,4 +21,5 @@ pub use hooks::{Hook, KernelTypes, LEAST_KERNEL, has_call_table, hooks};
 pub use kernel::{Probe, ProbeError, ProbeOptions};
 pub use neighbours::{NeighbourError, other_tracers};
 pub use observation::Observation;
+pub use sampling::HOOK as SAMPLING_HOOK;
 pub use store::{DamagedChunk, LiveFigures};

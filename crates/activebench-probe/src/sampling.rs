@@ -12,7 +12,7 @@ use crate::kernel::ProbeError;
 /// The program in the object.
 const PROGRAM: &str = "sample_cpu";
 /// How the clock is named in the coverage.
-pub(crate) const HOOK: &str = "perf_event/cpu-clock";
+pub const HOOK: &str = "perf_event/cpu-clock";
 
 /// The attached clock.
 #[derive(Debug)]

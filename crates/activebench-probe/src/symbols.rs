@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use activebench_model::profile::{Frame, Stacks};
@@ -96,7 +97,9 @@ fn file_names(symbolizer: &Symbolizer, module: &Module, places: &[(usize, u64)])
 
 /// One name an address, where there is one; none at all from a file that is not understood.
 fn names(symbolizer: &Symbolizer, source: &Source<'_>, input: Input<&[u64]>, count: usize) -> Vec<Option<String>> {
-    let Ok(found) = symbolizer.symbolize(source, input) else { return vec![None; count] };
+    // Files are the tool's, and may be made to confuse: even a panic of the library is only a file without names.
+    let found = catch_unwind(AssertUnwindSafe(|| symbolizer.symbolize(source, input)));
+    let Ok(Ok(found)) = found else { return vec![None; count] };
     let mut names: Vec<Option<String>> = found
         .into_iter()
         .map(|found| match found {
@@ -159,6 +162,20 @@ mod tests {
         let own = std::env::current_exe().expect("our own executable");
         let module = Module { name: own.display().to_string(), ino: 1 };
         assert_eq!(file_names(&Symbolizer::new(), &module, &[(0, 0x1000)]), [None]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_executable_gives_no_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tool");
+        for bytes in
+            [&b""[..], b"text", b"\x7fELF", b"\x7fELF\x02\x01\x01\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"]
+        {
+            fs::write(&path, bytes).expect("a file");
+            let ino = fs::metadata(&path).expect("it is there").ino();
+            let module = Module { name: path.display().to_string(), ino };
+            assert_eq!(file_names(&Symbolizer::new(), &module, &[(0, 0x1000)]), [None], "{bytes:?}");
+        }
     }
 
     #[test]
