@@ -216,6 +216,21 @@ fn the_innermost_frames_of_the_samples_inside_the_window_are_counted() {
 }
 
 #[test]
+fn of_very_many_threads_the_busiest_are_listed() {
+    let (mut story, window) = story();
+    let most = CpuProfile::MOST_THREADS as u32;
+    for tid in 1_000..1_000 + most + 5 {
+        story.task(TaskEventKind::Born, tid, tid, TOOL);
+        story.task(TaskEventKind::Exited, tid, tid, 0);
+        story.events.tasks.last_mut().expect("an end").user_ns = u64::from(tid);
+    }
+    let (_, profiles, of_run) = profiled(&story, read_phase(3, window));
+    assert_eq!((profiles.run.threads.len(), profiles.run.unlisted_threads), (most as usize, 5));
+    assert_eq!(profiles.run.threads.first().map(|thread| thread.tid), Some(1_005));
+    check("the tool goes on", &of_run, &[(Blocked, Is::Part(0.0, "1 of the tree's tasks outlived"))]);
+}
+
+#[test]
 fn samples_that_are_short_are_said_to_be() {
     let (mut story, window) = story();
     story.events.samples = vec![sample(window.0, None, true)];

@@ -60,8 +60,11 @@ pub struct Profiles {
 /// Where a phase's (or the run's) threads spent their time, and in which functions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuProfile {
-    /// One entry a thread.
+    /// One entry a thread, at most [`CpuProfile::MOST_THREADS`]: those with the most time on a CPU.
     pub threads: Vec<ThreadCpu>,
+    /// Threads that are not listed; they count in everything else.
+    #[serde(default)]
+    pub unlisted_threads: u64,
     /// Where the threads' windows went, all added up; `None` when that is not known to within 1 %.
     pub shares: Option<TimeShares>,
     /// Samples taken while the threads were on a CPU inside the window.
@@ -78,6 +81,8 @@ pub struct CpuProfile {
 }
 
 impl CpuProfile {
+    /// How many threads are listed.
+    pub const MOST_THREADS: usize = 256;
     /// How many functions are listed.
     pub const MOST_FUNCTIONS: usize = 10;
 }

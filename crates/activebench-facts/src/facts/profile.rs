@@ -99,6 +99,7 @@ pub fn profile_phases<S: EventSource>(
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
         steal.add_facts(coverage, window, &mut phase.facts);
+        shorten(&mut profile);
         profiles.phases.insert(phase.id.clone(), profile);
     }
     let mut profile = profile(coverage, &stacks, of_run, activity.tasks.iter().filter_map(of_life).collect());
@@ -108,6 +109,7 @@ pub fn profile_phases<S: EventSource>(
     if let Some(end_ns) = Some(clocks.ended_ns).filter(|end_ns| *end_ns > clocks.started_ns) {
         steal.add_facts(coverage, Window { start_ns: clocks.started_ns, end_ns }, run_facts);
     }
+    shorten(&mut profile);
     profiles.run = profile;
     Ok(profiles)
 }
@@ -217,8 +219,20 @@ fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: Vec<
         stackless_samples: samples.by_stack.get(&None).copied().unwrap_or(0),
         functions: functions(stacks, &samples),
         shares: shares(&threads),
+        unlisted_threads: 0,
         short: short(coverage, samples.all, on_cpu_ns),
         threads,
+    }
+}
+
+/// Leaves out all but the busiest threads: a script may start a hundred thousand.
+fn shorten(profile: &mut CpuProfile) {
+    let left_out = profile.threads.len().saturating_sub(CpuProfile::MOST_THREADS);
+    if left_out > 0 {
+        profile.threads.sort_by_key(|thread| std::cmp::Reverse(thread.times.user_ns + thread.times.kernel_ns));
+        profile.threads.truncate(CpuProfile::MOST_THREADS);
+        profile.threads.sort_by_key(|thread| thread.tid);
+        profile.unlisted_threads = left_out as u64;
     }
 }
 

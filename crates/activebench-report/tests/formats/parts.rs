@@ -417,6 +417,7 @@ pub(crate) fn profile(text: &str) -> CpuProfile {
             times,
             error_ns: 64_000,
         }],
+        unlisted_threads: 0,
         shares: Some(TimeShares {
             user_ratio: 0.12,
             kernel_ratio: 0.701,
