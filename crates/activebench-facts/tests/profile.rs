@@ -199,7 +199,7 @@ fn the_innermost_frames_of_the_samples_inside_the_window_are_counted() {
     check("the run", &of_run, &[(StackSamples, count(17))]);
     let profile = of_phase(&profiles);
     assert_eq!((profile.samples, profile.user_samples, profile.stackless_samples), (15, 9, 1));
-    let functions: Vec<(Option<&str>, Option<&str>, Option<u64>, u64, bool)> = profile
+    let functions: Vec<_> = profile
         .functions
         .iter()
         .map(|f| (f.symbol.as_deref(), f.module.as_deref(), f.file_offset, f.samples, f.in_kernel))

@@ -112,10 +112,12 @@ impl Cuts {
         let thread = &self.threads[self.thread_at(tid, start_ns)?];
         let (start, end) = (thread.cut(start_ns)?, thread.cut(end_ns)?);
         let mut parts = [0; 5];
+        let mut backwards_ns = 0;
         for (part, (from, to)) in parts.iter_mut().zip(parts_of(start.times).into_iter().zip(parts_of(end.times))) {
-            *part = to.checked_sub(from)?;
+            *part = to.saturating_sub(from);
+            backwards_ns = backwards_ns.max(from.saturating_sub(to));
         }
-        Some(SpanTimes { times: of_parts(parts), error_ns: start.error_ns + end.error_ns })
+        Some(SpanTimes { times: of_parts(parts), error_ns: start.error_ns + end.error_ns + backwards_ns })
     }
 }
 
@@ -160,12 +162,15 @@ impl ThreadCuts {
         let mut parts = [0; 5];
         let mut error_ns = 0;
         for (part, (from, to)) in parts.iter_mut().zip(parts_of(before.times).into_iter().zip(parts_of(after.times))) {
-            let gained = to.checked_sub(from)?;
+            let gained = to.saturating_sub(from);
+            // A sample between a change of mode and the note of it puts an instant down to the mode
+            // before; the totals after it then fall short of that.
+            error_ns = error_ns.max(from.saturating_sub(to));
             *part = from + (u128::from(gained) * u128::from(passed) / u128::from(whole)) as u64;
             // No total grows faster than the clock: where all time went one way the cut is exact.
             let least = from.max(to.saturating_sub(whole - passed));
-            let most = to.min(from + passed);
-            error_ns = error_ns.max(part.saturating_sub(least)).max(most.saturating_sub(*part));
+            let most = to.min(from + passed).max(from);
+            error_ns = error_ns.max(part.abs_diff(least)).max(part.abs_diff(most));
         }
         Some(SpanTimes { times: of_parts(parts), error_ns })
     }
@@ -265,6 +270,15 @@ mod tests {
         check(&tasks, &[torn], (1_100, 1_200), Some(([50, 50, 0, 0, 0], 50)));
         let whole = event(1_100, 1_090, ThreadState::Kernel, [80, 20, 0, 0, 0]);
         check(&tasks, &[torn, whole], (1_100, 1_200), Some(([20, 80, 0, 0, 0], 0)));
+    }
+
+    #[test]
+    fn an_instant_in_the_wrong_mode_is_an_error_of_its_length() {
+        let tasks = [task(None)];
+        let early = event(1_200, 1_200, ThreadState::User, [103, 97, 0, 0, 0]);
+        let late = event(1_400, 1_400, ThreadState::Kernel, [100, 300, 0, 0, 0]);
+        check(&tasks, &[early, late], (1_200, 1_400), Some(([0, 203, 0, 0, 0], 3)));
+        check(&tasks, &[early, late], (1_200, 1_300), Some(([0, 101, 0, 0, 0], 3)));
     }
 
     #[test]
