@@ -22,6 +22,7 @@ use aya::{Btf, Ebpf, EbpfLoader, Pod};
 use crate::observation::Observation;
 use crate::sampling::Sampler;
 use crate::store::{LiveFigures, RecordStore};
+use crate::symbols;
 use crate::unseen;
 
 /// A program of the object and the tracepoint that it is for.
@@ -380,7 +381,8 @@ impl Probe {
             }),
             steal_unread: None,
         };
-        Ok(Observation::new(store, self.root, coverage))
+        let stacks = symbols::resolve(&mut store.stacks);
+        Ok(Observation::new(store, self.root, stacks, coverage))
     }
 
     /// Records that wait in per-CPU batches: the last ones of the block and page-cache programs.

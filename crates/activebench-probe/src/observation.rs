@@ -11,7 +11,6 @@ use activebench_probe_abi::{
 };
 
 use crate::store::{DamagedChunk, RecordStore, StoredSample};
-use crate::symbols;
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
 /// of one thread are in order, those of different threads are not.
@@ -19,13 +18,14 @@ use crate::symbols;
 pub struct Observation {
     store: RecordStore,
     root: Option<TaskEvent>,
+    stacks: Stacks,
     /// How much was seen.
     pub coverage: Coverage,
 }
 
 impl Observation {
-    pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, coverage: Coverage) -> Self {
-        Self { store, root, coverage }
+    pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, stacks: Stacks, coverage: Coverage) -> Self {
+        Self { store, root, stacks, coverage }
     }
 
     /// The calls.
@@ -130,8 +130,8 @@ impl Observation {
             .map(move |chunk| chunk.map(|records| records.iter().filter_map(sample).collect()))
     }
 
-    /// The stacks of the samples, with names: symbols are looked up now, in the files that were mapped.
-    pub fn stacks(&mut self) -> Stacks {
-        symbols::resolve(&mut self.store.stacks)
+    /// The stacks of the samples, with names.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
     }
 }

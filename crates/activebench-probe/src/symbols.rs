@@ -15,10 +15,14 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use crate::mappings::{Module, ModuleId};
 use crate::stacks::{Place, StackTable};
 
+/// Farthest from its start that an address still is in a function: no table of the kernel says how
+/// long its functions are, and behind the last one may lie code that has no symbol.
+const LONGEST_FUNCTION: usize = 1 << 20;
 /// Most bytes of one name: those of C++ templates can be kilobytes.
 const LONGEST_NAME: usize = 256;
 
-/// The stacks with names, as far as there are symbols.
+/// The stacks with names, as far as there are symbols. To be called while our own programs are
+/// loaded: they are a part of what the kernel ran, and it forgets their names with them.
 pub(crate) fn resolve(table: &mut StackTable) -> Stacks {
     let kernel = table.kernel_module();
     let mut frames: Vec<Frame> = table.place_list.iter().map(|place| frame(*place, kernel)).collect();
@@ -103,8 +107,8 @@ fn names(symbolizer: &Symbolizer, source: &Source<'_>, input: Input<&[u64]>, cou
     let mut names: Vec<Option<String>> = found
         .into_iter()
         .map(|found| match found {
-            Symbolized::Sym(symbol) => Some(shortened(&symbol.name)),
-            Symbolized::Unknown(_) => None,
+            Symbolized::Sym(symbol) if symbol.offset < LONGEST_FUNCTION => Some(shortened(&symbol.name)),
+            Symbolized::Sym(_) | Symbolized::Unknown(_) => None,
         })
         .collect();
     names.resize(count, None);
@@ -176,6 +180,14 @@ mod tests {
             let module = Module { name: path.display().to_string(), ino };
             assert_eq!(file_names(&Symbolizer::new(), &module, &[(0, 0x1000)]), [None], "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn an_address_far_behind_the_last_symbol_of_the_kernel_has_no_name() {
+        if !kallsyms_has_addresses(Path::new("/proc/kallsyms")) {
+            return;
+        }
+        assert_eq!(kernel_names(&Symbolizer::new(), &[(0, u64::MAX - 8)]), [None]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     let other_tracers = activebench_probe::other_tracers();
     let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
     terminal.finish();
-    let mut outcome = match outcome {
+    let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
             // Nothing was gathered: the folder holds a placeholder alone.
@@ -94,7 +94,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     };
 
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
-    let incomplete = record(&mut writer, &mut outcome);
+    let incomplete = record(&mut writer, &outcome);
     let manifest = manifest(arguments, command, outcome, other_tracers, incomplete);
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
@@ -165,9 +165,9 @@ fn no_run(error: RunError) -> Failure {
 
 /// Writes what was gathered; gives why it is not whole. What cannot be written the writer
 /// tells the manifest itself; the run is judged on what is there.
-fn record(writer: &mut RunWriter, outcome: &mut Outcome) -> Vec<String> {
+fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     let mut incomplete = outcome.incomplete.clone();
-    if let Some(observation) = &mut outcome.observation {
+    if let Some(observation) = &outcome.observation {
         macro_rules! append {
             ($chunks:expr, $append:ident) => {
                 for chunk in $chunks {
@@ -184,8 +184,7 @@ fn record(writer: &mut RunWriter, outcome: &mut Outcome) -> Vec<String> {
         append!(observation.cache(), append_cache);
         append!(observation.cpu(), append_cpu);
         append!(observation.samples(), append_samples);
-        let stacks = observation.stacks();
-        incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string()));
+        incomplete.extend(writer.write_json(STACKS, observation.stacks()).err().map(|error| error.to_string()));
         match observation.block_devices_used() {
             Ok(devices) => append!(observation.block(&devices), append_block),
             Err(error) => incomplete.push(error.to_string()),
