@@ -335,24 +335,22 @@ impl Verified {
         codes
     }
 
-    /// Asserts that every claim is confirmed and that nothing but the length of the passes
-    /// (AB701), which is this machine's, is warned of; passes of half a second and more then
-    /// make the run verified.
+    /// Asserts that every claim is confirmed and that nothing is warned of but what is this
+    /// machine's: the length of the passes (AB701), and what the observation costs where the
+    /// storage is as fast as memory (AB903). Without these the run is verified.
     pub fn assert_honest(&self) {
         let list = |part: &str| self.report[part].as_array().cloned().unwrap_or_default();
         assert!(!list("claims").is_empty(), "{}", self.story());
         for claim in list("claims") {
             assert_eq!(claim["verdict"], "confirmed", "{}", self.story());
         }
+        let warns = |finding: &Value| finding["outcome"] == "fires" && finding["severity"] != "note";
         for finding in list("findings") {
-            let weighs = finding["outcome"] == "fires" && finding["severity"] != "note";
-            assert!(!weighs || finding["code"] == "AB701", "{finding}: {}", self.story());
-            // What the observation itself costs (AB903) is not measured yet.
+            assert!(!warns(&finding) || finding["code"] == "AB701" || finding["code"] == "AB903", "{}", self.story());
+            // A run of milliseconds ends before its cost can be measured.
             assert!(finding["outcome"] != "undecided" || finding["code"] == "AB903", "{finding}");
         }
-        let phases = list("phases");
-        let short = phases.iter().any(|phase| phase["facts"]["window_ns"]["value"].as_f64() < Some(0.5e9));
-        let expected = if short { "qualified" } else { "verified" };
+        let expected = if list("findings").iter().any(warns) { "qualified" } else { "verified" };
         assert_eq!((self.verdict(), self.exit_code()), (expected, Some(0)), "{}", self.story());
     }
 

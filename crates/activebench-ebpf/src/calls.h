@@ -48,7 +48,7 @@ static always_inline void settle_entry(struct task_state *state, u64 now)
 	state->last_ns += passed;
 	state->start_ns = state->last_ns;
 	state->kernel_at_start_ns = state->kernel_ns;
-	state->in_kernel = IN_KERNEL;
+	state->in_kernel = ENTERED_TIMED;
 }
 
 /* Adds the time since the last change of mode; the task is on a CPU. */
@@ -59,7 +59,7 @@ static always_inline void account(struct task_state *state, u64 now)
 	/* Some machines hide what a few processes do from tracers, also that they made way for us. */
 	if (state->off_cpu != ON_CPU)
 		came_back(state, now);
-	if (state->in_kernel == IN_KERNEL_UNTIMED)
+	if (state->in_kernel == ENTERED_UNTIMED)
 		settle_entry(state, now);
 	passed = now - state->last_ns;
 	if (state->in_kernel)
@@ -146,7 +146,7 @@ int sys_enter(u64 *context)
 	call = bpf_map_lookup_elem(&call_descriptions, &number);
 	if (call && goes_untimed(state, call, regs)) {
 		state->untimed_left--;
-		state->in_kernel = IN_KERNEL_UNTIMED;
+		state->in_kernel = ENTERED_UNTIMED;
 		state->op = call->op;
 		state->call_flags = call->flags;
 		state->arguments_later = 1;
@@ -156,7 +156,7 @@ int sys_enter(u64 *context)
 	}
 	now = bpf_ktime_get_ns();
 	account(state, now);
-	state->in_kernel = IN_KERNEL;
+	state->in_kernel = ENTERED_TIMED;
 	state->op = 0;
 	state->submitted_kind = FILE_OTHER;
 	state->arguments_later = 0;
@@ -267,7 +267,7 @@ int sys_exit(u64 *context)
 		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
-	state->in_kernel = IN_USER;
+	state->in_kernel = OUTSIDE_KERNEL;
 	state->submitted_kind = FILE_OTHER;
 	if (!state->op)
 		return 0;

@@ -33,6 +33,7 @@ enum {
 enum { MAP_NO_PREALLOC = 1, MAP_MMAPABLE = 1024 };
 enum { RINGBUF_NO_WAKEUP = 1 };
 enum { STORAGE_CREATE = 1 };
+enum { STACK_OF_USER = 256 };
 enum { UPDATE_ANY = 0, UPDATE_NOEXIST = 1 };
 
 struct task_struct;
@@ -42,6 +43,7 @@ static long (*bpf_map_update_elem)(void *map, const void *key, const void *value
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u64 (*bpf_jiffies64)(void) = (void *)118;
+static long (*bpf_get_stack)(void *context, void *frames, u32 size, u64 flags) = (void *)67;
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;

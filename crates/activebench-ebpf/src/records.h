@@ -18,7 +18,9 @@ enum record_class {
 	CLASS_BLOCK_QUEUED = 3,
 	CLASS_BLOCK_COMPLETED = 4,
 	CLASS_PAGE_CACHE = 5,
-	CLASS_COUNT = 6,
+	CLASS_CPU = 6,
+	CLASS_SAMPLES = 7,
+	CLASS_COUNT = 8,
 };
 
 /* Every message of the ring starts with this; `count` records of the class follow. */
@@ -129,6 +131,39 @@ struct cache_record {
 	u32 pages;
 	u32 tgid;
 	u32 in_tree;
+};
+
+/* Where a thread's time goes at one moment. */
+enum { IN_USER = 0, IN_KERNEL = 1, IN_BLOCK = 2, IN_IOWAIT = 3, IN_PREEMPTION = 4 };
+
+/* A thread's running totals at `at_ns`. All time from `since_ns` on went to `state`. */
+struct cpu_record {
+	u64 at_ns;
+	u64 since_ns;
+	u64 user_ns;
+	u64 kernel_ns;
+	u64 blocked_ns;
+	u64 iowait_ns;
+	u64 preempted_ns;
+	u32 tid;
+	u32 tgid;
+	u32 state;
+	u32 padding;
+};
+
+enum { MOST_FRAMES = 32 };
+
+/* One interrupt of the sampling clock; frames begin with the innermost. */
+struct sample_record {
+	struct batch_header header;
+	u64 at_ns; /* later than the totals where these are not known up to now */
+	struct cpu_record cpu;
+	u32 kernel_count;
+	u32 user_count;
+	u32 user_mode; /* the thread was interrupted in user mode */
+	u32 padding;
+	u64 kernel_frames[MOST_FRAMES];
+	u64 user_frames[MOST_FRAMES];
 };
 
 /* Counted whether or not a record gets out. */
@@ -273,6 +308,7 @@ struct task_state {
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;
+	u64 cpu_sent_ns; /* when the totals were last sent */
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
@@ -284,7 +320,8 @@ struct aio_key {
 	u32 padding;
 };
 
-enum { IN_USER = 0, IN_KERNEL = 1, IN_KERNEL_UNTIMED = 2 };
+/* Of task_state.in_kernel. */
+enum { OUTSIDE_KERNEL = 0, ENTERED_TIMED = 1, ENTERED_UNTIMED = 2 };
 enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3 };
 
 struct file_key {

@@ -8,6 +8,7 @@
 #define ACTIVEBENCH_TASKS_H
 
 #include "calls.h"
+#include "cpu.h"
 
 struct {
 	MAP_UINT(type, MAP_PERCPU_ARRAY);
@@ -188,7 +189,7 @@ int sched_switch(u64 *context)
 	if (next->pid) {
 		state = state_of(next);
 		if (state && state->off_cpu != ON_CPU)
-			came_back(state, bpf_ktime_get_ns());
+			came_back_and_told(state, next, bpf_ktime_get_ns());
 	}
 	return 0;
 }

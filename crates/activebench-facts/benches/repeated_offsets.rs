@@ -12,9 +12,10 @@ use std::time::Instant;
 
 use activebench_facts::{BlockHits, EventSource, fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
-use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
+use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -78,6 +79,18 @@ impl EventSource for Reads {
         std::iter::empty()
     }
     fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Infallible>> {
+        std::iter::empty()
+    }
+    fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, Infallible>> {
+        std::iter::empty()
+    }
+    fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, Infallible>> {
+        std::iter::empty()
+    }
+    fn stacks(&self) -> Result<Stacks, Infallible> {
+        Ok(Stacks::default())
+    }
+    fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Infallible>> {
         std::iter::empty()
     }
 }

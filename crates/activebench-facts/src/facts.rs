@@ -12,6 +12,7 @@
 
 mod blocks;
 mod call_facts;
+mod cpu_times;
 mod depth;
 mod device;
 mod device_facts;
@@ -22,10 +23,12 @@ mod intervals;
 mod latency;
 mod order;
 mod places;
+mod profile;
 mod requests;
 mod run_facts;
 mod shape;
 mod span_index;
+mod steal;
 mod syncs;
 mod tally;
 mod windows;
@@ -45,6 +48,7 @@ use device::DevicePlan;
 use gaps::{CALLS_HOOK, Gap};
 use index::Index;
 pub use places::hits_by_file;
+pub use profile::profile_phases;
 use requests::RequestSizes;
 use syncs::SyncLog;
 use tally::Tally;

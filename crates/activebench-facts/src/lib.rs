@@ -3,6 +3,7 @@
 //! * [`fold_activity`] folds the calls of a run to what an adapter needs to find its passes.
 //! * [`resolve_phases`] takes the phases that the adapter found and computes their facts,
 //!   and the facts of the whole run.
+//! * [`profile_phases`] adds where the threads' time went, and says in which functions.
 //! * [`evidence_phases`] makes phases for a tool that no adapter knows.
 //! * [`BlockHits`] counts how often each block of a file was hit.
 //! * [`hits_by_file`] does so for a whole run, from the places of its calls alone.
@@ -21,5 +22,5 @@ mod source;
 pub use activity::fold_activity;
 pub use blind::blind_paths;
 pub use evidence::evidence_phases;
-pub use facts::{BlockHits, HitDistribution, hits_by_file, resolve_phases};
+pub use facts::{BlockHits, HitDistribution, hits_by_file, profile_phases, resolve_phases};
 pub use source::{EventSource, Events};

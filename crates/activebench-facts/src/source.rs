@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use activebench_model::call::Call;
-use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::profile::Stacks;
 
 /// The events of one run, in batches, any number of times.
 ///
@@ -23,6 +24,14 @@ pub trait EventSource {
     fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, Self::Error>>;
     /// What entered the page cache.
     fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Self::Error>>;
+    /// The threads' running totals.
+    fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, Self::Error>>;
+    /// The stack samples.
+    fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, Self::Error>>;
+    /// What the samples point into.
+    fn stacks(&self) -> Result<Stacks, Self::Error>;
+    /// Readings of the host's steal time, those of one processor in order.
+    fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Self::Error>>;
 }
 
 /// Events held in memory: for tests, and for runs that are not stored.
@@ -38,6 +47,14 @@ pub struct Events {
     pub block: Vec<BlockEvent>,
     /// See [`EventSource::cache`].
     pub cache: Vec<CacheEvent>,
+    /// See [`EventSource::cpu`].
+    pub cpu: Vec<CpuEvent>,
+    /// See [`EventSource::samples`].
+    pub samples: Vec<SampleEvent>,
+    /// See [`EventSource::stacks`].
+    pub stacks: Stacks,
+    /// See [`EventSource::steal`].
+    pub steal: Vec<StealEvent>,
 }
 
 /// Rows of one batch.
@@ -64,5 +81,17 @@ impl EventSource for Events {
     }
     fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Infallible>> {
         batches(&self.cache)
+    }
+    fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, Infallible>> {
+        batches(&self.cpu)
+    }
+    fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, Infallible>> {
+        batches(&self.samples)
+    }
+    fn stacks(&self) -> Result<Stacks, Infallible> {
+        Ok(self.stacks.clone())
+    }
+    fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Infallible>> {
+        batches(&self.steal)
     }
 }

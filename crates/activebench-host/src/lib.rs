@@ -14,10 +14,12 @@ mod observability;
 mod reader;
 mod roots;
 mod stack;
+mod steal;
 mod survey;
 
 pub use machine::read_host;
 pub use mounts::{Mount, Mounts};
 pub use observability::{About, Gap, Mend, Observability};
 pub use roots::{Process, Roots};
+pub use steal::StealWatch;
 pub use survey::{StorageRef, Survey, shares_device};

@@ -21,6 +21,26 @@ pub struct Coverage {
     /// `None` when they could not be listed (or by an activebench that did not look).
     #[serde(default)]
     pub other_tracers: Option<Vec<OtherTracer>>,
+    /// The stack samples; `None` in runs of an activebench that took none.
+    #[serde(default)]
+    pub sampling: Option<Sampling>,
+    /// Why the host's steal time is not known for the whole run; `None` when it is.
+    #[serde(default)]
+    pub steal_unread: Option<String>,
+}
+
+/// How stacks were sampled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Samples a second and CPU that were asked for; 0 when sampling was turned off.
+    pub frequency_hz: u32,
+    /// Why there are no samples.
+    pub why_not: Option<String>,
+    /// Samples that were kept without a stack: there was no room for another distinct one.
+    pub stackless: u64,
+    /// Processes whose mappings could not be read (mostly: that had ended): their code in user mode
+    /// has no module.
+    pub unmapped_processes: u64,
 }
 
 /// A BPF program of somebody else on a hook that I/O passes: it slows what is measured.

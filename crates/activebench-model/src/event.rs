@@ -168,3 +168,77 @@ pub struct CacheEvent {
     /// Whether that process is of the tree.
     pub in_tree: bool,
 }
+
+/// Where a thread's time went since it is followed. The sum of user, kernel, blocked and
+/// preempted time is the thread's age.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTimes {
+    /// On CPU in user mode.
+    pub user_ns: u64,
+    /// On CPU in the kernel.
+    pub kernel_ns: u64,
+    /// Off CPU and not runnable, I/O wait included.
+    pub blocked_ns: u64,
+    /// The part of `blocked_ns` in I/O wait.
+    pub iowait_ns: u64,
+    /// Off CPU though runnable.
+    pub preempted_ns: u64,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadState {
+    /// On CPU in user mode.
+    User,
+    /// On CPU in the kernel.
+    Kernel,
+    /// Off CPU and not runnable, not in I/O wait.
+    Blocked,
+    /// Off CPU in I/O wait.
+    IoWait,
+    /// Off CPU though runnable.
+    Preempted,
+}
+
+/// A thread's running totals at one moment: when it came back to a CPU, and with every sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuEvent {
+    /// When.
+    pub at_ns: u64,
+    /// From then on all time went to `state`.
+    pub since_ns: u64,
+    /// What the thread did from `since_ns` to `at_ns`.
+    pub state: ThreadState,
+    /// The thread.
+    pub tid: u32,
+    /// Its process.
+    pub tgid: u32,
+    /// The totals at `at_ns`.
+    pub times: ThreadTimes,
+}
+
+/// What a thread was doing when the sampling clock of its CPU ticked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleEvent {
+    /// When.
+    pub at_ns: u64,
+    /// Whether it was in user mode; otherwise in the kernel.
+    pub in_user_mode: bool,
+    /// Its stack's place in the run's stacks; `None` when there was no room for another stack.
+    pub stack: Option<u32>,
+    /// The thread with its totals.
+    pub cpu: CpuEvent,
+}
+
+/// Time that the hypervisor gave to others while a virtual processor had something to run,
+/// since the machine's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StealEvent {
+    /// When it was read.
+    pub at_ns: u64,
+    /// The processor.
+    pub cpu: u32,
+    /// Its steal time; the kernel counts it in ticks of mostly 10 ms.
+    pub steal_ns: u64,
+}

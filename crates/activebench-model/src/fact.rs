@@ -201,13 +201,38 @@ fact_names! {
     /// Bytes written in the window that none did. Source: calls.
     UnsyncedBytes = "unsynced_bytes", Bytes;
     /// On-CPU time in user mode of the phase's threads inside the window; for the whole run that of
-    /// every task over its life. Source: scheduler and calls.
+    /// every task over its life. From the threads' running totals where these are known to within 1 %
+    /// of the window; otherwise counted out between the recorded calls, then without the time before
+    /// each thread's first one. Source: scheduler and calls.
     UserCpu = "user_cpu_ns", Ns;
     /// On-CPU time in the kernel of the phase's threads inside the window; for the whole run that of
-    /// every task over its life. Source: scheduler and calls.
+    /// every task over its life. Page faults and interrupts count where the thread was. Counted out of the
+    /// recorded calls it is without the calls that are not recorded. Source: as above.
     KernelCpu = "kernel_cpu_ns", Ns;
-    /// Time of the phase's threads inside the window neither in user mode nor on CPU in the kernel. Source: scheduler and calls.
+    /// Time of the phase's threads inside the window neither in user mode nor on CPU in the kernel:
+    /// `blocked_ns` and `preempted_ns` together. Source: as above.
     OffCpu = "off_cpu_ns", Ns;
+    /// Time of the phase's threads inside the window off CPU and not runnable, I/O wait included.
+    /// Partial when `cpu_times_error_ns` is more than 1 % of the threads' windows. Source: scheduler.
+    Blocked = "blocked_ns", Ns;
+    /// The part of `blocked_ns` that the kernel counts as waiting for I/O. Source: scheduler.
+    IoWait = "iowait_ns", Ns;
+    /// Time of the phase's threads inside the window off CPU though runnable. Source: scheduler.
+    Preempted = "preempted_ns", Ns;
+    /// By how much each of the times above can be wrong at most. The totals are known whenever a thread
+    /// comes back to a CPU (at most 500 times a second) and at each stack sample; in between they are
+    /// interpolated to the window's ends. Absent for the whole run, whose totals are exact.
+    CpuTimesError = "cpu_times_error_ns", Ns;
+    /// Stack samples of the phase's threads while they were on a CPU inside the window. Source: samples.
+    StackSamples = "stack_samples", Count;
+    /// Share of these in user mode; the rest was in the kernel. Missing without samples. Source: samples.
+    SampledUserShare = "sampled_user_ratio", Ratio;
+    /// Time that the hypervisor gave to others during the window while a processor of this machine had
+    /// something to run, added over the processors. The kernel counts it in ticks of 10 ms and it is read
+    /// ten times a second. 0 also where there is no hypervisor. Scope: host. Source: `/proc/stat`.
+    Steal = "steal_ns", Ns;
+    /// `steal_ns` / (window x processors). Scope: host. Source: `/proc/stat`.
+    StealShare = "steal_ratio", Ratio;
     /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Parsed;
 use crate::finding::Finding;
 use crate::phase::Phase;
+use crate::profile::Profiles;
 use crate::run::Manifest;
 use crate::verdict::{JudgedClaim, RunVerdict};
 
@@ -23,6 +24,9 @@ pub struct JudgedRun {
     pub phases: Vec<Phase>,
     /// Facts on the whole run.
     pub run_facts: crate::fact::Facts,
+    /// Where the time of the threads went, and in which functions.
+    #[serde(default)]
+    pub profiles: Profiles,
     /// Every detector's outcome.
     pub findings: Vec<Finding>,
     /// One entry a claim, in the order of the claims.

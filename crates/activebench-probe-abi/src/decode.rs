@@ -5,10 +5,11 @@
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
+    ThreadState, ThreadTimes,
 };
 
-use crate::{BlockRecord, CacheRecord, CallRecord, NameRecord, RecordClass, TaskRecord};
+use crate::{BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, RecordClass, TaskRecord};
 
 /// Size of a page on every architecture that has a call table.
 const PAGE_BYTES: u64 = 4096;
@@ -189,4 +190,30 @@ pub fn cache(record: &CacheRecord) -> CacheEvent {
         tgid: record.tgid,
         in_tree: record.in_tree != 0,
     }
+}
+
+/// A thread's totals; `None` for a state that this version does not know.
+pub fn cpu(record: &CpuRecord) -> Option<CpuEvent> {
+    let state = match record.state {
+        0 => ThreadState::User,
+        1 => ThreadState::Kernel,
+        2 => ThreadState::Blocked,
+        3 => ThreadState::IoWait,
+        4 => ThreadState::Preempted,
+        _ => return None,
+    };
+    Some(CpuEvent {
+        at_ns: record.at_ns,
+        since_ns: record.since_ns,
+        state,
+        tid: record.tid,
+        tgid: record.tgid,
+        times: ThreadTimes {
+            user_ns: record.user_ns,
+            kernel_ns: record.kernel_ns,
+            blocked_ns: record.blocked_ns,
+            iowait_ns: record.iowait_ns,
+            preempted_ns: record.preempted_ns,
+        },
+    })
 }

@@ -27,17 +27,23 @@ pub enum RecordClass {
     BlockCompleted = 4,
     /// [`CacheRecord`].
     PageCache = 5,
+    /// [`CpuRecord`].
+    Cpu = 6,
+    /// [`SampleRecord`].
+    Samples = 7,
 }
 
 impl RecordClass {
     /// Every class, in the order of the kernel's counters.
-    pub const ALL: [RecordClass; 6] = [
+    pub const ALL: [RecordClass; 8] = [
         RecordClass::Calls,
         RecordClass::Names,
         RecordClass::Tasks,
         RecordClass::BlockQueued,
         RecordClass::BlockCompleted,
         RecordClass::PageCache,
+        RecordClass::Cpu,
+        RecordClass::Samples,
     ];
 
     /// The class of a message; `None` for a number that this version does not know.
@@ -54,9 +60,14 @@ impl RecordClass {
             RecordClass::BlockQueued => "block_queued",
             RecordClass::BlockCompleted => "block",
             RecordClass::PageCache => "page_cache",
+            RecordClass::Cpu => "cpu",
+            RecordClass::Samples => "samples",
         }
     }
 }
+
+/// Most frames of the kernel, and most of user mode, that a [`SampleRecord`] has.
+pub const MOST_FRAMES: usize = 32;
 
 /// Plain data that the kernel writes: any bytes are a valid value.
 ///
@@ -260,6 +271,54 @@ shared! {
         tgid: u32,
         /// 1 when that process is of the tree.
         in_tree: u32,
+    }
+
+    /// A thread's running totals at one moment.
+    CpuRecord / "cpu_record" {
+        /// When.
+        at_ns: u64,
+        /// From then on all time went to `state`.
+        since_ns: u64,
+        /// On-CPU in user mode since the thread is followed.
+        user_ns: u64,
+        /// On-CPU in the kernel.
+        kernel_ns: u64,
+        /// Off CPU, not runnable.
+        blocked_ns: u64,
+        /// The part in I/O wait.
+        iowait_ns: u64,
+        /// Off CPU, runnable.
+        preempted_ns: u64,
+        /// Thread.
+        tid: u32,
+        /// Process.
+        tgid: u32,
+        /// 0 user mode, 1 kernel, 2 blocked, 3 in I/O wait, 4 preempted.
+        state: u32,
+        /// Zero.
+        padding: u32,
+    }
+
+    /// One interrupt of the sampling clock; a message of its own.
+    SampleRecord / "sample_record" {
+        /// Count 1.
+        header: BatchHeader,
+        /// When; later than `cpu.at_ns` where the totals are not known up to then.
+        at_ns: u64,
+        /// The thread's totals.
+        cpu: CpuRecord,
+        /// Frames in `kernel_frames`.
+        kernel_count: u32,
+        /// Frames in `user_frames`.
+        user_count: u32,
+        /// 1 when the thread was in user mode, 0 in the kernel.
+        user_mode: u32,
+        /// Zero.
+        padding: u32,
+        /// Addresses, the innermost first; the rest is meaningless.
+        kernel_frames: [u64; MOST_FRAMES],
+        /// Addresses, the innermost first; the rest is meaningless.
+        user_frames: [u64; MOST_FRAMES],
     }
 
     /// Kernel counters of one class on one CPU.
@@ -496,10 +555,24 @@ shared! {
         iowait_ns: u64,
         /// Off CPU, runnable.
         preempted_ns: u64,
+        /// When the totals were last sent.
+        cpu_sent_ns: u64,
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.
         records: [CallRecord; 16],
+    }
+}
+
+impl SampleRecord {
+    /// The frames of the kernel, the innermost first.
+    pub fn kernel_stack(&self) -> &[u64] {
+        &self.kernel_frames[..(self.kernel_count as usize).min(MOST_FRAMES)]
+    }
+
+    /// The frames of user mode, the innermost first.
+    pub fn user_stack(&self) -> &[u64] {
+        &self.user_frames[..(self.user_count as usize).min(MOST_FRAMES)]
     }
 }
 
@@ -521,6 +594,14 @@ impl TaskState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_never_has_more_frames_than_fit() {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let mut record: SampleRecord = unsafe { std::mem::zeroed() };
+        (record.kernel_count, record.user_count) = (2, u32::MAX);
+        assert_eq!((record.kernel_stack().len(), record.user_stack().len()), (2, MOST_FRAMES));
+    }
 
     #[test]
     fn records_are_not_read_past_the_end() {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount};
+use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{TaskEvent, TaskEventKind};
 use activebench_probe_abi::{
     BlockBatch, CacheBatch, CallDescription, Membership, Record, RecordClass, RecordCounters, TaskState, syscalls,
@@ -21,7 +21,9 @@ use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use crate::observation::Observation;
 use crate::run_time::{RunTimeMeter, program_info};
+use crate::sampling::Sampler;
 use crate::store::{LiveFigures, RecordStore};
+use crate::symbols;
 use crate::unseen;
 
 /// A program of the object and the tracepoint that it is for.
@@ -72,11 +74,25 @@ pub struct ProbeOptions {
     /// files are then known by the numbers that the page cache and the device use. An overlay
     /// that is not named keeps its own.
     pub overlays: Vec<(DeviceNumber, DeviceNumber)>,
+    /// Stack samples a second and CPU; 0 for none.
+    pub sample_hz: u32,
+}
+
+impl ProbeOptions {
+    /// Stack samples a second and CPU unless asked otherwise. No multiple of a timer's usual rates,
+    /// so that what happens at every tick is not met at every sample.
+    pub const SAMPLE_HZ: u32 = 997;
 }
 
 impl Default for ProbeOptions {
     fn default() -> Self {
-        Self { ring_bytes: 32 << 20, time_every_call: false, store_bytes: 4 << 30, overlays: Vec::new() }
+        Self {
+            ring_bytes: 32 << 20,
+            time_every_call: false,
+            store_bytes: 4 << 30,
+            overlays: Vec::new(),
+            sample_hz: Self::SAMPLE_HZ,
+        }
     }
 }
 
@@ -149,6 +165,8 @@ pub struct Probe {
     /// From the first task on.
     meter: Option<RunTimeMeter>,
     root: Option<TaskEvent>,
+    sampler: Option<Sampler>,
+    sampling: Sampling,
 }
 
 impl Probe {
@@ -194,10 +212,13 @@ impl Probe {
             cpu_at_start_ns: None,
             meter: None,
             root: None,
+            sampler: None,
+            sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
         };
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(hook, programs, &btf)?;
         }
+        probe.start_sampling();
         probe.start_reader(ring, options.ring_bytes, options.store_bytes)?;
         Ok(probe)
     }
@@ -241,6 +262,17 @@ impl Probe {
         }
         self.statuses.push(status);
         Ok(())
+    }
+
+    fn start_sampling(&mut self) {
+        if self.sampling.frequency_hz == 0 {
+            self.sampling.why_not = Some("sampling was turned off".to_owned());
+            return;
+        }
+        let (sampler, status) = Sampler::attach(&mut self.ebpf, self.sampling.frequency_hz);
+        self.sampling.why_not.clone_from(&status.why_not);
+        self.sampler = Some(sampler);
+        self.statuses.push(status);
     }
 
     fn start_reader(
@@ -341,6 +373,9 @@ impl Probe {
                 .map_err(|error: ProgramError| ProbeError::Load(error.to_string()))?;
             program.detach(link).map_err(|error| ProbeError::Load(error.to_string()))?;
         }
+        if let Some(sampler) = self.sampler.take() {
+            sampler.detach(&mut self.ebpf)?;
+        }
         self.stop.store(true, Ordering::Release);
         let reader = self.reader.take().ok_or_else(|| ProbeError::Reader("it was not started".to_owned()))?;
         let (mut store, mut ring) =
@@ -376,8 +411,15 @@ impl Probe {
             records,
             overhead: Overhead { observer_cpu_ns, bpf_run_ns, run_ns },
             other_tracers: None,
+            sampling: Some(Sampling {
+                stackless: store.stacks.stackless,
+                unmapped_processes: store.stacks.mappings.unread(),
+                ..self.sampling
+            }),
+            steal_unread: None,
         };
-        Ok(Observation::new(store, self.root, coverage))
+        let stacks = symbols::resolve(&mut store.stacks);
+        Ok(Observation::new(store, self.root, stacks, coverage))
     }
 
     /// Records that wait in batches: the last ones of the block and page-cache programs, and of
@@ -511,7 +553,7 @@ fn drain(ring: &mut RingBuf<MapData>, store: &mut RecordStore, live: &LiveFigure
     bytes
 }
 
-fn bytes_of<T: Record>(value: &T) -> &[u8] {
+pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {
     // SAFETY: the bytes of a live value, read only; `Record`s hold integers alone, and the
     // kernel zeroes what padding its maps have.
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }

@@ -7,10 +7,14 @@
 mod floor;
 mod hooks;
 mod kernel;
+mod mappings;
 mod neighbours;
 mod observation;
 mod run_time;
+mod sampling;
+mod stacks;
 mod store;
+mod symbols;
 mod unseen;
 
 pub use floor::{Floor, FloorHooks, tracing_programs};
@@ -18,4 +22,5 @@ pub use hooks::{Hook, KernelTypes, LEAST_KERNEL, has_call_table, hooks};
 pub use kernel::{Probe, ProbeError, ProbeOptions};
 pub use neighbours::{NeighbourError, other_tracers};
 pub use observation::Observation;
+pub use sampling::HOOK as SAMPLING_HOOK;
 pub use store::{DamagedChunk, LiveFigures};

@@ -4,10 +4,13 @@ use std::collections::HashSet;
 
 use activebench_model::call::{Call, FileKind};
 use activebench_model::coverage::Coverage;
-use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
-use activebench_probe_abi::{BlockRecord, CacheRecord, CallRecord, NameRecord, RecordClass, TaskRecord, decode};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, TaskEvent};
+use activebench_model::profile::Stacks;
+use activebench_probe_abi::{
+    BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, RecordClass, TaskRecord, decode,
+};
 
-use crate::store::{DamagedChunk, RecordStore};
+use crate::store::{DamagedChunk, RecordStore, StoredSample};
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
 /// of one thread are in order, those of different threads are not.
@@ -15,13 +18,14 @@ use crate::store::{DamagedChunk, RecordStore};
 pub struct Observation {
     store: RecordStore,
     root: Option<TaskEvent>,
+    stacks: Stacks,
     /// How much was seen.
     pub coverage: Coverage,
 }
 
 impl Observation {
-    pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, coverage: Coverage) -> Self {
-        Self { store, root, coverage }
+    pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, stacks: Stacks, coverage: Coverage) -> Self {
+        Self { store, root, stacks, coverage }
     }
 
     /// The calls.
@@ -96,5 +100,38 @@ impl Observation {
         self.store
             .chunks::<CacheRecord>(RecordClass::PageCache)
             .map(|chunk| chunk.map(|records| records.iter().map(decode::cache).collect()))
+    }
+
+    /// The threads' running totals.
+    ///
+    /// # Errors
+    /// When a chunk does not unpack.
+    pub fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, DamagedChunk>> + '_ {
+        self.store
+            .chunks::<CpuRecord>(RecordClass::Cpu)
+            .map(|chunk| chunk.map(|records| records.iter().filter_map(decode::cpu).collect()))
+    }
+
+    /// The stack samples.
+    ///
+    /// # Errors
+    /// When a chunk does not unpack.
+    pub fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, DamagedChunk>> + '_ {
+        let sample = |stored: &StoredSample| {
+            Some(SampleEvent {
+                at_ns: stored.at_ns,
+                in_user_mode: stored.user_mode != 0,
+                stack: (stored.stack != StoredSample::NO_STACK).then_some(stored.stack),
+                cpu: decode::cpu(&stored.cpu)?,
+            })
+        };
+        self.store
+            .chunks::<StoredSample>(RecordClass::Samples)
+            .map(move |chunk| chunk.map(|records| records.iter().filter_map(sample).collect()))
+    }
+
+    /// The stacks of the samples, with names.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
     }
 }

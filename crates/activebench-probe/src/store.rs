@@ -3,7 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use activebench_model::call::Op;
-use activebench_probe_abi::{BatchHeader, BlockRecord, CallRecord, Record, RecordClass};
+use activebench_model::event::TaskEventKind;
+use activebench_probe_abi::{
+    BatchHeader, BlockRecord, CallRecord, CpuRecord, Record, RecordClass, SampleRecord, TaskRecord, decode,
+};
+
+use crate::kernel::bytes_of;
+use crate::mappings::Mappings;
+use crate::stacks::StackTable;
 
 /// Uncompressed bytes of one chunk: large enough to compress well, small enough that
 /// compressing it does not delay the ring's next reading.
@@ -40,9 +47,28 @@ struct ClassStore {
     dropped: u64,
 }
 
+/// A sample as it is kept: its stack by number.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredSample {
+    pub(crate) at_ns: u64,
+    pub(crate) cpu: CpuRecord,
+    /// [`StoredSample::NO_STACK`] when there was no room for it.
+    pub(crate) stack: u32,
+    pub(crate) user_mode: u32,
+}
+
+impl StoredSample {
+    pub(crate) const NO_STACK: u32 = u32::MAX;
+}
+
+// SAFETY: `repr(C)` and integers only.
+unsafe impl Record for StoredSample {}
+
 /// The records of one run, by class.
 #[derive(Debug)]
 pub(crate) struct RecordStore {
+    pub(crate) stacks: StackTable,
     classes: [ClassStore; RecordClass::ALL.len()],
     limit_bytes: usize,
     held_bytes: usize,
@@ -60,7 +86,8 @@ pub struct DamagedChunk {
 impl RecordStore {
     /// Holds at most about `limit_bytes` of compressed records; later ones are counted as dropped.
     pub(crate) fn new(limit_bytes: usize) -> Self {
-        Self { classes: Default::default(), limit_bytes, held_bytes: 0, malformed: 0 }
+        let stacks = StackTable::new(Mappings::new("/proc".into()));
+        Self { stacks, classes: Default::default(), limit_bytes, held_bytes: 0, malformed: 0 }
     }
 
     /// Takes in one message of the ring.
@@ -75,6 +102,13 @@ impl RecordStore {
         };
         count_live(class, header.count, records, live);
         let record_bytes = record_size(class);
+        if class == RecordClass::Samples {
+            match SampleRecord::split_from(message) {
+                Some((record, _)) => self.take_sample(&record),
+                None => self.malformed += 1,
+            }
+            return;
+        }
         // Names and tasks are messages of their own, header included.
         let payload = match class {
             RecordClass::Names | RecordClass::Tasks => message.get(..record_bytes),
@@ -84,7 +118,26 @@ impl RecordStore {
             self.malformed += 1;
             return;
         };
+        if class == RecordClass::Tasks {
+            self.follow_image(payload);
+        }
         self.push(class, payload, u64::from(header.count));
+    }
+
+    fn take_sample(&mut self, record: &SampleRecord) {
+        let stack = self.stacks.intern(record).unwrap_or(StoredSample::NO_STACK);
+        let sample = StoredSample { at_ns: record.at_ns, cpu: record.cpu, stack, user_mode: record.user_mode };
+        self.push(RecordClass::Samples, bytes_of(&sample), 1);
+    }
+
+    /// A process that executes a file or ends has other mappings from there on.
+    fn follow_image(&mut self, payload: &[u8]) {
+        let Some((record, _)) = TaskRecord::split_from(payload) else { return };
+        let kind = decode::task(&record).map(|task| task.kind);
+        let leads = record.tid == record.tgid;
+        if kind == Some(TaskEventKind::Executed) || kind == Some(TaskEventKind::Exited) && leads {
+            self.stacks.mappings.forget(record.tgid);
+        }
     }
 
     /// Keeps records of a class, or counts them as dropped when there is no room.
@@ -136,13 +189,15 @@ impl RecordStore {
 }
 
 fn record_size(class: RecordClass) -> usize {
-    use activebench_probe_abi::{CacheRecord, NameRecord, TaskRecord};
+    use activebench_probe_abi::{CacheRecord, NameRecord};
     match class {
         RecordClass::Calls => size_of::<CallRecord>(),
         RecordClass::Names => size_of::<NameRecord>(),
         RecordClass::Tasks => size_of::<TaskRecord>(),
         RecordClass::BlockQueued | RecordClass::BlockCompleted => size_of::<BlockRecord>(),
         RecordClass::PageCache => size_of::<CacheRecord>(),
+        RecordClass::Cpu => size_of::<CpuRecord>(),
+        RecordClass::Samples => size_of::<StoredSample>(),
     }
 }
 

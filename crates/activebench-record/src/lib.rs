@@ -9,8 +9,9 @@
 //!   run.json                  the manifest, written last; until then a marked placeholder
 //!   stdout.txt stderr.txt     the tool's output, byte for byte
 //!   output-lines.json         when each line of it arrived
-//!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*
-//!   claims.json phases.json facts.json findings.json report.*   derived, see below
+//!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*
+//!   stacks.json               the distinct stacks that the samples point into, with symbols
+//!   claims.json phases.json facts.json profiles.json findings.json report.*   derived, see below
 //! ```
 //! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256
 //! stands in the manifest, and it is never written again. The stages computed from it
@@ -23,7 +24,9 @@
 //! numbers listed in `tables.rs`, ops by [`activebench_model::call::Op`]'s codes. A file
 //! identity is the two nullable columns `file_s_dev` and `file_ino`. Columns that this
 //! version does not know are ignored; a missing or differently typed one is an error that
-//! names it.
+//! names it. The tables `cpu`, `samples`, `steal` and `stacks.json` came later than the others:
+//! a reader that does not know them leaves them out, and a run without them has none of their
+//! facts.
 //!
 //! **Order.** Rows come back in the order in which they were appended. The calls of one
 //! thread are chronological; calls of different threads are *not* sorted among each other,
@@ -47,11 +50,14 @@ pub use writer::RunWriter;
 
 /// The manifest's file name.
 const MANIFEST: &str = "run.json";
+/// The file of the stacks.
+pub const STACKS: &str = "stacks.json";
 
 /// Whether a file of the run directory is computed from the evidence: it is not hashed and
 /// may be written again.
 pub fn is_derived(name: &str) -> bool {
-    matches!(name, "claims.json" | "phases.json" | "facts.json" | "findings.json") || name.starts_with("report.")
+    matches!(name, "claims.json" | "phases.json" | "facts.json" | "profiles.json" | "findings.json")
+        || name.starts_with("report.")
 }
 
 /// Whether a name stays inside the run directory: plain components only.

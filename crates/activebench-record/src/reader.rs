@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, Place};
 use activebench_model::claim::ToolOutput;
-use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use crate::error::RecordError;
 use crate::part::{Table, decode};
 use crate::storage::{Disk, Storage};
 use crate::writer::json;
-use crate::{MANIFEST, hash, is_derived, is_inside};
+use crate::{MANIFEST, STACKS, hash, is_derived, is_inside};
 
 /// A stored run. Only files that the manifest lists are read as evidence: one that was
 /// added to the directory later changes nothing.
@@ -150,6 +151,32 @@ impl RunReader {
     /// The page-cache insertions, part by part.
     pub fn cache(&self) -> Parts<'_, CacheEvent> {
         self.parts()
+    }
+
+    /// The threads' running totals, part by part.
+    pub fn cpu(&self) -> Parts<'_, CpuEvent> {
+        self.parts()
+    }
+
+    /// The stack samples, part by part.
+    pub fn samples(&self) -> Parts<'_, SampleEvent> {
+        self.parts()
+    }
+
+    /// The readings of the processors' steal time, part by part.
+    pub fn steal(&self) -> Parts<'_, StealEvent> {
+        self.parts()
+    }
+
+    /// The stacks that samples point into; empty in a run without samples.
+    ///
+    /// # Errors
+    /// When they cannot be read, or are none.
+    pub fn stacks(&self) -> Result<Stacks, RecordError> {
+        match self.file(STACKS)? {
+            Some(bytes) => parse(&self.directory.join(STACKS), &bytes),
+            None => Ok(Stacks::default()),
+        }
     }
 
     /// Writes a derived stage or report beside the evidence, all or nothing.

@@ -2,7 +2,8 @@
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, Place};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, SampleEvent, StealEvent,
+    TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
 
 use crate::error::RecordError;
@@ -25,6 +26,8 @@ codes! { task_kind_code, task_kind: TaskEventKind { Born = 1, Executed = 2, Exit
 codes! { block_kind_code, block_kind: BlockEventKind { Queued = 1, Completed = 2, Inferred = 3, } }
 codes! { action_code, action: BlockAction { Read = 0, Write = 1, Flush = 2, Discard = 3, Other = 4, } }
 codes! { origin_code, origin: Origin { Unknown = 0, Tree = 1, Observer = 2, Kernel = 3, Foreign = 4, } }
+
+codes! { state_code, state: ThreadState { User = 0, Kernel = 1, Blocked = 2, IoWait = 3, Preempted = 4, } }
 
 fn op_code(op: Op) -> u32 {
     u32::from(op as u16)
@@ -315,6 +318,107 @@ impl Table for CacheEvent {
             in_tree: in_tree[index],
         };
         Ok((0..at_ns.len()).map(row).collect())
+    }
+}
+
+fn write_cpu<R>(columns: &mut ColumnsOut, rows: &[R], cpu: impl Fn(&R) -> &CpuEvent) {
+    columns.u64("at_ns", rows, |row| cpu(row).at_ns);
+    columns.u64("since_ns", rows, |row| cpu(row).since_ns);
+    columns.u32("state_code", rows, |row| state_code(cpu(row).state));
+    columns.u32("tid", rows, |row| cpu(row).tid);
+    columns.u32("tgid", rows, |row| cpu(row).tgid);
+    columns.u64("user_ns", rows, |row| cpu(row).times.user_ns);
+    columns.u64("kernel_ns", rows, |row| cpu(row).times.kernel_ns);
+    columns.u64("blocked_ns", rows, |row| cpu(row).times.blocked_ns);
+    columns.u64("iowait_ns", rows, |row| cpu(row).times.iowait_ns);
+    columns.u64("preempted_ns", rows, |row| cpu(row).times.preempted_ns);
+}
+
+fn read_cpu(columns: &ColumnsIn<'_>) -> Result<Vec<CpuEvent>, RecordError> {
+    let at_ns = columns.u64("at_ns")?;
+    let since_ns = columns.u64("since_ns")?;
+    let states = columns.coded("state_code", state)?;
+    let tid = columns.u32("tid")?;
+    let tgid = columns.u32("tgid")?;
+    let user_ns = columns.u64("user_ns")?;
+    let kernel_ns = columns.u64("kernel_ns")?;
+    let blocked_ns = columns.u64("blocked_ns")?;
+    let iowait_ns = columns.u64("iowait_ns")?;
+    let preempted_ns = columns.u64("preempted_ns")?;
+    let row = |index: usize| CpuEvent {
+        at_ns: at_ns[index],
+        since_ns: since_ns[index],
+        state: states[index],
+        tid: tid[index],
+        tgid: tgid[index],
+        times: ThreadTimes {
+            user_ns: user_ns[index],
+            kernel_ns: kernel_ns[index],
+            blocked_ns: blocked_ns[index],
+            iowait_ns: iowait_ns[index],
+            preempted_ns: preempted_ns[index],
+        },
+    };
+    Ok((0..at_ns.len()).map(row).collect())
+}
+
+impl Table for CpuEvent {
+    const TABLE: &'static str = "cpu";
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        read_cpu(columns)
+    }
+}
+
+impl Row for CpuEvent {
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        write_cpu(columns, rows, |event| event);
+    }
+}
+
+impl Table for SampleEvent {
+    const TABLE: &'static str = "samples";
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let sampled_ns = columns.u64("sampled_ns")?;
+        let in_user_mode = columns.bool("in_user_mode")?;
+        let stacks = columns.optional_u32("stack")?;
+        let row = |(index, cpu)| SampleEvent {
+            at_ns: sampled_ns[index],
+            in_user_mode: in_user_mode[index],
+            stack: stacks[index],
+            cpu,
+        };
+        Ok(read_cpu(columns)?.into_iter().enumerate().map(row).collect())
+    }
+}
+
+impl Row for SampleEvent {
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("sampled_ns", rows, |event| event.at_ns);
+        columns.bool("in_user_mode", rows, |event| event.in_user_mode);
+        columns.optional_u32("stack", rows, |event| event.stack);
+        write_cpu(columns, rows, |event| &event.cpu);
+    }
+}
+
+impl Table for StealEvent {
+    const TABLE: &'static str = "steal";
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let at_ns = columns.u64("at_ns")?;
+        let cpu = columns.u32("cpu")?;
+        let steal_ns = columns.u64("steal_ns")?;
+        let row = |index: usize| StealEvent { at_ns: at_ns[index], cpu: cpu[index], steal_ns: steal_ns[index] };
+        Ok((0..at_ns.len()).map(row).collect())
+    }
+}
+
+impl Row for StealEvent {
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("cpu", rows, |event| event.cpu);
+        columns.u64("steal_ns", rows, |event| event.steal_ns);
     }
 }
 

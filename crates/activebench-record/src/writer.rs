@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::Call;
-use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
 use activebench_model::run::{FORMAT, Manifest};
 use serde::Serialize;
 
@@ -33,6 +33,9 @@ pub struct RunWriter {
     tasks: Table<TaskEvent>,
     block: Table<BlockEvent>,
     cache: Table<CacheEvent>,
+    cpu: Table<CpuEvent>,
+    samples: Table<SampleEvent>,
+    steal: Table<StealEvent>,
     sha256: BTreeMap<String, String>,
     dropped_rows: BTreeMap<&'static str, u64>,
     incomplete: Vec<String>,
@@ -116,6 +119,9 @@ impl RunWriter {
             tasks: Table::default(),
             block: Table::default(),
             cache: Table::default(),
+            cpu: Table::default(),
+            samples: Table::default(),
+            steal: Table::default(),
             sha256: BTreeMap::new(),
             dropped_rows: BTreeMap::new(),
             incomplete: Vec::new(),
@@ -143,6 +149,12 @@ impl RunWriter {
         append_block: block, BlockEvent;
         /// Adds page-cache insertions.
         append_cache: cache, CacheEvent;
+        /// Adds the threads' running totals.
+        append_cpu: cpu, CpuEvent;
+        /// Adds stack samples.
+        append_samples: samples, SampleEvent;
+        /// Adds readings of the processors' steal time.
+        append_steal: steal, StealEvent;
     }
 
     /// Writes a file whole: the tool's output, or a derived stage. When the disk fills up in a
@@ -179,6 +191,9 @@ impl RunWriter {
         self.finish_table(|writer| &mut writer.tasks);
         self.finish_table(|writer| &mut writer.block);
         self.finish_table(|writer| &mut writer.cache);
+        self.finish_table(|writer| &mut writer.cpu);
+        self.finish_table(|writer| &mut writer.samples);
+        self.finish_table(|writer| &mut writer.steal);
         manifest.format = FORMAT;
         manifest.sha256 = self.sha256;
         for (class, dropped) in self.dropped_rows {

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, SampleEvent, StealEvent,
+    TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
+use activebench_model::profile::{Frame, Stacks};
 use activebench_model::run::{FORMAT, Manifest};
-use activebench_record::{ROWS_PER_PART, RecordError, RunReader, RunWriter};
+use activebench_record::{ROWS_PER_PART, RecordError, RunReader, RunWriter, STACKS};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -109,6 +111,38 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn cpu()(
+        times in any::<(u64, u64)>(), ids in any::<(u32, u32)>(),
+        state in select(vec![
+            ThreadState::User, ThreadState::Kernel, ThreadState::Blocked, ThreadState::IoWait, ThreadState::Preempted,
+        ]),
+        totals in any::<(u64, u64, u64, u64, u64)>(),
+    ) -> CpuEvent {
+        CpuEvent {
+            at_ns: times.0, since_ns: times.1, state, tid: ids.0, tgid: ids.1,
+            times: ThreadTimes {
+                user_ns: totals.0, kernel_ns: totals.1, blocked_ns: totals.2, iowait_ns: totals.3,
+                preempted_ns: totals.4,
+            },
+        }
+    }
+}
+
+prop_compose! {
+    fn sampled()(
+        at_ns in any::<u64>(), in_user_mode in any::<bool>(), stack in option::of(any::<u32>()), cpu in cpu(),
+    ) -> SampleEvent {
+        SampleEvent { at_ns, in_user_mode, stack, cpu }
+    }
+}
+
+prop_compose! {
+    fn steal()(numbers in any::<(u64, u32, u64)>()) -> StealEvent {
+        StealEvent { at_ns: numbers.0, cpu: numbers.1, steal_ns: numbers.2 }
+    }
+}
+
 fn all<R>(parts: impl Iterator<Item = Result<Vec<R>, RecordError>>) -> Vec<R> {
     parts.flat_map(Result::unwrap).collect()
 }
@@ -146,6 +180,38 @@ proptest! {
         prop_assert_eq!(all(reader.block()), block);
         prop_assert_eq!(all(reader.cache()), cache);
     }
+
+    #[test]
+    fn processor_times_and_samples_come_back(
+        cpu in vec(cpu(), 0..20), samples in vec(sampled(), 0..20), steal in vec(steal(), 0..20),
+        symbol in option::of(any::<String>()), module in any::<String>(), place in option::of(any::<(u32, u64)>()),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let run = directory.path().join("run");
+        let mut writer = RunWriter::create(&run).unwrap();
+        writer.append_cpu(&cpu);
+        writer.append_samples(&samples);
+        writer.append_steal(&steal);
+        let frame = Frame { module: place.map(|(module, _)| module), file_offset: place.map(|(_, at)| at), symbol };
+        let stacks = Stacks { modules: vec![module], frames: vec![frame], stacks: vec![vec![0, 7], Vec::new()] };
+        writer.write_json(STACKS, &stacks).unwrap();
+        writer.finish(manifest()).unwrap();
+
+        let reader = RunReader::open(&run).unwrap();
+        prop_assert_eq!(reader.verify_hashes(), []);
+        prop_assert_eq!(all(reader.cpu()), cpu);
+        prop_assert_eq!(all(reader.samples()), samples);
+        prop_assert_eq!(all(reader.steal()), steal);
+        prop_assert_eq!(reader.stacks().unwrap(), stacks);
+    }
+}
+
+#[test]
+fn a_run_of_an_earlier_version_has_no_samples() {
+    let directory = tempfile::tempdir().unwrap();
+    let reader = RunReader::open(&stored_run(directory.path())).unwrap();
+    assert_eq!((all(reader.cpu()), all(reader.samples()), all(reader.steal())), (vec![], vec![], vec![]));
+    assert_eq!(reader.stacks().unwrap(), Stacks::default());
 }
 
 fn one_call() -> Call {

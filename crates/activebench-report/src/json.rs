@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
-use activebench_model::coverage::{BlindPath, OtherTracer, Overhead, ProbeStatus, RecordAccount};
+use activebench_model::coverage::{BlindPath, OtherTracer, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::host::Host;
 use activebench_model::phase::{Phase, Window};
+use activebench_model::profile::CpuProfile;
 use activebench_model::report::{Answer, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn};
 use activebench_model::units::Quantity;
@@ -106,6 +107,7 @@ struct PhaseEntry<'run> {
     files: Vec<FileId>,
     incomplete: Option<&'run str>,
     facts: FactEntries<'run>,
+    cpu: Option<&'run CpuProfile>,
 }
 
 type FactEntries<'run> = BTreeMap<&'static str, FactEntry<'run>>;
@@ -145,6 +147,8 @@ struct CoverageEntry<'run> {
     lost: &'run BTreeMap<String, RecordAccount>,
     overhead: Overhead,
     other_tracers: Option<&'run [OtherTracer]>,
+    sampling: Option<&'run Sampling>,
+    steal_unread: Option<&'run str>,
 }
 
 #[derive(Serialize)]
@@ -160,6 +164,7 @@ struct RunEntry<'run> {
     suppressed: &'run BTreeMap<String, String>,
     fail_on: FailOn,
     facts: FactEntries<'run>,
+    cpu: &'run CpuProfile,
 }
 
 #[derive(Serialize)]
@@ -209,7 +214,7 @@ impl<'run> Report<'run> {
             },
             profile: &manifest.choices.profile,
             claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied())).collect(),
-            phases: run.phases.iter().map(phase_entry).collect(),
+            phases: run.phases.iter().map(|phase| phase_entry(phase, run.profiles.phases.get(&phase.id))).collect(),
             findings: run.findings.iter().flat_map(finding_entries).collect(),
             questions: &run.questions,
             coverage: CoverageEntry {
@@ -219,6 +224,8 @@ impl<'run> Report<'run> {
                 lost: &manifest.coverage.records,
                 overhead: manifest.coverage.overhead,
                 other_tracers: manifest.coverage.other_tracers.as_deref(),
+                sampling: manifest.coverage.sampling.as_ref(),
+                steal_unread: manifest.coverage.steal_unread.as_deref(),
             },
             host: &manifest.host,
             run: RunEntry {
@@ -233,6 +240,7 @@ impl<'run> Report<'run> {
                 suppressed: &manifest.choices.suppressed,
                 fail_on: manifest.choices.fail_on,
                 facts: fact_entries(&run.run_facts),
+                cpu: &run.profiles.run,
             },
         }
     }
@@ -263,7 +271,7 @@ fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {
     CorrectedEntry { value, unit, meaning: &corrected.meaning }
 }
 
-fn phase_entry(phase: &Phase) -> PhaseEntry<'_> {
+fn phase_entry<'run>(phase: &'run Phase, cpu: Option<&'run CpuProfile>) -> PhaseEntry<'run> {
     let mut files: Vec<FileId> = phase.parts.iter().map(|part| part.file).collect();
     files.sort_unstable();
     files.dedup();
@@ -274,6 +282,7 @@ fn phase_entry(phase: &Phase) -> PhaseEntry<'_> {
         files,
         incomplete: phase.incomplete.as_deref(),
         facts: fact_entries(&phase.facts),
+        cpu,
     }
 }
 

@@ -11,12 +11,14 @@ use crate::claims::{self, SCREEN_ROWS};
 use crate::escape;
 use crate::findings::Group;
 use crate::page::{Page, Set, Tone};
-use crate::{Format, Style, findings, headline, surroundings};
+use crate::{Format, Style, findings, headline, processor, surroundings};
 
 /// Most characters of a command line in the first line; the whole is in `run.json`.
 const COMMAND_SHOWN: usize = 160;
 /// Targets shown; the rest is counted.
 const TARGETS_SHOWN: usize = 3;
+/// Phases whose threads' time is shown.
+const PROFILES_SHOWN: usize = 4;
 
 /// `text`.
 pub struct Text;
@@ -181,6 +183,9 @@ fn add_findings(page: &mut Page, run: &JudgedRun) {
 fn add_surroundings(page: &mut Page, run: &JudgedRun) {
     page.blank();
     page.labelled("observed", &surroundings::observation(&run.manifest.coverage));
+    for (index, line) in processor::lines(run, PROFILES_SHOWN).iter().enumerate() {
+        page.labelled(if index == 0 { "time" } else { "" }, line);
+    }
     let targets = surroundings::targets(&run.manifest.host);
     for target in targets.iter().take(TARGETS_SHOWN) {
         page.labelled("target", target);

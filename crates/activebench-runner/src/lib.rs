@@ -16,6 +16,8 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use activebench_host::{Roots, StealWatch};
+use activebench_model::event::StealEvent;
 use activebench_model::run::{ChildEnd, Clocks};
 use activebench_probe::{LiveFigures, Observation, Probe, ProbeError, ProbeOptions};
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,6 +31,10 @@ const GRACE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(5);
 /// Between two progress ticks.
 const TICK: Duration = Duration::from_millis(500);
+/// Between two readings of the host's steal time, unless one takes so long that this would cost
+/// more than one part in [`STEAL_COST`] of a processor.
+const STEAL_PERIOD: Duration = Duration::from_millis(100);
+const STEAL_COST: u32 = 500;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -70,6 +76,10 @@ pub struct Outcome {
     pub clocks: Clocks,
     /// What was observed; `None` when [`RunOptions::probe`] was.
     pub observation: Option<Observation>,
+    /// The host's steal time over the run.
+    pub steal: Vec<StealEvent>,
+    /// Why that is not whole.
+    pub steal_unread: Option<String>,
     /// Why the record of the run is not whole.
     pub incomplete: Vec<String>,
 }
@@ -112,6 +122,8 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
     if let Some(probe) = &mut probe {
         probe.follow(child.pidfd(), child.pid, clock::monotonic_ns())?;
     }
+    let mut steal = StealWatch::new(&Roots::default());
+    let mut steal_at = Instant::now() + read_steal(&mut steal);
     let mut clocks = Clocks { started_unix_s: clock::unix_s(), started_ns: clock::monotonic_ns(), ended_ns: 0 };
     end.start_error = child.release().await.map_err(system("release the child"))?;
 
@@ -151,6 +163,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
                 kill_at = far_off;
             }
             () = sleep_until(give_up_at) => break,
+            () = sleep_until(steal_at) => steal_at = Instant::now() + read_steal(&mut steal),
             _ = ticks.tick() => hooks.tick(started.elapsed(), live.as_deref()),
         }
     }
@@ -165,6 +178,8 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
         }
     }
     clocks.ended_ns = clock::monotonic_ns();
+    read_steal(&mut steal);
+    let (steal, steal_unread) = steal.finish();
     output.close(clocks.ended_ns);
     if let Some(status) = status {
         end.exit_code = status.code();
@@ -174,7 +189,14 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
         incomplete.push(format!("the run was {why}"));
     }
     let observation = probe.map(|probe| probe.finish(clocks.ended_ns - clocks.started_ns)).transpose()?;
-    Ok(Outcome { child: end, output, clocks, observation, incomplete })
+    Ok(Outcome { child: end, output, clocks, observation, steal, steal_unread, incomplete })
+}
+
+/// Reads the steal time, and says how long to wait for the next time.
+fn read_steal(steal: &mut StealWatch) -> Duration {
+    let begin = Instant::now();
+    steal.read(clock::monotonic_ns());
+    STEAL_PERIOD.max(begin.elapsed() * STEAL_COST)
 }
 
 /// Keeps and passes on what was read; `false` when the stream has ended.

@@ -157,6 +157,10 @@ pub(crate) struct Verify {
     /// Which calls are timed from their entry to their exit.
     #[arg(long, value_enum, default_value_t = LatencyArgument::Sampled)]
     pub(crate) latency: LatencyArgument,
+    /// Stack samples a second and processor, which tell in which functions the time goes; 0 takes none.
+    #[arg(long, value_name = "HZ", default_value_t = activebench_probe::ProbeOptions::SAMPLE_HZ)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) sample_hz: u32,
     /// Size of the ring that carries records out of the kernel, in KiB: a power of two of at least 4.
     #[arg(long, default_value_t = 32_768, hide = true)]
     pub(crate) ring_kib: u32,
@@ -234,6 +238,14 @@ pub(crate) enum Stage {
     Cache,
     /// How often the blocks of each file were hit, over the whole run: one row a file and direction.
     Offsets,
+    /// The threads' processor times, whenever one came back to a processor.
+    Cpu,
+    /// Stack samples.
+    Samples,
+    /// Stacks of the samples, with symbols.
+    Stacks,
+    /// The host's steal time.
+    Steal,
     /// Calls folded to passes.
     Activity,
     /// What the tool printed.

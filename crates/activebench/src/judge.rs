@@ -10,9 +10,10 @@ use activebench_model::activity::Activity;
 use activebench_model::call::Call;
 use activebench_model::claim::{Parsed, ToolOutput};
 use activebench_model::command::CommandLine;
-use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
 use activebench_model::fact::Facts;
 use activebench_model::phase::Phase;
+use activebench_model::profile::{Profiles, Stacks};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Manifest;
 use activebench_record::{Mismatch, RecordError, RunReader};
@@ -25,6 +26,7 @@ pub(crate) struct Derived {
     pub(crate) parsed: Parsed,
     pub(crate) phases: Vec<Phase>,
     pub(crate) run_facts: Facts,
+    pub(crate) profiles: Profiles,
 }
 
 /// A stored run as the facts read it.
@@ -48,6 +50,18 @@ impl EventSource for Stored<'_> {
     fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, RecordError>> {
         self.0.cache()
     }
+    fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, RecordError>> {
+        self.0.cpu()
+    }
+    fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, RecordError>> {
+        self.0.samples()
+    }
+    fn stacks(&self) -> Result<Stacks, RecordError> {
+        self.0.stacks()
+    }
+    fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, RecordError>> {
+        self.0.steal()
+    }
 }
 
 /// Claims, phases and facts of a stored run; the manifest learns the blind paths.
@@ -59,9 +73,11 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
     manifest.coverage.blind_paths =
         activebench_facts::blind_paths(&source, &activity, &phases, &manifest.coverage.probes)
             .context("cannot count the blind paths of the recorded calls")?;
-    let (phases, run_facts) = activebench_facts::resolve_phases(&source, manifest, &activity, phases)
+    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(&source, manifest, &activity, phases)
         .context("cannot compute facts from the recorded events")?;
-    Ok(Derived { activity, parsed, phases, run_facts })
+    let profiles = activebench_facts::profile_phases(&source, manifest, &activity, &mut phases, &mut run_facts)
+        .context("cannot compute processor times from the recorded events")?;
+    Ok(Derived { activity, parsed, phases, run_facts, profiles })
 }
 
 fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutput) -> (Parsed, Vec<Phase>) {
@@ -114,7 +130,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
             Err(why) => format!("{name} cannot be read: {why}"),
         });
     }
-    let Derived { parsed, phases, run_facts, .. } = derive(reader, &mut manifest)?;
+    let Derived { parsed, phases, run_facts, profiles, .. } = derive(reader, &mut manifest)?;
     let judgement = verdicts::judge(&Run {
         manifest: &manifest,
         parsed: &parsed,
@@ -127,6 +143,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         parsed,
         phases,
         run_facts,
+        profiles,
         findings: judgement.findings,
         judged: judgement.judged,
         verdict: judgement.verdict,

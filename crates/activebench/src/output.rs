@@ -66,6 +66,7 @@ pub(crate) fn write_stages(reader: &RunReader, judged: &JudgedRun) -> Result<(),
     reader.write_derived_json("claims.json", &judged.parsed)?;
     reader.write_derived_json("phases.json", &judged.phases)?;
     reader.write_derived_json("facts.json", &judged.run_facts)?;
+    reader.write_derived_json("profiles.json", &judged.profiles)?;
     reader.write_derived_json("findings.json", &judged.findings)?;
     for format in FORMATS {
         let name = format!("report.{}", format.extension());

@@ -2,13 +2,16 @@
 
 use std::io::Write;
 
+use activebench_model::fact::{Completeness, Scope};
+use activebench_model::profile::CpuProfile;
 use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
 use activebench_record::{RecordError, RunReader};
 use anyhow::Context;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::arguments::{Show, ShowFormat, Stage};
 use crate::exit::{ExitCode, Failure, OrExit};
@@ -27,6 +30,10 @@ pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
         Stage::Block => events(&mut sink, reader.block()),
         Stage::Cache => events(&mut sink, reader.cache()),
         Stage::Offsets => offsets(&mut sink, &reader),
+        Stage::Cpu => events(&mut sink, reader.cpu()),
+        Stage::Samples => events(&mut sink, reader.samples()),
+        Stage::Stacks => stacks(&mut sink, &reader),
+        Stage::Steal => events(&mut sink, reader.steal()),
         derived => derived_stage(&mut sink, &reader, derived),
     };
     match shown.and_then(|()| sink.finish()) {
@@ -66,6 +73,21 @@ fn offsets(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
     rows(sink, &hits)
 }
 
+/// One row a stack; its frames from the innermost out.
+fn stacks(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
+    let stacks = reader.stacks()?;
+    for (number, frames) in stacks.stacks.iter().enumerate() {
+        let frame = |frame: &u32| stacks.frames.get(*frame as usize).map_or_else(String::new, |f| stacks.described(f));
+        let frames: Vec<String> = frames.iter().map(frame).collect();
+        sink.row(&serde_json::json!({ "stack": number, "frames": frames }))?;
+        if sink.is_full() {
+            sink.cut = true;
+            break;
+        }
+    }
+    Ok(())
+}
+
 fn derived_stage(sink: &mut Sink, reader: &RunReader, stage: Stage) -> anyhow::Result<()> {
     if stage == Stage::Activity {
         let derived = judge::derive(reader, &mut reader.manifest().clone())?;
@@ -84,21 +106,81 @@ fn derived_stage(sink: &mut Sink, reader: &RunReader, stage: Stage) -> anyhow::R
             let phases = judged.phases.iter().map(|phase| (phase.id.as_str(), &phase.facts));
             for (phase, facts) in run.chain(phases) {
                 for (name, fact) in &facts.0 {
-                    let mut row = Map::new();
-                    row.insert("phase".to_owned(), phase.into());
-                    row.insert("fact".to_owned(), name.as_str().into());
-                    row.insert("value".to_owned(), fact.value.map_or(Value::Null, |value| value.value.into()));
-                    row.insert("reads_as".to_owned(), fact.value.map_or(Value::Null, |value| value.to_string().into()));
-                    row.insert("scope".to_owned(), serde_json::to_value(fact.scope)?);
-                    row.insert("completeness".to_owned(), serde_json::to_value(&fact.completeness)?);
-                    row.insert("source".to_owned(), fact.source.as_str().into());
+                    let row = FactRow {
+                        phase,
+                        fact: name.as_str(),
+                        of: String::new(),
+                        value: fact.value.map(|value| value.value),
+                        reads_as: fact.value.map(|value| value.to_string()),
+                        scope: fact.scope,
+                        completeness: fact.completeness.clone(),
+                        source: &fact.source,
+                    };
                     sink.row(&row)?;
                 }
             }
+            let run = std::iter::once(("(run)", &judged.profiles.run));
+            let phases = judged.profiles.phases.iter().map(|(phase, profile)| (phase.as_str(), profile));
+            run.chain(phases).try_for_each(|(phase, profile)| profile_rows(sink, phase, profile))?;
             Ok(())
         }
         _ => rows(sink, &judged.findings),
     }
+}
+
+/// A fact as a row; `of` names the thread or the function that a figure of a profile is of.
+#[derive(Serialize)]
+struct FactRow<'a> {
+    phase: &'a str,
+    fact: &'a str,
+    of: String,
+    value: Option<f64>,
+    reads_as: Option<String>,
+    scope: Scope,
+    completeness: Completeness,
+    source: &'a str,
+}
+
+/// The figures of a profile's threads and functions, behind the facts that they add up to.
+fn profile_rows(sink: &mut Sink, phase: &str, profile: &CpuProfile) -> anyhow::Result<()> {
+    let mut add = |fact: &str, of: &str, value: Quantity, completeness: &Completeness, source: &str| {
+        sink.row(&FactRow {
+            phase,
+            fact,
+            of: of.to_owned(),
+            value: Some(value.value),
+            reads_as: Some(value.to_string()),
+            scope: Scope::Tree,
+            completeness: completeness.clone(),
+            source,
+        })
+    };
+    for thread in &profile.threads {
+        let of = format!("{} {}", thread.tid, thread.comm);
+        let times = thread.times;
+        for (fact, ns) in [
+            ("thread_window_ns", thread.window_ns),
+            ("thread_user_ns", times.user_ns),
+            ("thread_kernel_ns", times.kernel_ns),
+            ("thread_blocked_ns", times.blocked_ns),
+            ("thread_iowait_ns", times.iowait_ns),
+            ("thread_preempted_ns", times.preempted_ns),
+            ("thread_times_error_ns", thread.error_ns),
+        ] {
+            add(fact, &of, Quantity::ns(ns), &Completeness::Complete, "tp_btf/sched_switch")?;
+        }
+    }
+    let short = profile.short.clone().map_or(Completeness::Complete, Completeness::Partial);
+    for function in &profile.functions {
+        let module = function.module.as_deref().unwrap_or("unknown code");
+        let of = match (&function.symbol, function.file_offset) {
+            (Some(symbol), _) => format!("{symbol} {module}"),
+            (None, Some(offset)) => format!("{module} without symbols, mostly +{offset:#x}"),
+            (None, None) => module.to_owned(),
+        };
+        add("hot_function_ratio", &of, Quantity::ratio(function.sample_ratio), &short, "perf_event/cpu-clock")?;
+    }
+    Ok(())
 }
 
 fn rows<T: Serialize>(sink: &mut Sink, values: &[T]) -> anyhow::Result<()> {
@@ -178,13 +260,18 @@ impl Sink {
 }
 
 /// Nested objects become `outer.inner`; lists become their JSON. The two parts of a file's
-/// identity always give columns, also for a row without file.
+/// identity always give columns, also for a row without file, and so does the reason why a fact
+/// is not complete.
 fn flatten(name: String, value: Value, into: &mut Vec<(String, String)>) {
     let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
         Value::Object(fields) => {
+            let says_why = name != "completeness" || fields.contains_key("why");
             for (key, field) in fields {
                 flatten(inner(&key), field, into);
+            }
+            if !says_why {
+                into.push((inner("why"), String::new()));
             }
         }
         Value::Null if name == "file" => {

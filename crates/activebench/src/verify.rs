@@ -12,7 +12,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::run::{Choices, FORMAT, Manifest};
 use activebench_probe::{DamagedChunk, NeighbourError, Observation, ProbeOptions};
-use activebench_record::{RunReader, RunWriter};
+use activebench_record::{RunReader, RunWriter, STACKS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
 use anyhow::{Context, anyhow};
 use time::OffsetDateTime;
@@ -69,6 +69,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         probe: Some(ProbeOptions {
             ring_bytes: arguments.ring_kib << 10,
             time_every_call: arguments.latency == LatencyArgument::Full,
+            sample_hz: arguments.sample_hz,
             overlays: Survey::of(&Roots::default(), Process::Own).overlays(),
             ..ProbeOptions::default()
         }),
@@ -182,11 +183,15 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
         append!(observation.names(), append_names);
         append!(observation.tasks(), append_tasks);
         append!(observation.cache(), append_cache);
+        append!(observation.cpu(), append_cpu);
+        append!(observation.samples(), append_samples);
+        incomplete.extend(writer.write_json(STACKS, observation.stacks()).err().map(|error| error.to_string()));
         match observation.block_devices_used() {
             Ok(devices) => append!(observation.block(&devices), append_block),
             Err(error) => incomplete.push(error.to_string()),
         }
     }
+    writer.append_steal(&outcome.steal);
     let written = [
         writer.write_file("stdout.txt", outcome.output.stdout()),
         writer.write_file("stderr.txt", outcome.output.stderr()),
@@ -212,6 +217,7 @@ fn manifest(
         }
         coverage = observation.coverage;
     }
+    coverage.steal_unread = outcome.steal_unread;
     let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
     match other_tracers {
         Ok(tracers) => coverage.other_tracers = Some(tracers),

@@ -1,6 +1,7 @@
 //! Small workloads of our own, behind a hidden subcommand: one for a demonstration where
 //! no benchmark can be installed, one that makes a known number of every recorded call, one
-//! that does nothing but cheap calls and says what each took.
+//! that computes and sleeps for known times, one that does nothing but cheap calls and says what
+//! each took.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -9,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes of one write of the demonstration.
 const BLOCK: usize = 64 * 1024;
@@ -45,6 +46,18 @@ pub(crate) enum Workload {
         /// The folder.
         folder: PathBuf,
     },
+    /// Writes a block and computes, again and again, in one thread, and writes a block and sleeps in another;
+    /// prints as JSON what the kernel says that each thread took.
+    Cpu {
+        /// Blocks of each thread.
+        #[arg(long, default_value_t = 50)]
+        rounds: u64,
+        /// Milliseconds of processor time, and of sleep, after each block.
+        #[arg(long, default_value_t = 10)]
+        ms: u64,
+        /// The folder of the threads' files.
+        folder: PathBuf,
+    },
     /// Reads a file from the page cache in a tight loop of preads, and prints as JSON what a call took.
     Preads {
         /// Calls of each thread.
@@ -75,6 +88,7 @@ impl Workload {
             Workload::Writes { mib, file } => writes(*mib, file),
             Workload::Syncs { count, by, file } => syncs(*count, *by, file),
             Workload::Calls { count, folder } => calls(*count, folder),
+            Workload::Cpu { rounds, ms, folder } => cpu(*rounds, Duration::from_millis(*ms), folder),
             Workload::Preads { count, threads, file } => preads(*count, *threads, file),
         }
     }
@@ -245,6 +259,64 @@ fn calls(count: u64, folder: &Path) -> io::Result<()> {
     }
     println!("{count} calls of each class, {UNIT} bytes each");
     Ok(())
+}
+
+fn cpu(rounds: u64, length: Duration, folder: &Path) -> io::Result<()> {
+    let run = |name: &'static str, rest: fn(Duration)| {
+        let path = folder.join(name);
+        move || -> io::Result<serde_json::Value> {
+            let file = File::create(path)?;
+            let block = [0x5a; UNIT];
+            for index in 0..rounds {
+                file.write_all_at(&block, index * UNIT as u64)?;
+                rest(length);
+            }
+            // The clock of a pass ends with its last call.
+            file.write_all_at(&block, rounds * UNIT as u64)?;
+            let (user_ns, kernel_ns) = own_thread_times()?;
+            // SAFETY: asks for a number.
+            let tid = unsafe { libc::gettid() };
+            Ok(serde_json::json!({ "name": name, "tid": tid, "user_ns": user_ns, "kernel_ns": kernel_ns }))
+        }
+    };
+    let threads: Vec<std::thread::JoinHandle<io::Result<serde_json::Value>>> = vec![
+        std::thread::Builder::new().name("computes".to_owned()).spawn(run("computes", compute))?,
+        std::thread::Builder::new().name("sleeps".to_owned()).spawn(run("sleeps", std::thread::sleep))?,
+    ];
+    for thread in threads {
+        println!("{}", thread.join().map_err(|_| io::Error::other("a thread panicked"))??);
+    }
+    Ok(())
+}
+
+/// Takes that much processor time.
+fn compute(length: Duration) {
+    let cpu_time = || {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: writes to a local of the right type; this clock exists on every Linux.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let until = cpu_time() + length;
+    while cpu_time() < until {
+        std::hint::black_box(compute_in_user_mode(100_000));
+    }
+}
+
+/// Has a name of its own, for the stack samples to find.
+#[inline(never)]
+fn compute_in_user_mode(steps: u64) -> u64 {
+    (0..steps).fold(1, |state: u64, step| std::hint::black_box(state.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ step))
+}
+
+/// User and kernel time of the calling thread as `getrusage(2)` tells them, in nanoseconds.
+fn own_thread_times() -> io::Result<(u64, u64)> {
+    // SAFETY: all zeroes is a value of rusage, which is filled by the call.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: fills the local.
+    check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) } as isize)?;
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    Ok((ns(usage.ru_utime), ns(usage.ru_stime)))
 }
 
 /// `elapsed_ns` is from the start of the first thread to the end of the last; `ns_per_call`

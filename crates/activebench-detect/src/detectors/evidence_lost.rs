@@ -8,8 +8,8 @@
 //! # How it decides
 //! One class of records whose kernel count is not what arrived, one missed event, one required
 //! hook not attached (calls, tasks, page cache, block completions), or one reason in the manifest
-//! why the record is incomplete: it warns and every claim is unverifiable. A probe beyond those
-//! is a note; where it was needed its facts are missing and their detectors undecided. The ptrace
+//! why the record is incomplete: it warns and every claim is unverifiable. A probe beyond those,
+//! and a lost total of processor time or stack sample, is a note; where it was needed its facts are missing and their detectors undecided. The ptrace
 //! backend attaches no hooks and stops the tool at each call: there only the accounts are looked
 //! at. An observation by BPF without any account is undecided.
 //!
@@ -41,6 +41,9 @@ const REQUIRED: [&str; 6] = [
     "block_rq_complete",
 ];
 
+/// Classes of records without which every judgement on I/O stands.
+const SPARE_CLASSES: [&str; 3] = ["cpu", "samples", "steal"];
+
 impl Detector for EvidenceLost {
     fn code(&self) -> &'static str {
         "AB902"
@@ -59,7 +62,12 @@ impl Detector for EvidenceLost {
         let (mut gaps, mut count, mut spare) = (Vec::new(), 0_u64, Vec::new());
         for (class, account) in &coverage.records {
             if !account.is_whole() {
-                gaps.push(format!("{class}: {} of {} records arrived", account.received, account.made));
+                let gap = format!("{class}: {} of {} records arrived", account.received, account.made);
+                if SPARE_CLASSES.contains(&class.as_str()) {
+                    spare.push(gap);
+                    continue;
+                }
+                gaps.push(gap);
                 count += account.lost.max(account.made.saturating_sub(account.received));
             }
         }
@@ -95,9 +103,12 @@ impl Detector for EvidenceLost {
                 weight: Weight::Note,
                 observed: Some(Quantity::count(0)),
                 threshold: limit.clone(),
-                message: format!("every record arrived; {}", spare.join("; ")),
+                message: format!("every record on I/O arrived; {}", spare.join("; ")),
                 meaning: "facts that need it are missing, and their detectors undecided".to_owned(),
-                advice: "`activebench doctor` says how to mend it".to_owned(),
+                advice: match coverage.probes.iter().all(|probe| probe.attached) {
+                    true => "repeat the run on a quieter machine where they matter".to_owned(),
+                    false => "`activebench doctor` says how to mend it".to_owned(),
+                },
             })
         } else if coverage.records.is_empty() && coverage.backend != "ptrace" {
             case.halted(Halt::undecided("no account of the records was kept"))

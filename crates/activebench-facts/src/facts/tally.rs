@@ -79,10 +79,10 @@ struct PlannedPart {
 
 /// Time of one thread in one span of a phase.
 #[derive(Debug)]
-struct ThreadSpan {
-    phase: usize,
-    start_ns: u64,
-    end_ns: u64,
+pub(super) struct ThreadSpan {
+    pub(super) phase: usize,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
     /// Its first call inside was seen: from there on the time before a call lies inside too.
     begun: bool,
 }
@@ -327,7 +327,7 @@ fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
 
 /// The time that each thread has a part of a phase to itself. A thread that serves several
 /// parts at once has each moment once.
-fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, ThreadSpan)> {
+pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, ThreadSpan)> {
     let mut spans = Vec::new();
     for (phase, of_phase) in phases.iter().enumerate() {
         let mut by_thread: BTreeMap<u32, Intervals> = BTreeMap::new();

@@ -4,11 +4,13 @@
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount};
+use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::event::ThreadTimes;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase, Window};
+use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadCpu, TimeShares};
 use activebench_model::report::{Answer, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
 use activebench_model::units::{Quantity, Unit};
@@ -33,6 +35,8 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 records: BTreeMap::from([("block".into(), whole(2_051)), ("calls".into(), whole(32_790))]),
                 overhead: Overhead { observer_cpu_ns: Some(21_400_000), bpf_run_ns: None, run_ns: 5_402_000_000 },
                 other_tracers: Some(Vec::new()),
+                sampling: Some(Sampling { frequency_hz: 997, ..Sampling::default() }),
+                steal_unread: None,
             },
             incomplete: Vec::new(),
             sha256: BTreeMap::from([("stdout.txt".into(), "9f86d081884c7d65".repeat(4))]),
@@ -41,6 +45,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         parsed: Parsed { tool: "iozone".into(), version: Some("3.489".into()), complete: true, ..Parsed::default() },
         phases: Vec::new(),
         run_facts: Facts::default(),
+        profiles: Default::default(),
         findings: Vec::new(),
         judged: Vec::new(),
         verdict: RunVerdict::Verified,
@@ -383,5 +388,51 @@ pub(crate) fn too_short(phase: &str, claim: &str, window_ns: u64) -> Finding {
                 &format!("use a larger file, about `-s {}g`", 10_000_000_000 / window_ns + 1),
             ],
         )
+    }
+}
+
+/// Of a thread that mostly copies in the kernel for a second; the names are followed by a text.
+pub(crate) fn profile(text: &str) -> CpuProfile {
+    let times = ThreadTimes {
+        user_ns: 120_000_000,
+        kernel_ns: 701_000_000,
+        blocked_ns: 170_000_000,
+        iowait_ns: 150_000_000,
+        preempted_ns: 9_000_000,
+    };
+    let function = |symbol: Option<&str>, module: Option<&str>, samples: u64| HotFunction {
+        symbol: symbol.map(|symbol| format!("{symbol}{text}")),
+        module: module.map(|module| format!("{module}{text}")),
+        file_offset: symbol.is_none().then_some(0x4_a210),
+        in_kernel: module == Some(KERNEL_MODULE),
+        samples,
+        sample_ratio: samples as f64 / 818.0,
+    };
+    CpuProfile {
+        threads: vec![ThreadCpu {
+            tid: 4712,
+            tgid: 4712,
+            comm: format!("iozone{text}"),
+            window_ns: 1_000_000_000,
+            times,
+            error_ns: 64_000,
+        }],
+        unlisted_threads: 0,
+        shares: Some(TimeShares {
+            user_ratio: 0.12,
+            kernel_ratio: 0.701,
+            blocked_ratio: 0.17,
+            iowait_ratio: 0.15,
+            preempted_ratio: 0.009,
+        }),
+        samples: 818,
+        user_samples: 119,
+        stackless_samples: 0,
+        functions: vec![
+            function(Some("copy_page_from_iter_atomic"), Some(KERNEL_MODULE), 254),
+            function(None, Some("/usr/bin/iozone"), 98),
+            function(None, None, 3),
+        ],
+        short: None,
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::{BlindPath, OtherTracer, ProbeStatus, RecordAccount};
+use activebench_model::coverage::{BlindPath, OtherTracer, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::report::{Answer, JudgedRun};
@@ -16,7 +16,7 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::parts::{
     base, cache_served, cached_write, claim, compressible, confirmed, cpu_bound, facts, fires, kib_rate, missing_fsync,
-    note, outcome, sync_outside, too_short, unverifiable, write_phase,
+    note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
 };
 
 /// Every sample with its name.
@@ -150,6 +150,7 @@ pub(crate) fn verified() -> JudgedRun {
         outcome("AB301", "missing-fsync", Outcome::Silent, "write", ""),
         outcome("AB302", "sync-outside-clock", Outcome::Silent, "write", ""),
     ];
+    run.profiles.phases = BTreeMap::from([("write".into(), profile("")), ("rewrite".into(), profile(""))]);
     run
 }
 
@@ -280,6 +281,9 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
         put(&mut finding.advice);
         finding.threshold = Some(Threshold { value: Quantity::ratio(0.05), source: text.into() });
     }
+    run.profiles.phases = run.phases.iter().map(|phase| (phase.id.clone(), profile(text))).collect();
+    coverage.sampling = Some(Sampling { why_not: Some(text.into()), ..Sampling::default() });
+    coverage.steal_unread = Some(text.into());
     run.findings.push(outcome(text, text, Outcome::Undecided, text, text));
     for judged in &mut run.judged {
         put(judged.measured_instead.get_or_insert_with(String::new));

@@ -106,6 +106,7 @@ pub(super) fn all(system: &System, program: &str) -> Vec<Check> {
     let mut checks = view.rights();
     checks.extend(view.kernel());
     checks.extend(activebench_probe::hooks().iter().map(|hook| view.tracepoint(hook)));
+    checks.extend(view.sampling());
     checks.extend(view.other_tracers());
     checks.extend(view.storage());
     checks.extend(system.benchmarks.iter().map(benchmark));
@@ -314,6 +315,24 @@ impl View<'_> {
             ),
         };
         vec![version, architecture, types, jit, lockdown, unprivileged, run_times]
+    }
+
+    /// The sampling clock; nothing where it was not tried.
+    fn sampling(&self) -> Option<Check> {
+        let probes = &self.system.attached.as_ref().ok()?.probes;
+        let status = probes.iter().find(|probe| probe.hook == activebench_probe::SAMPLING_HOOK)?;
+        let name = "sampling clock";
+        Some(match &status.why_not {
+            None => check(Group::Tracepoints, name, State::Ok, "attached", "hot functions are named"),
+            Some(why) => check(
+                Group::Tracepoints,
+                name,
+                State::Gap,
+                format!("not attached: {why}"),
+                "in which functions the time goes is not known, and the times of threads are less exact",
+            )
+            .advised("allow perf events: CAP_PERFMON, or kernel.perf_event_paranoid at most 0"),
+        })
     }
 
     fn tracepoint(&self, hook: &Hook) -> Check {
@@ -555,6 +574,26 @@ mod tests {
             target,
             storage_unread: survey.unread().to_vec(),
             benchmarks: vec![found("iozone", "3.489"), found("orion", "")],
+        }
+    }
+
+    #[test]
+    fn a_sampling_clock_that_is_refused_is_a_gap() {
+        let mut system = system("machine", "loop-ext4-direct-io-off", "/mnt/bench/ext4/f");
+        let sampling = |system: &System| {
+            let found = all(system, "activebench").into_iter().find(|check| check.name == "sampling clock");
+            found.map(|check| (check.state, check.found))
+        };
+        assert_eq!(sampling(&system), None);
+        for (why_not, expected) in [
+            (None, (State::Ok, "attached")),
+            (Some("cpu 0: denied".to_owned()), (State::Gap, "not attached: cpu 0: denied")),
+        ] {
+            let attached = system.attached.as_mut().expect("attached");
+            attached.probes.retain(|probe| probe.hook != activebench_probe::SAMPLING_HOOK);
+            let hook = activebench_probe::SAMPLING_HOOK.to_owned();
+            attached.probes.push(ProbeStatus { hook, attached: why_not.is_none(), why_not, missed: 0 });
+            assert_eq!(sampling(&system), Some((expected.0, expected.1.to_owned())));
         }
     }
 

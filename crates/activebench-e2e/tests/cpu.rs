@@ -1,0 +1,179 @@
+//! Where the threads' time goes: totals of each thread, stack samples, the host's steal time.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use activebench_e2e::{Verified, Volume, binary, needs, rows, skip, verify};
+use serde_json::Value;
+
+/// Blocks of each thread, and milliseconds of computing or sleep after each.
+const ROUNDS: u64 = 30;
+const MS: u64 = 10;
+/// What the threads are certain to have taken.
+const LEAST_NS: f64 = (ROUNDS * MS * 1_000_000) as f64;
+
+fn json(run: &Verified, name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(run.run.join(name)).expect(name)).expect("JSON")
+}
+
+/// Two threads of our own: one computes, one sleeps.
+fn run(volume: &Volume, options: &[&str]) -> Verified {
+    let (program, folder) = (binary(), volume.path());
+    let (rounds, ms) = (ROUNDS.to_string(), MS.to_string());
+    let (program, folder) = (program.to_str().expect("UTF-8"), folder.to_str().expect("UTF-8"));
+    let command = [program, "__workload", "cpu", "--rounds", &rounds, "--ms", &ms, folder];
+    let run = verify(volume, options, &command);
+    run.assert_nothing_lost();
+    run
+}
+
+/// Why this kernel takes no samples; `None` when it does.
+fn no_samples(run: &Verified) -> Option<String> {
+    json(run, "run.json")["coverage"]["sampling"]["why_not"].as_str().map(str::to_owned)
+}
+
+/// What `getrusage` said of each thread, by its name.
+fn usage(run: &Verified) -> HashMap<String, Value> {
+    let output = std::fs::read_to_string(run.run.join("stdout.txt")).expect("the tool's output");
+    let lines = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines.map(|line| (line["name"].as_str().expect("a name").to_owned(), line)).collect()
+}
+
+/// The only thread of a phase.
+fn only_thread(profiles: &Value, phase: &str) -> Value {
+    let threads = profiles["phases"][phase]["threads"].as_array().unwrap_or_else(|| panic!("{phase} of {profiles:#}"));
+    assert_eq!(threads.len(), 1, "{phase}: {threads:?}");
+    threads[0].clone()
+}
+
+fn ns(thread: &Value, state: &str) -> f64 {
+    thread["times"][format!("{state}_ns")].as_f64().expect("a time")
+}
+
+fn on_cpu(thread: &Value) -> f64 {
+    ns(thread, "user") + ns(thread, "kernel")
+}
+
+fn error(thread: &Value) -> f64 {
+    thread["error_ns"].as_f64().expect("a bound")
+}
+
+/// The times of a thread are all of its window.
+fn assert_whole(thread: &Value) {
+    let sum = on_cpu(thread) + ns(thread, "blocked") + ns(thread, "preempted");
+    let window = thread["window_ns"].as_f64().expect("a length");
+    assert!((sum - window).abs() < 100.0, "{sum} of {window}: {thread}");
+    assert!(ns(thread, "iowait") <= ns(thread, "blocked"), "{thread}");
+}
+
+#[test]
+fn a_thread_that_computes_is_told_from_one_that_sleeps() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = run(&volume, &[]);
+    let (profiles, usage) = (json(&run, "profiles.json"), usage(&run));
+    let (computes, sleeps) = (only_thread(&profiles, "write-computes"), only_thread(&profiles, "write-sleeps"));
+    for (name, thread) in [("computes", &computes), ("sleeps", &sleeps)] {
+        assert_eq!((thread["tid"].clone(), thread["comm"].as_str()), (usage[name]["tid"].clone(), Some(name)));
+        assert_whole(thread);
+        assert!(error(thread) < LEAST_NS / 2.0, "{thread}");
+    }
+    // At least what the workload asked for, and about what the kernel's own account says.
+    assert!(on_cpu(&computes) >= LEAST_NS - error(&computes) - 1e6, "{computes}");
+    let told = ["user_ns", "kernel_ns"].iter().map(|name| usage["computes"][name].as_f64().expect("ns")).sum::<f64>();
+    assert!((0.7..1.4).contains(&(on_cpu(&computes) / told)), "{computes} and {told}");
+    assert!(ns(&computes, "user") > 2.0 * ns(&computes, "kernel"), "{computes}");
+    assert!(ns(&sleeps, "blocked") >= LEAST_NS - error(&sleeps) - 1e6, "{sleeps}");
+    assert!(ns(&sleeps, "blocked") > 2.0 * on_cpu(&sleeps), "{sleeps}");
+    assert!(ns(&computes, "blocked") < ns(&sleeps, "blocked"), "{computes} {sleeps}");
+    // The whole run is the sum of its tasks.
+    let whole = json(&run, "facts.json");
+    let of_run = |name: &str| whole[name]["value"]["value"].as_f64();
+    assert!(of_run("user_cpu_ns") >= Some(ns(&computes, "user") - error(&computes)), "{whole:#}");
+    assert!(of_run("blocked_ns") >= Some(ns(&sleeps, "blocked") - error(&sleeps)), "{whole:#}");
+}
+
+#[test]
+fn samples_name_the_function_that_computes() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = run(&volume, &[]);
+    if let Some(why) = no_samples(&run) {
+        skip(&format!("no stack samples: {why}"));
+        return;
+    }
+    let profiles = json(&run, "profiles.json");
+    let computes = &profiles["phases"]["write-computes"];
+    let due = on_cpu(&only_thread(&profiles, "write-computes")) / 1e9 * 997.0;
+    let samples = computes["samples"].as_f64().expect("a number");
+    assert!((0.5..1.5).contains(&(samples / due)), "{samples} of {due}");
+    assert!(computes["user_samples"].as_f64() > Some(samples / 2.0), "{computes:#}");
+    let hottest = &computes["functions"][0];
+    assert!(hottest["symbol"].as_str().expect("a symbol").contains("compute_in_user_mode"), "{computes:#}");
+    let module = hottest["module"].as_str().expect("a module");
+    assert_eq!(Path::new(module).file_name(), binary().file_name());
+    assert!(hottest["sample_ratio"].as_f64() > Some(0.5), "{computes:#}");
+    let sleeps = &profiles["phases"]["write-sleeps"];
+    assert!(sleeps["samples"].as_f64() < Some(samples / 2.0), "{sleeps:#}");
+
+    // Every sample is one row, and every stack that it names is there.
+    let of_run = run.rows("samples");
+    let stacks = run.rows("stacks");
+    assert_eq!(json(&run, "run.json")["coverage"]["records"]["samples"]["received"], of_run.len());
+    for row in &of_run {
+        assert!(row["stack"].parse::<usize>().expect("a stack") < stacks.len(), "{row:?}");
+    }
+    assert!(stacks.iter().any(|row| row["frames"].contains("compute_in_user_mode")));
+    // Where the kernel lies in memory is nowhere in the record.
+    let text = std::fs::read_to_string(run.run.join("stacks.json")).expect("stacks.json");
+    let frames = serde_json::from_str::<Value>(&text).expect("JSON");
+    let is_high = |frame: &Value| frame["file_offset"].as_u64() >= Some(1 << 47);
+    assert!(!frames["frames"].as_array().expect("frames").iter().any(is_high));
+    // It can be seen, by people too.
+    let facts = run.rows("facts");
+    let named = facts.iter().find(|row| row["phase"] == "write-computes" && row["fact"] == "hot_function_ratio");
+    assert!(named.expect("a row")["of"].contains("compute_in_user_mode"));
+    let report = std::fs::read_to_string(run.run.join("report.txt")).expect("the report");
+    assert!(report.contains("compute_in_user_mode"), "{report}");
+}
+
+#[test]
+fn without_samples_the_times_are_still_there() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = run(&volume, &["--sample-hz", "0"]);
+    let coverage = &json(&run, "run.json")["coverage"];
+    assert_eq!(coverage["records"]["samples"]["made"], 0);
+    assert!(coverage["sampling"]["why_not"].as_str().expect("a reason").contains("turned off"), "{coverage:#}");
+    let attached = coverage["probes"].as_array().expect("probes");
+    assert!(attached.iter().all(|probe| probe["attached"] == true), "{attached:#?}");
+    let facts = rows(&run.run, "facts");
+    let fact = |phase: &str, name: &str| -> &HashMap<String, String> {
+        facts.iter().find(|row| row["phase"] == phase && row["fact"] == name).expect("a fact")
+    };
+    assert!(fact("write-computes", "stack_samples")["completeness.why"].contains("turned off"));
+    // A sleeper comes back to a CPU all the time: its totals are known.
+    let sleeps = only_thread(&json(&run, "profiles.json"), "write-sleeps");
+    assert_whole(&sleeps);
+    assert!(ns(&sleeps, "blocked") > 2.0 * on_cpu(&sleeps), "{sleeps}");
+}
+
+#[test]
+fn steal_is_a_figure_of_the_host_or_missing_for_a_reason() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = run(&volume, &[]);
+    let phases = json(&run, "phases.json");
+    for phase in phases.as_array().expect("phases") {
+        let fact = &phase["facts"]["steal_ns"];
+        assert_eq!(fact["scope"], "host", "{fact}");
+        match fact["value"]["value"].as_f64() {
+            Some(steal) => assert!(steal >= 0.0, "{fact}"),
+            None => assert!(fact["completeness"]["why"].as_str().is_some_and(|why| !why.is_empty()), "{fact}"),
+        }
+    }
+    let has_steal = std::fs::read_to_string("/proc/stat").is_ok_and(|text| {
+        text.lines().find(|line| line.starts_with("cpu0")).is_some_and(|line| line.split_whitespace().count() > 8)
+    });
+    assert_eq!(run.rows("steal").is_empty(), !has_steal);
+}

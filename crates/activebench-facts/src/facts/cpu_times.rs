@@ -1,0 +1,301 @@
+//! The threads' times between two moments, from running totals that are known now and then.
+
+use std::collections::HashMap;
+
+use activebench_model::activity::Task;
+use activebench_model::event::{CpuEvent, ThreadState, ThreadTimes};
+
+/// By which part of the time that is looked at a figure may be wrong and still count as whole.
+pub(super) const NEAR_ENOUGH: f64 = 0.01;
+
+/// The totals of one thread at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    at_ns: u64,
+    times: ThreadTimes,
+}
+
+/// The totals of threads around the moments at which they are to be cut.
+///
+/// Memory: about 130 bytes a moment, however many totals there are.
+pub(super) struct Cuts {
+    threads: Vec<ThreadCuts>,
+    /// Each thread id's lives.
+    by_tid: HashMap<u32, Vec<usize>>,
+}
+
+struct ThreadCuts {
+    born_ns: u64,
+    end_ns: Option<u64>,
+    /// Ascending.
+    moments: Vec<u64>,
+    /// Between each moment and the one before: the first and the last point.
+    stretches: Vec<Option<(Point, Point)>>,
+}
+
+/// Where a span's time went, and by how much each figure can be wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SpanTimes {
+    pub(super) times: ThreadTimes,
+    pub(super) error_ns: u64,
+}
+
+impl Cuts {
+    /// For spans `(tid, start, end)`.
+    pub(super) fn new(tasks: &[Task], spans: impl IntoIterator<Item = (u32, u64, u64)>) -> Self {
+        let mut by_tid: HashMap<u32, Vec<usize>> = HashMap::new();
+        let mut threads = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            by_tid.entry(task.tid).or_default().push(threads.len());
+            threads.push(ThreadCuts {
+                born_ns: task.start_ns,
+                end_ns: task.end_ns,
+                moments: Vec::new(),
+                stretches: Vec::new(),
+            });
+        }
+        let mut cuts = Self { threads, by_tid };
+        for (tid, start_ns, end_ns) in spans {
+            if let Some(thread) = cuts.thread_at(tid, start_ns) {
+                cuts.threads[thread].moments.extend([start_ns, end_ns]);
+            }
+        }
+        for (thread, task) in cuts.threads.iter_mut().zip(tasks) {
+            thread.moments.sort_unstable();
+            thread.moments.dedup();
+            thread.stretches = vec![None; thread.moments.len() + 1];
+            thread.add(Point { at_ns: task.start_ns, times: ThreadTimes::default() });
+            if let Some(at_ns) = task.end_ns {
+                let times = ThreadTimes {
+                    user_ns: task.user_ns,
+                    kernel_ns: task.kernel_ns,
+                    blocked_ns: task.blocked_ns,
+                    iowait_ns: task.iowait_ns,
+                    preempted_ns: task.preempted_ns,
+                };
+                thread.add_whole(Point { at_ns, times });
+            }
+        }
+        cuts
+    }
+
+    /// The thread that had an id at some time.
+    pub(super) fn thread_at(&self, tid: u32, at_ns: u64) -> Option<usize> {
+        let lives = self.by_tid.get(&tid)?;
+        let lived = |thread: &&usize| {
+            let thread = &self.threads[**thread];
+            thread.born_ns <= at_ns && thread.end_ns.is_none_or(|end_ns| at_ns <= end_ns)
+        };
+        lives.iter().rev().find(lived).copied()
+    }
+
+    /// Takes a record of totals.
+    pub(super) fn feed(&mut self, event: &CpuEvent) {
+        let Some(thread) = self.thread_at(event.tid, event.at_ns) else { return };
+        let thread = &mut self.threads[thread];
+        if thread.moments.is_empty() {
+            return;
+        }
+        let at_end = Point { at_ns: event.at_ns, times: event.times };
+        if !thread.add_whole(at_end) {
+            return;
+        }
+        if let Some(passed_ns) = event.at_ns.checked_sub(event.since_ns)
+            && let Some(times) = before(event.times, event.state, passed_ns)
+        {
+            thread.add_whole(Point { at_ns: event.since_ns, times });
+        }
+    }
+
+    /// Where a span's time went; `None` when the thread's totals are not known around it.
+    pub(super) fn between(&self, tid: u32, start_ns: u64, end_ns: u64) -> Option<SpanTimes> {
+        let thread = &self.threads[self.thread_at(tid, start_ns)?];
+        let (start, end) = (thread.cut(start_ns)?, thread.cut(end_ns)?);
+        let mut parts = [0; 5];
+        let mut backwards_ns = 0;
+        for (part, (from, to)) in parts.iter_mut().zip(parts_of(start.times).into_iter().zip(parts_of(end.times))) {
+            *part = to.saturating_sub(from);
+            backwards_ns = backwards_ns.max(from.saturating_sub(to));
+        }
+        Some(SpanTimes { times: of_parts(parts), error_ns: start.error_ns + end.error_ns + backwards_ns })
+    }
+}
+
+impl ThreadCuts {
+    /// Adds a point whose totals add up to the thread's age; a sample may have caught them half-way
+    /// through an update, then they do not.
+    fn add_whole(&mut self, point: Point) -> bool {
+        let times = point.times;
+        let sum = [times.user_ns, times.kernel_ns, times.blocked_ns, times.preempted_ns]
+            .into_iter()
+            .try_fold(0_u64, u64::checked_add);
+        let whole =
+            sum.is_some() && point.at_ns.checked_sub(self.born_ns) == sum && times.iowait_ns <= times.blocked_ns;
+        if whole {
+            self.add(point);
+        }
+        whole
+    }
+
+    fn add(&mut self, point: Point) {
+        // A point at a moment belongs before it: there it is exact.
+        let number = self.moments.partition_point(|moment| *moment < point.at_ns);
+        let stretch = &mut self.stretches[number];
+        *stretch = Some(match *stretch {
+            None => (point, point),
+            Some((first, last)) => (
+                if point.at_ns < first.at_ns { point } else { first },
+                if point.at_ns > last.at_ns { point } else { last },
+            ),
+        });
+    }
+
+    /// The totals at a moment, interpolated between the points around it.
+    fn cut(&self, moment_ns: u64) -> Option<SpanTimes> {
+        let number = self.moments.binary_search(&moment_ns).ok()?;
+        let before = self.stretches[..=number].iter().rev().find_map(|stretch| stretch.map(|(_, last)| last))?;
+        if before.at_ns == moment_ns {
+            return Some(SpanTimes { times: before.times, error_ns: 0 });
+        }
+        let after = self.stretches[number + 1..].iter().find_map(|stretch| stretch.map(|(first, _)| first))?;
+        let (passed, whole) = (moment_ns - before.at_ns, after.at_ns - before.at_ns);
+        let mut parts = [0; 5];
+        let mut error_ns = 0;
+        for (part, (from, to)) in parts.iter_mut().zip(parts_of(before.times).into_iter().zip(parts_of(after.times))) {
+            let gained = to.saturating_sub(from);
+            // A sample between a change of mode and the note of it puts an instant down to the mode
+            // before; the totals after it then fall short of that.
+            error_ns = error_ns.max(from.saturating_sub(to));
+            *part = from + (u128::from(gained) * u128::from(passed) / u128::from(whole)) as u64;
+            // No total grows faster than the clock: where all time went one way the cut is exact.
+            let least = from.max(to.saturating_sub(whole - passed));
+            let most = to.min(from + passed).max(from);
+            error_ns = error_ns.max(part.abs_diff(least)).max(part.abs_diff(most));
+        }
+        Some(SpanTimes { times: of_parts(parts), error_ns })
+    }
+}
+
+/// The totals some time before, all of which went to one state.
+fn before(mut times: ThreadTimes, state: ThreadState, passed_ns: u64) -> Option<ThreadTimes> {
+    let total = match state {
+        ThreadState::User => &mut times.user_ns,
+        ThreadState::Kernel => &mut times.kernel_ns,
+        ThreadState::Blocked | ThreadState::IoWait => &mut times.blocked_ns,
+        ThreadState::Preempted => &mut times.preempted_ns,
+    };
+    *total = total.checked_sub(passed_ns)?;
+    if state == ThreadState::IoWait {
+        times.iowait_ns = times.iowait_ns.checked_sub(passed_ns)?;
+    }
+    Some(times)
+}
+
+fn parts_of(times: ThreadTimes) -> [u64; 5] {
+    [times.user_ns, times.kernel_ns, times.blocked_ns, times.iowait_ns, times.preempted_ns]
+}
+
+fn of_parts([user_ns, kernel_ns, blocked_ns, iowait_ns, preempted_ns]: [u64; 5]) -> ThreadTimes {
+    ThreadTimes { user_ns, kernel_ns, blocked_ns, iowait_ns, preempted_ns }
+}
+
+impl SpanTimes {
+    /// Adds another span's times.
+    pub(super) fn add(&mut self, other: SpanTimes) {
+        let mut parts = parts_of(self.times);
+        parts.iter_mut().zip(parts_of(other.times)).for_each(|(sum, part)| *sum += part);
+        *self = Self { times: of_parts(parts), error_ns: self.error_ns + other.error_ns };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Born at 1000.
+    fn task(end: Option<(u64, [u64; 5])>) -> Task {
+        let times = of_parts(end.map_or([0; 5], |(_, parts)| parts));
+        Task {
+            tid: 7,
+            tgid: 7,
+            parent_tgid: 1,
+            comm: String::new(),
+            start_ns: 1_000,
+            end_ns: end.map(|(at_ns, _)| at_ns),
+            exit_status: None,
+            user_ns: times.user_ns,
+            kernel_ns: times.kernel_ns,
+            blocked_ns: times.blocked_ns,
+            iowait_ns: times.iowait_ns,
+            preempted_ns: times.preempted_ns,
+        }
+    }
+
+    fn event(at_ns: u64, since_ns: u64, state: ThreadState, parts: [u64; 5]) -> CpuEvent {
+        CpuEvent { at_ns, since_ns, state, tid: 7, tgid: 7, times: of_parts(parts) }
+    }
+
+    fn check(tasks: &[Task], events: &[CpuEvent], (start, end): (u64, u64), expected: Option<([u64; 5], u64)>) {
+        let mut cuts = Cuts::new(tasks, [(7, start, end)]);
+        events.iter().for_each(|event| cuts.feed(event));
+        let expected = expected.map(|(parts, error_ns)| SpanTimes { times: of_parts(parts), error_ns });
+        assert_eq!(cuts.between(7, start, end), expected, "{start}..{end}");
+        // The order of arrival does not matter.
+        let mut cuts = Cuts::new(tasks, [(7, start, end)]);
+        events.iter().rev().for_each(|event| cuts.feed(event));
+        assert_eq!(cuts.between(7, start, end), expected, "{start}..{end}");
+    }
+
+    #[test]
+    fn a_cut_inside_one_state_is_exact_and_another_says_its_error() {
+        // 100 in user mode and 100 in the kernel in some order, 300 in I/O wait, 100 preempted.
+        let tasks = [task(Some((1_600, [100, 100, 300, 300, 100])))];
+        let wait = event(1_500, 1_200, ThreadState::IoWait, [100, 100, 300, 300, 0]);
+        for (span, expected) in [
+            ((1_000, 1_600), ([100, 100, 300, 300, 100], 0)),
+            ((1_200, 1_500), ([0, 0, 300, 300, 0], 0)),
+            ((1_250, 1_550), ([0, 0, 250, 250, 50], 0)),
+            ((1_100, 1_600), ([50, 50, 300, 300, 100], 50)),
+            // A tenth of the way at most 20 of either.
+            ((1_020, 1_180), ([80, 80, 0, 0, 0], 20)),
+        ] {
+            check(&tasks, &[wait], span, Some(expected));
+        }
+    }
+
+    #[test]
+    fn totals_that_do_not_add_up_are_left_out() {
+        let tasks = [task(Some((1_200, [100, 100, 0, 0, 0])))];
+        let torn = event(1_100, 1_090, ThreadState::Kernel, [100, 20, 0, 0, 0]);
+        check(&tasks, &[torn], (1_100, 1_200), Some(([50, 50, 0, 0, 0], 50)));
+        let whole = event(1_100, 1_090, ThreadState::Kernel, [80, 20, 0, 0, 0]);
+        check(&tasks, &[torn, whole], (1_100, 1_200), Some(([20, 80, 0, 0, 0], 0)));
+    }
+
+    #[test]
+    fn an_instant_in_the_wrong_mode_is_an_error_of_its_length() {
+        let tasks = [task(None)];
+        let early = event(1_200, 1_200, ThreadState::User, [103, 97, 0, 0, 0]);
+        let late = event(1_400, 1_400, ThreadState::Kernel, [100, 300, 0, 0, 0]);
+        check(&tasks, &[early, late], (1_200, 1_400), Some(([0, 203, 0, 0, 0], 3)));
+        check(&tasks, &[early, late], (1_200, 1_300), Some(([0, 101, 0, 0, 0], 3)));
+    }
+
+    #[test]
+    fn a_thread_of_which_nothing_is_known_has_no_times() {
+        check(&[task(None)], &[], (1_100, 1_200), None);
+        check(&[], &[], (1_100, 1_200), None);
+        let last = event(1_300, 1_250, ThreadState::User, [300, 0, 0, 0, 0]);
+        check(&[task(None)], &[last], (1_100, 1_200), Some(([100, 0, 0, 0, 0], 0)));
+        check(&[task(None)], &[last], (1_100, 1_400), None);
+    }
+
+    #[test]
+    fn an_id_that_was_used_again_is_another_thread() {
+        let second = Task { start_ns: 5_000, ..task(None) };
+        let tasks = [task(Some((1_500, [500, 0, 0, 0, 0]))), second];
+        let later = event(5_400, 5_000, ThreadState::Kernel, [0, 400, 0, 0, 0]);
+        check(&tasks, &[later], (1_100, 1_200), Some(([100, 0, 0, 0, 0], 0)));
+        check(&tasks, &[later], (5_100, 5_200), Some(([0, 100, 0, 0, 0], 0)));
+    }
+}

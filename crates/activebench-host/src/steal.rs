@@ -1,0 +1,142 @@
+//! How long the hypervisor kept the processors from us, read again and again while a
+//! benchmark runs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use activebench_model::event::StealEvent;
+
+use crate::reader::Reader;
+use crate::roots::{Process, Roots};
+
+/// Length of the ticks in `/proc/stat`: `USER_HZ` is 100 on x86-64
+/// (include/asm-generic/param.h of Linux 6.12).
+const TICK_NS: u64 = 10_000_000;
+/// Place of the steal time among the numbers of a processor's line (proc_stat(5)).
+const STEAL_FIELD: usize = 7;
+/// Most readings that are kept, of 24 bytes each.
+const MOST_KEPT: usize = 1 << 20;
+
+/// The processors' steal time over a run.
+///
+/// Of readings that are alike only the first and the last are kept, so a machine that is never
+/// stolen from keeps two a processor.
+#[derive(Debug)]
+pub struct StealWatch {
+    reader: Reader,
+    processors: BTreeMap<u32, LastReading>,
+    kept: Vec<StealEvent>,
+    short: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LastReading {
+    event: StealEvent,
+    is_kept: bool,
+}
+
+impl StealWatch {
+    /// Nothing is read yet.
+    pub fn new(roots: &Roots) -> Self {
+        Self { reader: Reader::new(roots, Process::Own), processors: BTreeMap::new(), kept: Vec::new(), short: None }
+    }
+
+    /// Reads once. `at_ns` is the time of the reading.
+    pub fn read(&mut self, at_ns: u64) {
+        match self.reader.text(Path::new("/proc/stat")) {
+            Ok(text) => self.take(at_ns, &text),
+            Err(error) => self.fall_short(error.to_string()),
+        }
+    }
+
+    /// The readings, and why they are not whole.
+    pub fn finish(mut self) -> (Vec<StealEvent>, Option<String>) {
+        if self.kept.is_empty() && self.processors.is_empty() {
+            self.fall_short("the steal time was never read".to_owned());
+        }
+        let last = self.processors.values().filter(|last| !last.is_kept).map(|last| last.event);
+        self.kept.extend(last);
+        (self.kept, self.short)
+    }
+
+    fn fall_short(&mut self, why: String) {
+        self.short.get_or_insert(why);
+    }
+
+    fn take(&mut self, at_ns: u64, text: &str) {
+        for line in text.lines().take_while(|line| line.starts_with("cpu")) {
+            let mut words = line.split_ascii_whitespace();
+            // The first line, `cpu` without a number, is the sum of the others.
+            let Some(Ok(cpu)) = words.next().and_then(|name| name.strip_prefix("cpu")).map(str::parse) else {
+                continue;
+            };
+            match words.nth(STEAL_FIELD).map(str::parse::<u64>) {
+                Some(Ok(ticks)) => self.keep(StealEvent { at_ns, cpu, steal_ns: ticks.saturating_mul(TICK_NS) }),
+                _ => self.fall_short("this kernel's /proc/stat has no steal time".to_owned()),
+            }
+        }
+    }
+
+    fn keep(&mut self, event: StealEvent) {
+        let Some(last) = self.processors.get_mut(&event.cpu) else {
+            self.kept.push(event);
+            self.processors.insert(event.cpu, LastReading { event, is_kept: true });
+            return;
+        };
+        let before = std::mem::replace(last, LastReading { event, is_kept: false });
+        if before.event.steal_ns == event.steal_ns {
+            return;
+        }
+        if self.kept.len() + 2 > MOST_KEPT {
+            self.fall_short(format!("only {MOST_KEPT} readings of the steal time are kept"));
+            return;
+        }
+        last.is_kept = true;
+        if !before.is_kept {
+            self.kept.push(before.event);
+        }
+        self.kept.push(event);
+        if event.steal_ns < before.event.steal_ns {
+            self.fall_short(format!("the steal time of processor {} went backwards", event.cpu));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(texts: &[&str]) -> (Vec<(u64, u32, u64)>, Option<String>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("proc")).expect("a folder");
+        let mut watch = StealWatch::new(&Roots::at(folder.path()));
+        for (number, text) in texts.iter().enumerate() {
+            std::fs::write(folder.path().join("proc/stat"), text).expect("a file");
+            watch.read(number as u64);
+        }
+        let (events, short) = watch.finish();
+        (events.iter().map(|event| (event.at_ns, event.cpu, event.steal_ns / TICK_NS)).collect(), short)
+    }
+
+    fn stat(steal: u64) -> String {
+        format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu3 1 2 3 4 5 6 7 {steal} 0 0\nintr 1\ncpu4 1 2 3 4 5 6 7 8\n")
+    }
+
+    #[test]
+    fn only_changes_are_kept_with_the_reading_before_them() {
+        let texts = [stat(5), stat(5), stat(5), stat(8), stat(9), stat(9), stat(9)];
+        let (events, short) = watch(&texts.each_ref().map(String::as_str));
+        assert_eq!(events, [(0, 3, 5), (2, 3, 5), (3, 3, 8), (4, 3, 9), (6, 3, 9)]);
+        assert_eq!(short, None);
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let (events, short) = watch(&["cpu  1 2 3 4\ncpu0 1 2 3 4\n"]);
+        assert_eq!((events.len(), short.as_deref()), (0, Some("this kernel's /proc/stat has no steal time")));
+        let (events, short) = watch(&[]);
+        assert_eq!((events.len(), short.as_deref()), (0, Some("the steal time was never read")));
+        let (_, short) = watch(&[&stat(5), &stat(4)]);
+        assert_eq!(short.as_deref(), Some("the steal time of processor 3 went backwards"));
+    }
+}

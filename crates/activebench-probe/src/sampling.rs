@@ -1,0 +1,87 @@
+//! The sampling clock: one software event a CPU, whose program takes a sample when a task of
+//! the tree is running there.
+
+use activebench_model::coverage::ProbeStatus;
+use aya::Ebpf;
+use aya::programs::PerfEvent;
+use aya::programs::perf_event::{PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::util::online_cpus;
+
+use crate::kernel::ProbeError;
+
+/// The program in the object.
+const PROGRAM: &str = "sample_cpu";
+/// How the clock is named in the coverage.
+pub const HOOK: &str = "perf_event/cpu-clock";
+
+/// The attached clock.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    links: Vec<PerfEventLinkId>,
+}
+
+impl Sampler {
+    /// Attaches to every CPU. Where that is refused there are no samples, and the status says why;
+    /// the rest of the observation does not depend on it.
+    pub(crate) fn attach(ebpf: &mut Ebpf, frequency_hz: u32) -> (Self, ProbeStatus) {
+        let mut sampler = Self { links: Vec::new() };
+        let why_not = sampler.try_attach(ebpf, frequency_hz).err();
+        let status = ProbeStatus { hook: HOOK.to_owned(), attached: why_not.is_none(), why_not, missed: 0 };
+        (sampler, status)
+    }
+
+    fn try_attach(&mut self, ebpf: &mut Ebpf, frequency_hz: u32) -> Result<(), String> {
+        let program = program(ebpf).map_err(|error| error.to_string())?;
+        program.load().map_err(|error| text(&error))?;
+        let cpus = online_cpus().map_err(|(what, error)| format!("cannot read {what}: {error}"))?;
+        for cpu in cpus {
+            let link = program.attach(
+                PerfEventConfig::Software(SoftwareEvent::CpuClock),
+                PerfEventScope::AllProcessesOneCpu { cpu },
+                SamplePolicy::Frequency(u64::from(frequency_hz)),
+                false,
+            );
+            match link {
+                Ok(link) => self.links.push(link),
+                Err(error) => {
+                    let why = format!("cpu {cpu}: {}", text(&error));
+                    // Samples of some CPUs only would be taken for the whole.
+                    for link in self.links.drain(..) {
+                        program.detach(link).map_err(|error| text(&error))?;
+                    }
+                    return Err(why);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops the clock.
+    pub(crate) fn detach(self, ebpf: &mut Ebpf) -> Result<(), ProbeError> {
+        for link in self.links {
+            program(ebpf)?.detach(link).map_err(|error| ProbeError::Load(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+fn program(ebpf: &mut Ebpf) -> Result<&mut PerfEvent, ProbeError> {
+    ebpf.program_mut(PROGRAM)
+        .ok_or_else(|| ProbeError::Load(format!("program {PROGRAM} is not in the object")))?
+        .try_into()
+        .map_err(|error: aya::programs::ProgramError| ProbeError::Load(error.to_string()))
+}
+
+/// An error with its causes, in one line.
+fn text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let error_text = error.to_string();
+        if !text.contains(&error_text) {
+            text = format!("{text}: {error_text}");
+        }
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}

@@ -1,0 +1,211 @@
+//! Names for the places of the stacks, looked up once at the end of the run: the kernel's
+//! in `/proc/kallsyms`, those of a file in its own symbol table.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use activebench_model::profile::{Frame, Stacks};
+use blazesym::MaybeDefault;
+use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+
+use crate::mappings::{Module, ModuleId};
+use crate::stacks::{Place, StackTable};
+
+/// Farthest from its start that an address still is in a function: no table of the kernel says how
+/// long its functions are, and behind the last one may lie code that has no symbol.
+const LONGEST_FUNCTION: usize = 1 << 20;
+/// Most bytes of one name: those of C++ templates can be kilobytes.
+const LONGEST_NAME: usize = 256;
+
+/// The stacks with names, as far as there are symbols. To be called while our own programs are
+/// loaded: they are a part of what the kernel ran, and it forgets their names with them.
+pub(crate) fn resolve(table: &mut StackTable) -> Stacks {
+    let kernel = table.kernel_module();
+    let mut frames: Vec<Frame> = table.place_list.iter().map(|place| frame(*place, kernel)).collect();
+    let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
+    for (module, places) in by_module(&table.place_list) {
+        let names = match module {
+            None => kernel_names(&symbolizer, &places),
+            Some(module) => file_names(&symbolizer, &table.mappings.modules.list[module as usize], &places),
+        };
+        for ((number, _), name) in places.into_iter().zip(names) {
+            frames[number].symbol = name;
+        }
+    }
+    Stacks {
+        modules: table.mappings.modules.list.iter().map(|module| module.name.clone()).collect(),
+        frames,
+        stacks: table.stacks.iter().map(|stack| stack.to_vec()).collect(),
+    }
+}
+
+fn frame(place: Place, kernel: ModuleId) -> Frame {
+    let (module, file_offset) = match place {
+        // Where the kernel lies in memory is a secret that a report must not give away.
+        Place::Kernel(_) => (Some(kernel), None),
+        Place::Module(module, offset) => (Some(module), Some(offset)),
+        Place::Unknown => (None, None),
+    };
+    Frame { module, file_offset, symbol: None }
+}
+
+/// The places of each module (`None`: of the kernel) with their numbers.
+fn by_module(places: &[Place]) -> BTreeMap<Option<ModuleId>, Vec<(usize, u64)>> {
+    let mut modules: BTreeMap<Option<ModuleId>, Vec<(usize, u64)>> = BTreeMap::new();
+    for (number, place) in places.iter().enumerate() {
+        match place {
+            Place::Kernel(address) => modules.entry(None).or_default().push((number, *address)),
+            Place::Module(module, offset) => modules.entry(Some(*module)).or_default().push((number, *offset)),
+            Place::Unknown => {}
+        }
+    }
+    modules
+}
+
+fn kernel_names(symbolizer: &Symbolizer, places: &[(usize, u64)]) -> Vec<Option<String>> {
+    let addresses: Vec<u64> = places.iter().map(|(_, address)| *address).collect();
+    // To those who may not see the addresses the kernel shows zeroes: every name would be wrong.
+    if !kallsyms_has_addresses(Path::new("/proc/kallsyms")) {
+        return vec![None; places.len()];
+    }
+    // An image of the kernel need not be that of the running one.
+    let kernel = Kernel { vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() };
+    names(symbolizer, &Source::Kernel(kernel), Input::AbsAddr(&addresses), places.len())
+}
+
+fn kallsyms_has_addresses(path: &Path) -> bool {
+    use std::io::{BufRead, BufReader};
+    let Ok(file) = fs::File::open(path) else { return false };
+    // The first symbols of per-CPU variables are zero on some kernels anyway.
+    BufReader::new(file)
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line.split(' ').next().is_some_and(|address| address.bytes().any(|digit| digit != b'0')))
+}
+
+fn file_names(symbolizer: &Symbolizer, module: &Module, places: &[(usize, u64)]) -> Vec<Option<String>> {
+    let none = vec![None; places.len()];
+    // The file that stands there now need not be the one that was mapped, nor a file.
+    match fs::symlink_metadata(&module.name) {
+        Ok(metadata) if metadata.is_file() && metadata.ino() == module.ino => {}
+        _ => return none,
+    }
+    let offsets: Vec<u64> = places.iter().map(|(_, offset)| *offset).collect();
+    let elf = Elf { debug_syms: false, ..Elf::new(&module.name) };
+    names(symbolizer, &Source::Elf(elf), Input::FileOffset(&offsets), places.len())
+}
+
+/// One name an address, where there is one; none at all from a file that is not understood.
+fn names(symbolizer: &Symbolizer, source: &Source<'_>, input: Input<&[u64]>, count: usize) -> Vec<Option<String>> {
+    // Files are the tool's, and may be made to confuse: even a panic of the library is only a file without names.
+    let found = catch_unwind(AssertUnwindSafe(|| symbolizer.symbolize(source, input)));
+    let Ok(Ok(found)) = found else { return vec![None; count] };
+    let mut names: Vec<Option<String>> = found
+        .into_iter()
+        .map(|found| match found {
+            Symbolized::Sym(symbol) if symbol.offset < LONGEST_FUNCTION => Some(shortened(&symbol.name)),
+            Symbolized::Sym(_) | Symbolized::Unknown(_) => None,
+        })
+        .collect();
+    names.resize(count, None);
+    names
+}
+
+fn shortened(name: &str) -> String {
+    if name.len() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let end = (0..=LONGEST_NAME).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", &name[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mappings::Mappings;
+    use activebench_probe_abi::SampleRecord;
+
+    #[inline(never)]
+    extern "C" fn a_function_to_be_found(of: u64) -> u64 {
+        std::hint::black_box(of) + 1
+    }
+
+    /// Samples this very process at addresses of its own.
+    fn resolved(user: u64) -> Stacks {
+        let mut table = StackTable::new(Mappings::new("/proc".into()));
+        // SAFETY: all zeroes is a value of every record.
+        let mut record: SampleRecord = unsafe { std::mem::zeroed() };
+        record.cpu.tgid = std::process::id();
+        (record.user_frames[0], record.user_count) = (user, 1);
+        assert_eq!(table.intern(&record), Some(0));
+        resolve(&mut table)
+    }
+
+    #[test]
+    fn a_function_of_this_process_is_named() {
+        let stacks = resolved(a_function_to_be_found as *const () as u64 + 1);
+        let frame = &stacks.frames[0];
+        let own = std::env::current_exe().expect("our own executable");
+        assert_eq!(Path::new(&stacks.modules[frame.module.expect("a module") as usize]), own);
+        assert!(frame.file_offset.is_some());
+        let symbol = frame.symbol.as_deref().expect("a symbol");
+        assert!(symbol.contains("a_function_to_be_found"), "{symbol}");
+    }
+
+    #[test]
+    fn an_address_of_nothing_has_neither_module_nor_name() {
+        assert_eq!(resolved(8).frames, [Frame::default()]);
+    }
+
+    #[test]
+    fn a_file_that_is_another_one_now_gives_no_names() {
+        let own = std::env::current_exe().expect("our own executable");
+        let module = Module { name: own.display().to_string(), ino: 1 };
+        assert_eq!(file_names(&Symbolizer::new(), &module, &[(0, 0x1000)]), [None]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_executable_gives_no_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tool");
+        for bytes in
+            [&b""[..], b"text", b"\x7fELF", b"\x7fELF\x02\x01\x01\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"]
+        {
+            fs::write(&path, bytes).expect("a file");
+            let ino = fs::metadata(&path).expect("it is there").ino();
+            let module = Module { name: path.display().to_string(), ino };
+            assert_eq!(file_names(&Symbolizer::new(), &module, &[(0, 0x1000)]), [None], "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_far_behind_the_last_symbol_of_the_kernel_has_no_name() {
+        if !kallsyms_has_addresses(Path::new("/proc/kallsyms")) {
+            return;
+        }
+        assert_eq!(kernel_names(&Symbolizer::new(), &[(0, u64::MAX - 8)]), [None]);
+    }
+
+    #[test]
+    fn hidden_addresses_are_known_as_such() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("kallsyms");
+        let zero = "0000000000000000 A fixed_percpu_data\n0000000000000000 T _stext\n";
+        for (text, expected) in [(zero.to_owned(), false), (format!("{zero}ffffffff81000000 T _text\n"), true)] {
+            fs::write(&path, text).expect("a file");
+            assert_eq!(kallsyms_has_addresses(&path), expected);
+        }
+        assert!(!kallsyms_has_addresses(&folder.path().join("none")));
+    }
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        assert_eq!(shortened("short"), "short");
+        let long = shortened(&"ä".repeat(LONGEST_NAME));
+        assert_eq!(long.chars().count(), LONGEST_NAME / 2 + 1);
+    }
+}
