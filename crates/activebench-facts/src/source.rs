@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use activebench_model::call::Call;
 use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::log::Totals;
 
 /// The events of one run, in batches, any number of times.
 ///
@@ -23,6 +24,13 @@ pub trait EventSource {
     fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, Self::Error>>;
     /// What entered the page cache.
     fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Self::Error>>;
+    /// What the events past the log's cut add up to; empty for a log that was not cut.
+    ///
+    /// # Errors
+    /// Those of the source.
+    fn totals(&self) -> Result<Totals, Self::Error> {
+        Ok(Totals::default())
+    }
 }
 
 /// Events held in memory: for tests, and for runs that are not stored.

@@ -1,10 +1,11 @@
-//! What was observed of one run: records in memory and the account of them.
+//! What was observed of one run: its records and the account of them.
 
 use std::collections::HashSet;
 
 use activebench_model::call::{Call, FileKind};
 use activebench_model::coverage::Coverage;
 use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
+use activebench_model::log::Totals;
 use activebench_probe_abi::{BlockRecord, CacheRecord, CallRecord, NameRecord, RecordClass, TaskRecord, decode};
 
 use crate::store::{DamagedChunk, RecordStore};
@@ -22,6 +23,11 @@ pub struct Observation {
 impl Observation {
     pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, coverage: Coverage) -> Self {
         Self { store, root, coverage }
+    }
+
+    /// What the records past the log's cut add up to.
+    pub fn totals(&self) -> Totals {
+        self.store.totals()
     }
 
     /// The calls.

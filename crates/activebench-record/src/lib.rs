@@ -10,6 +10,7 @@
 //!   stdout.txt stderr.txt     the tool's output, byte for byte
 //!   output-lines.json         when each line of it arrived
 //!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*
+//!   totals.json               what the events past the log's cut add up to; only where it was cut
 //!   claims.json phases.json facts.json findings.json report.*   derived, see below
 //! ```
 //! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256
@@ -44,6 +45,9 @@ pub use error::RecordError;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
 pub use writer::RunWriter;
+
+/// The file of the totals past the log's cut.
+pub const TOTALS: &str = "totals.json";
 
 /// The manifest's file name.
 const MANIFEST: &str = "run.json";

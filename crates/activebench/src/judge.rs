@@ -12,6 +12,7 @@ use activebench_model::claim::{Parsed, ToolOutput};
 use activebench_model::command::CommandLine;
 use activebench_model::event::{BlockEvent, CacheEvent, NameEvent, TaskEvent};
 use activebench_model::fact::Facts;
+use activebench_model::log::Totals;
 use activebench_model::phase::Phase;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Manifest;
@@ -47,6 +48,9 @@ impl EventSource for Stored<'_> {
     }
     fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, RecordError>> {
         self.0.cache()
+    }
+    fn totals(&self) -> Result<Totals, RecordError> {
+        self.0.totals()
     }
 }
 

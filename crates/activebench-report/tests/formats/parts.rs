@@ -33,6 +33,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 records: BTreeMap::from([("block".into(), whole(2_051)), ("calls".into(), whole(32_790))]),
                 overhead: Overhead { observer_cpu_ns: Some(21_400_000), bpf_run_ns: None, run_ns: 5_402_000_000 },
                 other_tracers: Some(Vec::new()),
+                log: None,
             },
             incomplete: Vec::new(),
             sha256: BTreeMap::from([("stdout.txt".into(), "9f86d081884c7d65".repeat(4))]),
