@@ -8,7 +8,9 @@
 //! devices. Nothing grows with the number of calls.
 //!
 //! What the observation lost decides on each fact's completeness ([`gaps`]): a probe that was
-//! not attached makes the facts that rest on it `Missing`, a lost record makes them `Partial`.
+//! not attached makes the facts that rest on it `Missing`, a lost record makes them `Partial`, and so
+//! does an event log that ends before the phase does. Facts of the whole run go on past that end
+//! where sums suffice.
 
 mod blocks;
 mod call_facts;
@@ -67,7 +69,16 @@ struct Gaps {
 
 impl Gaps {
     fn of(manifest: &Manifest) -> Self {
-        let gap = |hook, class| Gap::of(&manifest.coverage, hook, class);
+        Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class))
+    }
+
+    /// Of figures that need the log up to a time.
+    fn of_log(manifest: &Manifest, until_ns: u64) -> Self {
+        let cut = |class: &str| Gap::of_log(&manifest.coverage, manifest.clocks.started_ns, class, until_ns);
+        Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class).and(&cut(class)))
+    }
+
+    fn with(gap: impl Fn(&str, &str) -> Gap) -> Self {
         let calls = gap(CALLS_HOOK, "calls");
         Self {
             cpu: calls.clone().and(&gap("tp_btf/sched_switch", "calls")),
@@ -93,7 +104,7 @@ pub fn resolve_phases<S: EventSource>(
     activity: &Activity,
     mut phases: Vec<Phase>,
 ) -> Result<(Vec<Phase>, Facts), S::Error> {
-    let gaps = Gaps::of(manifest);
+    let totals = source.totals()?;
     let stub = Stub::new(&activity.tasks, &activity.execs);
     let own = |call: &activebench_model::call::Call| !stub.made(call.tgid, call.start_ns);
 
@@ -123,11 +134,15 @@ pub fn resolve_phases<S: EventSource>(
         }
     }
     tally.close();
+    for sum in &totals.calls {
+        whole.feed_sum(sum);
+    }
     let inserted = inserted::read(source, &index, &phases, &parts)?;
     let seen = device::Seen::read(source)?;
 
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());
+    let gaps: Vec<Gaps> = phases.iter().map(|phase| Gaps::of_log(manifest, phase.needs_log_until_ns())).collect();
     for (number, phase) in phases.iter().enumerate() {
         let touched = tally.touched_by(number);
         let view = call_facts::View {
@@ -135,7 +150,7 @@ pub fn resolve_phases<S: EventSource>(
             index: &index,
             phase,
             number,
-            gaps: &gaps,
+            gaps: &gaps[number],
             tally: &tally,
             syncs: &syncs,
             limits: &limits,
@@ -166,13 +181,13 @@ pub fn resolve_phases<S: EventSource>(
         phase.facts = std::mem::take(&mut facts[index]);
         if let Some(window) = phase.window {
             let (_, devices) = &plans[index];
-            device_facts::add(&gaps, window, devices, std::mem::take(&mut tallies[index]), &mut phase.facts);
+            device_facts::add(&gaps[index], window, devices, std::mem::take(&mut tallies[index]), &mut phase.facts);
         }
     }
     let of_run = match (plans.last(), tallies.pop()) {
         (Some((plan, devices)), Some(device)) => {
-            let cached = run_facts::inserted(source)?;
-            whole.facts(manifest, activity, &gaps, cached, (plan, devices), device)
+            let cached = run_facts::inserted(source, &totals)?;
+            whole.facts(manifest, activity, cached, (plan, devices), device)
         }
         _ => Facts::default(),
     };

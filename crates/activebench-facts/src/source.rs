@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use activebench_model::call::Call;
 use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::log::Totals;
 use activebench_model::profile::Stacks;
 
 /// The events of one run, in batches, any number of times.
@@ -32,6 +33,13 @@ pub trait EventSource {
     fn stacks(&self) -> Result<Stacks, Self::Error>;
     /// Readings of the host's steal time, those of one processor in order.
     fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Self::Error>>;
+    /// What the events past the log's cut add up to; empty for a log that was not cut.
+    ///
+    /// # Errors
+    /// Those of the source.
+    fn totals(&self) -> Result<Totals, Self::Error> {
+        Ok(Totals::default())
+    }
 }
 
 /// Events held in memory: for tests, and for runs that are not stored.

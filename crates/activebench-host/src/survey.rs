@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use activebench_model::call::DeviceNumber;
 use activebench_model::host::{Target, Tier};
 
-use crate::mounts::{Mount, Mounts};
+use crate::mounts::{Mount, Mounts, device_number};
 use crate::reader::Reader;
 use crate::roots::{Process, Roots};
 use crate::stack::{Walk, directories_of_overlay};
@@ -194,6 +194,37 @@ impl Survey {
     pub fn devices_below(&mut self, path: &Path) -> BTreeSet<DeviceNumber> {
         let target = self.target_of_path(path);
         target.iter().flat_map(|target| &target.layers).map(|layer| layer.device).collect()
+    }
+
+    /// Super blocks and block devices that certainly share no device with a path: what is
+    /// written there disturbs none of them. Their stacks are known to the bottom, and so is the
+    /// path's. What is mounted or made later is not among them.
+    ///
+    /// # Errors
+    /// Why nothing can be said, when the path's own stack is not known.
+    pub fn apart_from(&mut self, path: &Path) -> Result<BTreeSet<DeviceNumber>, String> {
+        let Some(own) = self.target_of_path(path) else {
+            return Err(format!("it is not known what {} lies on", path.display()));
+        };
+        if !matches!(own.tier, Tier::Block | Tier::Memory | Tier::Network) {
+            return Err(format!("it is not known what holds the bytes of {} ({})", path.display(), own.fs_type));
+        }
+        let mut others: Vec<Target> = self.mounts.0.clone().iter().map(|mount| self.target_of_mount(mount)).collect();
+        let numbers = self.reader.names(Path::new("/sys/dev/block"));
+        for number in self.reader.wanted(numbers).into_iter().flatten() {
+            if let Some(device) = number.to_str().and_then(device_number) {
+                others.push(self.target_for_device(device));
+            }
+        }
+        // A server may be this machine, and two mounts may be one server's.
+        let apart = |other: &Target| match (own.tier, other.tier) {
+            (Tier::Network, Tier::Memory) | (Tier::Memory, Tier::Network) => true,
+            (Tier::Block | Tier::Memory, Tier::Block | Tier::Memory) => {
+                own.s_dev != other.s_dev && shares_device(&own, other).is_none()
+            }
+            _ => false,
+        };
+        Ok(others.iter().filter(|other| apart(other)).map(|other| other.s_dev).collect())
     }
 
     fn target_of_mount(&mut self, mount: &Mount) -> Target {

@@ -233,3 +233,17 @@ fn every_recorded_tree_is_read_without_gaps() {
         assert_eq!(survey.unread(), [""; 0], "{case}");
     }
 }
+
+#[test]
+fn what_shares_no_device_with_a_path() {
+    let check = |case: &str, path: &str, apart: &[(u32, u32)], not: &[(u32, u32)]| {
+        let found = survey(case).apart_from(Path::new(path)).expect("the path's stack is known");
+        let among = |(major, minor): &(u32, u32)| found.contains(&dev(*major, *minor));
+        assert!(apart.iter().all(among), "{case} {path}: {found:?}");
+        assert!(!not.iter().any(among), "{case} {path}: {found:?}");
+    };
+    // A loop device's backing file lies on the disk, so neither is apart from the other.
+    check("loop-ext4-direct-io-on", "/mnt/bench/ext4", &[(0, 27)], &[(254, 0), (7, 0)]);
+    check("loop-ext4-direct-io-on", "/dev/shm", &[(254, 0), (7, 0)], &[(0, 27)]);
+    assert!(survey("synthetic-fuse").apart_from(Path::new("/mnt/bench")).is_err());
+}

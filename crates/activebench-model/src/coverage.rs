@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::log::EventLog;
+
 /// The quality of the observation of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
@@ -15,6 +17,9 @@ pub struct Coverage {
     pub blind_paths: Vec<BlindPath>,
     /// One entry a record class: the account of its records.
     pub records: BTreeMap<String, RecordAccount>,
+    /// How the event log was kept; `None` by an activebench that did not say.
+    #[serde(default)]
+    pub log: Option<EventLog>,
     /// Cost of the observation, where it was measured.
     pub overhead: Overhead,
     /// BPF programs of others on hooks of the observation, looked for just before the run;
@@ -86,7 +91,7 @@ pub struct BlindPath {
 pub struct RecordAccount {
     /// Counted in the kernel when the record was made.
     pub made: u64,
-    /// Arrived in user space.
+    /// Arrived in user space, in the log or (past its cut) only in the totals.
     pub received: u64,
     /// Counted in the kernel when it could not be delivered, or dropped by us for want of room.
     pub lost: u64,

@@ -13,6 +13,7 @@ pub mod event;
 pub mod fact;
 pub mod finding;
 pub mod host;
+pub mod log;
 pub mod phase;
 pub mod profile;
 pub mod report;

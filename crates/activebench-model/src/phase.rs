@@ -44,6 +44,26 @@ pub struct Phase {
     pub facts: Facts,
 }
 
+impl Phase {
+    /// Until when the event log must reach for every figure of the phase to be whole: the close
+    /// of its descriptors and the sync that made its writes durable. The end of time where
+    /// either was not seen, because it may come late.
+    pub fn needs_log_until_ns(&self) -> u64 {
+        let until = |part: &Part| {
+            let close_ns = part.close_ns.unwrap_or(u64::MAX);
+            let synced_ns = match self.direction {
+                Direction::Write | Direction::Mixed => {
+                    part.sync_after.or(part.sync_inside).map_or(u64::MAX, |sync| sync.end_ns)
+                }
+                Direction::Read | Direction::None => 0,
+            };
+            close_ns.max(synced_ns).max(part.last_data_ns)
+        };
+        let window_ns = self.window.map_or(0, |window| window.end_ns);
+        self.parts.iter().map(until).max().map_or(u64::MAX, |until_ns| until_ns.max(window_ns))
+    }
+}
+
 /// Which way data moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -14,12 +14,14 @@ use activebench_model::event::{TaskEvent, TaskEventKind};
 use activebench_probe_abi::{
     BlockBatch, CacheBatch, CallDescription, Membership, Record, RecordClass, RecordCounters, TaskState, syscalls,
 };
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError, ProgramFd};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
+use crate::log::LogOptions;
 use crate::observation::Observation;
+use crate::ring::Ring;
 use crate::run_time::{RunTimeMeter, program_info};
 use crate::sampling::Sampler;
 use crate::store::{LiveFigures, RecordStore};
@@ -68,8 +70,8 @@ pub struct ProbeOptions {
     pub ring_bytes: u32,
     /// Time the entry of every call, also of fast ones in quick succession.
     pub time_every_call: bool,
-    /// Most bytes of compressed records to hold in memory.
-    pub store_bytes: usize,
+    /// How the event log is kept.
+    pub log: LogOptions,
     /// Overlays, each with the file system that all its directories are on, by device: their
     /// files are then known by the numbers that the page cache and the device use. An overlay
     /// that is not named keeps its own.
@@ -89,7 +91,7 @@ impl Default for ProbeOptions {
         Self {
             ring_bytes: 32 << 20,
             time_every_call: false,
-            store_bytes: 4 << 30,
+            log: LogOptions::default(),
             overlays: Vec::new(),
             sample_hz: Self::SAMPLE_HZ,
         }
@@ -160,7 +162,7 @@ pub struct Probe {
     statuses: Vec<ProbeStatus>,
     live: Arc<LiveFigures>,
     stop: Arc<AtomicBool>,
-    reader: Option<JoinHandle<(RecordStore, RingBuf<MapData>)>>,
+    reader: Option<JoinHandle<(RecordStore, Ring)>>,
     cpu_at_start_ns: Option<u64>,
     /// From the first task on.
     meter: Option<RunTimeMeter>,
@@ -200,7 +202,11 @@ impl Probe {
         let Some(ring) = ebpf.take_map("ring") else {
             return Err(ProbeError::Map { map: "ring", why: "it is not in the object".to_owned() });
         };
-        let ring = RingBuf::try_from(ring).map_err(|error| map_error("ring", &error))?;
+        let Map::RingBuf(ring) = ring else {
+            return Err(ProbeError::Map { map: "ring", why: "it is not a ring".to_owned() });
+        };
+        let ring = Ring::new(ring.fd(), options.ring_bytes as usize)
+            .map_err(|error| ProbeError::Map { map: "ring", why: format!("it cannot be mapped: {error}") })?;
 
         let mut probe = Self {
             ebpf,
@@ -219,7 +225,7 @@ impl Probe {
             probe.attach_hook(hook, programs, &btf)?;
         }
         probe.start_sampling();
-        probe.start_reader(ring, options.ring_bytes, options.store_bytes)?;
+        probe.start_reader(ring, options.ring_bytes, options.log)?;
         Ok(probe)
     }
 
@@ -275,17 +281,12 @@ impl Probe {
         self.statuses.push(status);
     }
 
-    fn start_reader(
-        &mut self,
-        mut ring: RingBuf<MapData>,
-        ring_bytes: u32,
-        store_bytes: usize,
-    ) -> Result<(), ProbeError> {
+    fn start_reader(&mut self, mut ring: Ring, ring_bytes: u32, log: LogOptions) -> Result<(), ProbeError> {
+        let mut store = RecordStore::new(log).map_err(|error| ProbeError::Reader(error.to_string()))?;
         let (live, stop) = (Arc::clone(&self.live), Arc::clone(&self.stop));
         let reader = std::thread::Builder::new()
             .name("activebench-ring".to_owned())
             .spawn(move || {
-                let mut store = RecordStore::new(store_bytes);
                 let mut pace = Pace { ring_bytes: ring_bytes as usize, hurried: false };
                 while !stop.load(Ordering::Acquire) {
                     let bytes = drain(&mut ring, &mut store, &live, pace.too_much());
@@ -381,6 +382,7 @@ impl Probe {
         let (mut store, mut ring) =
             reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
         drain(&mut ring, &mut store, &self.live, usize::MAX);
+        store.close();
         let unsent = self.take_leftovers(&mut store)?;
         let completions = unseen::completions(&mut self.ebpf)?;
         for record in &completions {
@@ -404,7 +406,9 @@ impl Probe {
                 account.lost += lost;
             }
         }
+        store.settle();
         let coverage = Coverage {
+            log: Some(store.log()),
             backend: "bpf".to_owned(),
             probes: std::mem::take(&mut self.statuses),
             blind_paths: Vec::new(),
@@ -542,15 +546,8 @@ fn hook_of(name: &str) -> String {
 }
 
 /// Takes in what the ring holds, up to some bytes, and says how many they were.
-fn drain(ring: &mut RingBuf<MapData>, store: &mut RecordStore, live: &LiveFigures, most: usize) -> usize {
-    let mut bytes = 0;
-    while bytes < most
-        && let Some(message) = ring.next()
-    {
-        bytes += message.len();
-        store.take(&message, live);
-    }
-    bytes
+fn drain(ring: &mut Ring, store: &mut RecordStore, live: &LiveFigures, most: usize) -> usize {
+    ring.drain(most, |message| store.take(message, live))
 }
 
 pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {

@@ -1,25 +1,31 @@
 //! Observes a process tree: loads the kernel programs, follows the tree, takes in their
 //! records and accounts for every one of them.
 //!
-//! Holds no judgement and no file: the records stay in memory, compressed and bounded,
-//! until the child has ended (writing them earlier would disturb the device under test).
+//! Holds no judgement. The records are packed and bounded; while the child runs they are
+//! written to a file only where that cannot disturb the device under test.
 
 mod floor;
 mod hooks;
 mod kernel;
+mod log;
 mod mappings;
 mod neighbours;
 mod observation;
+mod pack;
+mod ring;
 mod run_time;
 mod sampling;
 mod stacks;
 mod store;
 mod symbols;
+mod totals;
 mod unseen;
+mod usage;
 
 pub use floor::{Floor, FloorHooks, tracing_programs};
 pub use hooks::{Hook, KernelTypes, LEAST_KERNEL, has_call_table, hooks};
 pub use kernel::{Probe, ProbeError, ProbeOptions};
+pub use log::{LogOptions, Spool};
 pub use neighbours::{NeighbourError, other_tracers};
 pub use observation::Observation;
 pub use sampling::HOOK as SAMPLING_HOOK;

@@ -1,10 +1,11 @@
-//! What was observed of one run: records in memory and the account of them.
+//! What was observed of one run: its records and the account of them.
 
 use std::collections::HashSet;
 
 use activebench_model::call::{Call, FileKind};
 use activebench_model::coverage::Coverage;
 use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, TaskEvent};
+use activebench_model::log::Totals;
 use activebench_model::profile::Stacks;
 use activebench_probe_abi::{
     BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, RecordClass, TaskRecord, decode,
@@ -26,6 +27,11 @@ pub struct Observation {
 impl Observation {
     pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, stacks: Stacks, coverage: Coverage) -> Self {
         Self { store, root, stacks, coverage }
+    }
+
+    /// What the records past the log's cut add up to.
+    pub fn totals(&self) -> Totals {
+        self.store.totals()
     }
 
     /// The calls.

@@ -1,20 +1,28 @@
-//! Records in memory until the child has ended: compressed, bounded, counted.
+//! The records of a run while the tool runs: packed, bounded, counted, and past the bound
+//! added up.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use activebench_model::call::Op;
+use activebench_model::call::{DeviceNumber, Op};
 use activebench_model::event::TaskEventKind;
+use activebench_model::log::{EventLog, LogCut, Totals};
 use activebench_probe_abi::{
-    BatchHeader, BlockRecord, CallRecord, CpuRecord, Record, RecordClass, SampleRecord, TaskRecord, decode,
+    BatchHeader, BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, Record, RecordClass, SampleRecord,
+    TaskRecord, decode,
 };
 
 use crate::kernel::bytes_of;
+use crate::log::{Log, LogOptions, Place};
 use crate::mappings::Mappings;
+use crate::pack::{Packer, unpack};
 use crate::stacks::StackTable;
+use crate::totals::Sums;
+use crate::usage::Usage;
 
-/// Uncompressed bytes of one chunk: large enough to compress well, small enough that
-/// compressing it does not delay the ring's next reading.
-const CHUNK_BYTES: usize = 1 << 20;
+/// Unpacked bytes of one chunk: large enough to pack well, small enough that packing it does
+/// not delay the ring's next reading (2 ms), and that one for each class costs no memory.
+const CHUNK_BYTES: usize = 1 << 19;
 
 /// Figures for a progress line; they lag by one reading of the ring.
 #[derive(Debug, Default)]
@@ -39,10 +47,18 @@ impl LiveFigures {
     }
 }
 
+/// Packed records.
+#[derive(Debug)]
+struct Chunk {
+    place: Place,
+    /// Unpacked bytes.
+    bytes: usize,
+}
+
 #[derive(Debug, Default)]
 struct ClassStore {
     open: Vec<u8>,
-    chunks: Vec<Vec<u8>>,
+    chunks: Vec<Chunk>,
     received: u64,
     dropped: u64,
 }
@@ -70,24 +86,41 @@ unsafe impl Record for StoredSample {}
 pub(crate) struct RecordStore {
     pub(crate) stacks: StackTable,
     classes: [ClassStore; RecordClass::ALL.len()],
-    limit_bytes: usize,
-    held_bytes: usize,
+    packer: Packer,
+    log: Log,
+    usage: Usage,
+    cut: Option<LogCut>,
+    /// The tree has ended: what still comes is little, and may be older than the cut.
+    closing: bool,
+    sums: Sums,
     malformed: u64,
 }
 
-/// A chunk that does not unpack: memory was damaged, nothing else can cause it.
+/// A chunk that does not unpack: memory was damaged, or the spool file cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("a chunk of {class} records does not unpack: {source}")]
 pub struct DamagedChunk {
     class: &'static str,
-    source: lz4_flex::block::DecompressError,
+    source: std::io::Error,
 }
 
 impl RecordStore {
-    /// Holds at most about `limit_bytes` of compressed records; later ones are counted as dropped.
-    pub(crate) fn new(limit_bytes: usize) -> Self {
-        let stacks = StackTable::new(Mappings::new("/proc".into()));
-        Self { stacks, classes: Default::default(), limit_bytes, held_bytes: 0, malformed: 0 }
+    /// An empty store.
+    ///
+    /// # Errors
+    /// When there is no memory to pack with.
+    pub(crate) fn new(options: LogOptions) -> std::io::Result<Self> {
+        Ok(Self {
+            stacks: StackTable::new(Mappings::new("/proc".into())),
+            classes: Default::default(),
+            packer: Packer::new()?,
+            log: Log::new(options),
+            usage: Usage::default(),
+            cut: None,
+            closing: false,
+            sums: Sums::default(),
+            malformed: 0,
+        })
     }
 
     /// Takes in one message of the ring.
@@ -140,30 +173,92 @@ impl RecordStore {
         }
     }
 
-    /// Keeps records of a class, or counts them as dropped when there is no room.
+    /// Keeps records of a class, or adds them up when there is no room.
     pub(crate) fn push(&mut self, class: RecordClass, payload: &[u8], count: u64) {
-        let full = self.held_bytes >= self.limit_bytes;
+        self.watch(class, payload);
         let store = &mut self.classes[class as usize];
-        if full {
-            store.dropped += count;
+        store.received += count;
+        // Tasks are few, and their ends carry the processor's time of the whole run.
+        let is_kept = self.closing || class == RecordClass::Tasks;
+        if let Some(cut) = self.cut.as_mut().filter(|_| !is_kept) {
+            *cut.records.entry(class.name().to_owned()).or_default() += count;
+            cut.at_ns = cut.at_ns.min(add_up(&mut self.sums, class, payload));
             return;
         }
-        store.received += count;
+        if store.open.capacity() == 0 {
+            store.open.reserve_exact(CHUNK_BYTES + payload.len());
+        }
         store.open.extend_from_slice(payload);
         if store.open.len() >= CHUNK_BYTES {
-            let chunk = lz4_flex::block::compress_prepend_size(&store.open);
-            self.held_bytes += chunk.len();
-            store.chunks.push(chunk);
-            store.open.clear();
+            self.close_chunk(class);
         }
     }
 
-    /// Records of a class that arrived and were kept.
-    pub(crate) fn received(&self, class: RecordClass) -> u64 {
-        self.classes[class as usize].received
+    fn close_chunk(&mut self, class: RecordClass) {
+        let record_bytes = record_size(class);
+        let store = &mut self.classes[class as usize];
+        let packed = match self.packer.pack(class, &store.open, record_bytes) {
+            Ok(packed) => packed,
+            Err(_) => {
+                // No memory. What cannot be kept is counted.
+                store.dropped += (store.open.len() / record_bytes) as u64;
+                store.open.clear();
+                return;
+            }
+        };
+        let (place, full) = self.log.take(packed);
+        store.chunks.push(Chunk { place, bytes: store.open.len() });
+        store.open.clear();
+        if let (Some(why), None) = (full, &self.cut) {
+            self.cut = Some(LogCut { at_ns: u64::MAX, why, records: BTreeMap::new() });
+        }
     }
 
-    /// Records of a class that arrived and were dropped for want of room.
+    /// Sees to it that nothing is written to a device that the tool uses.
+    fn watch(&mut self, class: RecordClass, payload: &[u8]) {
+        let log = &self.log;
+        if let Some(device) = self.usage.take(class, payload, |device| log.is_apart(device)) {
+            let device = DeviceNumber(device);
+            self.log.hold(format!("the run directory may share a device with what the tool used ({device})"));
+        }
+    }
+
+    /// From now on records are kept even past the limit: those that waited in the kernel for
+    /// others to come with, and those that only the end proves.
+    pub(crate) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Waits for what is on its way to a file. To be called when the last record has come.
+    pub(crate) fn settle(&mut self) {
+        let unwritten: BTreeMap<u64, Vec<u8>> = self.log.settle().into_iter().collect();
+        for chunk in self.classes.iter_mut().flat_map(|class| &mut class.chunks) {
+            if let Place::Spooled { offset, .. } = chunk.place
+                && let Some(packed) = unwritten.get(&offset)
+            {
+                chunk.place = Place::Held(packed.clone());
+            }
+        }
+    }
+
+    /// How the log was kept.
+    pub(crate) fn log(&self) -> EventLog {
+        let cut = self.cut.clone().filter(|cut| !cut.records.is_empty());
+        EventLog { cut, ..self.log.account().clone() }
+    }
+
+    /// What the records past the log's cut add up to.
+    pub(crate) fn totals(&self) -> Totals {
+        self.sums.totals()
+    }
+
+    /// Records of a class that arrived, in the log or only in the totals.
+    pub(crate) fn received(&self, class: RecordClass) -> u64 {
+        let store = &self.classes[class as usize];
+        store.received - store.dropped
+    }
+
+    /// Records of a class that arrived and could not be kept for want of memory.
     pub(crate) fn dropped(&self, class: RecordClass) -> u64 {
         self.classes[class as usize].dropped
     }
@@ -180,11 +275,32 @@ impl RecordStore {
     ) -> impl Iterator<Item = Result<Vec<R>, DamagedChunk>> + '_ {
         let store = &self.classes[class as usize];
         let packed = store.chunks.iter().map(move |chunk| {
-            lz4_flex::block::decompress_size_prepended(chunk)
-                .map(|bytes| records_of(&bytes))
-                .map_err(|source| DamagedChunk { class: class.name(), source })
+            let bytes = self
+                .log
+                .read(&chunk.place)
+                .and_then(|packed| unpack(class, &packed, record_size(class), chunk.bytes))
+                .map_err(|source| DamagedChunk { class: class.name(), source })?;
+            Ok(records_of(&bytes))
         });
         packed.chain(std::iter::once_with(|| Ok(records_of(&store.open))))
+    }
+}
+
+/// Adds records up; gives the time of the earliest.
+fn add_up(sums: &mut Sums, class: RecordClass, payload: &[u8]) -> u64 {
+    fn earliest<R: Record>(payload: &[u8], mut add: impl FnMut(&R) -> Option<u64>) -> u64 {
+        records_of::<R>(payload).iter().filter_map(&mut add).min().unwrap_or(u64::MAX)
+    }
+    match class {
+        RecordClass::Calls => earliest(payload, |record| sums.call(record)),
+        RecordClass::BlockQueued | RecordClass::BlockCompleted => {
+            earliest(payload, |record| Some(sums.block(class, record)))
+        }
+        RecordClass::PageCache => earliest(payload, |record: &CacheRecord| Some(sums.cache(record))),
+        RecordClass::Names => earliest(payload, |record: &NameRecord| Some(record.at_ns)),
+        RecordClass::Tasks => earliest(payload, |record: &TaskRecord| Some(record.at_ns)),
+        RecordClass::Cpu => earliest(payload, |record: &CpuRecord| Some(record.at_ns)),
+        RecordClass::Samples => earliest(payload, |record: &StoredSample| Some(record.at_ns)),
     }
 }
 
@@ -244,7 +360,6 @@ fn count_live(class: RecordClass, count: u32, mut records: &[u8], live: &LiveFig
 #[cfg(test)]
 mod tests {
     use super::*;
-    use activebench_probe_abi::CacheRecord;
 
     fn message(class: u32, records: &[CacheRecord]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -265,30 +380,54 @@ mod tests {
         CacheRecord { at_ns: index, ino: 7, index, s_dev: 1, pages: 1, tgid: 2, in_tree: 1 }
     }
 
+    fn store(limit_bytes: u64) -> RecordStore {
+        RecordStore::new(LogOptions { limit_bytes, ..LogOptions::default() }).expect("memory")
+    }
+
+    fn indices(store: &RecordStore) -> Vec<u64> {
+        let chunks = store.chunks::<CacheRecord>(RecordClass::PageCache);
+        chunks.flat_map(|chunk| chunk.expect("chunk unpacks")).map(|record| record.index).collect()
+    }
+
+    const PER_CHUNK: u64 = CHUNK_BYTES as u64 / size_of::<CacheRecord>() as u64 + 1;
+
     #[test]
     fn every_record_comes_back_in_order_across_chunks() {
-        let mut store = RecordStore::new(usize::MAX);
+        let mut store = store(u64::MAX);
         let live = LiveFigures::default();
-        let total = 3 * CHUNK_BYTES as u64 / size_of::<CacheRecord>() as u64;
+        let total = 3 * PER_CHUNK - 5;
         for index in 0..total {
             store.take(&message(RecordClass::PageCache as u32, &[record(index)]), &live);
         }
-        let mut next = 0;
-        for chunk in store.chunks::<CacheRecord>(RecordClass::PageCache) {
-            for record in chunk.expect("chunk unpacks") {
-                assert_eq!(record.index, next);
-                next += 1;
-            }
-        }
-        assert_eq!((next, store.received(RecordClass::PageCache)), (total, total));
+        store.settle();
+        assert!(indices(&store).into_iter().eq(0..total));
+        assert_eq!(store.received(RecordClass::PageCache), total);
+        assert_eq!((store.log().cut, store.totals()), (None, Totals::default()));
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_what_is_not_understood_too() {
-        let mut store = RecordStore::new(0);
+    fn past_the_limit_records_are_added_up_exactly() {
+        let mut store = store(1);
         let live = LiveFigures::default();
-        store.take(&message(RecordClass::PageCache as u32, &[record(0), record(1)]), &live);
-        assert_eq!((store.received(RecordClass::PageCache), store.dropped(RecordClass::PageCache)), (0, 2));
+        let total = 2 * PER_CHUNK;
+        for index in 0..total {
+            store.take(&message(RecordClass::PageCache as u32, &[record(index)]), &live);
+        }
+        store.settle();
+        assert!(indices(&store).into_iter().eq(0..PER_CHUNK), "the log is whole up to the cut");
+        assert_eq!(store.received(RecordClass::PageCache), total);
+        let cut = store.log().cut.expect("a cut");
+        assert_eq!((cut.at_ns, cut.records["page_cache"]), (PER_CHUNK, total - PER_CHUNK));
+        assert!(cut.why.contains("--events-limit"), "{}", cut.why);
+        let totals = store.totals();
+        assert_eq!(totals.cache.len(), 1);
+        assert_eq!((totals.cache[0].folios, totals.cache[0].bytes), (total - PER_CHUNK, (total - PER_CHUNK) * 4096));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_counted() {
+        let mut store = store(u64::MAX);
+        let live = LiveFigures::default();
         store.take(&message(99, &[]), &live);
         store.take(&[1, 2, 3], &live);
         let mut cut = message(RecordClass::PageCache as u32, &[record(0)]);

@@ -11,6 +11,7 @@
 //!   output-lines.json         when each line of it arrived
 //!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
+//!   totals.json               what the events past the log's cut add up to; only where it was cut
 //!   claims.json phases.json facts.json profiles.json findings.json report.*   derived, see below
 //! ```
 //! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256
@@ -47,6 +48,9 @@ pub use error::RecordError;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
 pub use writer::RunWriter;
+
+/// The file of the totals past the log's cut.
+pub const TOTALS: &str = "totals.json";
 
 /// The manifest's file name.
 const MANIFEST: &str = "run.json";

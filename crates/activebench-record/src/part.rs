@@ -13,9 +13,9 @@ use crate::error::RecordError;
 
 /// Most rows of one part.
 ///
-/// Bounds what a reader or writer holds at once: 2^18 calls are about 30 MiB of rows and as
+/// Bounds what a reader or writer holds at once: 2^16 calls are about 8 MiB of rows and as
 /// much again in columns.
-pub const ROWS_PER_PART: usize = 1 << 18;
+pub const ROWS_PER_PART: usize = 1 << 16;
 
 /// A row of a table, or a part of its columns, as it is read.
 pub(crate) trait Table: Sized {

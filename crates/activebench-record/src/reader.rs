@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use activebench_model::call::{Call, Place};
 use activebench_model::claim::ToolOutput;
 use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::log::Totals;
 use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use crate::error::RecordError;
 use crate::part::{Table, decode};
 use crate::storage::{Disk, Storage};
 use crate::writer::json;
-use crate::{MANIFEST, STACKS, hash, is_derived, is_inside};
+use crate::{MANIFEST, STACKS, TOTALS, hash, is_derived, is_inside};
 
 /// A stored run. Only files that the manifest lists are read as evidence: one that was
 /// added to the directory later changes nothing.
@@ -120,6 +121,17 @@ impl RunReader {
         }
         let path = self.directory.join(name);
         fs::read(&path).map(Some).map_err(|source| RecordError::Io { path, source })
+    }
+
+    /// What the events past the log's cut add up to; empty for a log that was not cut.
+    ///
+    /// # Errors
+    /// When the recorded file cannot be read.
+    pub fn totals(&self) -> Result<Totals, RecordError> {
+        match self.file(TOTALS)? {
+            Some(bytes) => parse(&self.directory.join(TOTALS), &bytes),
+            None => Ok(Totals::default()),
+        }
     }
 
     /// The calls, part by part.

@@ -11,6 +11,7 @@ use activebench_model::coverage::{BlindPath, OtherTracer, Overhead, ProbeStatus,
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::host::Host;
+use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::profile::CpuProfile;
 use activebench_model::report::{Answer, JudgedRun};
@@ -145,6 +146,7 @@ struct CoverageEntry<'run> {
     probes: &'run [ProbeStatus],
     blind_paths: &'run [BlindPath],
     lost: &'run BTreeMap<String, RecordAccount>,
+    log: Option<&'run EventLog>,
     overhead: Overhead,
     other_tracers: Option<&'run [OtherTracer]>,
     sampling: Option<&'run Sampling>,
@@ -222,6 +224,7 @@ impl<'run> Report<'run> {
                 probes: &manifest.coverage.probes,
                 blind_paths: &manifest.coverage.blind_paths,
                 lost: &manifest.coverage.records,
+                log: manifest.coverage.log.as_ref(),
                 overhead: manifest.coverage.overhead,
                 other_tracers: manifest.coverage.other_tracers.as_deref(),
                 sampling: manifest.coverage.sampling.as_ref(),

@@ -3,6 +3,7 @@
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::finding::Outcome;
 use activebench_model::host::{Host, Layer, Target, Tier};
+use activebench_model::log::EventLog;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::FailOn;
 use activebench_model::units::Quantity;
@@ -14,6 +15,8 @@ use crate::wording::{count, list, shell_word};
 const PROBES_NAMED: usize = 3;
 /// Other tracers named; the rest is counted.
 const TRACERS_NAMED: usize = 3;
+/// Packed bytes from which on it matters where the event log lay.
+const LOG_WORTH_SAYING: u64 = 16 << 20;
 
 /// The observation in one line: backend, records, blind paths, probes, cost.
 pub(crate) fn observation(coverage: &Coverage) -> String {
@@ -52,6 +55,7 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
         parts.push(format!("{} not seen, proved by later events", count(inferred as usize, "completion")));
     }
 
+    parts.extend(coverage.log.as_ref().and_then(log));
     let estimated: u64 = coverage.records.values().map(|account| account.estimated).sum();
     if estimated > 0 {
         parts.push(format!(
@@ -91,6 +95,26 @@ fn tracer(tracer: &OtherTracer) -> String {
         (None, Some(pid)) => format!("{hook} by pid {pid}"),
         (_, None) => format!("{hook} by an unknown process (program {})", tracer.id),
     }
+}
+
+/// `event log 9.2 MB, 5.0 MB of it spooled`, why it lay in memory, where it was cut. Nothing for
+/// a log that was too small to matter.
+fn log(log: &EventLog) -> Option<String> {
+    let mut text = format!("event log {}", Quantity::bytes(log.packed_bytes));
+    match &log.in_memory_because {
+        Some(why) if log.packed_bytes >= LOG_WORTH_SAYING => text.push_str(&format!(", held in memory: {why}")),
+        _ if log.spooled_bytes > 0 => text.push_str(", written while the tool ran, to a device that it did not use"),
+        _ => {}
+    }
+    match &log.cut {
+        Some(cut) => {
+            let later: u64 = cut.records.values().sum();
+            text.push_str(&format!(", cut: {}; {later} later records are only counted", cut.why));
+        }
+        None if log.packed_bytes < LOG_WORTH_SAYING => return None,
+        None => {}
+    }
+    Some(text)
 }
 
 /// `18438 records received, none lost`, or which classes are short by how many.

@@ -161,6 +161,10 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "HZ", default_value_t = activebench_probe::ProbeOptions::SAMPLE_HZ)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) sample_hz: u32,
+    /// Most bytes of the log that holds each single I/O, packed (2 to 7 bytes a call): `500M`,
+    /// `2GiB`. Past it I/O is only counted, and what needs the log is left undecided.
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
+    pub(crate) events_limit: u64,
     /// Size of the ring that carries records out of the kernel, in KiB: a power of two of at least 4.
     #[arg(long, default_value_t = 32_768, hide = true)]
     pub(crate) ring_kib: u32,
@@ -334,6 +338,20 @@ impl std::str::FromStr for FormatRequest {
     }
 }
 
+/// Bytes: a whole number, with `K`, `M`, `G`, `T` (or `KiB`, ...) for powers of 1024, `kB`,
+/// `MB`, ... for powers of 1000.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = (&text[..digits], text[digits..].trim());
+    let (base, prefix) = match unit.strip_suffix("iB").or(unit.strip_suffix('B')) {
+        Some(prefix) => (if unit.ends_with("iB") { 1024_u64 } else { 1000 }, prefix),
+        None => (1024, unit),
+    };
+    let power = ["", "k", "m", "g", "t"].iter().position(|known| prefix.eq_ignore_ascii_case(known));
+    let bytes = power.and_then(|power| number.parse::<u64>().ok()?.checked_mul(base.pow(power as u32)));
+    bytes.ok_or_else(|| format!("no size in bytes: `{text}` (hint: 500M, 2GiB)"))
+}
+
 fn parse_suppression(text: &str) -> Result<(String, String), String> {
     let (code, reason) = text.split_once('=').ok_or("a suppression needs its reason (hint: AB601=shared test host)")?;
     if activebench_detect::registry::find(code).is_none() {
@@ -355,6 +373,29 @@ impl Verify {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("4096", Some(4096)),
+            ("64K", Some(64 << 10)),
+            ("64k", Some(64 << 10)),
+            ("2GiB", Some(2 << 30)),
+            ("2 GiB", Some(2 << 30)),
+            ("5MB", Some(5_000_000)),
+            ("7B", Some(7)),
+            ("3T", Some(3 << 40)),
+            ("", None),
+            ("G", None),
+            ("-1", None),
+            ("1.5G", None),
+            ("1X", None),
+            ("99999999999T", None),
+        ] {
+            assert_eq!(parse_size(text).ok(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

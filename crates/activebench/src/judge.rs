@@ -12,6 +12,7 @@ use activebench_model::claim::{Parsed, ToolOutput};
 use activebench_model::command::CommandLine;
 use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
 use activebench_model::fact::Facts;
+use activebench_model::log::Totals;
 use activebench_model::phase::Phase;
 use activebench_model::profile::{Profiles, Stacks};
 use activebench_model::report::JudgedRun;
@@ -61,6 +62,9 @@ impl EventSource for Stored<'_> {
     }
     fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, RecordError>> {
         self.0.steal()
+    }
+    fn totals(&self) -> Result<Totals, RecordError> {
+        self.0.totals()
     }
 }
 

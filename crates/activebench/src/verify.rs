@@ -10,9 +10,10 @@ use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
+use activebench_model::log::Totals;
 use activebench_model::run::{Choices, FORMAT, Manifest};
-use activebench_probe::{DamagedChunk, NeighbourError, Observation, ProbeOptions};
-use activebench_record::{RunReader, RunWriter, STACKS};
+use activebench_probe::{DamagedChunk, LogOptions, NeighbourError, Observation, ProbeOptions, Spool};
+use activebench_record::{RunReader, RunWriter, STACKS, TOTALS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
 use anyhow::{Context, anyhow};
 use time::OffsetDateTime;
@@ -28,6 +29,12 @@ use crate::progress::{ChildOutput, Terminal};
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
     &["proc", "sysfs", "cgroup", "cgroup2", "devpts", "debugfs", "tracefs", "securityfs", "configfs"];
+
+/// The part of memory that the log may take where it cannot be spooled. What it takes the page
+/// cache lacks, and cached runs are measured too.
+const MEMORY_SHARE: u64 = 8;
+/// The same where the size of memory is not known.
+const LEAST_MEMORY: u64 = 256 << 20;
 
 /// Runs the whole command; gives the exit code.
 pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
@@ -55,6 +62,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
             ),
         );
     }
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
     let options = RunOptions {
         own_executable,
         argv: arguments.command.clone(),
@@ -70,8 +78,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
             ring_bytes: arguments.ring_kib << 10,
             time_every_call: arguments.latency == LatencyArgument::Full,
             sample_hz: arguments.sample_hz,
-            overlays: Survey::of(&Roots::default(), Process::Own).overlays(),
-            ..ProbeOptions::default()
+            overlays: survey.overlays(),
+            log: log_options(arguments.events_limit, &mut survey, &directory),
         }),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -119,6 +127,16 @@ fn default_directory(command: &CommandLine) -> PathBuf {
     let base = PathBuf::from("activebench-runs").join(format!("{stamp}-{tool}"));
     let numbered = |number: u32| base.with_file_name(format!("{stamp}-{tool}-{number}"));
     std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)
+}
+
+/// Where the log may lie while the tool runs, and how large it may become.
+fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOptions {
+    let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
+    let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
+    let spool = survey
+        .apart_from(directory)
+        .map(|apart| Spool { folder: directory.to_owned(), apart: apart.into_iter().map(|device| device.0).collect() });
+    LogOptions { limit_bytes, memory_bytes: memory.map_or(LEAST_MEMORY, |bytes| bytes / MEMORY_SHARE), spool }
 }
 
 /// A tool that is not there is said before anything starts, with how to get it.
@@ -192,6 +210,10 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
         }
     }
     writer.append_steal(&outcome.steal);
+    let totals = outcome.observation.as_ref().map(Observation::totals).filter(|totals| *totals != Totals::default());
+    if let Some(totals) = totals {
+        incomplete.extend(writer.write_json(TOTALS, &totals).err().map(|error| error.to_string()));
+    }
     let written = [
         writer.write_file("stdout.txt", outcome.output.stdout()),
         writer.write_file("stderr.txt", outcome.output.stderr()),

@@ -13,16 +13,24 @@
 //! backend attaches no hooks and stops the tool at each call: there only the accounts are looked
 //! at. An observation by BPF without any account is undecided.
 //!
+//! An event log that was cut (`--events-limit`, or no room for it) has lost nothing, but holds
+//! single events only up to some time. Claims on passes that were over by then keep their
+//! verdicts; every other one is unverifiable.
+//!
 //! # When it is wrong
 //! A lost record may belong to a pass that no claim speaks of.
 //!
 //! # What to do
 //! Repeat the run on a quieter machine; `activebench doctor` says which hook is missing and why.
+//! For a log that was cut: a higher `--events-limit`, `--out` on a device that the tool does not
+//! use, or a shorter run.
 //!
 //! # References
 //! tracee #223 (387,569 of 1,000,000 accounted for); inspektor-gadget #5359; iovisor/bcc #3476.
 
-use activebench_model::finding::{Effect, Finding};
+use activebench_model::claim::Claim;
+use activebench_model::finding::{Effect, Finding, Outcome};
+use activebench_model::log::LogCut;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight};
@@ -85,6 +93,7 @@ impl Detector for EvidenceLost {
         }
         let broken_off = gaps.is_empty();
         gaps.extend(run.manifest.incomplete.iter().map(|why| format!("the record is incomplete: {why}")));
+        let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref()).map(|cut| self.cut(run, cut));
         let finding = if !gaps.is_empty() {
             case.fires(Firing {
                 weight: Weight::WarnWith(Effect::Unverifiable),
@@ -115,6 +124,33 @@ impl Detector for EvidenceLost {
         } else {
             case.silent("")
         };
-        vec![finding]
+        match cut {
+            Some(cut) if finding.outcome == Outcome::Silent => vec![cut],
+            cut => std::iter::once(finding).chain(cut).collect(),
+        }
+    }
+}
+
+impl EvidenceLost {
+    /// The finding on a log that ends before the run does.
+    fn cut(&self, run: &Run<'_>, cut: &LogCut) -> Finding {
+        let is_whole = |claim: &&Claim| run.phase_of(claim).is_some_and(|phase| phase.needs_log_until_ns() < cut.at_ns);
+        let concerned = run.parsed.claims.iter().filter(|claim| !is_whole(claim)).collect();
+        let count = cut.records.values().sum();
+        let classes: Vec<String> = cut.records.iter().map(|(class, count)| format!("{count} {class}")).collect();
+        let after = Quantity::ns(cut.at_ns.saturating_sub(run.manifest.clocks.started_ns));
+        Case::of_run(self, run, &[]).concerning(concerned).fires(Firing {
+            weight: Weight::WarnWith(Effect::Unverifiable),
+            observed: Some(Quantity::count(count)),
+            threshold: run.thresholds.ab902_lost_records_count.clone(),
+            message: format!(
+                "the log of single I/Os was cut {after} after the start, because {}; later records are only counted ({})",
+                cut.why,
+                classes.join(", ")
+            ),
+            meaning: "totals of the run are exact; figures of passes that were not over by then are not".to_owned(),
+            advice: "raise --events-limit, give an --out on a device that the tool does not use, or shorten the run"
+                .to_owned(),
+        })
     }
 }

@@ -45,6 +45,18 @@ impl Gap {
         }
     }
 
+    /// Of a figure that needs each single record of one class up to a time (nanoseconds).
+    pub(super) fn of_log(coverage: &Coverage, started_ns: u64, class: &str, until_ns: u64) -> Self {
+        let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref());
+        match cut.map(|cut| (cut, cut.records.get(class))) {
+            Some((cut, Some(count))) if cut.at_ns <= until_ns => {
+                let after = Quantity::ns(cut.at_ns.saturating_sub(started_ns));
+                Gap::Partial(format!("the event log was cut after {after}: {count} {class} records are only counted"))
+            }
+            _ => Gap::None,
+        }
+    }
+
     /// The worse of two; two partial ones say both.
     pub(super) fn and(self, other: &Gap) -> Self {
         match (self, other) {
@@ -76,7 +88,10 @@ impl Gap {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use activebench_model::coverage::{ProbeStatus, RecordAccount};
+    use activebench_model::log::{EventLog, LogCut};
 
     use super::*;
 
@@ -98,6 +113,20 @@ mod tests {
             let mut coverage = Coverage { probes: probe.into_iter().collect(), ..Coverage::default() };
             coverage.records.extend(account.map(|account| ("c".to_owned(), account)));
             assert_eq!(Gap::of(&coverage, "h", "c"), expected);
+        }
+    }
+
+    #[test]
+    fn a_cut_log_leaves_a_gap_in_what_ends_after_it() {
+        let cut = LogCut { at_ns: 5_000, why: "w".to_owned(), records: BTreeMap::from([("calls".to_owned(), 7)]) };
+        let log = EventLog { cut: Some(cut), ..EventLog::default() };
+        assert_eq!(Gap::of_log(&Coverage::default(), 0, "calls", u64::MAX), Gap::None);
+        let coverage = Coverage { log: Some(log), ..Coverage::default() };
+        let partial = Gap::Partial("the event log was cut after 3.000 us: 7 calls records are only counted".to_owned());
+        for (class, until_ns, expected) in
+            [("calls", 4_999, Gap::None), ("calls", 5_000, partial), ("block", u64::MAX, Gap::None)]
+        {
+            assert_eq!(Gap::of_log(&coverage, 2_000, class, until_ns), expected, "{class} {until_ns}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use activebench_model::activity::Activity;
 use activebench_model::call::{Call, FileId, FileKind, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::log::{CallTotals, Totals};
 use activebench_model::phase::Window;
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
@@ -48,31 +49,55 @@ pub(super) struct WholeRun {
 
 impl WholeRun {
     pub(super) fn feed(&mut self, call: &Call) {
-        let (FileKind::Regular | FileKind::BlockDevice, Some(file)) = (call.kind, call.file) else { return };
-        let (is_read, is_write) = (call.op.is_read(), call.op.is_write());
-        if !is_read && !is_write {
-            self.failed_calls += u64::from(call.op.is_file_sync() && call.returned < 0);
+        if call.file.is_some() {
+            self.feed_sum(&CallTotals {
+                file: call.file,
+                kind: call.kind,
+                op: call.op,
+                open_flags: call.open_flags,
+                calls: 1,
+                failed_calls: u64::from(call.returned < 0),
+                returned: u64::try_from(call.returned).unwrap_or(0),
+                storage_read_bytes: call.storage_read_bytes,
+                first_start_ns: call.start_ns,
+                last_end_ns: call.end_ns,
+            });
+        }
+    }
+
+    /// Takes calls that are known by their sum alone.
+    pub(super) fn feed_sum(&mut self, sum: &CallTotals) {
+        if sum.kind == FileKind::Other {
             return;
         }
-        let bytes = u64::try_from(call.returned).unwrap_or(0);
-        let (read, written) = self.files.entry(file).or_default();
+        let (is_read, is_write) = (sum.op.is_read(), sum.op.is_write());
+        if !is_read && !is_write {
+            self.failed_calls += if sum.op.is_file_sync() { sum.failed_calls } else { 0 };
+            return;
+        }
+        let bytes = sum.returned;
+        let mut unnamed = (0, 0);
+        let (read, written) = match sum.file {
+            Some(file) => self.files.entry(file).or_default(),
+            None => &mut unnamed,
+        };
         if is_read {
-            self.read_calls += 1;
+            self.read_calls += sum.calls;
             self.read_bytes += bytes;
             *read += bytes;
         } else {
-            self.write_calls += 1;
+            self.write_calls += sum.calls;
             self.write_bytes += bytes;
             *written += bytes;
-            if call.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0 {
+            if sum.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0 {
                 self.sync_write_bytes += bytes;
             }
         }
-        if call.open_flags & open_bits::DIRECT != 0 {
+        if sum.open_flags & open_bits::DIRECT != 0 {
             self.direct_bytes += bytes;
         }
-        self.failed_calls += u64::from(call.returned < 0);
-        self.storage_read_bytes += call.storage_read_bytes;
+        self.failed_calls += sum.failed_calls;
+        self.storage_read_bytes += sum.storage_read_bytes;
     }
 
     /// The block events of the whole run on the files that the tool worked on: those that it
@@ -108,12 +133,15 @@ impl WholeRun {
         &self,
         manifest: &Manifest,
         activity: &Activity,
-        gaps: &Gaps,
         cached_bytes: u64,
         (plan, devices): (&DevicePlan, &Devices),
         device: DeviceTally,
     ) -> Facts {
+        // Sums go on where the log was cut.
+        let (gaps, log_gaps) = (Gaps::of(manifest), Gaps::of_log(manifest, u64::MAX));
         let mut facts = Facts::default();
+        let mappings = Quantity::count(data_mappings(activity, &[]));
+        facts.insert(FactName::Mappings, log_gaps.calls.fact(mappings, Scope::Tree, CALLS_HOOK));
         let mut add = |name, quantity| facts.insert(name, gaps.calls.fact(quantity, Scope::Tree, CALLS_HOOK));
         add(FactName::ReadBytes, Quantity::bytes(self.read_bytes));
         add(FactName::WriteBytes, Quantity::bytes(self.write_bytes));
@@ -121,7 +149,6 @@ impl WholeRun {
         add(FactName::WriteCalls, Quantity::count(self.write_calls));
         add(FactName::FailedCalls, Quantity::count(self.failed_calls));
         add(FactName::StorageReadBytes, Quantity::bytes(self.storage_read_bytes));
-        add(FactName::Mappings, Quantity::count(data_mappings(activity, &[])));
         let bytes = self.read_bytes + self.write_bytes;
         if bytes > 0 {
             add(FactName::DirectShare, Quantity::ratio(self.direct_bytes as f64 / bytes as f64));
@@ -149,7 +176,7 @@ impl WholeRun {
         let cached = gaps.cache.fact(Quantity::bytes(cached_bytes), Scope::File, CACHE_HOOK);
         facts.insert(FactName::CacheInsertedBytes, cached);
 
-        device_facts::add(gaps, plan.window, devices, device, &mut facts);
+        device_facts::add(&log_gaps, plan.window, devices, device, &mut facts);
         // There is no durable span of a whole run.
         facts.0.remove(&FactName::DeviceWriteBytesDurable);
         if let Devices::Requests(several) | Devices::Bios(several) = devices
@@ -162,8 +189,8 @@ impl WholeRun {
 }
 
 /// Bytes that entered the page cache for files of the tree, in the whole run.
-pub(super) fn inserted<S: EventSource>(source: &S) -> Result<u64, S::Error> {
-    let mut bytes = 0;
+pub(super) fn inserted<S: EventSource>(source: &S, totals: &Totals) -> Result<u64, S::Error> {
+    let mut bytes = totals.cache.iter().map(|sum| sum.bytes).sum();
     for batch in source.cache() {
         bytes += batch?.iter().map(|event| event.bytes).sum::<u64>();
     }

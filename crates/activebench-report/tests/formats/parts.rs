@@ -37,6 +37,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 other_tracers: Some(Vec::new()),
                 sampling: Some(Sampling { frequency_hz: 997, ..Sampling::default() }),
                 steal_unread: None,
+                log: None,
             },
             incomplete: Vec::new(),
             sha256: BTreeMap::from([("stdout.txt".into(), "9f86d081884c7d65".repeat(4))]),

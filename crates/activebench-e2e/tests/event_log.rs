@@ -1,0 +1,146 @@
+//! The log of single events: small in memory, bounded, and what is left when it is cut.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use activebench_e2e::{Volume, binary, needs, rows, verify};
+use serde_json::Value;
+
+/// Bytes that the observer may have resident, whatever the run's length.
+const MOST_RESIDENT_BYTES: i64 = 64 << 20;
+
+const PAGES: usize = 256;
+
+fn data_file(volume: &Volume) -> String {
+    let path = volume.path().join("data");
+    fs::write(&path, vec![7; PAGES * 4096]).expect("a file");
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+fn manifest(run: &Path) -> Value {
+    serde_json::from_slice(&fs::read(run.join("run.json")).expect("run.json")).expect("JSON")
+}
+
+/// The most that was resident until a process ended. `wait4` would count what this test
+/// itself had when it made the process.
+fn most_resident_bytes(child: &mut Child) -> i64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut most_kib = 0;
+    while child.try_wait().expect("a child").is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse().ok());
+        most_kib = kib.unwrap_or(0).max(most_kib);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    most_kib * 1024
+}
+
+#[test]
+fn a_long_run_needs_little_memory_where_its_log_disturbs_nothing() {
+    needs!("mount");
+    let volume = Volume::tmpfs(64);
+    let data = data_file(&volume);
+    let run = volume.beside("run");
+    let mut child = Command::new(binary())
+        .args(["verify", "--quiet", "--out"])
+        .arg(&run)
+        .arg("--")
+        .arg(binary())
+        .args(["__workload", "preads", "--count", "4000000", &data])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let resident_bytes = most_resident_bytes(&mut child);
+    let manifest = manifest(&run);
+    let log = &manifest["coverage"]["log"];
+    assert!(log["spooled_bytes"].as_u64() > Some(0), "{log}");
+    assert_eq!((&log["in_memory_because"], &log["cut"]), (&Value::Null, &Value::Null));
+    let calls = &manifest["coverage"]["records"]["calls"];
+    assert!(calls["made"].as_u64() > Some(4_000_000) && calls["made"] == calls["received"], "{calls}");
+    assert!(resident_bytes > 1 << 20 && resident_bytes <= MOST_RESIDENT_BYTES, "{} MiB", resident_bytes >> 20);
+    assert!(!run.join("spool").exists());
+}
+
+#[test]
+fn nothing_is_spooled_beside_the_target() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let data = data_file(&volume);
+    // On the device itself, not only somewhere below it.
+    let run = volume.path().join("run");
+    let status = Command::new(binary())
+        .args(["verify", "--quiet", "--fail-on", "never", "--out"])
+        .arg(&run)
+        .arg("--")
+        .arg(binary())
+        .args(["__workload", "preads", "--count", "3000000", &data])
+        .stdout(Stdio::null())
+        .status()
+        .expect("the binary runs");
+    assert!(status.code().is_some());
+    let log = &manifest(&run)["coverage"]["log"];
+    assert_eq!(log["spooled_bytes"], 0, "{log}");
+    assert!(log["packed_bytes"].as_u64() > Some(4 << 20), "{log}");
+    let why = log["in_memory_because"].as_str().expect("a reason");
+    assert!(why.contains("may share a device with what the tool used"), "{why}");
+}
+
+#[test]
+fn a_log_that_is_cut_leaves_exact_totals() {
+    needs!("mount");
+    const COUNT: usize = 200_000;
+    let volume = Volume::tmpfs(64);
+    let data = data_file(&volume);
+    let program = binary();
+    let count = COUNT.to_string();
+    let command = [program.to_str().expect("UTF-8"), "__workload", "preads", "--count", &count, &data];
+    let run = verify(&volume, &["--events-limit", "64K"], &command);
+    run.assert_nothing_lost();
+    let log = &manifest(&run.run)["coverage"]["log"];
+    let later = log["cut"]["records"]["calls"].as_u64().expect("calls past the cut");
+    assert!(later > 0 && later < COUNT as u64, "{log}");
+    let totals: Value =
+        serde_json::from_slice(&fs::read(run.run.join("totals.json")).expect("totals.json")).expect("JSON");
+    let opened = rows(&run.run, "names").into_iter().find(|row| row["name"] == data).expect("the file was opened");
+    let ino: u64 = opened["file.ino"].parse().expect("a number");
+    let of_file = |row: &Value| row["op"] == "pread" && row["file"]["ino"] == ino;
+    let sum = totals["calls"].as_array().expect("sums").iter().find(|row| of_file(row)).expect("a sum of the file");
+    let logged = rows(&run.run, "calls");
+    let logged = logged.iter().filter(|row| row["op"] == "pread" && row["file.ino"] == opened["file.ino"]).count();
+    // Every page once before the clock starts.
+    assert_eq!(logged as u64 + sum["calls"].as_u64().expect("a count"), (COUNT + PAGES) as u64);
+    assert_eq!(sum["returned"].as_u64(), sum["calls"].as_u64().map(|calls| calls * 4096));
+    let facts = &run.report["run"]["facts"];
+    assert_eq!(facts["read_calls"]["completeness"]["state"], "complete", "{facts}");
+    assert!(facts["read_bytes"]["value"].as_f64() >= Some(((COUNT + PAGES) * 4096) as f64), "{facts}");
+    // A figure that needs each call is not given as if it were whole.
+    let phase = &run.report["phases"][0]["facts"];
+    assert_eq!(phase["unique_blocks"]["completeness"]["state"], "partial", "{phase}");
+    let why = phase["unique_blocks"]["completeness"]["why"].as_str().expect("a reason");
+    assert!(why.contains("the event log was cut after"), "{why}");
+}
+
+#[test]
+fn a_log_that_is_cut_lowers_the_verdicts_of_what_it_does_not_hold() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    // The first pass ends with its close after 4,096 calls, the second one is beyond the limit.
+    let command = ["iozone", "-i0", "-e", "-c", "-s64m", "-r16k"];
+    let run = verify(&volume, &["--events-limit", "1"], &command);
+    run.assert_nothing_lost();
+    assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{}", run.story());
+    assert_eq!(run.claim_verdict("rewrite"), "unverifiable");
+    let findings = run.report["findings"].as_array().expect("findings");
+    let cut = findings.iter().find(|finding| finding["code"] == "AB902" && finding["outcome"] == "fires");
+    let message = cut.expect("AB902 fires")["message"].as_str().expect("a message");
+    assert!(message.contains("the log of single I/Os was cut") && message.contains("--events-limit"), "{message}");
+    // Judged again from what is stored, nothing changes.
+    let output = Command::new(binary()).args(["recheck", "--format", "json"]).arg(&run.run).output().expect("it runs");
+    let again: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    for part in ["verdict", "claims", "findings"] {
+        assert_eq!(again[part], run.report[part], "{part}");
+    }
+}

@@ -1,0 +1,161 @@
+//! A chunk of records to few bytes and back.
+//!
+//! Consecutive records differ in little: a few clock ticks, one block further on, the same
+//! file. So each 8-byte word of a record is written as its difference to what the record
+//! before suggests, the differences are laid out byte plane by byte plane (most planes are
+//! then all zeroes), and zstd takes that. Of the 96 bytes of a cached pread 2 are left
+//! (`docs/design/event-log.md`).
+
+use activebench_probe_abi::RecordClass;
+use zstd::bulk::{Compressor, Decompressor};
+
+/// Bytes of a word; records are `repr(C)` with 8-byte fields, so they are whole words.
+const WORD: usize = 8;
+
+/// zstd's fastest ordinary level: what it costs the benchmark lacks.
+const LEVEL: i32 = 1;
+
+/// Packs chunks; keeps its working memory from one to the next.
+pub(crate) struct Packer {
+    zstd: Compressor<'static>,
+    planes: Vec<u8>,
+    differences: Vec<u64>,
+}
+
+impl std::fmt::Debug for Packer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Packer").finish_non_exhaustive()
+    }
+}
+
+impl Packer {
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), differences: Vec::new() })
+    }
+
+    /// Packs whole records of a class.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn pack(&mut self, class: RecordClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
+        let count = records.len() / record_bytes;
+        self.planes.clear();
+        self.planes.resize(count * record_bytes, 0);
+        for word in 0..record_bytes / WORD {
+            self.differences.clear();
+            let mut before = None;
+            for record in records.chunks_exact(record_bytes) {
+                let difference = word_of(record, word).wrapping_sub(expected(class, word, record, before));
+                self.differences.push(folded(difference));
+                before = Some(record);
+            }
+            let used = self.differences.iter().fold(0, |used, difference| used | difference);
+            // The planes above the largest difference are zeroes already.
+            for plane in 0..WORD - used.leading_zeros() as usize / 8 {
+                let bytes = &mut self.planes[(word * WORD + plane) * count..][..count];
+                for (byte, difference) in bytes.iter_mut().zip(&self.differences) {
+                    *byte = (difference >> (8 * plane)) as u8;
+                }
+            }
+        }
+        self.zstd.compress(&self.planes)
+    }
+}
+
+/// Records of a packed chunk.
+///
+/// # Errors
+/// When it is damaged.
+pub(crate) fn unpack(
+    class: RecordClass,
+    packed: &[u8],
+    record_bytes: usize,
+    most_bytes: usize,
+) -> std::io::Result<Vec<u8>> {
+    let planes = Decompressor::new()?.decompress(packed, most_bytes)?;
+    let count = planes.len() / record_bytes;
+    // The bytes of each difference together again, word by word.
+    let words = record_bytes / WORD;
+    let mut differences = vec![0_u64; words * count];
+    for (number, bytes) in planes.chunks_exact(count.max(1)).enumerate() {
+        let of_word = &mut differences[number / WORD * count..][..count];
+        for (difference, byte) in of_word.iter_mut().zip(bytes) {
+            *difference |= u64::from(*byte) << (8 * (number % WORD));
+        }
+    }
+    let mut records = vec![0; count * record_bytes];
+    for index in 0..count {
+        let (done, rest) = records.split_at_mut(index * record_bytes);
+        let before = index.checked_sub(1).map(|index| &done[index * record_bytes..]);
+        let record = &mut rest[..record_bytes];
+        for word in 0..words {
+            let difference = unfolded(differences[word * count + index]);
+            let value = difference.wrapping_add(expected(class, word, record, before));
+            record[word * WORD..][..WORD].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+    Ok(records)
+}
+
+/// What a word of a record is expected to be, from the words before it and the record before:
+/// all that is there when a chunk is unpacked. A bad guess costs bytes only.
+fn expected(class: RecordClass, word: usize, record: &[u8], before: Option<&[u8]>) -> u64 {
+    let earlier = |word| before.map_or(0, |before| word_of(before, word));
+    match (class, word) {
+        // A call begins soon after the one before ended, ends soon after it began, and is on
+        // the processor for most of it; in user mode its thread was for most of the gap.
+        (RecordClass::Calls, 0) => earlier(1),
+        (RecordClass::Calls, 1) => word_of(record, 0),
+        (RecordClass::Calls, 6) => word_of(record, 1).wrapping_sub(word_of(record, 0)),
+        (RecordClass::Calls, 7) => word_of(record, 0).wrapping_sub(earlier(1)),
+        _ => earlier(word),
+    }
+}
+
+fn word_of(record: &[u8], word: usize) -> u64 {
+    let bytes = record[word * WORD..(word + 1) * WORD].try_into();
+    bytes.map_or(0, u64::from_ne_bytes)
+}
+
+/// Small negative numbers to small positive ones (the zigzag of protocol buffers).
+fn folded(difference: u64) -> u64 {
+    (difference << 1) ^ ((difference as i64 >> 63) as u64)
+}
+
+fn unfolded(folded: u64) -> u64 {
+    (folded >> 1) ^ (folded & 1).wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_records_come_back() {
+        let mut packer = Packer::new().expect("memory");
+        // A generator of no importance: every bit is set now and then.
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 11
+        };
+        for class in RecordClass::ALL {
+            for (record_bytes, count) in [(96, 0), (96, 1), (96, 1000), (40, 77), (72, 3)] {
+                let bytes: Vec<u8> = (0..record_bytes * count).map(|_| random() as u8).collect();
+                let packed = packer.pack(class, &bytes, record_bytes).expect("packs");
+                assert_eq!(unpack(class, &packed, record_bytes, bytes.len()).expect("unpacks"), bytes, "{class:?}");
+            }
+        }
+        assert!(unpack(RecordClass::Calls, b"nonsense", 96, 1 << 20).is_err());
+    }
+
+    #[test]
+    fn folding_keeps_small_numbers_small() {
+        for (difference, expected) in [(0, 0), (1, 2), (u64::MAX, 1), (5, 10), (i64::MIN as u64, u64::MAX)] {
+            assert_eq!(folded(difference), expected);
+            assert_eq!(unfolded(expected), difference);
+        }
+    }
+}
