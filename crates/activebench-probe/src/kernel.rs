@@ -382,6 +382,8 @@ impl Probe {
         let (mut store, mut ring) =
             reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
         drain(&mut ring, &mut store, &self.live, usize::MAX);
+        // Looking up symbols takes memory; that of the ring is not needed any more.
+        drop(ring);
         store.close();
         let unsent = self.take_leftovers(&mut store)?;
         let completions = unseen::completions(&mut self.ebpf)?;
