@@ -20,6 +20,8 @@ use activebench_model::run::Manifest;
 use activebench_record::{Mismatch, RecordError, RunReader};
 use anyhow::Context;
 
+use crate::memory;
+
 /// Everything before the judgement.
 #[derive(Debug)]
 pub(crate) struct Derived {
@@ -70,6 +72,7 @@ impl EventSource for Stored<'_> {
 
 /// Claims, phases and facts of a stored run; the manifest learns the blind paths.
 pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Result<Derived> {
+    memory::reuse();
     let source = Stored(reader);
     let activity = activebench_facts::fold_activity(&source).context("cannot fold the recorded calls")?;
     let output = reader.output().context("cannot read the tool's recorded output")?;

@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 mod floor;
 mod judge;
+mod memory;
 mod output;
 mod progress;
 mod recorded;
@@ -30,28 +31,13 @@ use clap::Parser;
 use crate::arguments::{Cli, Command, Parse, Recheck, Render};
 use crate::exit::{ExitCode, Failure, OrExit};
 
-/// Single allocations from this size on go back to the system when they are freed.
-#[cfg(target_env = "gnu")]
-const RETURNED_BYTES: libc::c_int = 256 << 10;
-
-/// Has the C library give memory back that is used once: parts of the log are large and many
-/// threads see them, and what it keeps for later the benchmark's page cache lacks.
-fn return_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: numbers only. Where it refuses, more memory is kept and nothing else changes.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED_BYTES);
-        libc::mallopt(libc::M_ARENA_MAX, 2);
-    }
-}
-
 fn main() {
     // The stub is asked before anything is parsed: a tool's own arguments follow it.
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     if words.first().is_some_and(|word| word == stub::SUBCOMMAND) {
         std::process::exit(stub::main(&words[1..]).into());
     }
-    return_memory();
+    memory::give_back();
     let code = match dispatch(&Cli::parse().command) {
         Ok(code) => code,
         Err(failure) => {

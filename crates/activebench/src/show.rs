@@ -16,11 +16,13 @@ use serde_json::Value;
 use crate::arguments::{Show, ShowFormat, Stage};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::judge;
+use crate::memory;
 
 /// Rows of a table on a terminal; JSON and CSV have them all.
 const TABLE_ROWS: usize = 200;
 
 pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
+    memory::reuse();
     let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
     let mut sink = Sink::new(arguments.format);
     let shown = match arguments.stage {
