@@ -20,21 +20,9 @@ static long add_vector(u32 index, struct vector_sum *sum)
 	return 0;
 }
 
-static always_inline u64 current_generation(void)
-{
-	u32 zero = 0;
-	u64 *generation = bpf_map_lookup_elem(&fd_generation, &zero);
-
-	return generation ? *generation : 0;
-}
-
 static always_inline void descriptors_changed(void)
 {
-	u32 zero = 0;
-	u64 *generation = bpf_map_lookup_elem(&fd_generation, &zero);
-
-	if (generation)
-		__sync_fetch_and_add(generation, 1);
+	__sync_fetch_and_add(&fd_generation, 1);
 }
 
 static always_inline struct file *file_of(struct task_struct *task, s32 fd)
@@ -61,7 +49,7 @@ static never_inline int look_up(struct task_state *state, struct task_struct *ta
 
 	state->known_file = (u64)file;
 	state->known_fd = fd;
-	state->known_generation = current_generation();
+	state->known_generation = fd_generation;
 	state->known_open_flags = 0;
 	if (file) {
 		identify_file(file, &ino, &s_dev, &kind);
@@ -78,7 +66,7 @@ static never_inline int look_up(struct task_state *state, struct task_struct *ta
 /* Looks the descriptor up unless it is the one of the call before. */
 static always_inline void resolve(struct task_state *state, struct task_struct *task, s32 fd)
 {
-	if (state->known_fd != fd || state->known_generation != current_generation() || !state->known_file)
+	if (state->known_fd != fd || state->known_generation != fd_generation || !state->known_file)
 		look_up(state, task, fd);
 	state->ino = state->known_ino;
 	state->s_dev = state->known_s_dev;

@@ -110,7 +110,7 @@ static always_inline int follows_fast(struct task_state *state, struct call_desc
 static always_inline int goes_untimed(struct task_state *state, struct call_description *call, struct pt_regs *regs)
 {
 	return state->untimed_left && follows_fast(state, call, regs) &&
-	       state->known_generation == current_generation() && state->exit_jiffies == bpf_jiffies64();
+	       state->known_generation == fd_generation && state->exit_jiffies == bpf_jiffies64();
 }
 
 /* Whether this timed call speaks for others, and how long the thread was away since the last. */

@@ -39,12 +39,7 @@ struct {
 
 /* Which thread last made a call with its registers at an address, by a hash of that address.
  * A hint: the thread knows its address itself. */
-struct {
-	MAP_UINT(type, MAP_ARRAY);
-	MAP_UINT(max_entries, THREADS);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, u32);
-} callers SEC(".maps");
+u32 callers[THREADS];
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);
@@ -58,12 +53,7 @@ const volatile u32 observer_tgid = 0;
 const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call in SAMPLED_CALLS */
 
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
-struct {
-	MAP_UINT(type, MAP_ARRAY);
-	MAP_UINT(max_entries, 1);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, u64);
-} fd_generation SEC(".maps");
+u64 fd_generation;
 
 /* Files that the tree has used: their page-cache insertions are reported, whoever causes them. */
 struct {
@@ -176,23 +166,14 @@ static always_inline struct task_state *state_of(struct task_struct *task)
 /*
  * The same for the task that enters or leaves a call, without a helper when it did so before:
  * its registers lie on its own kernel stack, always in the same place. Their address as a
- * number is had by subtraction alone: from the start of a table, which does not move.
+ * number is had by subtraction alone: from the start of the table, which does not move.
  */
 static always_inline struct task_state *state_of_caller(struct pt_regs *pointer)
 {
-	u32 place = 0;
-	u32 *caller = bpf_map_lookup_elem(&callers, &place);
-	struct task_state *state;
-	u64 registers;
+	u64 registers = (u64)pointer - (u64)callers;
+	u32 *caller = &callers[registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2)];
+	struct task_state *state = bpf_map_lookup_elem(&threads, caller);
 
-	if (!caller)
-		return NULL;
-	registers = (u64)pointer - (u64)caller;
-	place = registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
-	caller = bpf_map_lookup_elem(&callers, &place);
-	if (!caller)
-		return NULL;
-	state = bpf_map_lookup_elem(&threads, caller);
 	if (state && state->registers == registers)
 		return state;
 	state = state_of(bpf_get_current_task_btf());
