@@ -23,6 +23,7 @@ enum {
 	URING_FSYNC = 3,
 	URING_READ_FIXED = 4,
 	URING_WRITE_FIXED = 5,
+	URING_CLOSE = 19,
 	URING_READ = 22,
 	URING_WRITE = 23,
 	URING_SPLICE = 30,
@@ -48,6 +49,7 @@ static always_inline u16 op_of_uring(struct io_kiocb *request)
 											    : OP_URING_FSYNC;
 	case URING_SPLICE:
 	case URING_READ_MULTISHOT: return OP_URING_OTHER;
+	case URING_CLOSE: descriptors_changed(); return 0;
 	}
 	return 0;
 }

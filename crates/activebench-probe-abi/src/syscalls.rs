@@ -130,6 +130,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (328, vectored(Op::Pwritev, 4, FILE_POSITION)),
         (333, call(Op::IoGetevents)),
         (426, CallDescription { length_argument: 2, ..on_fd(Op::IoUringEnter, 1) }),
+        (436, CallDescription { flags: CHANGES_FDS, ..call(Op::Close) }),
         (437, opening(2, 0)),
     ]
 }

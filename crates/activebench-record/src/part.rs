@@ -138,13 +138,25 @@ impl ColumnsIn<'_> {
     }
 
     /// Numbers that stand for the values of an enumeration.
-    pub(crate) fn coded<T>(
+    pub(crate) fn coded<T: Copy>(
         &self,
         name: &'static str,
         meaning: impl Fn(u32) -> Option<T>,
     ) -> Result<Vec<T>, RecordError> {
         let unknown = |code| self.error(name, format!("{code} stands for nothing that this version knows"));
-        self.u32(name)?.into_iter().map(|code| meaning(code).ok_or_else(|| unknown(code))).collect()
+        let codes = self.u32(name)?;
+        let mut values = Vec::with_capacity(codes.len());
+        // Codes come in runs: mostly the last one is meant again.
+        let mut last = None;
+        for code in codes {
+            let value = match last {
+                Some((known, value)) if known == code => value,
+                _ => meaning(code).ok_or_else(|| unknown(code))?,
+            };
+            last = Some((code, value));
+            values.push(value);
+        }
+        Ok(values)
     }
 
     pub(crate) fn error(&self, column: &'static str, why: impl Into<String>) -> RecordError {

@@ -43,6 +43,10 @@ fn write_file<R>(columns: &mut ColumnsOut, rows: &[R], file: impl Fn(&R) -> Opti
 }
 
 fn read_files(columns: &ColumnsIn<'_>) -> Result<Vec<Option<FileId>>, RecordError> {
+    // Mostly every row has a file.
+    if let (Ok(devices), Ok(inodes)) = (columns.u32("file_s_dev"), columns.u64("file_ino")) {
+        return Ok(devices.into_iter().zip(inodes).map(|(s_dev, ino)| Some(FileId { s_dev, ino })).collect());
+    }
     let devices = columns.optional_u32("file_s_dev")?;
     let inodes = columns.optional_u64("file_ino")?;
     devices

@@ -6,7 +6,7 @@ use activebench_model::call::{FileId, Place};
 use activebench_model::fact::FileHits;
 use activebench_model::phase::Direction;
 
-use super::blocks::BlockHits;
+use super::blocks::{BlockHits, Grid};
 use super::requests::Sizes;
 
 /// The calls of one direction on one file.
@@ -40,7 +40,16 @@ impl<T: Default> ByKey<T> {
     }
 }
 
-/// What the second reading counts.
+/// What is known of the calls of one key.
+#[derive(Default)]
+struct OfKey {
+    sizes: Sizes,
+    /// How the blocks lie that are being counted; `None` until the first batch was looked at.
+    grid: Option<Grid>,
+    counted: Counted,
+}
+
+/// What was counted with one grid.
 #[derive(Default)]
 struct Counted {
     calls: u64,
@@ -49,44 +58,68 @@ struct Counted {
     hits: BlockHits,
 }
 
+impl Counted {
+    fn add(&mut self, grid: Grid, place: &Place) {
+        let moved = u64::try_from(place.returned).unwrap_or(0);
+        self.calls += 1;
+        self.bytes += moved;
+        match u64::try_from(place.offset) {
+            Ok(offset) => self.hits.touch(grid, offset, moved),
+            Err(_) => self.unplaced += 1,
+        }
+    }
+}
+
 /// The hits of each file and direction, in the order in which they were first used. `read`
-/// gives the places from the start and is called twice: blocks are known after the first
-/// reading.
+/// gives the places from the start. What blocks are is known for certain when all were read; mostly
+/// the first batch tells it right, and then they are read once, otherwise twice.
 ///
 /// Memory: that of [`BlockHits`] and of the distinct sizes; it does not grow with the calls.
 ///
 /// # Errors
 /// Those of the reading.
 pub fn hits_by_file<E, I: Iterator<Item = Result<Vec<Place>, E>>>(read: impl Fn() -> I) -> Result<Vec<FileHits>, E> {
-    let mut sizes = ByKey::<Sizes>::new();
+    let mut keys = ByKey::<OfKey>::new();
     for batch in read() {
-        for place in &batch? {
+        let batch = batch?;
+        for place in &batch {
             if let Some(key) = key_of(place) {
-                let number = sizes.at(key);
-                sizes.values[number].feed(place.requested, place.offset);
+                let number = keys.at(key);
+                keys.values[number].sizes.feed(place.requested, place.offset);
             }
         }
+        for of_key in keys.values.iter_mut().filter(|of_key| of_key.grid.is_none()) {
+            of_key.grid = of_key.sizes.blocks().and_then(|blocks| blocks.grid);
+        }
+        count(&mut keys, &batch, |_| true);
     }
-    let grids: Vec<_> = sizes.values.iter().map(|sizes| sizes.blocks().and_then(|blocks| blocks.grid)).collect();
-    let mut counted: Vec<Counted> = grids.iter().map(|_| Counted::default()).collect();
-    for batch in read() {
-        for place in &batch? {
-            let Some(key) = key_of(place) else { continue };
-            let number = sizes.at(key);
-            let (Some(counted), Some(grid)) = (counted.get_mut(number), grids[number]) else { continue };
-            let moved = u64::try_from(place.returned).unwrap_or(0);
-            counted.calls += 1;
-            counted.bytes += moved;
-            match u64::try_from(place.offset) {
-                Ok(offset) => counted.hits.touch(grid, offset, moved),
-                Err(_) => counted.unplaced += 1,
-            }
+    let mut again = Vec::with_capacity(keys.values.len());
+    for of_key in &mut keys.values {
+        let grid = of_key.sizes.blocks().and_then(|blocks| blocks.grid);
+        again.push(grid != of_key.grid);
+        if grid != of_key.grid {
+            (of_key.grid, of_key.counted) = (grid, Counted::default());
         }
     }
-    let mut keys: Vec<(Key, usize)> = sizes.numbers.into_iter().collect();
-    keys.sort_unstable_by_key(|(_, number)| *number);
-    let rows = keys.into_iter().filter_map(|(key, number)| row(key, grids[number]?.block_bytes, &mut counted[number]));
-    Ok(rows.collect())
+    if again.contains(&true) {
+        for batch in read() {
+            count(&mut keys, &batch?, |number| again.get(number) == Some(&true));
+        }
+    }
+    let mut numbers: Vec<(Key, usize)> = keys.numbers.into_iter().collect();
+    numbers.sort_unstable_by_key(|(_, number)| *number);
+    Ok(numbers.into_iter().filter_map(|(key, number)| row(key, &mut keys.values[number])).collect())
+}
+
+/// Counts the places of some keys.
+fn count(keys: &mut ByKey<OfKey>, batch: &[Place], counts: impl Fn(usize) -> bool) {
+    for place in batch {
+        let Some(key) = key_of(place) else { continue };
+        let number = keys.at(key);
+        if let (true, OfKey { grid: Some(grid), counted, .. }) = (counts(number), &mut keys.values[number]) {
+            counted.add(*grid, place);
+        }
+    }
 }
 
 /// `None` for a call that moved nothing of a file.
@@ -99,7 +132,8 @@ fn key_of(place: &Place) -> Option<Key> {
     (place.returned > 0).then_some((place.file?, direction))
 }
 
-fn row((file, direction): Key, block_bytes: u64, counted: &mut Counted) -> Option<FileHits> {
+fn row((file, direction): Key, of_key: &mut OfKey) -> Option<FileHits> {
+    let (block_bytes, counted) = (of_key.grid?.block_bytes, &mut of_key.counted);
     let distribution = counted.hits.distribution();
     let (least, most) = distribution.least_and_most()?;
     let (usual, blocks_with_usual) = distribution.modal()?;
@@ -154,6 +188,17 @@ mod tests {
         assert_eq!(read.bytes, 78_400 * 8192);
         assert_eq!((found[1].direction, found[1].blocks, found[1].hits_most), (Direction::Write, 4, 1));
         assert_eq!((found[2].file, found[2].blocks), (OTHER, 1));
+    }
+
+    #[test]
+    fn blocks_that_later_calls_divide_are_counted_again() {
+        // Three calls of 16 KiB at a time; then halves of them, which make smaller blocks.
+        let whole = |block| Place { requested: 16_384, returned: 16_384, ..place(Op::Pread, FILE, block) };
+        let mut places: Vec<Place> = (0..30).map(|call| whole(call % 10 * 2)).collect();
+        places.extend((0..20).map(|block| place(Op::Pread, FILE, block)));
+        let found = hits(&places);
+        assert_eq!((found[0].block_bytes, found[0].calls, found[0].blocks), (8192, 50, 20));
+        assert_eq!((found[0].hits_least, found[0].hits_most), (4, 4));
     }
 
     #[test]
