@@ -72,6 +72,26 @@ static always_inline u64 uring_length(struct io_kiocb *request)
 	return length;
 }
 
+/* The file of a request into the task's state, unless it is that of the request before. */
+static always_inline void resolve_request(struct task_state *state, struct file *file)
+{
+	u8 kind = FILE_OTHER;
+	u64 ino = 0;
+	u32 s_dev = 0;
+
+	if (state->ring_file == (u64)file && state->ring_generation == fd_generation)
+		return;
+	identify_file(file, &ino, &s_dev, &kind);
+	if (kind != FILE_OTHER)
+		remember_file(ino, s_dev);
+	state->ring_file = (u64)file;
+	state->ring_generation = fd_generation;
+	state->ring_ino = ino;
+	state->ring_s_dev = s_dev;
+	state->ring_kind = kind;
+	state->ring_open_flags = READ_FIELD(file, f_flags);
+}
+
 static never_inline int submitted(struct io_kiocb *request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -79,9 +99,6 @@ static never_inline int submitted(struct io_kiocb *request)
 	struct async_call call = {};
 	struct file *file;
 	u64 key = (u64)request;
-	u64 ino = 0;
-	u32 s_dev = 0;
-	u8 kind = FILE_OTHER;
 
 	if (!state)
 		return 0;
@@ -94,12 +111,10 @@ static never_inline int submitted(struct io_kiocb *request)
 	state->submitted_kind = FILE_OTHER;
 	file = READ_FIELD(request, file);
 	if (file) {
-		identify_file(file, &ino, &s_dev, &kind);
-		state->submitted_ino = ino;
-		state->submitted_s_dev = s_dev;
-		state->submitted_kind = kind;
-		if (kind != FILE_OTHER)
-			remember_file(ino, s_dev);
+		resolve_request(state, file);
+		state->submitted_ino = state->ring_ino;
+		state->submitted_s_dev = state->ring_s_dev;
+		state->submitted_kind = state->ring_kind;
 	}
 	call.start_ns = bpf_ktime_get_ns();
 	call.tid = task->pid;
@@ -137,9 +152,6 @@ static never_inline int completed(struct io_kiocb *request, s64 result)
 	struct async_call *call;
 	struct file *file;
 	u64 key = (u64)request;
-	u64 ino = 0;
-	u32 s_dev = 0;
-	u8 kind = FILE_OTHER;
 
 	call = bpf_map_lookup_elem(&uring_pending, &key);
 	if (!call)
@@ -151,17 +163,15 @@ static never_inline int completed(struct io_kiocb *request, s64 result)
 		count_shared_made(CLASS_CALLS);
 		count_shared_lost(CLASS_CALLS, 1);
 	} else if (file) {
-		identify_file(file, &ino, &s_dev, &kind);
-		call->ino = ino;
-		call->s_dev = s_dev;
-		call->file_kind = kind;
-		call->open_flags = READ_FIELD(file, f_flags);
+		resolve_request(state, file);
+		call->ino = state->ring_ino;
+		call->s_dev = state->ring_s_dev;
+		call->file_kind = state->ring_kind;
+		call->open_flags = state->ring_open_flags;
 		call->offset = -1;
 		/* The position was advanced by what was moved. */
 		if (call->op == OP_URING_READ || call->op == OP_URING_WRITE)
 			call->offset = READ_FIELD((struct io_rw *)request, kiocb.ki_pos) - (result > 0 ? result : 0);
-		if (kind != FILE_OTHER)
-			remember_file(ino, s_dev);
 		add_async(state, call, bpf_ktime_get_ns(), result);
 	}
 	bpf_map_delete_elem(&uring_pending, &key);

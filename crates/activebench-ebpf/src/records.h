@@ -302,9 +302,17 @@ struct task_state {
 	 * when it is no file of interest. */
 	struct async_call second;
 	u64 submitted_ino;
+	/* The last file of a request of io_uring. */
+	u64 ring_file;
+	u64 ring_ino;
+	u64 ring_generation;
+	u32 ring_s_dev;
+	u32 ring_open_flags;
+	u32 ring_kind;
 	u32 submitted_s_dev;
 	/* Of the records that have not left yet. */
 	u32 estimated;
+	u32 last_padding;
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;

@@ -545,10 +545,24 @@ shared! {
         second: AsyncCall,
         /// File of the asynchronous requests that are being submitted.
         submitted_ino: u64,
+        /// The last file of a request of io_uring.
+        ring_file: u64,
+        /// Its inode.
+        ring_ino: u64,
+        /// Count of descriptor changes when it was looked up.
+        ring_generation: u64,
         /// Its device.
+        ring_s_dev: u32,
+        /// Its flags.
+        ring_open_flags: u32,
+        /// Its kind.
+        ring_kind: u32,
+        /// Device of the file of the requests that are being submitted.
         submitted_s_dev: u32,
         /// Waiting records whose entry was not timed.
         estimated: u32,
+        /// Zero.
+        last_padding: u32,
         /// Off CPU, not runnable.
         blocked_ns: u64,
         /// The part in I/O wait.
