@@ -115,7 +115,7 @@ impl PayloadStore {
 
     /// Whether a sample is one of those that are taken. A second drawing is independent of the first.
     fn drawn(&self, number: u64) -> bool {
-        self.hash.hash_one((self.one_in, number)) % u64::from(self.one_in) == 0
+        self.hash.hash_one((self.one_in, number)).is_multiple_of(u64::from(self.one_in))
     }
 
     fn add(&mut self, op: Op, record: &PayloadRecord) {
@@ -169,7 +169,7 @@ impl PayloadStore {
         let (hash, one_in, mut number) = (&self.hash, self.one_in, 0_u64);
         self.events.retain(|_| {
             number += 1;
-            hash.hash_one((one_in, "kept", number)) % 2 == 0
+            hash.hash_one((one_in, "kept", number)).is_multiple_of(2)
         });
         let left: HashSet<u32> = self.events.iter().filter_map(|event| event.content).collect();
         self.contents.retain(|_, number| left.contains(number));
