@@ -11,7 +11,7 @@
 
 struct {
 	MAP_UINT(type, MAP_RINGBUF);
-	MAP_UINT(max_entries, 1048576);
+	MAP_UINT(max_entries, 262144);
 } payload_ring SEC(".maps");
 
 /* When a CPU's next sample is due. */

@@ -64,8 +64,11 @@ const PROGRAMS: &[(&str, &[Program])] = &[
 /// this is half a megabyte of a ring of 32.
 const POLL: Duration = Duration::from_millis(4);
 
-/// Bytes of the ring for payload: a quarter of a second of one CPU's samples.
-const PAYLOAD_RING_BYTES: u32 = 1 << 20;
+/// Bytes of the ring for payload: a quarter of a second of one CPU's samples. All of it counts as
+/// resident memory.
+const PAYLOAD_RING_BYTES: u32 = 256 << 10;
+/// The same where nothing is sampled: the least that the kernel takes.
+const UNUSED_RING_BYTES: u32 = 4096;
 /// Bytes of it that are taken in one reading, before the events' turn comes: 1 ms of work.
 const MOST_PAYLOAD: usize = 64 << 10;
 
@@ -214,12 +217,13 @@ impl Probe {
         let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let payload_period_ns = options.payload.period_ns(cpus);
+        let payload_ring_bytes = if payload_period_ns > 0 { PAYLOAD_RING_BYTES } else { UNUSED_RING_BYTES };
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
             .allow_unsupported_maps()
             .map_max_entries("ring", options.ring_bytes)
             .override_global("observer_tgid", &std::process::id(), true)
-            .map_max_entries("payload_ring", PAYLOAD_RING_BYTES)
+            .map_max_entries("payload_ring", payload_ring_bytes)
             .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .load(activebench_ebpf::OBJECT)
@@ -235,7 +239,7 @@ impl Probe {
             overlays.insert(overlay.0, below.0, 0).map_err(|error| map_error("overlays", &error))?;
         }
         let ring = ring_of(&ebpf, "ring", options.ring_bytes)?;
-        let payload_ring = ring_of(&ebpf, "payload_ring", PAYLOAD_RING_BYTES)?;
+        let payload_ring = ring_of(&ebpf, "payload_ring", payload_ring_bytes)?;
         let payload = PayloadStore::new(options.payload, payload_period_ns)
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
         let store = RecordStore::new(options.log).map_err(|error| ProbeError::Reader(error.to_string()))?;
