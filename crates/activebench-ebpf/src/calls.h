@@ -131,6 +131,30 @@ static always_inline void draw_sample(struct task_state *state, struct call_desc
 	state->untimed_left = (state->random >> 28) * (SAMPLED_CALLS / 8);
 }
 
+static always_inline int is_sampled_write(u16 op)
+{
+	return op >= OP_FIRST_WRITE && op <= OP_LAST_WRITE;
+}
+
+static never_inline int sample_write(struct task_state *state, struct task_struct *task, struct pt_regs *regs)
+{
+	struct payload_write write = {
+		.at_ns = state->start_ns,
+		.ino = state->ino,
+		.requested = state->requested,
+		.address = regs->si,
+		.s_dev = state->s_dev,
+		.tid = task->pid,
+		.tgid = task->tgid,
+		.fd = state->fd,
+		.op = state->op,
+		.file_kind = state->file_kind,
+		.is_vectored = (state->call_flags & CALL_VECTOR) != 0,
+	};
+
+	return take_payload(&write);
+}
+
 SEC("tp_btf/sys_enter")
 int sys_enter(u64 *context)
 {
@@ -209,6 +233,8 @@ int sys_enter(u64 *context)
 		if (call->flags & CALL_FILE_POSITION && state->offset == -1 && state->file_kind != FILE_OTHER)
 			state->offset = READ_FIELD((struct file *)state->known_file, f_pos);
 	}
+	if (payload_period_ns && is_sampled_write(call->op) && state->file_kind != FILE_OTHER)
+		sample_write(state, task, regs);
 	if (call->flags & CALL_CHANGES_FDS)
 		descriptors_changed();
 	if (call->op == OP_MSYNC && argument(regs, 3) & MSYNC_ASYNC)

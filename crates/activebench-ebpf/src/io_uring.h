@@ -92,6 +92,35 @@ static always_inline void resolve_request(struct task_state *state, struct file 
 	state->ring_open_flags = READ_FIELD(file, f_flags);
 }
 
+static never_inline int sample_uring(struct io_kiocb *request, struct task_struct *task, struct async_call *call)
+{
+	/* The kernel looks for the file when it issues the request, mostly after this. */
+	struct file *file = READ_FIELD(request, file);
+	u8 opcode = READ_FIELD(request, opcode);
+	struct payload_write write = {
+		.at_ns = call->start_ns,
+		.requested = call->requested,
+		/* Also where the memory is registered, it is the process's own. */
+		.address = READ_FIELD((struct io_rw *)request, addr),
+		.tid = call->tid,
+		.tgid = call->tgid,
+		.fd = call->fd,
+		.op = call->op,
+		.file_kind = FILE_OTHER,
+		.is_vectored = opcode == URING_WRITEV || opcode == URING_WRITEV_FIXED,
+	};
+
+	if (!file)
+		file = file_of(task, call->fd);
+	if (file)
+		identify_file(file, &write.ino, &write.s_dev, &write.file_kind);
+	/* A registered file is known by its number alone. */
+	else if (call->fd < -1)
+		write.file_kind = FILE_REGULAR;
+	take_payload(&write);
+	return 0;
+}
+
 static never_inline int submitted(struct io_kiocb *request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -123,6 +152,8 @@ static never_inline int submitted(struct io_kiocb *request)
 	/* A registered file has a number of its own, apart from the descriptors. */
 	if (READ_FIELD(request, flags) & URING_FIXED_FILE)
 		call.fd = -2 - call.fd;
+	if (call.op == OP_URING_WRITE && payload_is_due(call.start_ns))
+		sample_uring(request, task, &call);
 	if (bpf_map_update_elem(&uring_pending, &key, &call, UPDATE_ANY)) {
 		count_made(CLASS_CALLS);
 		count_lost(CLASS_CALLS, 1);

@@ -6,7 +6,7 @@
 #ifndef ACTIVEBENCH_LIBAIO_H
 #define ACTIVEBENCH_LIBAIO_H
 
-#include "call_records.h"
+#include "payload.h"
 
 /* `struct iocb` and `struct io_event` of linux/aio_abi.h. */
 struct iocb {
@@ -103,6 +103,23 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		call.requested = iocb.bytes;
 	}
 	call.offset = iocb.offset;
+	if (payload_period_ns && call.op == OP_AIO_WRITE) {
+		struct payload_write write = {
+			.at_ns = call.start_ns,
+			.ino = call.ino,
+			.requested = call.requested,
+			.address = iocb.buffer,
+			.s_dev = call.s_dev,
+			.tid = call.tid,
+			.tgid = call.tgid,
+			.fd = call.fd,
+			.op = call.op,
+			.file_kind = call.file_kind,
+			.is_vectored = iocb.opcode == IOCB_PWRITEV,
+		};
+
+		take_payload(&write);
+	}
 	before = bpf_map_lookup_elem(&aio_pending, &key);
 	if (before) {
 		/* Submitted again: the process collected it from the ring in its own memory. */

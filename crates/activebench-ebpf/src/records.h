@@ -20,7 +20,8 @@ enum record_class {
 	CLASS_PAGE_CACHE = 5,
 	CLASS_CPU = 6,
 	CLASS_SAMPLES = 7,
-	CLASS_COUNT = 8,
+	CLASS_PAYLOAD = 8,
+	CLASS_COUNT = 9,
 };
 
 /* Every message of the ring starts with this; `count` records of the class follow. */
@@ -31,6 +32,8 @@ struct batch_header {
 
 /* Codes of `activebench_model::call::Op` that the programs name themselves. */
 enum {
+	OP_FIRST_WRITE = 5, /* write, pwrite, writev, pwritev */
+	OP_LAST_WRITE = 8,
 	OP_MSYNC = 15,
 	OP_IO_SUBMIT = 29,
 	OP_IO_GETEVENTS = 32,
@@ -164,6 +167,24 @@ struct sample_record {
 	u32 padding;
 	u64 kernel_frames[MOST_FRAMES];
 	u64 user_frames[MOST_FRAMES];
+};
+
+enum { PAYLOAD_BYTES = 4096 };
+
+/* The beginning of what a call writes. It leaves through a ring of its own. */
+struct payload_record {
+	struct batch_header header;
+	u64 at_ns; /* start of the call, or submission */
+	u64 ino;
+	u64 requested;
+	u32 s_dev; /* 0, and ino too, for a file that is registered with an io_uring */
+	u32 tid;
+	u32 tgid;
+	s32 fd;
+	u16 op;
+	u16 padding;
+	u32 bytes; /* of data; 0 when the memory could not be read */
+	u8 data[PAYLOAD_BYTES];
 };
 
 /* Counted whether or not a record gets out. */

@@ -12,7 +12,9 @@ use std::time::Instant;
 
 use activebench_facts::{BlockHits, EventSource, fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::event::{
+    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
+};
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
 use activebench_model::profile::Stacks;
@@ -89,6 +91,9 @@ impl EventSource for Reads {
     }
     fn stacks(&self) -> Result<Stacks, Infallible> {
         Ok(Stacks::default())
+    }
+    fn payload(&self) -> impl Iterator<Item = Result<Vec<PayloadEvent>, Infallible>> {
+        std::iter::empty()
     }
     fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Infallible>> {
         std::iter::empty()

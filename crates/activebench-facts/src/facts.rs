@@ -24,6 +24,7 @@ mod inserted;
 mod intervals;
 mod latency;
 mod order;
+mod payload;
 mod places;
 mod profile;
 mod requests;
@@ -184,6 +185,7 @@ pub fn resolve_phases<S: EventSource>(
             device_facts::add(&gaps[index], window, devices, std::mem::take(&mut tallies[index]), &mut phase.facts);
         }
     }
+    payload::add(source, manifest, &mut phases)?;
     let of_run = match (plans.last(), tallies.pop()) {
         (Some((plan, devices)), Some(device)) => {
             let cached = run_facts::inserted(source, &totals)?;

@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 
 use activebench_model::call::Call;
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::event::{
+    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
+};
 use activebench_model::log::Totals;
 use activebench_model::profile::Stacks;
 
@@ -33,6 +35,8 @@ pub trait EventSource {
     fn stacks(&self) -> Result<Stacks, Self::Error>;
     /// Readings of the host's steal time, those of one processor in order.
     fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Self::Error>>;
+    /// The figures of sampled writes.
+    fn payload(&self) -> impl Iterator<Item = Result<Vec<PayloadEvent>, Self::Error>>;
     /// What the events past the log's cut add up to; empty for a log that was not cut.
     ///
     /// # Errors
@@ -63,6 +67,8 @@ pub struct Events {
     pub stacks: Stacks,
     /// See [`EventSource::steal`].
     pub steal: Vec<StealEvent>,
+    /// See [`EventSource::payload`].
+    pub payload: Vec<PayloadEvent>,
 }
 
 /// Rows of one batch.
@@ -101,5 +107,8 @@ impl EventSource for Events {
     }
     fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Infallible>> {
         batches(&self.steal)
+    }
+    fn payload(&self) -> impl Iterator<Item = Result<Vec<PayloadEvent>, Infallible>> {
+        batches(&self.payload)
     }
 }

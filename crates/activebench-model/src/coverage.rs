@@ -29,6 +29,9 @@ pub struct Coverage {
     /// The stack samples; `None` in runs of an activebench that took none.
     #[serde(default)]
     pub sampling: Option<Sampling>,
+    /// The samples of what was written; `None` in runs of an activebench that took none.
+    #[serde(default)]
+    pub payload: Option<PayloadSampling>,
     /// Why the host's steal time is not known for the whole run; `None` when it is.
     #[serde(default)]
     pub steal_unread: Option<String>,
@@ -46,6 +49,20 @@ pub struct Sampling {
     /// Processes whose mappings could not be read (mostly: that had ended): their code in user mode
     /// has no module.
     pub unmapped_processes: u64,
+}
+
+/// How the content of writes was sampled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PayloadSampling {
+    /// Least time between two samples on a CPU; 0 when there are none.
+    pub period_ns: u64,
+    /// Why there are no samples.
+    pub why_not: Option<String>,
+    /// Of the samples that came, one in so many was kept, at random over the whole run: the longer
+    /// the run, the fewer. 1 for all.
+    pub one_in: u32,
+    /// Bytes of them that were kept as they are, because the user asked for it.
+    pub kept_bytes: u64,
 }
 
 /// A BPF program of somebody else on a hook that I/O passes: it slows what is measured.

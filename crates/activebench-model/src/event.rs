@@ -242,3 +242,41 @@ pub struct StealEvent {
     /// Its steal time; the kernel counts it in ticks of mostly 10 ms.
     pub steal_ns: u64,
 }
+
+/// What a sampled write began with, in figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PayloadEvent {
+    /// Start of the call, or submission.
+    pub at_ns: u64,
+    /// Thread.
+    pub tid: u32,
+    /// Process.
+    pub tgid: u32,
+    /// The call.
+    pub op: Op,
+    /// Its descriptor, as in [`Call::fd`](crate::call::Call::fd).
+    pub fd: i32,
+    /// The file or block device; `None` where it is registered with an io_uring, whose requests
+    /// name it by the descriptor alone.
+    pub file: Option<FileId>,
+    /// Bytes that the call was to write.
+    pub write_bytes: u64,
+    /// Bytes that were looked at: the first of the write (with several buffers, of the first
+    /// one), at most [`PayloadEvent::MOST_BYTES`]. 0 when the process's memory could not be read.
+    pub sampled_bytes: u32,
+    /// Of those, zeros.
+    pub zero_bytes: u32,
+    /// What is left of them after zstd at its lowest level, each sample on its own; at most
+    /// `sampled_bytes`: what does not become smaller would be stored as it is.
+    pub compressed_bytes: u32,
+    /// A number for what they are: in one run equal bytes have equal numbers, and others have
+    /// others. Says nothing else. `None` for no bytes.
+    pub content: Option<u32>,
+    /// Where they begin in the file of kept payload; `None` unless they were to be kept.
+    pub kept_offset: Option<u64>,
+}
+
+impl PayloadEvent {
+    /// Most bytes of a sample.
+    pub const MOST_BYTES: u32 = 4096;
+}

@@ -233,6 +233,18 @@ fact_names! {
     Steal = "steal_ns", Ns;
     /// `steal_ns` / (window x processors). Scope: host. Source: `/proc/stat`.
     StealShare = "steal_ratio", Ratio;
+    /// Writes that began inside the window and of which the first 4 KiB were looked at, at most 256
+    /// a second and CPU. Writes without memory of the process (splice, copy_file_range, mappings) are
+    /// never among them. Source: payload.
+    PayloadSamples = "payload_samples", Count;
+    /// Share of these that were zeros alone. Missing without samples. Source: payload.
+    PayloadZeroShare = "payload_zero_ratio", Ratio;
+    /// Bytes that are left of them after zstd at its lowest level / bytes, each sample on its own:
+    /// 1 does not become smaller, 0.5 half. Missing without samples. Source: payload.
+    PayloadCompressed = "payload_compressed_ratio", Ratio;
+    /// Share of these whose bytes another one of the phase had before, zeros included. What a device
+    /// that looks at all writes finds again is at least as much. Missing without samples. Source: payload.
+    PayloadDuplicates = "payload_duplicate_ratio", Ratio;
     /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.

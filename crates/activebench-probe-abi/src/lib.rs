@@ -31,11 +31,13 @@ pub enum RecordClass {
     Cpu = 6,
     /// [`SampleRecord`].
     Samples = 7,
+    /// [`PayloadRecord`].
+    Payload = 8,
 }
 
 impl RecordClass {
     /// Every class, in the order of the kernel's counters.
-    pub const ALL: [RecordClass; 8] = [
+    pub const ALL: [RecordClass; 9] = [
         RecordClass::Calls,
         RecordClass::Names,
         RecordClass::Tasks,
@@ -44,6 +46,7 @@ impl RecordClass {
         RecordClass::PageCache,
         RecordClass::Cpu,
         RecordClass::Samples,
+        RecordClass::Payload,
     ];
 
     /// The class of a message; `None` for a number that this version does not know.
@@ -62,12 +65,16 @@ impl RecordClass {
             RecordClass::PageCache => "page_cache",
             RecordClass::Cpu => "cpu",
             RecordClass::Samples => "samples",
+            RecordClass::Payload => "payload",
         }
     }
 }
 
 /// Most frames of the kernel, and most of user mode, that a [`SampleRecord`] has.
 pub const MOST_FRAMES: usize = 32;
+
+/// Most bytes of a write that a [`PayloadRecord`] has.
+pub const PAYLOAD_BYTES: usize = 4096;
 
 /// Plain data that the kernel writes: any bytes are a valid value.
 ///
@@ -319,6 +326,35 @@ shared! {
         kernel_frames: [u64; MOST_FRAMES],
         /// Addresses, the innermost first; the rest is meaningless.
         user_frames: [u64; MOST_FRAMES],
+    }
+
+    /// The beginning of what a call writes; a message of its own, in a ring of its own.
+    PayloadRecord / "payload_record" {
+        /// Count 1.
+        header: BatchHeader,
+        /// Start of the call, or submission.
+        at_ns: u64,
+        /// Inode; 0 for a block device.
+        ino: u64,
+        /// Bytes that the call is to write.
+        requested: u64,
+        /// Super block's device; the device itself for a block device. 0, as `ino`, for a file
+        /// that is registered with an io_uring: its descriptor tells it.
+        s_dev: u32,
+        /// Thread.
+        tid: u32,
+        /// Process.
+        tgid: u32,
+        /// Descriptor, as in the call's record.
+        fd: i32,
+        /// Code of `activebench_model::call::Op`.
+        op: u16,
+        /// Zero.
+        padding: u16,
+        /// Bytes in `data`; 0 when the process's memory could not be read.
+        bytes: u32,
+        /// The rest is meaningless.
+        data: [u8; PAYLOAD_BYTES],
     }
 
     /// Kernel counters of one class on one CPU.
@@ -587,6 +623,13 @@ impl SampleRecord {
     /// The frames of user mode, the innermost first.
     pub fn user_stack(&self) -> &[u64] {
         &self.user_frames[..(self.user_count as usize).min(MOST_FRAMES)]
+    }
+}
+
+impl PayloadRecord {
+    /// What the write begins with; empty when the process's memory could not be read.
+    pub fn sample(&self) -> &[u8] {
+        &self.data[..(self.bytes as usize).min(PAYLOAD_BYTES)]
     }
 }
 

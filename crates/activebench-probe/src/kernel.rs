@@ -21,6 +21,7 @@ use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use crate::log::LogOptions;
 use crate::observation::Observation;
+use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
 use crate::run_time::{RunTimeMeter, program_info};
 use crate::sampling::Sampler;
@@ -63,6 +64,14 @@ const PROGRAMS: &[(&str, &[Program])] = &[
 /// this is half a megabyte of a ring of 32.
 const POLL: Duration = Duration::from_millis(4);
 
+/// Bytes of the ring for payload: a quarter of a second of one CPU's samples. All of it counts as
+/// resident memory.
+const PAYLOAD_RING_BYTES: u32 = 256 << 10;
+/// The same where nothing is sampled: the least that the kernel takes.
+const UNUSED_RING_BYTES: u32 = 4096;
+/// Bytes of it that are taken in one reading, before the events' turn comes: 1 ms of work.
+const MOST_PAYLOAD: usize = 64 << 10;
+
 /// How to observe.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
@@ -78,6 +87,8 @@ pub struct ProbeOptions {
     pub overlays: Vec<(DeviceNumber, DeviceNumber)>,
     /// Stack samples a second and CPU; 0 for none.
     pub sample_hz: u32,
+    /// What becomes of the samples of what is written.
+    pub payload: Payload,
 }
 
 impl ProbeOptions {
@@ -94,6 +105,7 @@ impl Default for ProbeOptions {
             log: LogOptions::default(),
             overlays: Vec::new(),
             sample_hz: Self::SAMPLE_HZ,
+            payload: Payload::default(),
         }
     }
 }
@@ -153,6 +165,28 @@ pub(crate) struct Plain<T>(pub(crate) T);
 // SAFETY: `Record` promises that every bit pattern is a value and that there are no pointers.
 unsafe impl<T: Record> Pod for Plain<T> {}
 
+/// Both rings and what was taken out of them.
+#[derive(Debug)]
+struct Taken {
+    ring: Ring,
+    store: RecordStore,
+    payload_ring: Ring,
+    payload: PayloadStore,
+}
+
+impl Taken {
+    /// Takes in what the rings hold, of the events' up to some bytes, and says how many they were.
+    fn drain(&mut self, live: &LiveFigures, most: usize) -> usize {
+        self.payload_ring.drain(MOST_PAYLOAD, |message| self.payload.take(message));
+        self.ring.drain(most, |message| self.store.take(message, live))
+    }
+
+    fn drain_all(&mut self, live: &LiveFigures) {
+        while self.payload_ring.drain(MOST_PAYLOAD, |message| self.payload.take(message)) > 0 {}
+        self.drain(live, usize::MAX);
+    }
+}
+
 /// Attached kernel programs and the thread that reads their records.
 #[derive(Debug)]
 pub struct Probe {
@@ -162,7 +196,7 @@ pub struct Probe {
     statuses: Vec<ProbeStatus>,
     live: Arc<LiveFigures>,
     stop: Arc<AtomicBool>,
-    reader: Option<JoinHandle<(RecordStore, Ring)>>,
+    reader: Option<JoinHandle<Taken>>,
     cpu_at_start_ns: Option<u64>,
     /// From the first task on.
     meter: Option<RunTimeMeter>,
@@ -181,11 +215,16 @@ impl Probe {
     pub fn attach(options: ProbeOptions) -> Result<Self, ProbeError> {
         let table = syscalls::table().ok_or(ProbeError::UnknownArchitecture)?;
         let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+        let payload_period_ns = options.payload.period_ns(cpus);
+        let payload_ring_bytes = if payload_period_ns > 0 { PAYLOAD_RING_BYTES } else { UNUSED_RING_BYTES };
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
             .allow_unsupported_maps()
             .map_max_entries("ring", options.ring_bytes)
             .override_global("observer_tgid", &std::process::id(), true)
+            .map_max_entries("payload_ring", payload_ring_bytes)
+            .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .load(activebench_ebpf::OBJECT)
             .map_err(|error| refusal(&error))?;
@@ -199,14 +238,12 @@ impl Probe {
         for (overlay, below) in &options.overlays {
             overlays.insert(overlay.0, below.0, 0).map_err(|error| map_error("overlays", &error))?;
         }
-        let Some(ring) = ebpf.take_map("ring") else {
-            return Err(ProbeError::Map { map: "ring", why: "it is not in the object".to_owned() });
-        };
-        let Map::RingBuf(ring) = ring else {
-            return Err(ProbeError::Map { map: "ring", why: "it is not a ring".to_owned() });
-        };
-        let ring = Ring::new(ring.fd(), options.ring_bytes as usize)
-            .map_err(|error| ProbeError::Map { map: "ring", why: format!("it cannot be mapped: {error}") })?;
+        let ring = ring_of(&ebpf, "ring", options.ring_bytes)?;
+        let payload_ring = ring_of(&ebpf, "payload_ring", payload_ring_bytes)?;
+        let payload = PayloadStore::new(options.payload, payload_period_ns)
+            .map_err(|error| ProbeError::Reader(error.to_string()))?;
+        let store = RecordStore::new(options.log).map_err(|error| ProbeError::Reader(error.to_string()))?;
+        let taken = Taken { ring, store, payload_ring, payload };
 
         let mut probe = Self {
             ebpf,
@@ -225,7 +262,7 @@ impl Probe {
             probe.attach_hook(hook, programs, &btf)?;
         }
         probe.start_sampling();
-        probe.start_reader(ring, options.ring_bytes, options.log)?;
+        probe.start_reader(taken, options.ring_bytes)?;
         Ok(probe)
     }
 
@@ -281,22 +318,21 @@ impl Probe {
         self.statuses.push(status);
     }
 
-    fn start_reader(&mut self, mut ring: Ring, ring_bytes: u32, log: LogOptions) -> Result<(), ProbeError> {
-        let mut store = RecordStore::new(log).map_err(|error| ProbeError::Reader(error.to_string()))?;
+    fn start_reader(&mut self, mut taken: Taken, ring_bytes: u32) -> Result<(), ProbeError> {
         let (live, stop) = (Arc::clone(&self.live), Arc::clone(&self.stop));
         let reader = std::thread::Builder::new()
             .name("activebench-ring".to_owned())
             .spawn(move || {
                 let mut pace = Pace { ring_bytes: ring_bytes as usize, hurried: false };
                 while !stop.load(Ordering::Acquire) {
-                    let bytes = drain(&mut ring, &mut store, &live, pace.too_much());
+                    let bytes = taken.drain(&live, pace.too_much());
                     pace.adapt(bytes);
                     if bytes < pace.too_much() {
                         std::thread::sleep(POLL);
                     }
                 }
-                drain(&mut ring, &mut store, &live, usize::MAX);
-                (store, ring)
+                taken.drain_all(&live);
+                taken
             })
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
         self.reader = Some(reader);
@@ -379,11 +415,11 @@ impl Probe {
         }
         self.stop.store(true, Ordering::Release);
         let reader = self.reader.take().ok_or_else(|| ProbeError::Reader("it was not started".to_owned()))?;
-        let (mut store, mut ring) =
-            reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
-        drain(&mut ring, &mut store, &self.live, usize::MAX);
-        // Looking up symbols takes memory; that of the ring is not needed any more.
-        drop(ring);
+        let mut taken = reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
+        taken.drain_all(&self.live);
+        let Taken { ring, mut store, payload_ring, payload } = taken;
+        // Looking up symbols takes memory; that of the rings is not needed any more.
+        drop((ring, payload_ring));
         store.close();
         let unsent = self.take_leftovers(&mut store)?;
         let completions = unseen::completions(&mut self.ebpf)?;
@@ -394,7 +430,7 @@ impl Probe {
         for record in &calls.inferred {
             store.push(RecordClass::Calls, bytes_of(record), 1);
         }
-        let mut records = self.account(&store)?;
+        let mut records = self.account(&store, &payload)?;
         if let Some(account) = records.get_mut(RecordClass::Calls.name()) {
             account.made += unsent.made;
             account.estimated += unsent.estimated;
@@ -422,10 +458,11 @@ impl Probe {
                 unmapped_processes: store.stacks.mappings.unread(),
                 ..self.sampling
             }),
+            payload: Some(payload.account()),
             steal_unread: None,
         };
         let stacks = symbols::resolve(&mut store.stacks);
-        Ok(Observation::new(store, self.root, stacks, coverage))
+        Ok(Observation::new(store, payload, self.root, stacks, coverage))
     }
 
     /// Records that wait in batches: the last ones of the block and page-cache programs, and of
@@ -459,12 +496,17 @@ impl Probe {
         Ok(unsent)
     }
 
-    fn account(&mut self, store: &RecordStore) -> Result<BTreeMap<String, RecordAccount>, ProbeError> {
+    fn account(
+        &mut self,
+        store: &RecordStore,
+        payload: &PayloadStore,
+    ) -> Result<BTreeMap<String, RecordAccount>, ProbeError> {
         let counters: PerCpuArray<_, Plain<RecordCounters>> = per_cpu_map(&mut self.ebpf, "counters")?;
         let mut accounts = BTreeMap::new();
         for class in RecordClass::ALL {
             let values = counters.get(&(class as u32), 0).map_err(|error| map_error("counters", &error))?;
-            let mut account = RecordAccount { received: store.received(class), ..RecordAccount::default() };
+            let received = if class == RecordClass::Payload { payload.received() } else { store.received(class) };
+            let mut account = RecordAccount { received, ..RecordAccount::default() };
             for Plain(counter) in values.iter() {
                 account.made += counter.made;
                 account.lost += counter.lost;
@@ -474,9 +516,9 @@ impl Probe {
             account.lost += store.dropped(class);
             accounts.insert(class.name().to_owned(), account);
         }
-        if store.malformed() > 0 {
-            let account =
-                RecordAccount { made: store.malformed(), lost: store.malformed(), ..RecordAccount::default() };
+        let malformed = store.malformed() + payload.malformed();
+        if malformed > 0 {
+            let account = RecordAccount { made: malformed, lost: malformed, ..RecordAccount::default() };
             accounts.insert("malformed".to_owned(), account);
         }
         Ok(accounts)
@@ -547,11 +589,6 @@ fn hook_of(name: &str) -> String {
     format!("tp_btf/{name}")
 }
 
-/// Takes in what the ring holds, up to some bytes, and says how many they were.
-fn drain(ring: &mut Ring, store: &mut RecordStore, live: &LiveFigures, most: usize) -> usize {
-    ring.drain(most, |message| store.take(message, live))
-}
-
 pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {
     // SAFETY: the bytes of a live value, read only; `Record`s hold integers alone, and the
     // kernel zeroes what padding its maps have.
@@ -564,6 +601,18 @@ pub(crate) fn bpf(command: libc::c_long, attributes: &mut aya_obj::generated::bp
     // into it outlive this call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of_val(attributes)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
+}
+
+/// A ring of the object, mapped.
+fn ring_of(ebpf: &Ebpf, name: &'static str, bytes: u32) -> Result<Ring, ProbeError> {
+    let failed = |why: String| ProbeError::Map { map: name, why };
+    match ebpf.map(name) {
+        None => Err(failed("it is not in the object".to_owned())),
+        Some(Map::RingBuf(ring)) => {
+            Ring::new(ring.fd(), bytes as usize).map_err(|error| failed(format!("it cannot be mapped: {error}")))
+        }
+        Some(_) => Err(failed("it is not a ring".to_owned())),
+    }
 }
 
 pub(crate) fn map_of<'a>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Map, ProbeError> {

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use activebench_model::call::{Call, FileKind};
 use activebench_model::coverage::Coverage;
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, TaskEvent};
+use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, TaskEvent};
 use activebench_model::log::Totals;
 use activebench_model::profile::Stacks;
 use activebench_probe_abi::{
     BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, RecordClass, TaskRecord, decode,
 };
 
+use crate::payload::PayloadStore;
 use crate::store::{DamagedChunk, RecordStore, StoredSample};
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
@@ -18,6 +19,7 @@ use crate::store::{DamagedChunk, RecordStore, StoredSample};
 #[derive(Debug)]
 pub struct Observation {
     store: RecordStore,
+    payload: PayloadStore,
     root: Option<TaskEvent>,
     stacks: Stacks,
     /// How much was seen.
@@ -25,8 +27,14 @@ pub struct Observation {
 }
 
 impl Observation {
-    pub(crate) fn new(store: RecordStore, root: Option<TaskEvent>, stacks: Stacks, coverage: Coverage) -> Self {
-        Self { store, root, stacks, coverage }
+    pub(crate) fn new(
+        store: RecordStore,
+        payload: PayloadStore,
+        root: Option<TaskEvent>,
+        stacks: Stacks,
+        coverage: Coverage,
+    ) -> Self {
+        Self { store, payload, root, stacks, coverage }
     }
 
     /// What the records past the log's cut add up to.
@@ -134,6 +142,16 @@ impl Observation {
         self.store
             .chunks::<StoredSample>(RecordClass::Samples)
             .map(move |chunk| chunk.map(|records| records.iter().filter_map(sample).collect()))
+    }
+
+    /// The figures of the sampled writes.
+    pub fn payload(&self) -> &[PayloadEvent] {
+        self.payload.events()
+    }
+
+    /// The sampled bytes that were to be kept, one sample behind the other; empty otherwise.
+    pub fn kept_payload(&self) -> &[u8] {
+        self.payload.kept()
     }
 
     /// The stacks of the samples, with names.

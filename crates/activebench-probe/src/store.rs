@@ -8,8 +8,8 @@ use activebench_model::call::{DeviceNumber, Op};
 use activebench_model::event::TaskEventKind;
 use activebench_model::log::{EventLog, LogCut, Totals};
 use activebench_probe_abi::{
-    BatchHeader, BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, Record, RecordClass, SampleRecord,
-    TaskRecord, decode,
+    BatchHeader, BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, PayloadRecord, Record, RecordClass,
+    SampleRecord, TaskRecord, decode,
 };
 
 use crate::kernel::bytes_of;
@@ -135,6 +135,11 @@ impl RecordStore {
         };
         count_live(class, header.count, records, live);
         let record_bytes = record_size(class);
+        if class == RecordClass::Payload {
+            // It has a ring of its own.
+            self.malformed += 1;
+            return;
+        }
         if class == RecordClass::Samples {
             match SampleRecord::split_from(message) {
                 Some((record, _)) => self.take_sample(&record),
@@ -301,6 +306,8 @@ fn add_up(sums: &mut Sums, class: RecordClass, payload: &[u8]) -> u64 {
         RecordClass::Tasks => earliest(payload, |record: &TaskRecord| Some(record.at_ns)),
         RecordClass::Cpu => earliest(payload, |record: &CpuRecord| Some(record.at_ns)),
         RecordClass::Samples => earliest(payload, |record: &StoredSample| Some(record.at_ns)),
+        // Never of the log.
+        RecordClass::Payload => u64::MAX,
     }
 }
 
@@ -314,6 +321,7 @@ fn record_size(class: RecordClass) -> usize {
         RecordClass::PageCache => size_of::<CacheRecord>(),
         RecordClass::Cpu => size_of::<CpuRecord>(),
         RecordClass::Samples => size_of::<StoredSample>(),
+        RecordClass::Payload => size_of::<PayloadRecord>(),
     }
 }
 

@@ -9,8 +9,9 @@
 //!   run.json                  the manifest, written last; until then a marked placeholder
 //!   stdout.txt stderr.txt     the tool's output, byte for byte
 //!   output-lines.json         when each line of it arrived
-//!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*
+//!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*, payload-*
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
+//!   payload.bin               samples of what was written, one behind the other; only where they were to be kept
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
 //!   claims.json phases.json facts.json profiles.json findings.json report.*   derived, see below
 //! ```
@@ -25,7 +26,7 @@
 //! numbers listed in `tables.rs`, ops by [`activebench_model::call::Op`]'s codes. A file
 //! identity is the two nullable columns `file_s_dev` and `file_ino`. Columns that this
 //! version does not know are ignored; a missing or differently typed one is an error that
-//! names it. The tables `cpu`, `samples`, `steal` and `stacks.json` came later than the others:
+//! names it. The tables `cpu`, `samples`, `steal`, `payload` and `stacks.json` came later than the others:
 //! a reader that does not know them leaves them out, and a run without them has none of their
 //! facts.
 //!
@@ -54,6 +55,8 @@ pub const TOTALS: &str = "totals.json";
 
 /// The manifest's file name.
 const MANIFEST: &str = "run.json";
+/// The file of the kept samples of what was written.
+pub const KEPT_PAYLOAD: &str = "payload.bin";
 /// The file of the stacks.
 pub const STACKS: &str = "stacks.json";
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, Place};
 use activebench_model::claim::ToolOutput;
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::event::{
+    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
+};
 use activebench_model::log::Totals;
 use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
@@ -179,6 +181,11 @@ impl RunReader {
 
     /// The readings of the processors' steal time, part by part.
     pub fn steal(&self) -> Parts<'_, StealEvent> {
+        self.parts()
+    }
+
+    /// The figures of sampled writes, part by part.
+    pub fn payload(&self) -> Parts<'_, PayloadEvent> {
         self.parts()
     }
 

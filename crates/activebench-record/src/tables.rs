@@ -2,8 +2,8 @@
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, Place};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, SampleEvent, StealEvent,
-    TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, PayloadEvent, SampleEvent,
+    StealEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
 
 use crate::error::RecordError;
@@ -423,6 +423,57 @@ impl Row for StealEvent {
         columns.u64("at_ns", rows, |event| event.at_ns);
         columns.u32("cpu", rows, |event| event.cpu);
         columns.u64("steal_ns", rows, |event| event.steal_ns);
+    }
+}
+
+impl Table for PayloadEvent {
+    const TABLE: &'static str = "payload";
+
+    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
+        let at_ns = columns.u64("at_ns")?;
+        let tid = columns.u32("tid")?;
+        let tgid = columns.u32("tgid")?;
+        let ops = columns.coded("op_code", op)?;
+        let fd = columns.i32("fd")?;
+        let files = read_files(columns)?;
+        let write_bytes = columns.u64("write_bytes")?;
+        let sampled_bytes = columns.u32("sampled_bytes")?;
+        let zero_bytes = columns.u32("zero_bytes")?;
+        let compressed_bytes = columns.u32("compressed_bytes")?;
+        let content = columns.optional_u32("content")?;
+        let kept_offset = columns.optional_u64("kept_offset")?;
+        let row = |index: usize| Self {
+            at_ns: at_ns[index],
+            tid: tid[index],
+            tgid: tgid[index],
+            op: ops[index],
+            fd: fd[index],
+            file: files[index],
+            write_bytes: write_bytes[index],
+            sampled_bytes: sampled_bytes[index],
+            zero_bytes: zero_bytes[index],
+            compressed_bytes: compressed_bytes[index],
+            content: content[index],
+            kept_offset: kept_offset[index],
+        };
+        Ok((0..at_ns.len()).map(row).collect())
+    }
+}
+
+impl Row for PayloadEvent {
+    fn write(rows: &[Self], columns: &mut ColumnsOut) {
+        columns.u64("at_ns", rows, |event| event.at_ns);
+        columns.u32("tid", rows, |event| event.tid);
+        columns.u32("tgid", rows, |event| event.tgid);
+        columns.u32("op_code", rows, |event| op_code(event.op));
+        columns.i32("fd", rows, |event| event.fd);
+        write_file(columns, rows, |event| event.file);
+        columns.u64("write_bytes", rows, |event| event.write_bytes);
+        columns.u32("sampled_bytes", rows, |event| event.sampled_bytes);
+        columns.u32("zero_bytes", rows, |event| event.zero_bytes);
+        columns.u32("compressed_bytes", rows, |event| event.compressed_bytes);
+        columns.optional_u32("content", rows, |event| event.content);
+        columns.optional_u64("kept_offset", rows, |event| event.kept_offset);
     }
 }
 

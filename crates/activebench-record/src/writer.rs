@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::Call;
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::event::{
+    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
+};
 use activebench_model::run::{FORMAT, Manifest};
 use serde::Serialize;
 
@@ -36,6 +38,7 @@ pub struct RunWriter {
     cpu: Table<CpuEvent>,
     samples: Table<SampleEvent>,
     steal: Table<StealEvent>,
+    payload: Table<PayloadEvent>,
     sha256: BTreeMap<String, String>,
     dropped_rows: BTreeMap<&'static str, u64>,
     incomplete: Vec<String>,
@@ -122,6 +125,7 @@ impl RunWriter {
             cpu: Table::default(),
             samples: Table::default(),
             steal: Table::default(),
+            payload: Table::default(),
             sha256: BTreeMap::new(),
             dropped_rows: BTreeMap::new(),
             incomplete: Vec::new(),
@@ -155,6 +159,8 @@ impl RunWriter {
         append_samples: samples, SampleEvent;
         /// Adds readings of the processors' steal time.
         append_steal: steal, StealEvent;
+        /// Adds the figures of sampled writes.
+        append_payload: payload, PayloadEvent;
     }
 
     /// Writes a file whole: the tool's output, or a derived stage. When the disk fills up in a
@@ -194,6 +200,7 @@ impl RunWriter {
         self.finish_table(|writer| &mut writer.cpu);
         self.finish_table(|writer| &mut writer.samples);
         self.finish_table(|writer| &mut writer.steal);
+        self.finish_table(|writer| &mut writer.payload);
         manifest.format = FORMAT;
         manifest.sha256 = self.sha256;
         for (class, dropped) in self.dropped_rows {

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, SampleEvent, StealEvent,
-    TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, PayloadEvent, SampleEvent,
+    StealEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
 use activebench_model::profile::{Frame, Stacks};
 use activebench_model::run::{FORMAT, Manifest};
-use activebench_record::{ROWS_PER_PART, RecordError, RunReader, RunWriter, STACKS};
+use activebench_record::{KEPT_PAYLOAD, ROWS_PER_PART, RecordError, RunReader, RunWriter, STACKS};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -143,6 +143,18 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn payload()(
+        numbers in any::<(u64, u32, u32, i32, u64, u32, u32, u32)>(), op in op(),
+        file in option::of(file()), content in option::of(any::<u32>()), kept_offset in option::of(any::<u64>()),
+    ) -> PayloadEvent {
+        let (at_ns, tid, tgid, fd, write_bytes, sampled_bytes, zero_bytes, compressed_bytes) = numbers;
+        PayloadEvent {
+            at_ns, tid, tgid, op, fd, file, write_bytes, sampled_bytes, zero_bytes, compressed_bytes, content, kept_offset,
+        }
+    }
+}
+
 fn all<R>(parts: impl Iterator<Item = Result<Vec<R>, RecordError>>) -> Vec<R> {
     parts.flat_map(Result::unwrap).collect()
 }
@@ -184,6 +196,7 @@ proptest! {
     #[test]
     fn processor_times_and_samples_come_back(
         cpu in vec(cpu(), 0..20), samples in vec(sampled(), 0..20), steal in vec(steal(), 0..20),
+        payload in vec(payload(), 0..20), kept in vec(any::<u8>(), 1..100),
         symbol in option::of(any::<String>()), module in any::<String>(), place in option::of(any::<(u32, u64)>()),
     ) {
         let directory = tempfile::tempdir().unwrap();
@@ -192,6 +205,8 @@ proptest! {
         writer.append_cpu(&cpu);
         writer.append_samples(&samples);
         writer.append_steal(&steal);
+        writer.append_payload(&payload);
+        writer.write_file(KEPT_PAYLOAD, &kept).unwrap();
         let frame = Frame { module: place.map(|(module, _)| module), file_offset: place.map(|(_, at)| at), symbol };
         let stacks = Stacks { modules: vec![module], frames: vec![frame], stacks: vec![vec![0, 7], Vec::new()] };
         writer.write_json(STACKS, &stacks).unwrap();
@@ -202,6 +217,8 @@ proptest! {
         prop_assert_eq!(all(reader.cpu()), cpu);
         prop_assert_eq!(all(reader.samples()), samples);
         prop_assert_eq!(all(reader.steal()), steal);
+        prop_assert_eq!(all(reader.payload()), payload);
+        prop_assert_eq!(reader.file(KEPT_PAYLOAD).unwrap(), Some(kept));
         prop_assert_eq!(reader.stacks().unwrap(), stacks);
     }
 }
@@ -211,6 +228,7 @@ fn a_run_of_an_earlier_version_has_no_samples() {
     let directory = tempfile::tempdir().unwrap();
     let reader = RunReader::open(&stored_run(directory.path())).unwrap();
     assert_eq!((all(reader.cpu()), all(reader.samples()), all(reader.steal())), (vec![], vec![], vec![]));
+    assert_eq!((all(reader.payload()), reader.file(KEPT_PAYLOAD).unwrap()), (vec![], None));
     assert_eq!(reader.stacks().unwrap(), Stacks::default());
 }
 

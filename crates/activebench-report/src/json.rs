@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
-use activebench_model::coverage::{BlindPath, OtherTracer, Overhead, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::coverage::{
+    BlindPath, OtherTracer, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling,
+};
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::host::Host;
@@ -150,6 +152,7 @@ struct CoverageEntry<'run> {
     overhead: Overhead,
     other_tracers: Option<&'run [OtherTracer]>,
     sampling: Option<&'run Sampling>,
+    payload: Option<&'run PayloadSampling>,
     steal_unread: Option<&'run str>,
 }
 
@@ -228,6 +231,7 @@ impl<'run> Report<'run> {
                 overhead: manifest.coverage.overhead,
                 other_tracers: manifest.coverage.other_tracers.as_deref(),
                 sampling: manifest.coverage.sampling.as_ref(),
+                payload: manifest.coverage.payload.as_ref(),
                 steal_unread: manifest.coverage.steal_unread.as_deref(),
             },
             host: &manifest.host,

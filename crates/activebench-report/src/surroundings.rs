@@ -64,6 +64,10 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
         ));
     }
 
+    // Whoever passes a run on should know.
+    if let Some(kept) = coverage.payload.as_ref().map(|payload| payload.kept_bytes).filter(|bytes| *bytes > 0) {
+        parts.push(format!("{} of what the tool wrote are kept in the run directory", Quantity::bytes(kept)));
+    }
     let run_time = Quantity::ns(coverage.overhead.run_ns);
     parts.push(match coverage.overhead.observer_cpu_ns {
         Some(cpu_ns) => format!("observer CPU {} in {run_time}", Quantity::ns(cpu_ns)),

@@ -161,6 +161,10 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "HZ", default_value_t = activebench_probe::ProbeOptions::SAMPLE_HZ)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) sample_hz: u32,
+    /// What becomes of what the tool writes: the first 4 KiB of a write now and then (at most 256 a
+    /// second and processor) tell how much of it is zeros, can be compressed or was written before.
+    #[arg(long, value_enum, default_value_t = PayloadArgument::Figures)]
+    pub(crate) payload: PayloadArgument,
     /// Most bytes of the log that holds each single I/O, packed (2 to 7 bytes a call): `500M`,
     /// `2GiB`. Past it I/O is only counted, and what needs the log is left undecided.
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
@@ -183,6 +187,30 @@ pub(crate) enum LatencyArgument {
     Sampled,
     /// Every one.
     Full,
+}
+
+/// What becomes of samples of what the tool writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PayloadArgument {
+    /// Only figures of each are kept: lengths, zeros, and which of them are equal. Nothing of what
+    /// was written gets into the run directory.
+    Figures,
+    /// Their bytes are kept too, in `payload.bin` of the run directory, up to 32 MiB (not of files
+    /// that are registered with an io_uring). Whoever reads that directory reads what the tool wrote:
+    /// think before you pass it on.
+    Keep,
+    /// Nothing that the tool writes is looked at.
+    Off,
+}
+
+impl From<PayloadArgument> for activebench_probe::Payload {
+    fn from(argument: PayloadArgument) -> Self {
+        match argument {
+            PayloadArgument::Figures => Self::Figures,
+            PayloadArgument::Keep => Self::Keep,
+            PayloadArgument::Off => Self::Off,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -250,6 +278,8 @@ pub(crate) enum Stage {
     Stacks,
     /// The host's steal time.
     Steal,
+    /// Figures of sampled writes.
+    Payload,
     /// Calls folded to passes.
     Activity,
     /// What the tool printed.

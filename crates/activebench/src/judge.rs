@@ -10,7 +10,9 @@ use activebench_model::activity::Activity;
 use activebench_model::call::Call;
 use activebench_model::claim::{Parsed, ToolOutput};
 use activebench_model::command::CommandLine;
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, SampleEvent, StealEvent, TaskEvent};
+use activebench_model::event::{
+    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
+};
 use activebench_model::fact::Facts;
 use activebench_model::log::Totals;
 use activebench_model::phase::Phase;
@@ -64,6 +66,9 @@ impl EventSource for Stored<'_> {
     }
     fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, RecordError>> {
         self.0.steal()
+    }
+    fn payload(&self) -> impl Iterator<Item = Result<Vec<PayloadEvent>, RecordError>> {
+        self.0.payload()
     }
     fn totals(&self) -> Result<Totals, RecordError> {
         self.0.totals()

@@ -36,6 +36,7 @@ pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
         Stage::Samples => events(&mut sink, reader.samples()),
         Stage::Stacks => stacks(&mut sink, &reader),
         Stage::Steal => events(&mut sink, reader.steal()),
+        Stage::Payload => events(&mut sink, reader.payload()),
         derived => derived_stage(&mut sink, &reader, derived),
     };
     match shown.and_then(|()| sink.finish()) {

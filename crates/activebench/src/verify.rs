@@ -13,7 +13,7 @@ use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::log::Totals;
 use activebench_model::run::{Choices, FORMAT, Manifest};
 use activebench_probe::{DamagedChunk, LogOptions, NeighbourError, Observation, ProbeOptions, Spool};
-use activebench_record::{RunReader, RunWriter, STACKS, TOTALS};
+use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
 use anyhow::{Context, anyhow};
 use time::OffsetDateTime;
@@ -78,6 +78,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
             ring_bytes: arguments.ring_kib << 10,
             time_every_call: arguments.latency == LatencyArgument::Full,
             sample_hz: arguments.sample_hz,
+            payload: arguments.payload.into(),
             overlays: survey.overlays(),
             log: log_options(arguments.events_limit, &mut survey, &directory),
         }),
@@ -204,6 +205,11 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
         append!(observation.cpu(), append_cpu);
         append!(observation.samples(), append_samples);
         incomplete.extend(writer.write_json(STACKS, observation.stacks()).err().map(|error| error.to_string()));
+        writer.append_payload(observation.payload());
+        if !observation.kept_payload().is_empty() {
+            let kept = writer.write_file(KEPT_PAYLOAD, observation.kept_payload());
+            incomplete.extend(kept.err().map(|error| error.to_string()));
+        }
         match observation.block_devices_used() {
             Ok(devices) => append!(observation.block(&devices), append_block),
             Err(error) => incomplete.push(error.to_string()),

@@ -50,7 +50,7 @@ const REQUIRED: [&str; 6] = [
 ];
 
 /// Classes of records without which every judgement on I/O stands.
-const SPARE_CLASSES: [&str; 3] = ["cpu", "samples", "steal"];
+const SPARE_CLASSES: [&str; 4] = ["cpu", "samples", "steal", "payload"];
 
 impl Detector for EvidenceLost {
     fn code(&self) -> &'static str {

@@ -4,7 +4,7 @@
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::coverage::{Coverage, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::ThreadTimes;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
@@ -36,6 +36,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 overhead: Overhead { observer_cpu_ns: Some(21_400_000), bpf_run_ns: None, run_ns: 5_402_000_000 },
                 other_tracers: Some(Vec::new()),
                 sampling: Some(Sampling { frequency_hz: 997, ..Sampling::default() }),
+                payload: Some(PayloadSampling { period_ns: 3_906_250, one_in: 1, ..PayloadSampling::default() }),
                 steal_unread: None,
                 log: None,
             },

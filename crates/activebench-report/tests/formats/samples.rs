@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::{BlindPath, OtherTracer, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::report::{Answer, JudgedRun};
@@ -283,6 +283,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     }
     run.profiles.phases = run.phases.iter().map(|phase| (phase.id.clone(), profile(text))).collect();
     coverage.sampling = Some(Sampling { why_not: Some(text.into()), ..Sampling::default() });
+    coverage.payload = Some(PayloadSampling { why_not: Some(text.into()), one_in: 1, ..PayloadSampling::default() });
     coverage.steal_unread = Some(text.into());
     run.findings.push(outcome(text, text, Outcome::Undecided, text, text));
     for judged in &mut run.judged {

@@ -130,3 +130,13 @@ fn codes_are_all_shown_or_counted_where_they_do_not_fit() {
         assert!(report.contains(expected), "{width:?}: {report}");
     }
 }
+
+#[test]
+fn who_passes_a_run_on_is_told_what_is_in_it() {
+    let mut run = samples::verified();
+    assert!(!render(&run, false, None).contains("what the tool wrote"));
+    let payload = run.manifest.coverage.payload.as_mut().expect("sampled");
+    payload.kept_bytes = 8192;
+    let text = render(&run, false, Some(400));
+    assert!(text.contains("8.000 KiB of what the tool wrote are kept in the run directory"), "{text}");
+}
