@@ -211,7 +211,7 @@ pub(crate) fn of_each_seen_phase<'a>(
 
 /// Leaves the question open for a pass that was not found among the observed calls.
 pub(crate) fn seen(phase: &Phase) -> Result<(), Halt> {
-    if phase.parts.is_empty() {
+    if !phase.is_found() {
         let why = phase.incomplete.as_deref().unwrap_or("no reason was given");
         return Err(Halt::undecided(format!("the pass was not found in the observed calls: {why}")));
     }

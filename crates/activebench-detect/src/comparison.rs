@@ -9,7 +9,7 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Finding, Threshold};
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::advice::Given;
@@ -77,8 +77,12 @@ impl Difference {
 }
 
 /// Operations of the pass: the bytes in blocks of the size that the tool was told to use
-/// (its library may cut them into other calls), or the calls where none was stated.
+/// (its library may cut them into other calls), or the calls where none was stated; of a pass
+/// over names its calls.
 pub(crate) fn operations(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    if phase.names.is_some() {
+        return run.fact(phase, FactName::NameCalls);
+    }
     match phase.block_bytes.filter(|bytes| *bytes > 0) {
         Some(block) => Ok(run.moved(phase)? / block as f64),
         None => calls(run, phase),
@@ -92,7 +96,6 @@ pub(crate) fn tasks_of(phase: &Phase) -> f64 {
 
 /// Data calls of the pass, in its direction.
 pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
-    use activebench_model::phase::Direction;
     match phase.direction {
         Direction::Read => run.fact(phase, FactName::ReadCalls),
         Direction::Write => run.fact(phase, FactName::WriteCalls),
@@ -129,6 +132,10 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
         }
         Metric::TimePerOperation => &[Unit::Ns],
         Metric::BytesMoved | Metric::MinTaskBytes => &[Unit::Bytes],
+        Metric::OperationsDone | Metric::SyncsDone => &[Unit::Count],
+        Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal => &[Unit::Ratio],
+        metric if metric.is_latency() => &[Unit::Ns],
+        _ => &[],
     };
     if !expected.contains(&claim.value.unit) {
         return Err(format!("a figure in {} cannot be rebuilt for this metric", claim.value.unit.as_str()));
@@ -178,10 +185,102 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
             let alone = phase.requested_tasks <= 1 || moved_by_all(run, phase, claim);
             Ok(if alone { exactly(moved) } else { between(0.0, moved, None) })
         }
+        Metric::OperationsDone => Ok(exactly(operations(run, phase)?)),
+        Metric::SyncsDone => Ok(exactly(fact(FactName::SyncsInside)?)),
+        Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal => {
+            let used = share_of_processor(run, phase, claim.metric)?;
+            // Its clock and its accounting begin and end outside the calls of the pass.
+            let slack = run.thresholds.ab101_cpu_slack_ratio.value.value * used.max(1.0);
+            Ok(between((used - slack).max(0.0), used + slack, Some(used)))
+        }
+        metric if metric.is_latency() => {
+            latency(run, phase, metric).map(|(low, figure)| between(low, f64::MAX, figure))
+        }
         Metric::MinTaskBytes => {
             let (moved, tasks) = (run.moved(phase)?, tasks_of(phase));
             Ok(if tasks > 1.0 { between(0.0, moved / tasks, None) } else { exactly(moved) })
         }
+        _ => Err("this metric has no rule".to_owned()),
+    }
+}
+
+/// Processor time of the pass's threads over its window.
+fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f64, String> {
+    let window = run.fact(phase, FactName::Window)?;
+    if window <= 0.0 {
+        return Err("the window has no length".to_owned());
+    }
+    let used = match metric {
+        Metric::CpuUser => run.fact(phase, FactName::UserCpu)?,
+        Metric::CpuSystem => run.fact(phase, FactName::KernelCpu)?,
+        _ => run.fact(phase, FactName::UserCpu)? + run.fact(phase, FactName::KernelCpu)?,
+    };
+    Ok(used / window)
+}
+
+/// The shortest time that the observation allows for a latency, and the time that it gives.
+///
+/// A tool's clock lies around the calls, so its figure is never below that of the calls by more
+/// than its own rounding; by how much it lies above, no call shows.
+fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<f64>), String> {
+    let fact = |name| run.fact(phase, name);
+    let limits = run.thresholds;
+    let exact = 1.0 - limits.ab101_latency_slack_ratio.value.value;
+    if metric.is_sync_latency() {
+        let observed = fact(match metric {
+            Metric::SyncLatencyMean => FactName::SyncLatencyMean,
+            Metric::SyncLatencyP50 => FactName::SyncLatencyP50,
+            Metric::SyncLatencyP95 => FactName::SyncLatencyP95,
+            Metric::SyncLatencyP99 => FactName::SyncLatencyP99,
+            _ => FactName::SyncLatencyP999,
+        })?;
+        return Ok((observed * exact, Some(observed)));
+    }
+    if phase.names.is_some() {
+        let observed = fact(FactName::NameLatencyMax)?;
+        return match metric {
+            Metric::LatencyMax => Ok((observed * exact, Some(observed))),
+            _ => Err("of calls with names only the longest is known".to_owned()),
+        };
+    }
+    let (name, calls, timed) = match phase.direction {
+        Direction::Read => (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
+        Direction::Write => (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
+        Direction::Mixed | Direction::None => return Err("the pass has no one direction".to_owned()),
+    };
+    let observed = fact(name)?;
+    // A sample of fast calls: its tail is not that of all calls.
+    let sampled = fact(timed)? < fact(calls)?;
+    let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
+    if metric.is_completion_latency() {
+        let handed_over = match phase.facts.get(FactName::SubmitLatencyP999) {
+            Some(_) => fact(FactName::SubmitLatencyP999)?,
+            None => 0.0,
+        };
+        return Ok(((observed - handed_over).max(0.0) * share, None));
+    }
+    Ok((observed * share, Some(observed)))
+}
+
+fn read_latency(metric: Metric) -> FactName {
+    match metric {
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::ReadLatencyP50,
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => FactName::ReadLatencyP95,
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => FactName::ReadLatencyP99,
+        Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::ReadLatencyP999,
+        Metric::LatencyMax => FactName::ReadLatencyMax,
+        _ => FactName::ReadLatencyMean,
+    }
+}
+
+fn write_latency(metric: Metric) -> FactName {
+    match metric {
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::WriteLatencyP50,
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => FactName::WriteLatencyP95,
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => FactName::WriteLatencyP99,
+        Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::WriteLatencyP999,
+        Metric::LatencyMax => FactName::WriteLatencyMax,
+        _ => FactName::WriteLatencyMean,
     }
 }
 
@@ -218,7 +317,7 @@ const FACTORS: [(f64, &str); 8] = [
 pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agreement, Halt> {
     seen(phase)?;
     let rebuilt = rebuild(run, phase, claim)?;
-    if rebuilt.high == 0.0 {
+    if rebuilt.high == 0.0 && phase.names.is_none() {
         return Err(Halt::not_applicable("no call moved data: AB106 judges that"));
     }
     let finite = [rebuilt.low, rebuilt.high, claim.value.value, claim.resolution].iter().all(|value| value.is_finite());
@@ -226,11 +325,11 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         return Err(Halt::undecided("the figure, or what it is held against, is no finite number"));
     }
     let limits = run.thresholds;
-    let timed = rebuilt.unit != Unit::Bytes;
+    let timed = !claim.metric.is_count();
     // A truncated number lies up to a whole step, twice the resolution, from the true one.
     let (low, high) = (claim.value.value - 2.0 * claim.resolution, claim.value.value + 2.0 * claim.resolution);
     // A short time of one operation is a high rate: there a claim overstates from below.
-    let inverse = claim.metric == Metric::TimePerOperation;
+    let inverse = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
     let (excess, nearest) = if high < rebuilt.low {
         if inverse && high <= 0.0 {
             return Ok(Agreement::Agrees);
@@ -245,7 +344,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     };
     // Of several tasks each may wait for a processor between its last call and its reading of
     // the clock. That makes its own figure smaller, never larger, and no call shows for how long.
-    if timed && excess < 0.0 && phase.requested_tasks > 1 {
+    if timed && excess < 0.0 && phase.requested_tasks > 1 && !claim.metric.is_cpu() {
         return Ok(Agreement::Agrees);
     }
     // The clock of a stonewalled task stops when another task ends, which shows in no call. Only a

@@ -1,6 +1,6 @@
 //! What a detector sees: one judged run, before judgement.
 
-use activebench_model::claim::{Claim, Metric, Parsed, Subject};
+use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::finding::Finding;
 use activebench_model::host::Target;
@@ -48,7 +48,7 @@ impl<'a> Run<'a> {
     pub fn storage_rates_of(&self, phase: &Phase) -> Vec<&'a Claim> {
         self.claims_of(phase)
             .filter(|claim| self.subject_of(claim).is_storage())
-            .filter(|claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes))
+            .filter(|claim| !claim.metric.is_count() && !claim.metric.is_cpu())
             .collect()
     }
 

@@ -129,7 +129,9 @@ fn in_metric(phase: &Phase, claim: &Claim, bytes: f64, operations: f64, span_ns:
         Metric::MinTaskThroughput | Metric::MaxTaskThroughput | Metric::TaskThroughput => {
             Err("the evidence is of the pass, not of each task".to_owned())
         }
-        Metric::BytesMoved | Metric::MinTaskBytes => Err("counted bytes have no other figure".to_owned()),
+        metric if metric.is_count() => Err("what was counted has no other figure".to_owned()),
+        metric if metric.is_latency() => Err("the evidence gives rates for this, and no latency".to_owned()),
+        _ => Err("a share of processor time has no other figure".to_owned()),
     }
 }
 
@@ -153,6 +155,10 @@ fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected,
     if bytes == 0.0 {
         return Err("nothing was read from the device".to_owned());
     }
+    if claim.metric.is_latency() {
+        let value = Quantity { value: run.fact(phase, device_latency(claim.metric)?)?, unit: Unit::Ns };
+        return Ok(Corrected { value, meaning: "of the requests that reached the device".to_owned() });
+    }
     let by_operation = matches!(claim.value.unit, Unit::OpsPerSec | Unit::Ns);
     // Requests are split and merged on the way: neither may the device be credited with more
     // operations than its bytes make blocks, nor with more than it completed requests.
@@ -171,6 +177,18 @@ fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected,
             false => format!("from the device: {} in {time}", Quantity { value: bytes, unit: Unit::Bytes }),
         },
     })
+}
+
+fn device_latency(metric: Metric) -> Result<FactName, String> {
+    match metric {
+        Metric::LatencyMean | Metric::CompletionLatencyMean => Ok(FactName::DeviceLatencyMean),
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Ok(FactName::DeviceLatencyP50),
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Ok(FactName::DeviceLatencyP95),
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Ok(FactName::DeviceLatencyP99),
+        Metric::LatencyP999 | Metric::CompletionLatencyP999 => Ok(FactName::DeviceLatencyP999),
+        Metric::LatencyMax => Ok(FactName::DeviceLatencyMax),
+        _ => Err("the device has no latency of syncs".to_owned()),
+    }
 }
 
 fn together(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {

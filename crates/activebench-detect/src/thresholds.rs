@@ -98,6 +98,12 @@ thresholds! {
     ab101_difference_warn_ratio = 0.01, Ratio, "proposed";
     /// AB101: the same, from which on it fails.
     ab101_difference_fail_ratio = 0.05, Ratio, "proposed";
+    /// How far a latency may lie below that of the calls: what a tool's histogram rounds.
+    ab101_latency_slack_ratio = 0.05, Ratio, "proposed; fio's histograms round by up to 1.6 %";
+    /// The same where of fast calls a sample was timed.
+    ab101_sampled_latency_slack_ratio = 0.5, Ratio, "proposed: the tail of a sample is not that of all calls";
+    /// How far a share of processor time may lie from that of the calls, for each processor used.
+    ab101_cpu_slack_ratio = 0.05, Ratio, "proposed: the tool's accounting begins and ends outside its calls";
     /// AB103: how near to a conversion factor the ratio of claim and observation must lie.
     ab103_factor_tolerance_ratio = 0.005, Ratio, "proposed; rebuilt rates differ by up to 0.1 %, measured with iozone 3.489";
     /// AB103: a confusion that changes the figure by more than this fails, a smaller one warns.

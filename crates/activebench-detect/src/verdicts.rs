@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::claim::{Claim, Metric, Subject};
+use activebench_model::claim::{Claim, Subject};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::Answer;
 use activebench_model::run::{ChildEnd, Choices, FailOn};
@@ -95,7 +95,7 @@ fn concerns(finding: &Finding, claim: &Claim) -> bool {
 /// else: the arithmetic for every claim; where the bytes came from or went to, and whether the
 /// storage limited the pass, for rates of storage; the flush only where durability is claimed.
 fn decides(code: &str, claim: &Claim, subject: Subject) -> bool {
-    let rate = !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
+    let rate = !claim.metric.is_count() && !claim.metric.is_cpu();
     match code {
         "AB101" | "AB104" | "AB901" | "AB902" => true,
         "AB106" | "AB201" | "AB203" | "AB204" | "AB301" | "AB302" | "AB401" | "AB501" => subject.is_storage() && rate,
@@ -152,7 +152,7 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClai
     if let Some(why) = &phase.incomplete {
         return unverifiable(format!("the pass is not what the command promises: {why}"));
     }
-    if phase.parts.is_empty() {
+    if !phase.is_found() {
         return unverifiable("the pass was not found in the observed calls".to_owned());
     }
     let subject = run.subject_of(claim);

@@ -48,6 +48,7 @@ fn manifest() -> Manifest {
         format: FORMAT,
         activebench: String::new(),
         command: Default::default(),
+        added_arguments: Vec::new(),
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),
@@ -73,21 +74,10 @@ fn phase() -> Phase {
         close_ns: None,
     };
     Phase {
-        id: "random-read".to_owned(),
-        name: "random read".to_owned(),
-        direction: Direction::Read,
         pattern: Pattern::RandomPermutation,
-        block_bytes: None,
-        requested_bytes: None,
         requested_tasks: 4,
-        clock: String::new(),
-        promises: Vec::new(),
         parts: (0..THREADS).map(part).collect(),
-        window: None,
-        cold_by_design: false,
-        verifies: None,
-        incomplete: None,
-        facts: Default::default(),
+        ..Phase::planned("random-read", "random read", Direction::Read)
     }
 }
 

@@ -105,6 +105,7 @@ fn manifest() -> Manifest {
         format: FORMAT,
         activebench: String::new(),
         command: Default::default(),
+        added_arguments: Vec::new(),
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),
@@ -135,21 +136,9 @@ fn phase(reads: u64) -> Phase {
         close_ns: None,
     };
     Phase {
-        id: "random-read".to_owned(),
-        name: "random read".to_owned(),
-        direction: Direction::Read,
         pattern: Pattern::RandomIndependent,
-        block_bytes: None,
-        requested_bytes: None,
-        requested_tasks: 1,
-        clock: String::new(),
-        promises: Vec::new(),
         parts: vec![part],
-        window: None,
-        cold_by_design: false,
-        verifies: None,
-        incomplete: None,
-        facts: Default::default(),
+        ..Phase::planned("random-read", "random read", Direction::Read)
     }
 }
 

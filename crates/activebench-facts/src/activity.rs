@@ -11,7 +11,9 @@
 //! Memory: about 150 bytes a structural call and 400 bytes a step; data calls cost nothing
 //! each. A descriptor that alternates between reads and writes without end would make a step
 //! a call: past [`slots::MOST_RUNS`] in one slot they are added to the last steps of their kind.
+//! 64 bytes a write of output, and a burst of asynchronous requests.
 
+mod bursts;
 mod mappings;
 mod passes;
 mod slots;
@@ -19,7 +21,7 @@ mod tasks;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, CallSpan, FileSeen, NamedCall};
+use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, NamedCall, OutputWrite};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::event::NameEvent;
 
@@ -48,13 +50,15 @@ fn moves_data_or_position(op: Op) -> bool {
 pub fn fold_activity<S: EventSource>(source: &S) -> Result<Activity, S::Error> {
     let (tasks, execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
-    let Structure { calls: structure, unlink_spans, global_syncs, files } = read_structure(source, &stub)?;
+    let Structure { calls: structure, unlink_spans, global_syncs, files, output_writes, bursts } =
+        read_structure(source, &stub)?;
     let Names { opened, unlinks } = read_names(source, &stub, &unlink_spans)?;
 
     let timelines = slots::Timelines::new(structure, &execs);
     let passes = slots::fill(source, &stub, timelines)?.into_passes();
 
-    Ok(Activity { tasks, files: with_names(files, &opened), passes, global_syncs, unlinks, execs })
+    let files = with_names(files, &opened);
+    Ok(Activity { tasks, files, passes, global_syncs, unlinks, execs, output_writes, bursts })
 }
 
 /// What the first reading of the calls gives.
@@ -66,11 +70,14 @@ struct Structure {
     global_syncs: Vec<CallSpan>,
     /// Each file with its kind and first use.
     files: HashMap<FileId, (FileKind, u64)>,
+    output_writes: Vec<OutputWrite>,
+    bursts: Vec<Burst>,
 }
 
 fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, S::Error> {
     let mut structure = Structure::default();
     let mut last_file = None;
+    let mut bursts = bursts::Bursts::default();
     for batch in source.calls() {
         for call in batch?.into_iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
             if let Some(file) = on_followed_file(&call) {
@@ -81,7 +88,12 @@ fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, 
                     *first_ns = call.start_ns.min(*first_ns);
                 }
             }
+            bursts.feed(&call);
             match call.op {
+                Op::Write | Op::Writev if call.kind == FileKind::Other && matches!(call.fd, 1 | 2) => {
+                    let write = OutputWrite { span: (&call).into(), tgid: call.tgid, fd: call.fd };
+                    structure.output_writes.push(write);
+                }
                 op if moves_data_or_position(op) => {}
                 Op::Sync => structure.global_syncs.push((&call).into()),
                 Op::Syncfs => structure.global_syncs.push((&call).into()),
@@ -97,6 +109,9 @@ fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, 
     }
     structure.calls.sort_by_key(|call| (call.start_ns, call.end_ns));
     structure.global_syncs.sort_by_key(|span| span.start_ns);
+    structure.output_writes.sort_by_key(|write| write.span.start_ns);
+    structure.output_writes.truncate(Activity::MOST_OUTPUT_WRITES);
+    structure.bursts = bursts.close();
     Ok(structure)
 }
 

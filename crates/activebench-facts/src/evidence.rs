@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::FileId;
-use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
+use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
 /// A file that was only read, and less than this in all, is taken for the tool's own
 /// libraries and configuration.
@@ -97,20 +97,7 @@ fn phase_of(activity: &Activity, pass: &Pass, direction: Direction, ids: &mut Ha
     *uses += 1;
     let id = if *uses == 1 { stem } else { format!("{stem}-{uses}") };
     Phase {
-        id,
-        name: format!("{word} of {name}"),
-        direction,
-        pattern: Pattern::Unknown,
-        block_bytes: None,
-        requested_bytes: None,
-        requested_tasks: 1,
         clock: format!("none known; shown from the first {word} to the last"),
-        promises: Vec::new(),
-        parts: Vec::new(),
-        window: None,
-        cold_by_design: false,
-        verifies: None,
-        incomplete: None,
-        facts: Default::default(),
+        ..Phase::planned(id, format!("{word} of {name}"), direction)
     }
 }

@@ -23,6 +23,7 @@ mod index;
 mod inserted;
 mod intervals;
 mod latency;
+mod names;
 mod order;
 mod payload;
 mod places;
@@ -127,10 +128,12 @@ pub fn resolve_phases<S: EventSource>(
     let limits = limits(&index, &phases, &parts, &syncs);
 
     let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &blocks);
+    let mut names = names::NameTally::new(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
             tally.feed(call);
+            names.feed(call);
             whole.feed(call);
         }
     }
@@ -163,6 +166,7 @@ pub fn resolve_phases<S: EventSource>(
             view.add_call_facts(window, &mut of_phase);
             view.add_time_facts(&mut of_phase);
             view.add_cache_facts(inserted[number], &mut of_phase);
+            names.add_facts(number, phase, &gaps[number].calls, &mut of_phase);
         }
         durable.push(view.durable_ends());
         facts.push(of_phase);

@@ -22,6 +22,55 @@ pub struct Activity {
     pub unlinks: Vec<NamedCall>,
     /// Successful executions, in order.
     pub execs: Vec<Exec>,
+    /// Writes to standard output and standard error where these are no files, in order: when the
+    /// tool said what. At most [`Activity::MOST_OUTPUT_WRITES`], the first ones.
+    #[serde(default)]
+    pub output_writes: Vec<OutputWrite>,
+    /// Spans of asynchronous data requests, by process and kind, in order of their starts. At most
+    /// [`Activity::MOST_BURSTS`], the first ones.
+    #[serde(default)]
+    pub bursts: Vec<Burst>,
+}
+
+impl Activity {
+    /// Writes of output that are kept.
+    pub const MOST_OUTPUT_WRITES: usize = 1 << 16;
+    /// Bursts that are kept.
+    pub const MOST_BURSTS: usize = 1 << 14;
+    /// Two requests of one kind belong to one burst when the second is submitted at most this long
+    /// after the end of all before it.
+    pub const BURST_GAP_NS: u64 = 10_000_000;
+}
+
+/// One write to standard output or standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputWrite {
+    /// When, by whom, how many bytes.
+    pub span: CallSpan,
+    /// The process.
+    pub tgid: u32,
+    /// 1 or 2.
+    pub fd: i32,
+}
+
+/// Asynchronous requests of one process, operation and size that follow one another without a
+/// pause, over all its descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burst {
+    /// The process.
+    pub tgid: u32,
+    /// Reads or writes of one interface.
+    pub op: Op,
+    /// Bytes that each asks for.
+    pub requested: u64,
+    /// Submission of the first.
+    pub start_ns: u64,
+    /// Completion of the last, as the process learned of it.
+    pub end_ns: u64,
+    /// How many, failed ones included.
+    pub calls: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
 }
 
 /// A thread or process of the tree.

@@ -165,6 +165,8 @@ operations! {
     SpliceTo = 44, "splice_to";
     /// `copy_file_range(2)`: the file that it writes.
     CopyFileRangeTo = 45, "copy_file_range_to";
+    /// `stat(2)`, `lstat(2)`, `fstatat(2)`, `statx(2)`: what a name refers to. Not `fstat(2)`.
+    Stat = 46, "stat";
 }
 
 impl Op {

@@ -63,6 +63,81 @@ pub enum Metric {
     BytesMoved,
     /// Smallest of the tasks' counted bytes (iozone `Min xfer`).
     MinTaskBytes,
+    /// Data operations that the tool counted.
+    OperationsDone,
+    /// Mean time from handing an operation to the kernel to learning of its end.
+    LatencyMean,
+    /// As above: half of the operations took no longer.
+    LatencyP50,
+    /// As above, 95 %.
+    LatencyP95,
+    /// As above, 99 %.
+    LatencyP99,
+    /// As above, 99.9 %.
+    LatencyP999,
+    /// The longest operation.
+    LatencyMax,
+    /// The mean of the same without the time in which the operation was handed over (fio's `clat`
+    /// of asynchronous engines): never longer than that with it.
+    CompletionLatencyMean,
+    /// As above: half of the operations took no longer.
+    CompletionLatencyP50,
+    /// As above, 95 %.
+    CompletionLatencyP95,
+    /// As above, 99 %.
+    CompletionLatencyP99,
+    /// As above, 99.9 %.
+    CompletionLatencyP999,
+    /// Syncs that the tool counted.
+    SyncsDone,
+    /// Mean time of one sync.
+    SyncLatencyMean,
+    /// Half of the syncs took no longer.
+    SyncLatencyP50,
+    /// As above, 95 %.
+    SyncLatencyP95,
+    /// As above, 99 %.
+    SyncLatencyP99,
+    /// As above, 99.9 %.
+    SyncLatencyP999,
+    /// Processor time in user mode over the tool's clock; above 1 for several tasks.
+    CpuUser,
+    /// Processor time in the kernel over the tool's clock.
+    CpuSystem,
+    /// Both together.
+    CpuTotal,
+}
+
+impl Metric {
+    /// Whether it is a count, which whatever limited the pass does not change.
+    pub fn is_count(self) -> bool {
+        matches!(self, Metric::BytesMoved | Metric::MinTaskBytes | Metric::OperationsDone | Metric::SyncsDone)
+    }
+
+    /// Whether it says how long operations or syncs took.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Metric::LatencyMean | Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99)
+            || matches!(self, Metric::LatencyP999 | Metric::LatencyMax)
+            || self.is_completion_latency()
+            || self.is_sync_latency()
+    }
+
+    /// Whether it is one of a part of the operation only.
+    pub fn is_completion_latency(self) -> bool {
+        matches!(self, Metric::CompletionLatencyMean | Metric::CompletionLatencyP50 | Metric::CompletionLatencyP95)
+            || matches!(self, Metric::CompletionLatencyP99 | Metric::CompletionLatencyP999)
+    }
+
+    /// Whether it says how long syncs took.
+    pub fn is_sync_latency(self) -> bool {
+        matches!(self, Metric::SyncLatencyMean | Metric::SyncLatencyP50 | Metric::SyncLatencyP95)
+            || matches!(self, Metric::SyncLatencyP99 | Metric::SyncLatencyP999)
+    }
+
+    /// Whether it is a share of processor time.
+    pub fn is_cpu(self) -> bool {
+        matches!(self, Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal)
+    }
 }
 
 /// A printed number and its unit, verbatim.
@@ -146,13 +221,37 @@ pub struct Parsed {
     pub complete: bool,
     /// Step of the tool's own clock, where it prints one (iozone `Time Resolution`).
     pub clock_step_ns: Option<u64>,
+    /// Figures that the output states more than once.
+    #[serde(default)]
+    pub restated: Vec<Restated>,
+    /// Where the output contradicts itself otherwise.
+    #[serde(default)]
+    pub contradictions: Vec<Contradiction>,
 }
 
-/// What a tool wrote, and when: the input of an adapter's parser.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolOutput {
-    /// Everything that it wrote to standard output.
-    pub stdout: Vec<u8>,
-    /// Everything that it wrote to standard error.
-    pub stderr: Vec<u8>,
+/// A figure that the output states a second time, in other words or another place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restated {
+    /// The claim that states it first.
+    pub claim: String,
+    /// The number as it stands here, normalised to the claim's unit.
+    pub value: Quantity,
+    /// The number as printed here.
+    pub printed: Printed,
+    /// Half a step of it, in the unit of `value`.
+    pub resolution: f64,
+    /// Where.
+    pub source: SourceLine,
+}
+
+/// Two statements of the output that cannot both hold, and that are not two numbers for one
+/// figure (see [`Restated`]): a header that names fewer columns than there are values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contradiction {
+    /// Where the second of them stands.
+    pub source: SourceLine,
+    /// Both: a lower-case fragment.
+    pub message: String,
+    /// The claims that a reader takes to be something else because of it.
+    pub claims: Vec<String>,
 }

@@ -245,6 +245,28 @@ fact_names! {
     /// Share of these whose bytes another one of the phase had before, zeros included. What a device
     /// that looks at all writes finds again is at least as much. Missing without samples. Source: payload.
     PayloadDuplicates = "payload_duplicate_ratio", Ratio;
+    /// Calls of a pass over names that count (see [`crate::phase::NameOperation`]) and succeeded, inside the
+    /// window. Absent for passes of data. Source: calls.
+    NameCalls = "name_calls", Count;
+    /// The longest of them. Exact. Absent for passes of data, missing without such calls. Source: calls.
+    NameLatencyMax = "name_latency_max_ns", Ns;
+    /// Mean time of the successful syncs of the phase's files inside the window. The facts named `sync_latency` are
+    /// absent without such syncs. The quantiles are at most 0.1 % too high. Source: calls.
+    SyncLatencyMean = "sync_latency_mean_ns", Ns;
+    /// Time that half of them do not exceed. Source: calls.
+    SyncLatencyP50 = "sync_latency_p50_ns", Ns;
+    /// As above, for 95 %. Source: calls.
+    SyncLatencyP95 = "sync_latency_p95_ns", Ns;
+    /// As above, for 99 %. Source: calls.
+    SyncLatencyP99 = "sync_latency_p99_ns", Ns;
+    /// As above, for 99.9 %. Source: calls.
+    SyncLatencyP999 = "sync_latency_p999_ns", Ns;
+    /// The longest of them. Exact. Source: calls.
+    SyncLatencyMax = "sync_latency_max_ns", Ns;
+    /// Time that 99.9 % of the calls which the phase's threads made inside the window to hand asynchronous requests
+    /// over (`io_submit`, `io_uring_enter` with requests) do not exceed. At most 0.1 % too high. Absent without
+    /// such calls. Source: calls.
+    SubmitLatencyP999 = "submit_latency_p999_ns", Ns;
     /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.
@@ -278,6 +300,11 @@ fact_names! {
     ReadRepeated = "read_repeated_ratio", Ratio;
     /// Share that is none of these. Source: calls.
     ReadRandom = "read_random_ratio", Ratio;
+    /// Mean time from entry to exit of the read calls inside the window that were timed; for asynchronous requests
+    /// from submission to collection. Source: calls.
+    ReadLatencyMean = "read_latency_mean_ns", Ns;
+    /// How many read calls inside the window were timed from their entry: all, or of fast ones a sample. Source: calls.
+    ReadLatencyTimed = "read_latency_timed", Count;
     /// Time from entry to exit that half of the read calls inside the window do not exceed. Failed calls do not
     /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
     ReadLatencyP50 = "read_latency_p50_ns", Ns;
@@ -316,6 +343,11 @@ fact_names! {
     WriteRepeated = "write_repeated_ratio", Ratio;
     /// Share that is none of these. Source: calls.
     WriteRandom = "write_random_ratio", Ratio;
+    /// Mean time from entry to exit of the write calls inside the window that were timed; for asynchronous requests
+    /// from submission to collection. Source: calls.
+    WriteLatencyMean = "write_latency_mean_ns", Ns;
+    /// How many write calls inside the window were timed from their entry: all, or of fast ones a sample. Source: calls.
+    WriteLatencyTimed = "write_latency_timed", Count;
     /// Time from entry to exit that half of the write calls inside the window do not exceed. Failed calls do not
     /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
     WriteLatencyP50 = "write_latency_p50_ns", Ns;

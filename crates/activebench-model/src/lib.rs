@@ -14,6 +14,7 @@ pub mod fact;
 pub mod finding;
 pub mod host;
 pub mod log;
+pub mod output;
 pub mod phase;
 pub mod profile;
 pub mod report;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::activity::CallSpan;
-use crate::call::FileId;
+use crate::call::{FileId, Op};
 use crate::fact::Facts;
 
 /// One pass of a tool.
@@ -25,10 +25,20 @@ pub struct Phase {
     pub requested_tasks: u32,
     /// What the tool's clock covers, in words: `first write to last write`.
     pub clock: String,
+    /// How the command makes it hand requests to the kernel.
+    #[serde(default)]
+    pub submission: Submission,
     /// Mechanisms that the command promised for this pass.
     pub promises: Vec<Promise>,
-    /// Each task's part; empty when the pass was not found in the observed calls.
+    /// How long the command lets it run at most; `None` when it ends by its amount of work.
+    #[serde(default)]
+    pub time_limit_ns: Option<u64>,
+    /// Each task's part; empty when the pass was not found in the observed calls, and for a
+    /// pass over names.
     pub parts: Vec<Part>,
+    /// What it does with names, for a pass that moves no data; `None` for one that does.
+    #[serde(default)]
+    pub names: Option<NamePass>,
     /// The union of the parts' windows; `None` when there are none or they are not resolved yet.
     pub window: Option<Window>,
     /// The pass's reads are taken to come from storage because the tool purged the cache
@@ -45,6 +55,35 @@ pub struct Phase {
 }
 
 impl Phase {
+    /// A pass as a command asks for it: nothing promised, nothing observed.
+    pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            direction,
+            pattern: Pattern::Unknown,
+            block_bytes: None,
+            requested_bytes: None,
+            requested_tasks: 1,
+            clock: String::new(),
+            submission: Submission::Unknown,
+            promises: Vec::new(),
+            time_limit_ns: None,
+            parts: Vec::new(),
+            names: None,
+            window: None,
+            cold_by_design: false,
+            verifies: None,
+            incomplete: None,
+            facts: Facts::default(),
+        }
+    }
+
+    /// Whether the pass was found in the observed calls.
+    pub fn is_found(&self) -> bool {
+        !self.parts.is_empty() || self.names.as_ref().is_some_and(|names| !names.spans.is_empty())
+    }
+
     /// Until when the event log must reach for every figure of the phase to be whole: the close
     /// of its descriptors and the sync that made its writes durable. The end of time where
     /// either was not seen, because it may come late.
@@ -133,6 +172,70 @@ pub enum Mechanism {
     CachePurge,
     /// The processor's cache is emptied; the page cache is not.
     CpuCachePurge,
+}
+
+/// How requests reach the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Submission {
+    /// One call at a time and task: each ends before the next begins.
+    Synchronous,
+    /// Several can be on their way for one task (libaio, io_uring, POSIX aio).
+    Asynchronous,
+    /// Through memory: no calls.
+    Mapped,
+    /// No I/O is made at all (fio's null engine).
+    Nothing,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// A pass that creates, looks up or deletes files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamePass {
+    /// Which calls count.
+    pub operation: NameOperation,
+    /// How many of them the command asks for, over all tasks; `None` when not stated.
+    pub requested: Option<u64>,
+    /// Each task's part; empty when the pass was not found.
+    pub spans: Vec<TaskSpan>,
+}
+
+/// What is done with names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NameOperation {
+    /// Opens with `O_CREAT`.
+    Create,
+    /// stat and its kin.
+    Stat,
+    /// unlink.
+    Delete,
+}
+
+impl NameOperation {
+    /// The calls that count.
+    pub fn op(self) -> Op {
+        match self {
+            NameOperation::Create => Op::Open,
+            NameOperation::Stat => Op::Stat,
+            NameOperation::Delete => Op::Unlink,
+        }
+    }
+}
+
+/// The time in which the calls of a task count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSpan {
+    /// The process.
+    pub tgid: u32,
+    /// The threads whose calls count; empty means every thread of the process.
+    pub tids: Vec<u32>,
+    /// From here, in ns of `CLOCK_MONOTONIC`.
+    pub start_ns: u64,
+    /// To here, not before the start.
+    pub end_ns: u64,
 }
 
 /// One task's part of a phase.

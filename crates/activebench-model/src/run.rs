@@ -21,6 +21,10 @@ pub struct Manifest {
     pub activebench: String,
     /// What was asked for.
     pub command: CommandLine,
+    /// What activebench put behind it, so that the tool prints figures for machines too; its output
+    /// was passed on without them.
+    #[serde(default)]
+    pub added_arguments: Vec<String>,
     /// `verify`'s choices that bear on the judgement.
     pub choices: Choices,
     /// How the child ended.

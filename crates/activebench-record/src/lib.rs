@@ -10,6 +10,7 @@
 //!   stdout.txt stderr.txt     the tool's output, byte for byte
 //!   output-lines.json         when each line of it arrived
 //!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*, payload-*
+//!   files.json files/*        files that the tool read its work from or wrote its figures to, and their names
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
 //!   payload.bin               samples of what was written, one behind the other; only where they were to be kept
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
@@ -45,6 +46,15 @@ mod writer;
 #[cfg(test)]
 mod samples;
 
+/// One of the tool's files in the run directory.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct KeptFile {
+    /// As the tool named it.
+    name: String,
+    /// Where it is stored.
+    stored: String,
+}
+
 pub use error::RecordError;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
@@ -57,6 +67,8 @@ pub const TOTALS: &str = "totals.json";
 const MANIFEST: &str = "run.json";
 /// The file of the kept samples of what was written.
 pub const KEPT_PAYLOAD: &str = "payload.bin";
+/// The list of the files that the tool read or wrote.
+pub(crate) const FILES: &str = "files.json";
 /// The file of the stacks.
 pub const STACKS: &str = "stacks.json";
 

@@ -6,11 +6,11 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, Place};
-use activebench_model::claim::ToolOutput;
 use activebench_model::event::{
     BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
 };
 use activebench_model::log::Totals;
+use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::error::RecordError;
 use crate::part::{Table, decode};
 use crate::storage::{Disk, Storage};
 use crate::writer::json;
-use crate::{MANIFEST, STACKS, TOTALS, hash, is_derived, is_inside};
+use crate::{FILES, KeptFile, MANIFEST, STACKS, TOTALS, hash, is_derived, is_inside};
 
 /// A stored run. Only files that the manifest lists are read as evidence: one that was
 /// added to the directory later changes nothing.
@@ -103,14 +103,22 @@ impl RunReader {
         self.manifest.sha256.iter().filter_map(check).collect()
     }
 
-    /// What the tool wrote. A stream that was not recorded is empty here and absent from
+    /// What the tool wrote, and the files that its adapter reads. A stream that was not recorded is empty here and absent from
     /// the manifest's hashes.
     ///
     /// # Errors
     /// When a recorded stream cannot be read.
     pub fn output(&self) -> Result<ToolOutput, RecordError> {
         let stream = |name| self.file(name).map(Option::unwrap_or_default);
-        Ok(ToolOutput { stdout: stream("stdout.txt")?, stderr: stream("stderr.txt")? })
+        let kept: Vec<KeptFile> = match self.file(FILES)? {
+            Some(bytes) => parse(&self.directory.join(FILES), &bytes)?,
+            None => Vec::new(),
+        };
+        let mut files = Vec::with_capacity(kept.len());
+        for KeptFile { name, stored } in kept {
+            files.extend(self.file(&stored)?.map(|bytes| ToolFile { name, bytes }));
+        }
+        Ok(ToolOutput { stdout: stream("stdout.txt")?, stderr: stream("stderr.txt")?, files })
     }
 
     /// The bytes of an evidence file; `None` when the run has none of this name.

@@ -8,13 +8,14 @@ use activebench_model::call::Call;
 use activebench_model::event::{
     BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
 };
+use activebench_model::output::ToolFile;
 use activebench_model::run::{FORMAT, Manifest};
 use serde::Serialize;
 
 use crate::error::RecordError;
 use crate::part::{ROWS_PER_PART, Row, encode};
 use crate::storage::{Disk, Stopped, Storage};
-use crate::{MANIFEST, hash, is_derived, is_inside};
+use crate::{FILES, KeptFile, MANIFEST, hash, is_derived, is_inside};
 
 /// Room that the placeholder manifest holds, so that the real one fits on a disk that has
 /// filled up since: a hash line is about 110 bytes, so this is enough for 2,000 parts.
@@ -183,6 +184,26 @@ impl RunWriter {
     /// As there, and when the value has no JSON form.
     pub fn write_json<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), RecordError> {
         self.write_file(name, &json(name, value)?)
+    }
+
+    /// Keeps files that the tool read or wrote. Their names are the tool's and may be anything: they
+    /// are stored under numbers.
+    ///
+    /// # Errors
+    /// As [`RunWriter::write_json`].
+    pub fn write_tool_files(&mut self, files: &[ToolFile]) -> Result<(), RecordError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let folder = self.directory.join("files");
+        fs::create_dir_all(&folder).map_err(|source| RecordError::Create { path: folder, source })?;
+        let mut kept = Vec::with_capacity(files.len());
+        for (number, file) in files.iter().enumerate() {
+            let stored = format!("files/{number:03}");
+            self.write_file(&stored, &file.bytes)?;
+            kept.push(KeptFile { name: file.name.clone(), stored });
+        }
+        self.write_json(FILES, &kept)
     }
 
     /// Writes the remaining rows and the manifest, and gives the manifest as written: with

@@ -21,6 +21,7 @@ fn manifest() -> Manifest {
         format: FORMAT,
         activebench: "0.1.0".to_owned(),
         command: Default::default(),
+        added_arguments: Vec::new(),
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),

@@ -18,11 +18,12 @@ mod throughput;
 mod window;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject, ToolOutput};
+use activebench_model::claim::{Parsed, Subject};
 use activebench_model::command::CommandLine;
+use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
-use crate::Adapter;
+use crate::{Adapter, Plan};
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,18 @@ impl Adapter for Iozone {
         output::parse(&options::Options::parse(&command.argv), output, subject)
     }
 
-    fn phases(&self, command: &CommandLine, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
+    fn phases(&self, command: &CommandLine, _output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
         phases::phases(&options::Options::parse(&command.argv), parsed, activity)
+    }
+
+    fn plan(&self, command: &CommandLine, _files: &[ToolFile]) -> Plan {
+        let options = options::Options::parse(&command.argv);
+        let nothing_printed = Parsed::default();
+        let passes = match options.is_throughput() {
+            true => plan::throughput(&options, &nothing_printed),
+            false => plan::single(&options, &nothing_printed).into_iter().flat_map(|group| group.passes).collect(),
+        };
+        let phases = passes.iter().map(|planned| plan::phase(planned, &options)).collect();
+        Plan { phases, notes: Vec::new() }
     }
 }

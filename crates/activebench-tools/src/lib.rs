@@ -8,8 +8,9 @@
 pub mod iozone;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject, ToolOutput};
+use activebench_model::claim::{Parsed, Subject};
 use activebench_model::command::CommandLine;
+use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 /// Every adapter, in the order in which they are asked.
@@ -31,7 +32,51 @@ pub trait Adapter: Sync {
     /// Finds the passes of the tool in the observed calls: one phase for each phase that a
     /// claim names, with the window that the tool's clock covered. A pass that is not found
     /// gives a phase without parts that says so in `incomplete`.
-    fn phases(&self, command: &CommandLine, parsed: &Parsed, activity: &Activity) -> Vec<Phase>;
+    fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase>;
+
+    /// What the command would make the tool do, pass by pass, in order. `files` are those that it
+    /// would read its work from.
+    fn plan(&self, command: &CommandLine, files: &[ToolFile]) -> Plan;
+
+    /// Arguments that make the tool print figures for machines too, to be put behind the user's
+    /// own; empty where it needs none, or where the user's arguments leave no room for them.
+    fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Takes out of standard output what the added arguments put in; `None` when nothing.
+    fn output_filter(&self, _command: &CommandLine) -> Option<Box<dyn OutputFilter>> {
+        None
+    }
+
+    /// A file that the tool wrote as it would be without the added arguments; `None` when it would be no
+    /// other.
+    fn without_added(&self, _command: &CommandLine, _file: &ToolFile) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether the adapter reads a file that the tool opened, by the name that the tool gave it: a
+    /// job file, a file of results.
+    fn reads_file(&self, _command: &CommandLine, _name: &str) -> bool {
+        false
+    }
+}
+
+/// What a command asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The passes that the tool would make and claim figures for: without parts.
+    pub phases: Vec<Phase>,
+    /// What cannot be told before the run: lower-case fragments.
+    pub notes: Vec<String>,
+}
+
+/// Passes output on without what only activebench wanted.
+pub trait OutputFilter: Send {
+    /// Takes in bytes as they come; gives those that can be passed on.
+    fn pass(&mut self, bytes: &[u8]) -> Vec<u8>;
+    /// The tool has ended: gives what was held back.
+    fn finish(&mut self) -> Vec<u8>;
 }
 
 /// The adapter whose program this is; `None` for a tool without adapter.

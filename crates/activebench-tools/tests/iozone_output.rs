@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Claim, Parsed, Subject, ToolOutput};
+use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::command::CommandLine;
+use activebench_model::output::ToolOutput;
 use activebench_tools::{Adapter, adapter_by_name};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -48,7 +49,7 @@ fn fixtures() -> Vec<Fixture> {
             Fixture {
                 name: case.file_name().expect("a name").to_string_lossy().into_owned(),
                 command: command_line(&provenance.command),
-                output: ToolOutput { stdout: read("stdout.txt"), stderr: read("stderr.txt") },
+                output: ToolOutput { stdout: read("stdout.txt"), stderr: read("stderr.txt"), files: Vec::new() },
             }
         })
         .collect()
@@ -108,7 +109,7 @@ fn every_fixture_is_read() {
 fn claims_and_phases_fit_each_other() {
     for fixture in fixtures() {
         let parsed = iozone().parse(&fixture.command, &fixture.output, None);
-        let phases = iozone().phases(&fixture.command, &parsed, &Activity::default());
+        let phases = iozone().phases(&fixture.command, &fixture.output, &parsed, &Activity::default());
         let mut ids: Vec<_> = phases.iter().map(|phase| phase.id.as_str()).collect();
         for claim in &parsed.claims {
             assert!(ids.contains(&claim.phase.as_str()), "{}: no phase {}", fixture.name, claim.phase);
@@ -159,13 +160,17 @@ fn core(claim: &Claim) -> (&str, &str, String) {
 }
 
 fn check_cut(fixture: &Fixture, whole: &Parsed, length: usize) {
-    let output = ToolOutput { stdout: fixture.output.stdout[..length].to_vec(), stderr: fixture.output.stderr.clone() };
+    let output = ToolOutput {
+        stdout: fixture.output.stdout[..length].to_vec(),
+        stderr: fixture.output.stderr.clone(),
+        files: Vec::new(),
+    };
     let cut = iozone().parse(&fixture.command, &output, None);
     assert!(cut.claims.len() <= whole.claims.len(), "{} cut at {length}", fixture.name);
     for (claim, known) in cut.claims.iter().zip(&whole.claims) {
         assert_eq!(core(claim), core(known), "{} cut at {length}", fixture.name);
     }
-    iozone().phases(&fixture.command, &cut, &Activity::default());
+    iozone().phases(&fixture.command, &output, &cut, &Activity::default());
 }
 
 #[test]
@@ -197,8 +202,8 @@ proptest! {
     #[test]
     fn any_bytes_are_read_without_panic(stdout: Vec<u8>, stderr: Vec<u8>, argv in prop::collection::vec(argument(), 0..8)) {
         let command = CommandLine { argv, cwd: "/".to_owned() };
-        let parsed = iozone().parse(&command, &ToolOutput { stdout, stderr }, None);
-        iozone().phases(&command, &parsed, &Activity::default());
+        let parsed = iozone().parse(&command, &ToolOutput { stdout, stderr, files: Vec::new() }, None);
+        iozone().phases(&command, &ToolOutput::default(), &parsed, &Activity::default());
     }
 
     #[test]
@@ -214,10 +219,10 @@ proptest! {
         };
         let stdout = format!("{header}{}\n", lines.join("\n")).into_bytes();
         let command = CommandLine { argv, cwd: "/".to_owned() };
-        let parsed = iozone().parse(&command, &ToolOutput { stdout, stderr: Vec::new() }, None);
+        let parsed = iozone().parse(&command, &ToolOutput { stdout, ..ToolOutput::default() }, None);
         for claim in &parsed.claims {
             prop_assert!(claim.value.value.is_finite() && claim.value.value >= 0.0);
         }
-        iozone().phases(&command, &parsed, &Activity::default());
+        iozone().phases(&command, &ToolOutput::default(), &parsed, &Activity::default());
     }
 }

@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::Op;
-use activebench_model::claim::{Claim, Metric, Parsed, ToolOutput};
+use activebench_model::claim::{Claim, Metric, Parsed};
 use activebench_model::command::CommandLine;
+use activebench_model::output::ToolOutput;
 use activebench_model::phase::{Part, PartEnd, Phase};
 use activebench_tools::{Adapter, adapter_by_name};
 use observed::Run;
@@ -47,7 +48,11 @@ fn traced() -> Vec<Traced> {
             Traced {
                 name: case.file_name().expect("a name").to_string_lossy().into_owned(),
                 command: command_line(provenance["command"].as_str().expect("a command")),
-                output: ToolOutput { stdout: read("stdout.txt").into_bytes(), stderr: read("stderr.txt").into_bytes() },
+                output: ToolOutput {
+                    stdout: read("stdout.txt").into_bytes(),
+                    stderr: read("stderr.txt").into_bytes(),
+                    files: Vec::new(),
+                },
                 run: Run::read(&read("calls.txt")),
             }
         })
@@ -60,7 +65,7 @@ impl Traced {
     }
 
     fn phases(&self) -> Vec<Phase> {
-        iozone().phases(&self.command, &self.parsed(), &self.run.activity())
+        iozone().phases(&self.command, &self.output, &self.parsed(), &self.run.activity())
     }
 
     /// Microseconds, with the process and thread numbers made stable.
@@ -243,7 +248,7 @@ fn row(file_kib: u64, record_kib: u64, numbers: &[u64]) -> String {
 fn output(body: &str, complete: bool) -> ToolOutput {
     let header = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite";
     let end = if complete { "\niozone test complete.\n" } else { "" };
-    ToolOutput { stdout: format!("{header}\n{body}{end}").into_bytes(), stderr: Vec::new() }
+    ToolOutput { stdout: format!("{header}\n{body}{end}").into_bytes(), ..ToolOutput::default() }
 }
 
 /// Calls of one thread, each 10 us long, 10 us apart, over a file with this name.
@@ -272,7 +277,7 @@ write 4096";
 fn phases(command: &str, output: &ToolOutput, run: &Run) -> Vec<Phase> {
     let command = command_line(command);
     let parsed = iozone().parse(&command, output, None);
-    iozone().phases(&command, &parsed, &run.activity())
+    iozone().phases(&command, &ToolOutput::default(), &parsed, &run.activity())
 }
 
 #[test]

@@ -8,13 +8,14 @@ use activebench_detect::verdicts;
 use activebench_facts::EventSource;
 use activebench_model::activity::Activity;
 use activebench_model::call::Call;
-use activebench_model::claim::{Parsed, ToolOutput};
+use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
 use activebench_model::event::{
     BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
 };
 use activebench_model::fact::Facts;
 use activebench_model::log::Totals;
+use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::profile::{Profiles, Stacks};
 use activebench_model::report::JudgedRun;
@@ -96,7 +97,7 @@ fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutp
     match tool_command(&manifest.command, activity) {
         Some((adapter, command)) => {
             let parsed = adapter.parse(&command, output, manifest.choices.subject);
-            let phases = adapter.phases(&command, &parsed, activity);
+            let phases = adapter.phases(&command, output, &parsed, activity);
             (parsed, phases)
         }
         None => (Parsed::default(), activebench_facts::evidence_phases(activity)),

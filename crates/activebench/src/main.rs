@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod recorded;
 mod show;
+mod tool_files;
 mod verify;
 mod workload;
 
@@ -21,8 +22,8 @@ use std::path::Path;
 
 use activebench_detect::context::Detector;
 use activebench_detect::{manual, registry};
-use activebench_model::claim::ToolOutput;
 use activebench_model::command::CommandLine;
+use activebench_model::output::ToolOutput;
 use activebench_record::RunReader;
 use activebench_runner::stub;
 use anyhow::{Context, anyhow};
@@ -109,7 +110,7 @@ fn parse(arguments: &Parse) -> Result<(), Failure> {
     let mut argv = vec![adapter.name().to_owned()];
     argv.extend(arguments.command.iter().skip_while(|word| adapter.is_program(word)).cloned());
     let command = CommandLine { argv, cwd: String::new() };
-    let parsed = adapter.parse(&command, &ToolOutput { stdout, stderr: Vec::new() }, None);
+    let parsed = adapter.parse(&command, &ToolOutput { stdout, ..ToolOutput::default() }, None);
     let json = serde_json::to_string_pretty(&parsed).context("cannot serialise the claims").or_exit(ExitCode::Bug)?;
     print(&format!("{json}\n"))
 }

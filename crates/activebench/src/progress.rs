@@ -6,6 +6,7 @@ use std::time::Duration;
 use activebench_model::units::Quantity;
 use activebench_probe::LiveFigures;
 use activebench_runner::{Hooks, Stream};
+use activebench_tools::OutputFilter;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Where the child's standard output goes.
@@ -18,13 +19,14 @@ pub(crate) enum ChildOutput {
 }
 
 /// Shows a run while it goes on.
-#[derive(Debug)]
 pub(crate) struct Terminal {
     bar: ProgressBar,
     child_output: ChildOutput,
     quiet: bool,
     before: (Duration, u64, u64, u64),
     broken_pipe: bool,
+    /// Takes out of standard output what the user did not ask for.
+    filter: Option<Box<dyn OutputFilter>>,
 }
 
 impl Terminal {
@@ -39,18 +41,24 @@ impl Terminal {
             }
             bar
         };
-        Self { bar, child_output, quiet, before: (Duration::ZERO, 0, 0, 0), broken_pipe: false }
+        Self { bar, child_output, quiet, before: (Duration::ZERO, 0, 0, 0), broken_pipe: false, filter: None }
     }
 
-    /// Removes the progress line.
-    pub(crate) fn finish(&self) {
+    /// Sends standard output through a filter from here on.
+    pub(crate) fn filter(&mut self, filter: Option<Box<dyn OutputFilter>>) {
+        self.filter = filter;
+    }
+
+    /// Passes on what a filter held back, and removes the progress line.
+    pub(crate) fn finish(&mut self) {
+        if let Some(mut filter) = self.filter.take() {
+            self.write(Stream::Stdout, &filter.finish());
+        }
         self.bar.finish_and_clear();
     }
-}
 
-impl Hooks for Terminal {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        if self.broken_pipe {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) {
+        if self.broken_pipe || bytes.is_empty() {
             return;
         }
         let to_stdout = stream == Stream::Stdout && self.child_output == ChildOutput::Stdout;
@@ -64,6 +72,18 @@ impl Hooks for Terminal {
         });
         // The reader of our output went away (`| head`): the run and its record go on.
         self.broken_pipe = written.is_err();
+    }
+}
+
+impl Hooks for Terminal {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        match self.filter.as_mut().filter(|_| stream == Stream::Stdout) {
+            Some(filter) => {
+                let passed = filter.pass(bytes);
+                self.write(stream, &passed);
+            }
+            None => self.write(stream, bytes),
+        }
     }
 
     fn tick(&mut self, elapsed: Duration, live: Option<&LiveFigures>) {

@@ -51,6 +51,7 @@ impl Recorded {
             format: FORMAT,
             activebench: env!("CARGO_PKG_VERSION").to_owned(),
             command: Default::default(),
+            added_arguments: Vec::new(),
             choices: Default::default(),
             child: Default::default(),
             clocks: Default::default(),

@@ -25,6 +25,7 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
+use crate::tool_files;
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -53,7 +54,12 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     let child_output =
         if output::report_owns_stdout(&arguments.output) { ChildOutput::Stderr } else { ChildOutput::Stdout };
     let mut terminal = Terminal::new(child_output, arguments.output.quiet);
-    if activebench_tools::adapter_for_program(command.program()).is_none() {
+    let adapter = activebench_tools::adapter_for_program(command.program());
+    let added = adapter.map(|adapter| adapter.added_arguments(&command)).unwrap_or_default();
+    if !added.is_empty() {
+        terminal.filter(adapter.and_then(|adapter| adapter.output_filter(&command)));
+    }
+    if adapter.is_none() {
         activebench_runner::Hooks::notice(
             &mut terminal,
             &format!(
@@ -65,7 +71,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let options = RunOptions {
         own_executable,
-        argv: arguments.command.clone(),
+        argv: arguments.command.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
         identity,
         timeout: arguments.timeout,
         // Where the report owns standard output the tool's goes to standard error.
@@ -103,9 +109,18 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         }
     };
 
+    let files = tool_files::kept(&command, outcome.observation.as_ref());
+    if !added.is_empty()
+        && let Some(adapter) = adapter
+    {
+        tool_files::restore(adapter, &command, &files.kept, &mut terminal);
+    }
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
-    let incomplete = record(&mut writer, &outcome);
-    let manifest = manifest(arguments, command, outcome, other_tracers, incomplete);
+    let mut incomplete = record(&mut writer, &outcome);
+    incomplete.extend(files.unread);
+    incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
+    let manifest =
+        Manifest { added_arguments: added, ..manifest(arguments, command, outcome, other_tracers, incomplete) };
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
     let reader = RunReader::open(&directory).or_exit(ExitCode::Bug)?;
@@ -257,6 +272,7 @@ fn manifest(
         format: FORMAT,
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
+        added_arguments: Vec::new(),
         choices: Choices {
             subject: arguments.subject.map(Into::into),
             profile: arguments.profile.clone(),

@@ -128,6 +128,7 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
         format: 1,
         activebench: String::new(),
         command: Default::default(),
+        added_arguments: Vec::new(),
         choices: Choices::default(),
         child: ChildEnd::default(),
         clocks: Clocks::default(),

@@ -12,6 +12,7 @@ use super::Gaps;
 use super::device_facts::CACHE_HOOK;
 use super::gaps::{CALLS_HOOK, Gap};
 use super::index::Index;
+use super::latency::{Latencies, LatencyNames};
 use super::requests::Blocks;
 use super::syncs::{Sync, SyncLog, lies_in, written_range};
 use super::tally::{PartTally, Tally, TouchedBlocks};
@@ -108,7 +109,17 @@ impl View<'_> {
         add(FactName::DirectCachedBytes, Quantity::bytes(self.sum(|part| part.direct_cached_bytes)));
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
+        let mut latencies = Latencies::default();
+        let durable = syncs.iter().filter(|sync| sync.succeeded && sync.op != Op::SyncFileRange);
+        durable.for_each(|sync| latencies.record(sync.end_ns.saturating_sub(sync.start_ns), 1));
+        for (name, latency) in latencies.quantities(&LatencyNames::SYNCS).into_iter().flatten() {
+            add(name, latency);
+        }
         add(FactName::Mappings, Quantity::count(self.mappings()));
+
+        if let Some(submitted) = self.tally.submissions_of(self.number).at_most(0.999) {
+            add(FactName::SubmitLatencyP999, submitted);
+        }
 
         self.add_shares(read_bytes + write_bytes, write_bytes, facts);
         self.add_rates(facts);

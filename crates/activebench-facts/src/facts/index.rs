@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use activebench_model::activity::{Activity, Pass};
+use activebench_model::activity::{Activity, Pass, Task};
 use activebench_model::call::FileId;
 use activebench_model::phase::{Part, Phase};
 
@@ -11,6 +11,7 @@ use activebench_model::phase::{Part, Phase};
 pub(super) struct Index<'a> {
     passes: HashMap<FileId, Vec<&'a Pass>>,
     deletions: HashMap<FileId, Vec<u64>>,
+    tasks: &'a [Task],
 }
 
 impl<'a> Index<'a> {
@@ -20,7 +21,18 @@ impl<'a> Index<'a> {
             passes.entry(pass.file).or_default().push(pass);
         }
         let deletions = deletions(activity, &passes);
-        Self { passes, deletions }
+        Self { passes, deletions, tasks: &activity.tasks }
+    }
+
+    /// The threads of a process that lived inside a span, ascending.
+    pub(super) fn threads_of_process(&self, tgid: u32, start_ns: u64, end_ns: u64) -> Vec<u32> {
+        let lived = |task: &&Task| {
+            task.tgid == tgid && task.start_ns <= end_ns && task.end_ns.is_none_or(|ended_ns| ended_ns >= start_ns)
+        };
+        let mut tids: Vec<u32> = self.tasks.iter().filter(lived).map(|task| task.tid).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        tids
     }
 
     /// The passes over a file, in the order of their first calls.

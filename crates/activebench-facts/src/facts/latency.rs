@@ -19,6 +19,11 @@ pub(super) struct Latencies {
     kept: Vec<u64>,
     histogram: Option<Histogram<u64>>,
     longest_ns: u64,
+    /// Sum over all, each as often as it stands for others.
+    sum_ns: u128,
+    stood_for: u64,
+    /// Latencies that were measured, not estimated.
+    timed: u64,
 }
 
 /// Names of the facts of one distribution.
@@ -26,6 +31,10 @@ pub(super) struct LatencyNames {
     /// The quantiles, each from 0 to 1.
     pub(super) quantiles: [(f64, FactName); 4],
     pub(super) longest: FactName,
+    /// Missing where nobody asks for it.
+    pub(super) mean: Option<FactName>,
+    /// As above.
+    pub(super) timed: Option<FactName>,
 }
 
 impl LatencyNames {
@@ -37,6 +46,8 @@ impl LatencyNames {
             (0.999, FactName::ReadLatencyP999),
         ],
         longest: FactName::ReadLatencyMax,
+        mean: Some(FactName::ReadLatencyMean),
+        timed: Some(FactName::ReadLatencyTimed),
     };
     pub(super) const WRITES: Self = Self {
         quantiles: [
@@ -46,6 +57,8 @@ impl LatencyNames {
             (0.999, FactName::WriteLatencyP999),
         ],
         longest: FactName::WriteLatencyMax,
+        mean: Some(FactName::WriteLatencyMean),
+        timed: Some(FactName::WriteLatencyTimed),
     };
     pub(super) const DEVICE: Self = Self {
         quantiles: [
@@ -55,10 +68,23 @@ impl LatencyNames {
             (0.999, FactName::DeviceLatencyP999),
         ],
         longest: FactName::DeviceLatencyMax,
+        mean: None,
+        timed: None,
+    };
+    pub(super) const SYNCS: Self = Self {
+        quantiles: [
+            (0.5, FactName::SyncLatencyP50),
+            (0.95, FactName::SyncLatencyP95),
+            (0.99, FactName::SyncLatencyP99),
+            (0.999, FactName::SyncLatencyP999),
+        ],
+        longest: FactName::SyncLatencyMax,
+        mean: Some(FactName::SyncLatencyMean),
+        timed: None,
     };
 
     pub(super) fn all(&self) -> impl Iterator<Item = FactName> {
-        self.quantiles.iter().map(|(_, name)| *name).chain([self.longest])
+        self.quantiles.iter().map(|(_, name)| *name).chain([self.longest]).chain(self.mean).chain(self.timed)
     }
 }
 
@@ -68,6 +94,9 @@ impl Latencies {
     pub(super) fn record(&mut self, latency_ns: u64, stands_for: u8) {
         self.longest_ns = self.longest_ns.max(latency_ns);
         let times = u64::from(stands_for);
+        self.sum_ns += u128::from(latency_ns) * u128::from(times);
+        self.stood_for += times;
+        self.timed += u64::from(stands_for > 0);
         match &mut self.histogram {
             Some(histogram) => record(histogram, latency_ns, times),
             None if self.kept.len() + usize::from(stands_for) <= KEPT => {
@@ -89,6 +118,12 @@ impl Latencies {
         histogram
     }
 
+    /// What a share of the latencies do not exceed; `None` without a single latency.
+    pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
+        let at = |histogram: &Histogram<u64>| Quantity::ns(histogram.value_at_quantile(share).min(self.longest_ns));
+        (self.stood_for > 0).then(|| self.histogram.as_ref().map_or_else(|| at(&self.histogram()), at))
+    }
+
     /// The facts of this distribution; `None` without a single latency.
     ///
     /// A quantile is the smallest figure that at least this share of the latencies do not
@@ -105,7 +140,10 @@ impl Latencies {
         let at = move |quantile| histogram.value_at_quantile(quantile).min(longest_ns);
         let quantiles = names.quantiles.iter().map(move |(quantile, name)| (*name, Quantity::ns(at(*quantile))));
         let longest = (names.longest, Quantity::ns(longest_ns));
-        (!self.kept.is_empty() || self.histogram.is_some()).then(|| quantiles.chain([longest]))
+        let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
+        let mean = names.mean.map(|name| (name, Quantity { value: mean_ns, ..Quantity::ns(0) }));
+        let timed = names.timed.map(|name| (name, Quantity::count(self.timed)));
+        (self.stood_for > 0).then(|| quantiles.chain([longest]).chain(mean).chain(timed))
     }
 }
 
@@ -120,7 +158,7 @@ mod tests {
     fn figures(latencies: impl IntoIterator<Item = u64>) -> Option<Vec<f64>> {
         let mut all = Latencies::default();
         latencies.into_iter().for_each(|latency_ns| all.record(latency_ns, 1));
-        Some(all.quantities(&LatencyNames::READS)?.map(|(_, quantity)| quantity.value).collect())
+        Some(all.quantities(&LatencyNames::READS)?.map(|(_, quantity)| quantity.value).take(5).collect())
     }
 
     #[test]
@@ -159,6 +197,9 @@ mod tests {
                 all.quantities(&LatencyNames::READS).expect("some").map(|(_, quantity)| quantity.value).collect();
             assert!((2_000.0..2_003.0).contains(&found[0]), "{calls}: {found:?}");
             assert!((50_000.0..50_051.0).contains(&found[1]), "{calls}: {found:?}");
+            let mean = (50_000.0 + 9.0 * 2_000.0) / 10.0;
+            assert!((found[5] / mean - 1.0).abs() < 0.5, "{calls}: {found:?}");
+            assert!((found[6] as u64) < 2 * calls, "most were estimated: {calls}: {found:?}");
         }
         let mut estimates = Latencies::default();
         estimates.record(900, 0);

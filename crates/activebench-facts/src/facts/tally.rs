@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use activebench_model::activity::{Activity, StepKind};
-use activebench_model::call::{Call, FileId, open_bits};
+use activebench_model::call::{Call, FileId, Op, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
 
 use super::blocks::{BlockHits, Grid, HitDistribution};
 use super::index::Index;
 use super::intervals::Intervals;
+use super::latency::Latencies;
 use super::requests::Blocks;
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
 use super::syncs::{SyncLog, written_range};
-use super::windows::{end_of, is_of, is_on, threads_of};
+use super::windows::{end_of, is_of, is_on, threads_of, threads_of_span};
 
 /// What one part's calls add up to. Counts are of calls inside the part's own window.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +110,8 @@ pub(super) struct Tally {
     threads: Vec<ThreadSpan>,
     by_thread: KeyedSpans<u32>,
     cpu: Vec<PhaseCpu>,
+    /// How long handing over asynchronous requests took, by phase.
+    submissions: Vec<Latencies>,
 }
 
 impl Tally {
@@ -175,6 +178,7 @@ impl Tally {
             threads: threads.into_iter().map(|(_, span)| span).collect(),
             by_thread,
             cpu,
+            submissions: vec![Latencies::default(); phases.len()],
         }
     }
 
@@ -211,6 +215,10 @@ impl Tally {
             }
             let cpu = &mut self.cpu[span.phase];
             cpu.kernel_ns += call.cpu_ns;
+            if hands_over(call) {
+                let duration_ns = call.end_ns.saturating_sub(call.start_ns);
+                self.submissions[span.phase].record(duration_ns, call.stands_for);
+            }
             // Before the first call inside, the thread was outside.
             if span.begun {
                 cpu.user_ns += call.user_before_ns;
@@ -246,6 +254,11 @@ impl Tally {
     /// To be called after the last call.
     pub(super) fn close(&mut self) {
         self.shapes.iter_mut().for_each(Shape::close);
+    }
+
+    /// How long handing over asynchronous requests took.
+    pub(super) fn submissions_of(&self, phase: usize) -> &Latencies {
+        &self.submissions[phase]
     }
 
     pub(super) fn cpu_of(&self, phase: usize) -> PhaseCpu {
@@ -294,6 +307,11 @@ impl PartTally {
     }
 }
 
+/// Whether a call hands asynchronous requests to the kernel.
+fn hands_over(call: &Call) -> bool {
+    matches!(call.op, Op::IoSubmit | Op::IoUringEnter) && call.requested > 0
+}
+
 /// Whether a call moved less than asked, reads that met the end of the file aside.
 fn is_short(call: &Call, file_end: u64) -> bool {
     let Ok(bytes) = u64::try_from(call.returned) else { return false };
@@ -334,6 +352,11 @@ pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, Thr
         for part in &of_phase.parts {
             for tid in threads_of(index, part) {
                 by_thread.entry(tid).or_default().add(part.start_ns, end_of(part));
+            }
+        }
+        for span in of_phase.names.iter().flat_map(|names| &names.spans) {
+            for tid in threads_of_span(index, span) {
+                by_thread.entry(tid).or_default().add(span.start_ns, span.end_ns);
             }
         }
         for (tid, mut intervals) in by_thread {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use activebench_model::call::Call;
-use activebench_model::phase::{Direction, Part, PartEnd, Phase, Window};
+use activebench_model::phase::{Direction, Part, PartEnd, Phase, TaskSpan, Window};
 
 use super::index::Index;
 
@@ -48,6 +48,15 @@ pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
         tids.push(part.tgid);
     }
     tids
+}
+
+/// The threads whose time counts in a span of a pass over names.
+pub(super) fn threads_of_span(index: &Index<'_>, span: &TaskSpan) -> Vec<u32> {
+    if !span.tids.is_empty() {
+        return span.tids.clone();
+    }
+    let lived = index.threads_of_process(span.tgid, span.start_ns, span.end_ns);
+    if lived.is_empty() { vec![span.tgid] } else { lived }
 }
 
 /// Looks for the ends of the parts whose clock stopped after a number of bytes.
@@ -127,7 +136,7 @@ impl EndSeekers {
             }
         }
         for phase in phases {
-            phase.window = union(&phase.parts);
+            phase.window = union(phase);
         }
     }
 }
@@ -143,9 +152,15 @@ impl Seeker {
 }
 
 /// The union of the parts' windows; a part whose clock never ran does not extend it.
-fn union(parts: &[Part]) -> Option<Window> {
-    let ran = || parts.iter().filter(|part| end_of(part) > part.start_ns);
-    let start_ns = ran().map(|part| part.start_ns).min()?;
-    let end_ns = ran().map(end_of).max()?;
-    Some(Window { start_ns, end_ns })
+fn union(phase: &Phase) -> Option<Window> {
+    let of_parts = phase.parts.iter().map(|part| (part.start_ns, end_of(part)));
+    let of_names = phase.names.iter().flat_map(|names| &names.spans).map(|span| (span.start_ns, span.end_ns));
+    let mut ran = of_parts.chain(of_names).filter(|(start_ns, end_ns)| end_ns > start_ns);
+    let (start_ns, end_ns) = ran.next()?;
+    let mut window = Window { start_ns, end_ns };
+    for (start_ns, end_ns) in ran {
+        window.start_ns = window.start_ns.min(start_ns);
+        window.end_ns = window.end_ns.max(end_ns);
+    }
+    Some(window)
 }

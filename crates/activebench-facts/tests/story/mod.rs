@@ -250,6 +250,7 @@ fn manifest() -> Manifest {
         format: FORMAT,
         activebench: "0.1.0".to_owned(),
         command: Default::default(),
+        added_arguments: Vec::new(),
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),
@@ -324,23 +325,7 @@ pub(crate) fn part(fd: i32, start_ns: u64, end_ns: u64) -> Part {
 }
 
 pub(crate) fn phase(direction: Direction, parts: Vec<Part>) -> Phase {
-    Phase {
-        id: "p".to_owned(),
-        name: "p".to_owned(),
-        direction,
-        pattern: Pattern::Sequential,
-        block_bytes: None,
-        requested_bytes: None,
-        requested_tasks: 1,
-        clock: String::new(),
-        promises: Vec::new(),
-        parts,
-        window: None,
-        cold_by_design: false,
-        verifies: None,
-        incomplete: None,
-        facts: Facts::default(),
-    }
+    Phase { pattern: Pattern::Sequential, parts, ..Phase::planned("p", "p", direction) }
 }
 
 pub(crate) fn write_phase(fd: i32, (start_ns, end_ns): (u64, u64)) -> Phase {

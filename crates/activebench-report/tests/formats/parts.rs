@@ -24,6 +24,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             format: 1,
             activebench: "0.1.0".into(),
             command: CommandLine { argv: argv.iter().map(|a| (*a).to_owned()).collect(), cwd: "/root".into() },
+            added_arguments: Vec::new(),
             choices: Choices { profile: "default".into(), fail_on: FailOn::Fail, ..Choices::default() },
             child: ChildEnd { pid: Some(4711), exit_code: Some(0), ..ChildEnd::default() },
             clocks: Clocks { started_unix_s: 1_795_238_730, started_ns: 1_000_000_000, ended_ns: 6_402_000_000 },
@@ -149,15 +150,11 @@ pub(crate) fn write_phase(id: &str, name: &str, offset_ns: u64) -> Phase {
     );
     facts.insert(FactName::ParentWindow, Fact::missing("the pass has no worker tasks", Scope::Tree, "tasks"));
     Phase {
-        id: id.into(),
-        name: name.into(),
-        direction: Direction::Write,
         pattern: Pattern::Sequential,
         block_bytes: Some(65_536),
         requested_bytes: Some(1 << 30),
         requested_tasks: 1,
         clock: "first write to last write".into(),
-        promises: Vec::new(),
         parts: vec![Part {
             tgid: 4711,
             tids: Vec::new(),
@@ -171,10 +168,8 @@ pub(crate) fn write_phase(id: &str, name: &str, offset_ns: u64) -> Phase {
             close_ns: None,
         }],
         window: Some(window),
-        cold_by_design: false,
-        verifies: None,
-        incomplete: None,
         facts,
+        ..Phase::planned(id, name, Direction::Write)
     }
 }
 

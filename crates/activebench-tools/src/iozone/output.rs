@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject, ToolOutput};
+use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
+use activebench_model::output::ToolOutput;
 use activebench_model::units::Quantity;
 
 use super::catalogue::{Kind, THROUGHPUT_TESTS, single_id, throughput_id};

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::claim::{Claim, Metric, Parsed};
-use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Promise};
+use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Promise, Submission};
 
 use super::catalogue::{Kind, PhaseName, THROUGHPUT_TESTS, single_id, throughput_id};
 use super::options::Options;
@@ -236,9 +236,6 @@ pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
     let kind = planned.kind;
     let follows_a_file = options.telemetry() || (options.jitter && kind.direction() == Direction::Read);
     Phase {
-        id: planned.id.clone(),
-        name: planned.name.clone(),
-        direction: kind.direction(),
         pattern: match kind {
             _ if follows_a_file => Pattern::Unknown,
             Kind::Mixed if options.sequential_mix => Pattern::Sequential,
@@ -248,13 +245,15 @@ pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
         requested_bytes: planned.file_bytes.and_then(|bytes| bytes.checked_mul(u64::from(planned.tasks))),
         requested_tasks: planned.tasks,
         clock: clock(planned, options),
+        submission: match () {
+            () if options.mapping.active() && !kind.is_stdio() => Submission::Mapped,
+            () if options.is_asynchronous() => Submission::Asynchronous,
+            () => Submission::Synchronous,
+        },
         promises: promises(kind, options),
-        parts: Vec::new(),
-        window: None,
         cold_by_design: options.remount && kind.direction() == Direction::Read,
         verifies: verifies(options),
-        incomplete: None,
-        facts: Default::default(),
+        ..Phase::planned(&planned.id, &planned.name, kind.direction())
     }
 }
 

@@ -1,0 +1,97 @@
+//! Files that an adapter reads: job files, files of results. Read when the tool has ended, by the
+//! names under which the tree opened them.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use activebench_model::call::Op;
+use activebench_model::command::CommandLine;
+use activebench_model::event::TaskEventKind;
+use activebench_model::output::ToolFile;
+use activebench_probe::Observation;
+use activebench_runner::Hooks;
+use activebench_tools::{Adapter, adapter_for_program};
+
+/// Most files that are kept: a run with a job file each has a handful.
+const MOST_FILES: usize = 256;
+/// Most bytes of one of them: what a benchmark writes for a person or a parser is smaller.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The files of one run.
+#[derive(Debug, Default)]
+pub(crate) struct ToolFiles {
+    pub(crate) kept: Vec<ToolFile>,
+    /// Why others were not.
+    pub(crate) unread: Vec<String>,
+}
+
+/// Reads the files that the adapter of the executed tool asks for.
+pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> ToolFiles {
+    let mut files = ToolFiles::default();
+    let Some(observation) = observation else { return files };
+    let Some(adapter) = adapter_for_program(command.program()).or_else(|| executed(observation)) else { return files };
+    let mut known = BTreeSet::new();
+    // A damaged part of the record is said where the record is written.
+    for event in observation.names().flatten().flatten() {
+        let wanted = event.op == Op::Open && event.file.is_some() && adapter.reads_file(command, &event.name);
+        if !wanted || !known.insert(event.name.clone()) {
+            continue;
+        }
+        if files.kept.len() == MOST_FILES {
+            files.unread.push(format!("more than {MOST_FILES} files of the tool are not kept"));
+            break;
+        }
+        match read(&Path::new(&command.cwd).join(&event.name)) {
+            Ok(bytes) => files.kept.push(ToolFile { name: event.name, bytes }),
+            Err(error) => files.unread.push(format!("cannot keep the tool's file {}: {error}", event.name)),
+        }
+    }
+    files
+}
+
+fn executed(observation: &Observation) -> Option<&'static dyn Adapter> {
+    let executed = observation.tasks().flatten().flatten().filter(|event| event.kind == TaskEventKind::Executed);
+    executed
+        .filter_map(|event| adapter_for_program(event.filename.rsplit('/').next().unwrap_or(&event.filename)))
+        .next()
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(std::io::Error::other("it is too large to be a file of figures")),
+        false => Ok(bytes),
+    }
+}
+
+/// Takes out of the tool's own files what the added arguments put in.
+pub(crate) fn restore(adapter: &dyn Adapter, command: &CommandLine, files: &[ToolFile], hooks: &mut impl Hooks) {
+    for file in files {
+        let Some(bytes) = adapter.without_added(command, file) else { continue };
+        let path = Path::new(&command.cwd).join(&file.name);
+        if let Err(error) = replace(&path, &bytes) {
+            hooks.notice(&format!("cannot take the added figures out of {}: {error}", path.display()));
+        }
+    }
+}
+
+/// Replaces a file's content without a moment at which it is neither.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".activebench");
+    let beside = path.with_file_name(name);
+    let written = std::fs::write(&beside, bytes)
+        .and_then(|()| std::fs::set_permissions(&beside, std::fs::metadata(path)?.permissions()))
+        .and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
