@@ -47,6 +47,10 @@ pub(crate) enum Weight {
     WarnWith(Effect),
     /// Fails with this effect.
     Fail(Effect),
+    /// Qualifies the run and changes none of its claims.
+    WarnOfRun,
+    /// Makes the run a discrepancy and changes none of its claims.
+    FailOfRun,
 }
 
 /// A discrepancy, as a detector states it.
@@ -136,6 +140,9 @@ impl<'a> Case<'a> {
             Weight::WarnWith(effect) if self.thresholds().warn_counts_as_fail => (Severity::Fail, Some(effect)),
             Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
             Weight::Fail(effect) => (Severity::Fail, Some(effect)),
+            Weight::WarnOfRun if self.thresholds().warn_counts_as_fail => (Severity::Fail, None),
+            Weight::WarnOfRun => (Severity::Warn, None),
+            Weight::FailOfRun => (Severity::Fail, None),
         };
         Finding {
             severity: Some(severity),

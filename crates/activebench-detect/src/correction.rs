@@ -13,7 +13,7 @@ use crate::context::Run;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 11] = [
+const ORDER: [(&str, Remedy, &str); 13] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -27,11 +27,13 @@ const ORDER: [(&str, Remedy, &str); 11] = [
     ),
     ("AB302", Remedy::Durable, "copying into the page cache"),
     ("AB201", Remedy::FromDevice, "copying from the page cache"),
+    ("AB207", Remedy::FromDevice, "reading blocks that hold no data, in part"),
     ("AB203", Remedy::FromDevice, "copying from the page cache, in part"),
     ("AB204", Remedy::ByDirection, "I/O through the page cache"),
     ("AB112", Remedy::ByDirection, "the same pass without what the option promises"),
     ("AB110", Remedy::Together, "fewer tasks at once than it is printed for"),
     ("AB401", Remedy::None("the rate over the whole region was not measured"), "a small set of blocks"),
+    ("AB403", Remedy::None("the rate at the claimed depth was not measured"), "operations made one after the other"),
     ("AB105", Remedy::None("what the failed calls would have taken is not known"), "a pass with failed calls"),
 ];
 

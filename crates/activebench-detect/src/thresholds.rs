@@ -133,6 +133,13 @@ thresholds! {
     ab106_unattributed_ratio = 0.01, Ratio, "proposed";
     /// AB110: the parent's rate as a share of the children's sum, below which it warns.
     ab110_parent_share_warn_ratio = 0.95, Ratio, "proposed";
+    /// AB111: difference between two statements of one figure beyond what their digits leave open, from
+    /// which on it warns.
+    ab111_difference_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB111: the same, from which on it fails where no known defect of the tool explains it.
+    ab111_difference_fail_ratio = 0.05, Ratio, "proposed";
+    /// AB111: by what factor the depth that follows from rate and latency may exceed the one claimed.
+    ab111_depth_factor_ratio = 1.5, Ratio, "proposed; Little's law is exact, the mean latency may leave out a slow start";
     /// AB112: share of the bytes that must go the promised way.
     ab112_promised_share_ratio = 0.999, Ratio, "proposed: all of them, but for rounding";
     /// AB112: share of the bytes read that may still be resident after a purge.
@@ -153,6 +160,10 @@ thresholds! {
     ab203_resident_fail_ratio = 0.01, Ratio, "proposed";
     /// AB204: bytes that direct I/O put into the page cache, as a share of the direct bytes.
     ab204_cached_fail_ratio = 0.001, Ratio, "kernel commit 825cf206ed51: statx reports where O_DIRECT is not supported; share proposed";
+    /// AB207: share of the bytes read for which the device was not asked, from which on it warns.
+    ab207_unwritten_warn_ratio = 0.001, Ratio, "proposed";
+    /// AB207: the same, from which on it fails.
+    ab207_unwritten_fail_ratio = 0.01, Ratio, "proposed";
     /// AB301: share of the bytes written that no sync made durable.
     ab301_unsynced_fail_ratio = 0.01, Ratio, "proposed";
     /// AB302: time from the end of the window to the end of the sync, as a share of the window,
@@ -168,6 +179,17 @@ thresholds! {
     ab401_distinct_fail_ratio = 0.5, Ratio, "proposed";
     /// AB401: standard deviations that chance may take from the expectation of independent draws.
     ab401_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 30,000";
+    /// AB403: requests in flight as a share of those claimed, below which it warns.
+    ab403_depth_warn_ratio = 0.5, Ratio, "proposed";
+    /// AB403: the same, below which it fails.
+    ab403_depth_fail_ratio = 0.25, Ratio, "proposed";
+    /// AB403: share of the tasks' time in io_submit from which on requests that pass the page cache are
+    /// worked off there.
+    ab403_submit_share_ratio = 0.25, Ratio, "proposed: io_submit of buffered I/O returns when the copy is done; fio 3.33 spends 40 % and more of its time there, handing over direct I/O a few percent";
+    /// AB403: operations in flight at the device below which they went one by one.
+    ab403_serial_count = 1.5, Count, "proposed: between one and two";
+    /// AB403: share of the window with a request at the device, from which on the device had enough to do.
+    ab403_device_busy_ratio = 0.5, Ratio, "proposed: below it something before the device was slow, which no depth tells";
     /// AB501: processor time as a share of what the busy threads could have used.
     ab501_cpu_share_fail_ratio = 0.90, Ratio, "proposed; Gregg's bonnie++ example shows 99 %";
     /// AB501: share of the window with a request at the device, below which the device did not limit.

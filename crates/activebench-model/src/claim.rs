@@ -240,6 +240,9 @@ pub struct Restated {
     pub printed: Printed,
     /// Half a step of it, in the unit of `value`.
     pub resolution: f64,
+    /// What is known to be wrong with this place in this version of the tool; `None` where nothing is.
+    #[serde(default)]
+    pub known_defect: Option<String>,
     /// Where.
     pub source: SourceLine,
 }

@@ -267,6 +267,9 @@ fact_names! {
     /// over (`io_submit`, `io_uring_enter` with requests) do not exceed. At most 0.1 % too high. Absent without
     /// such calls. Source: calls.
     SubmitLatencyP999 = "submit_latency_p999_ns", Ns;
+    /// Time that the phase's threads spent in `io_submit` inside the window, all calls together. Absent without
+    /// such calls. Source: calls.
+    SubmitTime = "io_submit_time_ns", Ns;
     /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.

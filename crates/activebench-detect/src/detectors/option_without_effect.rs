@@ -19,7 +19,7 @@
 //!
 //! It warns. It fails, and the claims are misleading, where they rest on the mechanism: rates
 //! for storage on O_DIRECT and on syncs, rates for durable writes on msync. A queue depth is
-//! undecided: no fact shows the requests in flight.
+//! AB403's.
 //!
 //! # When it is wrong
 //! Closing inside the clock leaves no trace to look for and is not asked. Sync promises are
@@ -224,10 +224,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 advice: Given::new(run).cold_reads(phase),
             }))
         }
-        Mechanism::QueueDepth(depth) => Err(Halt::undecided(format!(
-            "`{}` promises {depth} requests in flight, and no fact shows how many there were",
-            promise.option
-        ))),
+        Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 judges the requests in flight")),
         _ => Err(nothing_rests()),
     }
 }

@@ -121,6 +121,9 @@ impl View<'_> {
             add(FactName::SubmitLatencyP999, submitted);
         }
 
+        if let Some(time_ns) = self.tally.io_submit_ns_of(self.number) {
+            add(FactName::SubmitTime, Quantity::ns(time_ns));
+        }
         self.add_shares(read_bytes + write_bytes, write_bytes, facts);
         self.add_rates(facts);
         self.add_blocks(facts);

@@ -112,6 +112,8 @@ pub(super) struct Tally {
     cpu: Vec<PhaseCpu>,
     /// How long handing over asynchronous requests took, by phase.
     submissions: Vec<Latencies>,
+    /// The part of it in `io_submit`.
+    io_submit_ns: Vec<Option<u64>>,
 }
 
 impl Tally {
@@ -179,6 +181,7 @@ impl Tally {
             by_thread,
             cpu,
             submissions: vec![Latencies::default(); phases.len()],
+            io_submit_ns: vec![None; phases.len()],
         }
     }
 
@@ -218,6 +221,9 @@ impl Tally {
             if hands_over(call) {
                 let duration_ns = call.end_ns.saturating_sub(call.start_ns);
                 self.submissions[span.phase].record(duration_ns, call.stands_for);
+                if call.op == Op::IoSubmit {
+                    *self.io_submit_ns[span.phase].get_or_insert(0) += duration_ns;
+                }
             }
             // Before the first call inside, the thread was outside.
             if span.begun {
@@ -259,6 +265,11 @@ impl Tally {
     /// How long handing over asynchronous requests took.
     pub(super) fn submissions_of(&self, phase: usize) -> &Latencies {
         &self.submissions[phase]
+    }
+
+    /// Time in `io_submit`; `None` without such calls.
+    pub(super) fn io_submit_ns_of(&self, phase: usize) -> Option<u64> {
+        self.io_submit_ns[phase]
     }
 
     pub(super) fn cpu_of(&self, phase: usize) -> PhaseCpu {

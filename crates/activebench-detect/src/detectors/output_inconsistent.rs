@@ -1,0 +1,233 @@
+//! # What it finds
+//! Figures of the tool's own output that contradict each other.
+//!
+//! # Why it matters
+//! One of two figures that cannot both be true is false, whatever was measured; and whoever copies
+//! the other one into a table copies that.
+//!
+//! # How it decides
+//! No probe is needed:
+//!
+//! - a figure that stands in two places (table and CSV, matrix and maximum) with different values,
+//!   beyond what the printed digits leave open: from 1 % on it warns; from 5 % on it fails, unless it is a
+//!   known defect of this version of the tool. Which of the two is true, the other detectors say of the
+//!   claim;
+//! - statements that cannot both hold (a header that names fewer columns than there are values): warns;
+//! - operations a second times the bytes of an operation against bytes a second: as for the first;
+//! - Little's law: operations a second times their mean latency is the number in flight. More than 1.5
+//!   times the claimed depth warns: no more can have been in flight;
+//! - more processor time than the host's processors have: fails, the share is refuted.
+//!
+//! An output that broke off leaves the question open.
+//!
+//! # When it is wrong
+//! The mean latency of a pass with very uneven tasks can leave the bound of Little's law.
+//!
+//! # What to do
+//! Quote the place that the observation confirms.
+//!
+//! # References
+//! bonnie++ 2.00a prints N x 1024 in every create column of its table where the CSV is right, and counts
+//! the processor time of seeks once a thread (measured).
+
+use activebench_model::claim::{Claim, Metric, Restated};
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::{Mechanism, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct OutputInconsistent;
+
+impl Detector for OutputInconsistent {
+    fn code(&self) -> &'static str {
+        "AB111"
+    }
+    fn name(&self) -> &'static str {
+        "output-inconsistent"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("output_inconsistent.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        let mut findings = of_each_phase(self, run, &[], |case, phase| of_phase(case, phase));
+        let case = Case::of_run(self, run, &[]);
+        findings.extend(run.parsed.contradictions.iter().map(|contradiction| {
+            let concerned: Vec<&Claim> =
+                run.parsed.claims.iter().filter(|claim| contradiction.claims.contains(&claim.id)).collect();
+            case.concerning(concerned).fires(Firing {
+                weight: Weight::WarnOfRun,
+                observed: None,
+                threshold: nothing_left_open(),
+                message: format!(
+                    "{} line {}: {}",
+                    contradiction.source.stream, contradiction.source.line, contradiction.message
+                ),
+                meaning: "a reader of this line takes a figure for another one".to_owned(),
+                advice: "read the figures from this report, or from the tool's other formats".to_owned(),
+            })
+        }));
+        findings
+    }
+}
+
+fn nothing_left_open() -> Threshold {
+    Threshold { value: Quantity::count(0), source: "both are the tool's own words".to_owned() }
+}
+
+fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
+    let mut compared = 0;
+    let mut fired = Vec::new();
+    for claim in case.claims() {
+        for restated in case.run.parsed.restated.iter().filter(|restated| restated.claim == claim.id) {
+            compared += 1;
+            fired.extend(restatement(case, claim, restated));
+        }
+        if claim.metric.is_cpu() {
+            compared += 1;
+            fired.extend(too_much_processor(case, claim));
+        }
+    }
+    for check in [rate_and_bytes, little] {
+        if let Some(finding) = check(case, phase) {
+            compared += 1;
+            fired.extend(finding);
+        }
+    }
+    if fired.is_empty() && !case.run.parsed.complete {
+        return Err(Halt::undecided("the output broke off: what would contradict it may be missing"));
+    }
+    match (fired.is_empty(), compared) {
+        (true, 0) => Err(Halt::not_applicable("the output states each figure of this phase once")),
+        (true, _) => Ok(vec![case.silent("")]),
+        _ => Ok(fired),
+    }
+}
+
+/// How far two figures lie apart beyond what their digits leave open, as a share of the first.
+fn apart(one: f64, other: f64, open: f64) -> f64 {
+    let apart = ((one - other).abs() - open).max(0.0);
+    if one == 0.0 { if apart > 0.0 { 1.0 } else { 0.0 } } else { apart / one.abs() }
+}
+
+fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Finding> {
+    let limits = case.thresholds();
+    // A truncated number lies up to a whole step, twice the resolution, from the true one.
+    let open = 2.0 * (claim.resolution + restated.resolution);
+    let share = apart(claim.value.value, restated.value.value, open);
+    if share <= limits.ab111_difference_warn_ratio.value.value {
+        return None;
+    }
+    let fails = share > limits.ab111_difference_fail_ratio.value.value && restated.known_defect.is_none();
+    let (weight, threshold) = match fails {
+        true => (Weight::FailOfRun, &limits.ab111_difference_fail_ratio),
+        false => (Weight::WarnOfRun, &limits.ab111_difference_warn_ratio),
+    };
+    let why = restated.known_defect.as_ref().map_or_else(String::new, |defect| format!(" ({defect})"));
+    Some(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{} line {} says {} {}, {} line {} says {} {}{why}",
+            claim.source.stream,
+            claim.source.line,
+            claim.printed.text,
+            claim.printed.unit,
+            restated.source.stream,
+            restated.source.line,
+            restated.printed.text,
+            restated.printed.unit,
+        ),
+        meaning: "one of the two is false".to_owned(),
+        advice: format!("quote the figure of {} line {}, and say so", claim.source.stream, claim.source.line),
+    }))
+}
+
+fn number(claims: &[&Claim], metric: Metric) -> Option<(f64, f64)> {
+    let mut of_metric = claims.iter().filter(|claim| claim.metric == metric);
+    let claim = of_metric.next()?;
+    // Of several tasks each prints its own: which belong together is not known.
+    of_metric.next().is_none().then_some((claim.value.value, 2.0 * claim.resolution))
+}
+
+/// Operations a second times their bytes against bytes a second.
+fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
+    let block = phase.block_bytes.filter(|block| *block > 0)? as f64;
+    let (operations, of_operations) = number(case.claims(), Metric::OperationRate)?;
+    let (bytes, of_bytes) = number(case.claims(), Metric::Throughput)?;
+    let limits = case.thresholds();
+    let share = apart(bytes, operations * block, of_bytes + of_operations * block);
+    if share <= limits.ab111_difference_warn_ratio.value.value {
+        return Some(None);
+    }
+    let (weight, threshold) = match share > limits.ab111_difference_fail_ratio.value.value {
+        true => (Weight::FailOfRun, &limits.ab111_difference_fail_ratio),
+        false => (Weight::WarnOfRun, &limits.ab111_difference_warn_ratio),
+    };
+    Some(Some(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{} of {} are {}, and {} is printed",
+            Quantity::ops_per_sec(operations),
+            Quantity { value: block, ..Quantity::bytes(0) },
+            Quantity::bytes_per_sec(operations * block),
+            Quantity::bytes_per_sec(bytes)
+        ),
+        meaning: "one of the two is false, or the operations have another size".to_owned(),
+        advice: "quote the figure that the calls confirm".to_owned(),
+    })))
+}
+
+/// Little's law: what is in flight is the rate times the latency.
+fn little(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
+    let depth = phase.promises.iter().find_map(|promise| match promise.mechanism {
+        Mechanism::QueueDepth(depth) => Some(f64::from(depth)),
+        _ => None,
+    })?;
+    let claimed = depth * f64::from(phase.requested_tasks.max(1));
+    let (operations, _) = number(case.claims(), Metric::OperationRate)?;
+    let (latency_ns, open_ns) = number(case.claims(), Metric::LatencyMean)?;
+    let in_flight = operations * (latency_ns - open_ns).max(0.0) / 1e9;
+    let limit = &case.thresholds().ab111_depth_factor_ratio;
+    if in_flight <= claimed * limit.value.value {
+        return Some(None);
+    }
+    Some(Some(case.fires(Firing {
+        weight: Weight::WarnOfRun,
+        observed: Some(Quantity::ratio(in_flight / claimed)),
+        threshold: limit.clone(),
+        message: format!(
+            "{} that take {} each are {in_flight:.1} in flight, and {claimed} were asked for",
+            Quantity::ops_per_sec(operations),
+            Quantity { value: latency_ns, ..Quantity::ns(0) },
+        ),
+        meaning: "rate, latency and depth cannot all three be true".to_owned(),
+        advice: "quote the rate that the calls confirm, and the latency of the device".to_owned(),
+    })))
+}
+
+/// More processor time than the host has.
+fn too_much_processor(case: &Case<'_>, claim: &Claim) -> Option<Finding> {
+    let most = f64::from(Some(case.run.manifest.host.cpus).filter(|cpus| *cpus > 0)?);
+    let slack = case.thresholds().ab101_cpu_slack_ratio.value.value * most;
+    if claim.value.value - 2.0 * claim.resolution <= most + slack {
+        return None;
+    }
+    Some(case.concerning(vec![claim]).fires(Firing {
+        weight: Weight::Fail(Effect::Refuted),
+        observed: Some(claim.value),
+        threshold: Threshold { value: Quantity::ratio(most), source: "the host's processors".to_owned() },
+        message: format!(
+            "{}{} of a processor is printed, and the host has {most} of them",
+            claim.printed.text, claim.printed.unit
+        ),
+        meaning: "the tool counts the same processor time several times".to_owned(),
+        advice: "do not quote this share; `user_cpu_ns` and `kernel_cpu_ns` of the phase are what was used".to_owned(),
+    }))
+}

@@ -1,0 +1,173 @@
+//! # What it finds
+//! Fewer operations in flight than the queue depth that the figure is printed for.
+//!
+//! # Why it matters
+//! "At depth 32" is read as what the device does with 32 operations at once. A device that got
+//! them one by one was never asked that.
+//!
+//! # How it decides
+//! The depth claimed is what the options promise for one task, times the tasks.
+//!
+//! | seen | outcome |
+//! | --- | --- |
+//! | calls that end before the next begins (a synchronous engine) | in flight: one a task. Share of the claimed depth below 0.5 warns, below 0.25 fails |
+//! | libaio through the page cache, and 25 % or more of the tasks' time in `io_submit` | the requests were worked off while they were handed over: as above, one a task |
+//! | the device busy for half of the window or more, and at most 1.5 operations in flight there where 8 or more were claimed | something on the way makes them go one by one: fails |
+//! | fewer operations in flight at the device than half of the depth | a note: a fast device, or a slow hand-over, empties the queue, and the rate is right all the same |
+//!
+//! Operations in flight at the device are `device_queue_depth_mean` times the bytes of a request over
+//! those of an operation, because requests merge and split. When it fails the claims for storage are
+//! misleading.
+//!
+//! # When it is wrong
+//! The device's own figure is a mean over the window, pauses included.
+//!
+//! # What to do
+//! Use an engine that is asynchronous for this kind of I/O (libaio needs O_DIRECT), or quote the
+//! figure as one of depth 1.
+//!
+//! # References
+//! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct
+//! (measured).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::{Direction, Mechanism, Phase, Submission};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::comparison::tasks_of;
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct QueueDepthNotReached;
+
+const FACTS: &[FactName] = &[
+    FactName::DeviceQueueDepthMean,
+    FactName::DeviceRequests,
+    FactName::DeviceBusy,
+    FactName::DirectShare,
+    FactName::SubmitTime,
+];
+
+/// Depths claimed below this say nothing of a device that seems to work one by one.
+const DEEP: f64 = 8.0;
+
+impl Detector for QueueDepthNotReached {
+    fn code(&self) -> &'static str {
+        "AB403"
+    }
+    fn name(&self) -> &'static str {
+        "queue-depth-not-reached"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("queue_depth_not_reached.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let promise = phase.promises.iter().find_map(|promise| match promise.mechanism {
+        Mechanism::QueueDepth(depth) => Some((f64::from(depth), promise.option.as_str())),
+        _ => None,
+    });
+    let Some((depth, option)) = promise.filter(|(depth, _)| *depth > 1.0) else {
+        return Err(Halt::not_applicable("no depth above 1 is claimed"));
+    };
+    let case = &case.concerning_storage()?;
+    let tasks = tasks_of(phase);
+    let claimed = depth * tasks;
+    let limits = case.thresholds();
+    let one_by_one = |how: &str| {
+        let share = tasks / claimed;
+        let (weight, threshold) = match share {
+            share if share < limits.ab403_depth_fail_ratio.value.value => {
+                (Weight::Fail(Effect::Misleading), &limits.ab403_depth_fail_ratio)
+            }
+            share if share < limits.ab403_depth_warn_ratio.value.value => {
+                (Weight::Warn(Effect::Misleading), &limits.ab403_depth_warn_ratio)
+            }
+            _ => return case.silent(""),
+        };
+        case.fires(firing(weight, threshold, share, format!("`{option}` claims {claimed} operations in flight; {how}")))
+    };
+    if phase.submission == Submission::Synchronous {
+        return Ok(one_by_one("each call ends before the task makes the next one"));
+    }
+    if let Some(submitting) = fact_if_any(phase, FactName::SubmitTime)? {
+        let time = case.run.fact(phase, FactName::Window)? * tasks;
+        let share = if time > 0.0 { submitting / time } else { 0.0 };
+        let buffered = case.run.fact(phase, FactName::DirectShare)? < 0.5;
+        if buffered && share >= limits.ab403_submit_share_ratio.value.value {
+            return Ok(one_by_one(&format!(
+                "they pass the page cache, and io_submit returned when each was done: {} of the time went there",
+                Quantity::ratio(share)
+            )));
+        }
+    }
+    at_the_device(case, phase, claimed, option)
+}
+
+fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> Result<Finding, Halt> {
+    let run = &case.run;
+    let limits = case.thresholds();
+    if phase.direction == Direction::Write && run.fact(phase, FactName::DirectShare)? < 0.5 {
+        return Err(Halt::not_applicable(
+            "what is written through the page cache reaches the device when the kernel likes",
+        ));
+    }
+    let requests = run.fact(phase, FactName::DeviceRequests)?;
+    if requests == 0.0 {
+        return Err(Halt::not_applicable("no request reached the device: AB106 and AB201 speak of it"));
+    }
+    let bytes = match phase.direction {
+        Direction::Read => run.fact(phase, FactName::DeviceReadBytes)?,
+        Direction::Write => run.fact(phase, FactName::DeviceWriteBytes)?,
+        _ => run.fact(phase, FactName::DeviceReadBytes)? + run.fact(phase, FactName::DeviceWriteBytes)?,
+    };
+    let block = match phase.block_bytes {
+        Some(block) if block > 0 => block as f64,
+        _ => run.fact(phase, FactName::ModalRequest)?,
+    };
+    let in_flight = run.fact(phase, FactName::DeviceQueueDepthMean)? * bytes / requests / block.max(1.0);
+    let window = run.fact(phase, FactName::Window)?;
+    let busy = if window > 0.0 { run.fact(phase, FactName::DeviceBusy)? / window } else { 0.0 };
+    let share = in_flight / claimed;
+    let seen = format!(
+        "`{option}` claims {claimed} operations in flight; {:.2} were at the device on average, which was busy for {} \
+         of the time",
+        in_flight,
+        Quantity::ratio(busy)
+    );
+    let serial = in_flight <= limits.ab403_serial_count.value.value && claimed >= DEEP;
+    if serial && busy >= limits.ab403_device_busy_ratio.value.value {
+        let threshold = &limits.ab403_serial_count;
+        let mut firing = firing(Weight::Fail(Effect::Misleading), threshold, share, seen);
+        firing.observed = Some(Quantity { value: in_flight, ..Quantity::count(0) });
+        return Ok(case.fires(firing));
+    }
+    if share >= limits.ab403_depth_warn_ratio.value.value {
+        return Ok(case.silent(""));
+    }
+    let mut firing = firing(Weight::Note, &limits.ab403_depth_warn_ratio, share, seen);
+    firing.meaning = "the rate is what it is; it is not what the device does with the claimed depth".to_owned();
+    firing.advice = "quote the depth that was reached, or add tasks until the device is busy throughout".to_owned();
+    Ok(case.fires(firing))
+}
+
+fn firing(weight: Weight, threshold: &Threshold, share: f64, message: String) -> Firing {
+    Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message,
+        meaning: "the figure is that of operations made one after the other".to_owned(),
+        advice:
+            "use an engine that is asynchronous for this I/O (libaio: with O_DIRECT), or quote the figure without the \
+                 depth"
+                .to_owned(),
+    }
+}
