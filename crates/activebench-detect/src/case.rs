@@ -99,7 +99,7 @@ impl<'a> Case<'a> {
     pub(crate) fn concerning_storage(&self) -> Result<Self, Halt> {
         let phase = self.phase.ok_or_else(|| Halt::not_applicable("the question is one of a phase"))?;
         let claims = self.run.storage_rates_of(phase);
-        if claims.is_empty() {
+        if claims.is_empty() && self.run.has_adapter() {
             return Err(Halt::not_applicable("no rate on this phase is taken for what storage did"));
         }
         Ok(self.concerning(claims))
@@ -139,6 +139,8 @@ impl<'a> Case<'a> {
             Weight::Warn(_) => (Severity::Warn, None),
             Weight::WarnWith(effect) if self.thresholds().warn_counts_as_fail => (Severity::Fail, Some(effect)),
             Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
+            // Where nothing was claimed nobody is accused.
+            Weight::Fail(_) | Weight::FailOfRun if !self.run.has_adapter() => (Severity::Warn, None),
             Weight::Fail(effect) => (Severity::Fail, Some(effect)),
             Weight::WarnOfRun if self.thresholds().warn_counts_as_fail => (Severity::Fail, None),
             Weight::WarnOfRun => (Severity::Warn, None),
@@ -177,7 +179,8 @@ impl<'a> Case<'a> {
 /// Asks a question of every phase: one finding a phase, or one for a run without phases.
 ///
 /// Phases of which no claim speaks are not judged: an observed pass without a printed
-/// figure has nothing to hold against it.
+/// figure has nothing to hold against it. Where no adapter knows the tool, nothing was claimed of any: what its
+/// calls show is worth a warning all the same.
 pub(crate) fn of_each_phase<'a>(
     detector: &dyn Detector,
     run: &Run<'a>,
@@ -191,7 +194,7 @@ pub(crate) fn of_each_phase<'a>(
     let mut findings = Vec::new();
     for phase in run.phases {
         let case = Case::of_phase(detector, run, phase, facts);
-        if case.claims().is_empty() {
+        if case.claims().is_empty() && run.has_adapter() {
             findings.push(case.halted(Halt::not_applicable("no claim speaks of this phase")));
             continue;
         }

@@ -26,6 +26,11 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    /// Whether an adapter knows the tool; without one nothing is claimed.
+    pub fn has_adapter(&self) -> bool {
+        !self.parsed.tool.is_empty()
+    }
+
     /// The claims on a phase, in the order of the output.
     pub fn claims_of(&self, phase: &Phase) -> impl Iterator<Item = &'a Claim> + use<'a> {
         let id = phase.id.clone();
@@ -100,6 +105,11 @@ pub trait Detector: Sync {
     fn name(&self) -> &'static str;
     /// The text of its own source file, whose header is its manual page.
     fn source(&self) -> &'static str;
+    /// Whether it asks the command line alone, before anything ran (`verify --plan`). Of a run that was
+    /// observed it says nothing: what was seen comes before what options suggest.
+    fn is_of_the_plan(&self) -> bool {
+        false
+    }
     /// Judges the run: at least one finding, one a phase (or claim) where that is its subject.
     fn judge(&self, run: &Run<'_>) -> Vec<Finding>;
 

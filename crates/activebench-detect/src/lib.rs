@@ -10,6 +10,7 @@ mod comparison;
 pub mod context;
 mod correction;
 pub mod detectors;
+mod lint;
 pub mod manual;
 pub mod questions;
 pub mod registry;

@@ -2,15 +2,19 @@
 
 use crate::context::Detector;
 use crate::detectors::{
-    blind_path::BlindPath, claim_exceeds_calls::ClaimExceedsCalls, clock_disagrees::ClockDisagrees,
-    cpu_bound::CpuBound, direct_io_not_honoured::DirectIoNotHonoured, errors_swallowed::ErrorsSwallowed,
-    evidence_lost::EvidenceLost, flush_never_issued::FlushNeverIssued, foreign_io::ForeignIo,
-    missing_fsync::MissingFsync, option_without_effect::OptionWithoutEffect, output_inconsistent::OutputInconsistent,
+    asynchronous_through_page_cache::AsynchronousThroughPageCache, blind_path::BlindPath,
+    claim_exceeds_calls::ClaimExceedsCalls, clock_disagrees::ClockDisagrees, cpu_bound::CpuBound,
+    depth_without_engine::DepthWithoutEngine, direct_io_not_honoured::DirectIoNotHonoured,
+    errors_swallowed::ErrorsSwallowed, evidence_lost::EvidenceLost, flush_never_issued::FlushNeverIssued,
+    foreign_io::ForeignIo, missing_fsync::MissingFsync, option_needs_another::OptionNeedsAnother,
+    option_without_effect::OptionWithoutEffect, output_inconsistent::OutputInconsistent,
     page_cache_served_reads::PageCacheServedReads, perturbed_by_observer::PerturbedByObserver,
     phase_too_short::PhaseTooShort, queue_depth_not_reached::QueueDepthNotReached, repeated_offsets::RepeatedOffsets,
-    size_differs::SizeDiffers, sync_outside_clock::SyncOutsideClock, target_not_touched::TargetNotTouched,
-    unit_mix_up::UnitMixUp, unwritten_blocks_read::UnwrittenBlocksRead,
+    size_below_memory::SizeBelowMemory, size_differs::SizeDiffers, sync_outside_clock::SyncOutsideClock,
+    target_not_touched::TargetNotTouched, time_limit_too_short::TimeLimitTooShort, unit_mix_up::UnitMixUp,
+    unwritten_blocks_read::UnwrittenBlocksRead, verification_inside_clock::VerificationInsideClock,
     verify_loop_inside_clock::VerifyLoopInsideClock, warm_start::WarmStart, workers_missing::WorkersMissing,
+    write_without_sync::WriteWithoutSync,
 };
 
 /// Every detector.
@@ -37,6 +41,13 @@ pub const DETECTORS: &[&dyn Detector] = &[
     &VerifyLoopInsideClock,
     &ForeignIo,
     &PhaseTooShort,
+    &DepthWithoutEngine,
+    &AsynchronousThroughPageCache,
+    &WriteWithoutSync,
+    &SizeBelowMemory,
+    &OptionNeedsAnother,
+    &VerificationInsideClock,
+    &TimeLimitTooShort,
     &BlindPath,
     &EvidenceLost,
     &PerturbedByObserver,

@@ -59,6 +59,15 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     Judgement { findings, judged, verdict, because, exit_code, questions }
 }
 
+/// What a command line alone says, before anything ran: the findings of the detectors that ask it, in the
+/// order of their codes.
+pub fn judge_plan(run: &Run<'_>) -> Vec<Finding> {
+    let of_the_plan = DETECTORS.iter().filter(|detector| detector.is_of_the_plan());
+    let mut findings: Vec<Finding> = of_the_plan.flat_map(|detector| detector.judge(run)).collect();
+    suppress(&mut findings, &run.manifest.choices);
+    findings
+}
+
 /// The user's reason to leave a detector out, by its code or name.
 fn suppression<'a>(choices: &'a Choices, finding: &Finding) -> Option<&'a str> {
     let names = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);

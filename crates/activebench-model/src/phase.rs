@@ -182,6 +182,8 @@ pub enum Submission {
     Synchronous,
     /// Several can be on their way for one task (libaio, io_uring, POSIX aio).
     Asynchronous,
+    /// As above where the page cache is passed by, one at a time otherwise (libaio).
+    AsynchronousIfDirect,
     /// Through memory: no calls.
     Mapped,
     /// No I/O is made at all (fio's null engine).

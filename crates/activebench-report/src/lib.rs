@@ -16,6 +16,7 @@ pub mod json;
 mod likeness;
 pub mod markdown;
 mod page;
+pub mod plan;
 mod processor;
 mod questions;
 mod surroundings;

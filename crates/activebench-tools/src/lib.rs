@@ -55,6 +55,11 @@ pub trait Adapter: Sync {
         None
     }
 
+    /// The files that the command line names for the tool to read its work from, as the tool would open them.
+    fn input_files(&self, _command: &CommandLine) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether the adapter reads a file that the tool opened, by the name that the tool gave it: a
     /// job file, a file of results.
     fn reads_file(&self, _command: &CommandLine, _name: &str) -> bool {

@@ -20,6 +20,7 @@ use crate::workload::Workload;
 #[command(after_help = "Examples:\n  \
     activebench verify -- iozone -i0 -s1g\n  \
     activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
+    activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
     activebench explain AB302\n  \
     sudo activebench doctor /mnt/bench\n\n\
@@ -145,6 +146,10 @@ pub(crate) struct Verify {
     /// Do not count a detector, and say why: `AB601=shared test host`.
     #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
     pub(crate) suppress: Vec<(String, String)>,
+    /// Run nothing: say what would be run, claimed, observed and checked, and what is wrong with the command
+    /// line already. `--format json` gives it to a program.
+    #[arg(long)]
+    pub(crate) plan: bool,
     /// Directory of the run's record [default: ./activebench-runs/UTC-TOOL].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

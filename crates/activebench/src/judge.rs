@@ -118,6 +118,18 @@ pub(crate) fn tool_command(
     Some((adapter, CommandLine { argv: behind_wrapper(&command.argv, adapter), cwd: command.cwd.clone() }))
 }
 
+/// The adapter that a command line names, and the tool's own words in it: what can be told before anything is
+/// executed.
+pub(crate) fn tool_of_words(command: &CommandLine) -> Option<(&'static dyn activebench_tools::Adapter, CommandLine)> {
+    if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
+        return Some((adapter, command.clone()));
+    }
+    activebench_tools::ADAPTERS.iter().find_map(|adapter| {
+        let argv = behind_wrapper(&command.argv, *adapter);
+        (!argv.is_empty()).then(|| (*adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+    })
+}
+
 /// The tool's own words in a wrapper's command line: from its name on, also inside one word
 /// that a shell will split. Empty where it is not named: the output may still tell.
 fn behind_wrapper(argv: &[String], adapter: &dyn activebench_tools::Adapter) -> Vec<String> {

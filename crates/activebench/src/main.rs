@@ -10,6 +10,7 @@ mod floor;
 mod judge;
 mod memory;
 mod output;
+mod plan;
 mod progress;
 mod recorded;
 mod show;

@@ -58,7 +58,8 @@ fn executed(observation: &Observation) -> Option<&'static dyn Adapter> {
         .next()
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+/// A file of figures or of work, whole.
+pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::other("it is no regular file"));

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
@@ -25,7 +26,7 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
-use crate::tool_files;
+use crate::{plan, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -39,12 +40,15 @@ const LEAST_MEMORY: u64 = 256 << 20;
 
 /// Runs the whole command; gives the exit code.
 pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
-    activebench_detect::thresholds::Thresholds::profile(&arguments.profile).or_exit(ExitCode::Usage)?;
+    let thresholds = Thresholds::profile(&arguments.profile).or_exit(ExitCode::Usage)?;
     let cwd = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
     let command = CommandLine {
         argv: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         cwd: cwd.display().to_string(),
     };
+    if arguments.plan {
+        return plan::main(arguments, command, &thresholds);
+    }
     find_program(&arguments.command[0])?;
     let identity = identity(arguments)?;
     let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;

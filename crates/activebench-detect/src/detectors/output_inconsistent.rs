@@ -79,6 +79,9 @@ fn nothing_left_open() -> Threshold {
 }
 
 fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
+    if !case.run.has_adapter() {
+        return Err(Halt::not_applicable("no adapter reads the output"));
+    }
     let mut compared = 0;
     let mut fired = Vec::new();
     for claim in case.claims() {

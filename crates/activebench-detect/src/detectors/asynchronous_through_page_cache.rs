@@ -1,0 +1,70 @@
+//! # What it finds
+//! libaio without O_DIRECT.
+//!
+//! # Why it matters
+//! `io_submit` then returns when the copy to or from the page cache is done: the requests are worked off one
+//! by one while they are handed over, and the tool's own figures still show the depth.
+//!
+//! # How it decides
+//! From the command line, before the run: the engine, and whether an option asks for O_DIRECT. Warns. After a
+//! run AB403 says what depth was reached.
+//!
+//! # When it is wrong
+//! A file system of its own mind can do buffered requests asynchronously; none in Linux 6.18 does.
+//!
+//! # What to do
+//! Add the option for O_DIRECT (fio: `--direct=1`), or use an engine without a depth.
+//!
+//! # References
+//! fio 3.33, libaio, depth 32: 1.07 requests in flight buffered, 7.1 direct (measured).
+
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::Submission;
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+use crate::lint::{is_direct, of_each_planned};
+
+/// See the head of this file.
+pub struct AsynchronousThroughPageCache;
+
+impl Detector for AsynchronousThroughPageCache {
+    fn code(&self) -> &'static str {
+        "AB802"
+    }
+    fn name(&self) -> &'static str {
+        "asynchronous-through-page-cache"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("asynchronous_through_page_cache.rs")
+    }
+    fn is_of_the_plan(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_planned(self, run, |case, phase| {
+            if phase.submission == Submission::Unknown {
+                return Err(Halt::undecided("the engine is not known"));
+            }
+            if phase.submission != Submission::AsynchronousIfDirect {
+                return Err(Halt::not_applicable("the engine does not depend on O_DIRECT"));
+            }
+            if is_direct(phase) {
+                return Ok(case.silent(""));
+            }
+            Ok(case.fires(Firing {
+                weight: Weight::Warn(Effect::Misleading),
+                observed: None,
+                threshold: Threshold {
+                    value: Quantity::count(1),
+                    source: "io_submit of buffered I/O blocks".to_owned(),
+                },
+                message: "libaio without O_DIRECT works off each request while it is handed over".to_owned(),
+                meaning: "the figure will be that of one operation at a time, whatever the depth".to_owned(),
+                advice: "add the option for O_DIRECT (fio: `--direct=1`)".to_owned(),
+            }))
+        })
+    }
+}

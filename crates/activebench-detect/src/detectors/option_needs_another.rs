@@ -1,0 +1,64 @@
+//! # What it finds
+//! An option that does nothing without another one that is missing.
+//!
+//! # Why it matters
+//! The command line reads as if the mechanism were there.
+//!
+//! # How it decides
+//! From the command line, before the run: msync for each record without mapped files (iozone `-G` without `-B`).
+//! Warns. After a run AB112 says which mechanisms were not seen.
+//!
+//! # When it is wrong
+//! Where a version of the tool turns the other option on by itself.
+//!
+//! # What to do
+//! Add the option that it needs, or leave it out.
+//!
+//! # References
+//! iozone 3.489: `-G` alone prints that it uses msync and writes plainly (measured).
+
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::Mechanism;
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+use crate::lint::{of_each_planned, promise};
+
+/// See the head of this file.
+pub struct OptionNeedsAnother;
+
+impl Detector for OptionNeedsAnother {
+    fn code(&self) -> &'static str {
+        "AB805"
+    }
+    fn name(&self) -> &'static str {
+        "option-needs-another"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("option_needs_another.rs")
+    }
+    fn is_of_the_plan(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_planned(self, run, |case, phase| {
+            let msync = |mechanism| matches!(mechanism, Mechanism::SynchronousMsync | Mechanism::AsynchronousMsync);
+            let Some(promise_of_msync) = promise(phase, msync) else {
+                return Err(Halt::not_applicable("no option of this pass needs another one"));
+            };
+            if promise(phase, |mechanism| mechanism == Mechanism::MappedIo).is_some() {
+                return Ok(case.silent(""));
+            }
+            Ok(case.fires(Firing {
+                weight: Weight::Warn(Effect::Misleading),
+                observed: None,
+                threshold: Threshold { value: Quantity::count(1), source: "one mapping".to_owned() },
+                message: format!("`{}` does nothing without mapped files", promise_of_msync.option),
+                meaning: "the figure will be that of plain writes, without a sync".to_owned(),
+                advice: "add the option that maps files (iozone: `-B`), or leave this one out".to_owned(),
+            }))
+        })
+    }
+}

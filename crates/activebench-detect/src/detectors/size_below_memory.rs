@@ -1,0 +1,87 @@
+//! # What it finds
+//! A reading pass through the page cache over less data than the memory holds.
+//!
+//! # Why it matters
+//! What was just written, or read before, is read from memory.
+//!
+//! # How it decides
+//! From the command line, before the run: no option asks for O_DIRECT or empties the page cache, and the bytes
+//! asked for are less than twice the memory (or the limit of the control group). Warns. After a run AB201 says
+//! where the bytes came from.
+//!
+//! # When it is wrong
+//! When somebody empties the cache in a way that no option shows.
+//!
+//! # What to do
+//! Read past the page cache, or at least twice the memory.
+//!
+//! # References
+//! bonnie++ refuses sizes below twice the memory.
+
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+use crate::lint::{is_direct, of_each_planned, reads};
+
+/// See the head of this file.
+pub struct SizeBelowMemory;
+
+impl Detector for SizeBelowMemory {
+    fn code(&self) -> &'static str {
+        "AB804"
+    }
+    fn name(&self) -> &'static str {
+        "size-below-memory"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("size_below_memory.rs")
+    }
+    fn is_of_the_plan(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_planned(self, run, |case, phase| {
+            if !reads(phase) {
+                return Err(Halt::not_applicable("the pass does not read"));
+            }
+            if is_direct(phase) || phase.cold_by_design {
+                return Ok(case.silent(""));
+            }
+            if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
+                return Err(Halt::not_applicable("the figures are not to be taken for storage"));
+            }
+            let size = requested(phase)?;
+            let host = &run.manifest.host;
+            let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
+            let memory = memory.ok_or_else(|| Halt::undecided("the size of memory is not known"))?;
+            let limit = memory.saturating_mul(2);
+            if size >= limit {
+                return Ok(case.silent(""));
+            }
+            Ok(case.fires(Firing {
+                weight: Weight::Warn(Effect::Misleading),
+                observed: Some(Quantity::bytes(size)),
+                threshold: Threshold {
+                    value: Quantity::bytes(limit),
+                    source: "twice the memory: bonnie++ refuses less".to_owned(),
+                },
+                message: format!(
+                    "{} are read through a page cache of up to {}",
+                    Quantity::bytes(size),
+                    Quantity::bytes(memory)
+                ),
+                meaning: "what is still in memory will not be read from the storage".to_owned(),
+                advice: Given::new(run).cold_reads(phase),
+            }))
+        })
+    }
+}
+
+fn requested(phase: &Phase) -> Result<u64, Halt> {
+    phase.requested_bytes.ok_or_else(|| Halt::undecided("the command does not say how much is read"))
+}

@@ -1,0 +1,68 @@
+//! # What it finds
+//! A limit of time below which a figure says little.
+//!
+//! # Why it matters
+//! One disturbance, a cache that fills, a device that has not settled: each is a visible share of a short run.
+//!
+//! # How it decides
+//! From the command line, before the run: the limit against the lengths of AB701. Below 0.5 s it warns, below
+//! 10 s it is a note. After a run AB701 says how long each clock ran.
+//!
+//! # When it is wrong
+//! When the pass ends by its amount of work before the limit.
+//!
+//! # What to do
+//! Give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`).
+//!
+//! # References
+//! bonnie++ prints no figure for less than half a second; Orion's default is 60 s a data point.
+
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+use crate::lint::of_each_planned;
+
+/// See the head of this file.
+pub struct TimeLimitTooShort;
+
+impl Detector for TimeLimitTooShort {
+    fn code(&self) -> &'static str {
+        "AB807"
+    }
+    fn name(&self) -> &'static str {
+        "time-limit-too-short"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("time_limit_too_short.rs")
+    }
+    fn is_of_the_plan(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_planned(self, run, |case, phase| {
+            let Some(limit_ns) = phase.time_limit_ns else {
+                return Err(Halt::not_applicable("the pass ends by its amount of work"));
+            };
+            let limits = case.thresholds();
+            let limit = Quantity::ns(limit_ns);
+            let (weight, threshold) = if limit.value < limits.ab701_window_warn_ns.value.value {
+                (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
+            } else if limit.value < limits.ab701_window_note_ns.value.value {
+                (Weight::Note, &limits.ab701_window_note_ns)
+            } else {
+                return Ok(case.silent(""));
+            };
+            Ok(case.fires(Firing {
+                weight,
+                observed: Some(limit),
+                threshold: threshold.clone(),
+                message: format!("the pass ends after {limit}"),
+                meaning: "one disturbance will be a visible share of the figure".to_owned(),
+                advice: "give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
+            }))
+        })
+    }
+}

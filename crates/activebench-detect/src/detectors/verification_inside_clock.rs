@@ -1,0 +1,61 @@
+//! # What it finds
+//! An option that checks the data while the clock runs.
+//!
+//! # Why it matters
+//! The figure will be that of the storage and of the checking together, on a fast device that of the checking.
+//!
+//! # How it decides
+//! From the command line, before the run. Warns. After a run AB502 says what the checking cost.
+//!
+//! # When it is wrong
+//! When the device is so slow that the checking hides behind it.
+//!
+//! # What to do
+//! Measure and check in two runs.
+//!
+//! # References
+//! vdbench: data validation should not be used during a performance run; iozone prints a warning for `-V`.
+
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+use crate::lint::of_each_planned;
+
+/// See the head of this file.
+pub struct VerificationInsideClock;
+
+impl Detector for VerificationInsideClock {
+    fn code(&self) -> &'static str {
+        "AB806"
+    }
+    fn name(&self) -> &'static str {
+        "verification-inside-clock"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("verification_inside_clock.rs")
+    }
+    fn is_of_the_plan(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_planned(self, run, |case, phase| {
+            let Some(option) = &phase.verifies else {
+                return Err(Halt::not_applicable("no option checks the data inside the clock"));
+            };
+            if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
+                return Ok(case.silent("the figures are not to be taken for storage"));
+            }
+            Ok(case.fires(Firing {
+                weight: Weight::Warn(Effect::Misleading),
+                observed: None,
+                threshold: Threshold { value: Quantity::count(0), source: "checks inside the clock".to_owned() },
+                message: format!("`{option}` checks the data while the clock runs"),
+                meaning: "the figure will be that of the storage and of the checking together".to_owned(),
+                advice: format!("leave `{option}` out, and check in a run of its own"),
+            }))
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! # What it finds
+//! A writing pass that goes through the page cache and syncs nothing inside its clock.
+//!
+//! # Why it matters
+//! The figure will be the rate of copying into memory, as long as there is memory.
+//!
+//! # How it decides
+//! From the command line, before the run: no option asks for O_DIRECT, O_SYNC, O_DSYNC, or a sync inside the
+//! clock. Warns. After a run AB301 and AB302 say what was durable when.
+//!
+//! # When it is wrong
+//! When the figure is meant to be that of the page cache (`--subject cached-filesystem`): then it is silent.
+//!
+//! # What to do
+//! Bring the sync inside the clock (iozone `-e -c`, fio `--end_fsync=1`, bonnie++ 1.03 `-b`).
+//!
+//! # References
+//! IO500 rule 6; IOR tutorial: 41,326 MiB/s become 2,937.89 with `-e`.
+
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::{Mechanism, Submission};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+use crate::lint::{of_each_planned, promise, writes};
+
+/// See the head of this file.
+pub struct WriteWithoutSync;
+
+impl Detector for WriteWithoutSync {
+    fn code(&self) -> &'static str {
+        "AB803"
+    }
+    fn name(&self) -> &'static str {
+        "write-without-sync"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("write_without_sync.rs")
+    }
+    fn is_of_the_plan(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_planned(self, run, |case, phase| {
+            if !writes(phase) || phase.submission == Submission::Nothing {
+                return Err(Halt::not_applicable("the pass writes nothing"));
+            }
+            if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
+                return Err(Halt::not_applicable("the figures are not to be taken for storage"));
+            }
+            let durable = promise(phase, |mechanism| {
+                matches!(mechanism, Mechanism::DirectIo | Mechanism::SyncWrites | Mechanism::DataSyncWrites)
+                    || mechanism == Mechanism::SyncInsideClock
+                    || (mechanism == Mechanism::SynchronousMsync && phase.submission == Submission::Mapped)
+            });
+            if durable.is_some() {
+                return Ok(case.silent(""));
+            }
+            Ok(case.fires(Firing {
+                weight: Weight::Warn(Effect::Misleading),
+                observed: None,
+                threshold: Threshold { value: Quantity::count(1), source: "one sync inside the clock".to_owned() },
+                message: "nothing makes the writes durable inside the clock".to_owned(),
+                meaning: "the figure will be the rate of copying into the page cache".to_owned(),
+                advice: Given::new(run).durable(),
+            }))
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! `verify --plan`: what is wrong with a command line is said before anything runs.
+
+use std::path::Path;
+use std::process::Command;
+
+use activebench_e2e::binary;
+use serde_json::Value;
+
+/// The plan of a command line, as a program reads it, made in a folder that must stay as it is.
+fn plan(folder: &Path, command: &[&str]) -> Value {
+    let before = std::fs::read_dir(folder).expect("the folder is there").count();
+    let output = Command::new(binary())
+        .args(["verify", "--plan", "--format", "json", "--"])
+        .args(command)
+        .current_dir(folder)
+        .output()
+        .expect("activebench runs");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(folder).expect("the folder is there").count(), before, "{command:?} left something");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn fired(plan: &Value) -> Vec<&str> {
+    let findings = plan["findings"].as_array().expect("a list");
+    let mut codes: Vec<&str> =
+        findings.iter().filter(|f| f["outcome"] == "fires").map(|f| f["code"].as_str().expect("a code")).collect();
+    codes.dedup();
+    codes
+}
+
+#[track_caller]
+fn check(folder: &Path, command: &[&str], codes: &[&str]) {
+    let plan = plan(folder, command);
+    assert_eq!(plan["schema"], "activebench.plan/1");
+    assert!(!plan["phases"].as_array().expect("a list").is_empty(), "{command:?} has no pass");
+    assert_eq!(fired(&plan), codes, "{command:?}");
+}
+
+#[test]
+fn iozone_s_command_lines_are_read_before_they_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    check(folder, &["iozone", "-i0", "-s1m"], &["AB803"]);
+    check(folder, &["iozone", "-i0", "-e", "-c", "-s1m"], &[]);
+    check(folder, &["iozone", "-i0", "-i1", "-I", "-s1m", "-r64k"], &[]);
+    check(folder, &["iozone", "-i0", "-i1", "-e", "-s1m"], &["AB804"]);
+    check(folder, &["iozone", "-i0", "-G", "-s1m"], &["AB803", "AB805"]);
+    check(folder, &["iozone", "-i0", "-B", "-G", "-s1m"], &[]);
+    check(folder, &["iozone", "-i0", "-e", "-V", "7", "-s1m"], &["AB806"]);
+    check(folder, &["sh", "-c", "iozone -i0 -s1m > log"], &["AB803"]);
+}
+
+#[test]
+fn a_tool_without_adapter_has_a_plan_without_passes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = plan(folder.path(), &["dd", "if=/dev/zero", "of=x"]);
+    assert_eq!(plan["tool"], Value::Null);
+    assert!(plan["phases"].as_array().expect("a list").is_empty());
+    assert!(fired(&plan).is_empty());
+}
+
+#[test]
+fn what_is_wrong_can_be_made_the_exit_code() {
+    let plan = |fail_on: &str| {
+        let mut command = Command::new(binary());
+        command.args(["verify", "--plan", "--fail-on", fail_on, "--", "iozone", "-i0", "-s1m"]);
+        command.output().expect("activebench runs")
+    };
+    assert_eq!(plan("fail").status.code(), Some(0));
+    let output = plan("warn");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("warn[AB803] write-without-sync (write, rewrite)"), "{text}");
+    assert!(text.contains("→ add `-e -c`"), "{text}");
+}
