@@ -49,8 +49,14 @@ struct task_io_accounting {
 	u64 read_bytes;
 };
 
+struct mm_struct {
+	unsigned long arg_start;
+	unsigned long arg_end;
+};
+
 struct task_struct {
 	unsigned int flags;
+	struct mm_struct *mm;
 	int exit_code;
 	int pid;
 	int tgid;

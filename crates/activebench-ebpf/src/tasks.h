@@ -103,17 +103,67 @@ int task_newtask(u64 *context)
 	return 0;
 }
 
+/* Arguments, or pieces of long ones, that are sent of one execution. */
+#define MOST_ARGUMENTS 128
+
+/* Sends what a program was executed with: an argument a record, one that does not fit in several. */
+static never_inline void send_arguments(struct task_struct *task, u64 now)
+{
+	struct mm_struct *mm = task->mm;
+	u32 zero = 0, piece;
+	struct name_record *record = bpf_map_lookup_elem(&name_scratch, &zero);
+	u64 address, end;
+	s64 number = 0;
+	long length;
+	char last;
+
+	if (!record || !mm)
+		return;
+	address = mm->arg_start;
+	end = mm->arg_end;
+	record->header.record_class = CLASS_NAMES;
+	record->header.count = 1;
+	record->at_ns = now;
+	record->ino = 0;
+	record->s_dev = 0;
+	record->tid = task->pid;
+	record->tgid = task->tgid;
+	record->op = OP_EXECUTE;
+	record->file_kind = FILE_OTHER;
+	for (piece = 0; piece < MOST_ARGUMENTS && address < end; piece++) {
+		length = bpf_probe_read_user_str(record->name, sizeof(record->name), (void *)address);
+		if (length <= 0)
+			break;
+		record->returned = number;
+		count_made(CLASS_NAMES);
+		if (bpf_ringbuf_output(&ring, record, sizeof(*record), RINGBUF_NO_WAKEUP))
+			count_lost(CLASS_NAMES, 1);
+		address += length;
+		last = 0;
+		if (length == sizeof(record->name))
+			bpf_probe_read_user(&last, sizeof(last), (void *)(address - 1));
+		/* What was cut off is the next piece of the same argument. */
+		if (last)
+			address--;
+		else
+			number++;
+	}
+}
+
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
 	struct linux_binprm *program = (void *)context[2];
 	struct task_record *record;
+	u64 now;
 
 	if (!membership_of(task))
 		return 0;
 	descriptors_changed();
-	record = begin_task_record(task, TASK_EXECUTED, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	send_arguments(task, now);
+	record = begin_task_record(task, TASK_EXECUTED, now);
 	if (!record)
 		return 0;
 	bpf_probe_read_kernel_str(record->filename, sizeof(record->filename), program->filename);

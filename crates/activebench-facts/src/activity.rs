@@ -48,11 +48,14 @@ fn moves_data_or_position(op: Op) -> bool {
 /// # Errors
 /// Those of the source.
 pub fn fold_activity<S: EventSource>(source: &S) -> Result<Activity, S::Error> {
-    let (tasks, execs) = tasks::fold(source)?;
+    let (tasks, mut execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
     let Structure { calls: structure, unlink_spans, global_syncs, files, output_writes, bursts } =
         read_structure(source, &stub)?;
-    let Names { opened, unlinks } = read_names(source, &stub, &unlink_spans)?;
+    let Names { opened, unlinks, arguments } = read_names(source, &stub, &unlink_spans)?;
+    for exec in &mut execs {
+        exec.arguments = arguments.get(&(exec.tgid, exec.at_ns)).map_or_else(Vec::new, |pieces| joined(pieces));
+    }
 
     let timelines = slots::Timelines::new(structure, &execs);
     let passes = slots::fill(source, &stub, timelines)?.into_passes();
@@ -119,6 +122,21 @@ struct Names {
     /// Distinct names under which a file was opened, by first use.
     opened: Vec<(u64, FileId, String)>,
     unlinks: Vec<NamedCall>,
+    /// Arguments of executions by process and time, each with its number.
+    arguments: HashMap<(u32, u64), Vec<(i64, String)>>,
+}
+
+/// Arguments from their pieces, which come in order; nothing when one was lost.
+fn joined(pieces: &[(i64, String)]) -> Vec<String> {
+    let mut arguments: Vec<String> = Vec::new();
+    for (number, piece) in pieces {
+        match usize::try_from(*number) {
+            Ok(number) if number == arguments.len() => arguments.push(piece.clone()),
+            Ok(number) if number + 1 == arguments.len() => arguments[number].push_str(piece),
+            _ => return Vec::new(),
+        }
+    }
+    arguments
 }
 
 fn read_names<S: EventSource>(
@@ -126,13 +144,17 @@ fn read_names<S: EventSource>(
     stub: &Stub,
     unlink_spans: &HashMap<(u32, u64), CallSpan>,
 ) -> Result<Names, S::Error> {
-    let mut names = Names { opened: Vec::new(), unlinks: Vec::new() };
+    let mut names = Names { opened: Vec::new(), unlinks: Vec::new(), arguments: HashMap::new() };
     let mut seen: HashSet<(FileId, String)> = HashSet::new();
     for batch in source.names() {
         for event in batch?.into_iter().filter(|event| !stub.made(event.tgid, event.at_ns)) {
             match (event.op, event.file) {
                 (Op::Open, Some(file)) if seen.insert((file, event.name.clone())) => {
                     names.opened.push((event.at_ns, file, event.name));
+                }
+                (Op::Execute, _) => {
+                    let pieces = names.arguments.entry((event.tgid, event.at_ns)).or_default();
+                    pieces.push((event.returned, event.name));
                 }
                 (Op::Unlink, _) => {
                     let span = unlink_spans.get(&(event.tid, event.at_ns)).copied();

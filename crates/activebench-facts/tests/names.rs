@@ -163,3 +163,28 @@ fn asynchronous_requests_make_bursts_between_pauses() {
     let large = begin + 3 * 2 * CALL_NS;
     assert_eq!(bursts, [(8192, begin, 3, 3 * 8192), (1 << 20, large, 1, 1 << 20), (8192, later, 1, 8192)]);
 }
+
+#[test]
+fn what_a_program_was_given_is_known_whole_or_not_at_all() {
+    use activebench_model::event::NameEvent;
+    let given = |pieces: &[(i64, &str)]| {
+        let mut story = Story::new();
+        // The story's tool was executed at this time.
+        let at_ns = story.now;
+        story.events.names.extend(pieces.iter().map(|(number, piece)| NameEvent {
+            at_ns,
+            tid: TOOL,
+            tgid: TOOL,
+            op: Op::Execute,
+            returned: *number,
+            file: None,
+            name: (*piece).to_owned(),
+        }));
+        story.activity().execs[0].arguments.clone()
+    };
+    assert_eq!(given(&[(0, "tool"), (1, "-f"), (2, "a b")]), ["tool", "-f", "a b"]);
+    assert_eq!(given(&[(0, "tool"), (1, "long"), (1, "er"), (2, "")]), ["tool", "longer", ""]);
+    assert!(given(&[(0, "tool"), (2, "lost before")]).is_empty());
+    assert!(given(&[(1, "lost before")]).is_empty());
+    assert!(given(&[]).is_empty());
+}

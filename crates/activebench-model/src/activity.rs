@@ -111,6 +111,9 @@ pub struct Exec {
     pub tgid: u32,
     /// The file that was executed, as the kernel names it.
     pub filename: String,
+    /// What it was given, its own name first; empty where that is not known whole.
+    #[serde(default)]
+    pub arguments: Vec<String>,
 }
 
 /// A file that the tree used.

@@ -167,6 +167,9 @@ operations! {
     CopyFileRangeTo = 45, "copy_file_range_to";
     /// `stat(2)`, `lstat(2)`, `fstatat(2)`, `statx(2)`: what a name refers to. Not `fstat(2)`.
     Stat = 46, "stat";
+    /// `execve(2)`, as the arguments that it passed: names alone, no calls. The event's `name` is an argument (or
+    /// the next 255 bytes of one), its `returned` the argument's number from 0.
+    Execute = 47, "execve";
 }
 
 impl Op {

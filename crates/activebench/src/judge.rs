@@ -105,7 +105,7 @@ fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutp
 }
 
 /// The adapter for what the tree executed, and the tool's own command line: behind a wrapper
-/// (`nice iozone ...`) it begins at the tool's name.
+/// (`nice iozone ...`) what it was executed with.
 pub(crate) fn tool_command(
     command: &CommandLine,
     activity: &Activity,
@@ -113,9 +113,12 @@ pub(crate) fn tool_command(
     if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
         return Some((adapter, command.clone()));
     }
-    let executed = activity.execs.iter().map(|exec| exec.filename.rsplit('/').next().unwrap_or(&exec.filename));
-    let adapter = executed.filter_map(activebench_tools::adapter_for_program).next()?;
-    Some((adapter, CommandLine { argv: behind_wrapper(&command.argv, adapter), cwd: command.cwd.clone() }))
+    let (adapter, exec) = activity.execs.iter().find_map(|exec| {
+        let file_name = exec.filename.rsplit('/').next().unwrap_or(&exec.filename);
+        Some((activebench_tools::adapter_for_program(file_name)?, exec))
+    })?;
+    let argv = if exec.arguments.is_empty() { behind_wrapper(&command.argv, adapter) } else { exec.arguments.clone() };
+    Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
 }
 
 /// The adapter that a command line names, and the tool's own words in it: what can be told before anything is

@@ -33,7 +33,8 @@ pub(super) fn fold<S: EventSource>(source: &S) -> Result<(Vec<Task>, Vec<Exec>),
         match event.kind {
             TaskEventKind::Born => {}
             TaskEventKind::Executed => {
-                execs.push(Exec { at_ns: event.at_ns, tgid: event.tgid, filename: event.filename });
+                let arguments = Vec::new();
+                execs.push(Exec { at_ns: event.at_ns, tgid: event.tgid, filename: event.filename, arguments });
             }
             TaskEventKind::Exited => {
                 task.end_ns = Some(event.at_ns);

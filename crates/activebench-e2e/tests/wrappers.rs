@@ -1,0 +1,56 @@
+//! A benchmark is known by what the tree executes, whoever starts it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use activebench_e2e::{Volume, needs, verify};
+
+/// Runs an honest iozone behind a wrapper and holds the run against what the same command gives without.
+#[track_caller]
+fn check(volume: &Volume, command: &[&str]) {
+    let run = verify(volume, &[], command);
+    run.assert_nothing_lost();
+    assert_eq!(run.report["tool"]["name"], "iozone", "{command:?}: {}", run.story());
+    run.assert_honest();
+    let promised = run.report["phases"][0]["id"].as_str().expect("a phase");
+    assert_eq!(promised, "write", "{command:?}");
+    assert_eq!(run.fact("write", "write_bytes"), f64::from(64 << 20), "{command:?}");
+    assert!(run.fact("write", "syncs_inside") >= 1.0, "{command:?}: the options were read");
+}
+
+const TOOL: [&str; 6] = ["iozone", "-i0", "-e", "-c", "-s64m", "-r64k"];
+
+#[test]
+fn what_sets_priorities_processors_and_environment_is_seen_through() {
+    needs!("iozone", "mkfs.ext4", "losetup", "nice", "taskset", "env", "ionice");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    for wrapper in [&["nice", "-n", "5"][..], &["taskset", "-c", "0"], &["env", "A=b"], &["ionice", "-c2", "nice"]] {
+        check(&volume, &[wrapper, &TOOL].concat());
+    }
+}
+
+#[test]
+fn another_user_s_benchmark_is_seen_through_too() {
+    needs!("iozone", "mkfs.ext4", "losetup", "setpriv", "runuser");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let everybody = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(volume.path(), everybody).expect("the folder is opened to everybody");
+    check(&volume, &[&["setpriv", "--reuid", "65534", "--clear-groups"][..], &TOOL].concat());
+    check(&volume, &[&["runuser", "-u", "nobody", "--"][..], &TOOL].concat());
+}
+
+#[test]
+fn a_shell_and_a_script_are_seen_through() {
+    needs!("iozone", "mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let line = TOOL.join(" ");
+    check(&volume, &["sh", "-c", &format!("echo before; {line}; echo after >&2")]);
+    check(&volume, &["sh", "-c", &format!("exec nice {line}")]);
+
+    // A script's words are not on the command line: what the tool prints still is.
+    let script = volume.beside("all.sh");
+    std::fs::write(&script, format!("#!/bin/sh\n{line}\n")).expect("the script is written");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("it can be executed");
+    let run = verify(&volume, &[], &[script.to_str().expect("UTF-8")]);
+    assert_eq!(run.report["tool"]["name"], "iozone", "{}", run.story());
+    assert_eq!(run.claim_verdict("write"), "confirmed", "{}", run.story());
+}
