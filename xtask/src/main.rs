@@ -1,5 +1,5 @@
 //! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `overhead`,
-//! `kernels`, `ci`.
+//! `kernels`, `fuzz`, `ci`.
 //!
 //! Holds the arguments and the exit code; each task is a module of its own. Nothing here
 //! is part of the product: `cargo build` needs none of it.
@@ -9,6 +9,7 @@ mod bpf;
 mod ci;
 mod demo;
 mod detector_pages;
+mod fuzz;
 mod kernels;
 mod libtest;
 mod loop_device;
@@ -48,6 +49,8 @@ enum Task {
     Overhead(overhead::Options),
     /// Try the committed kernel object and the product on other kernels, in an emulated machine
     Kernels(kernels::Options),
+    /// Feed the adapters' parsers what no tool ever printed
+    Fuzz(fuzz::Options),
     /// Everything that must hold before a merge: format, lints, kernel object, pages, tests
     Ci,
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Docs(options) => detector_pages::run(&options),
         Task::Overhead(options) => overhead::run(&options),
         Task::Kernels(options) => kernels::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Ci => ci::run(),
     };
     match outcome {

@@ -1,0 +1,131 @@
+//! `cargo xtask fuzz`: feeds the adapters' parsers what no tool ever printed.
+//!
+//! The targets are a workspace of their own, built with libFuzzer's instrumentation by the stable
+//! compiler. The first inputs are the fixtures; what the fuzzer finds beyond them stays in cargo's target
+//! directory and is where the next run goes on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// What libFuzzer needs to see which way an input takes.
+const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
+/// The longest input: no fixture is longer.
+const MOST_BYTES: usize = 64 << 10;
+
+/// Options of `cargo xtask fuzz`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The adapters whose parsers are fed; all when none is named
+    adapters: Vec<String>,
+    /// How long each is fed, in seconds
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+}
+
+/// Builds the targets and runs each for the time.
+///
+/// # Errors
+/// When the targets cannot be built or an adapter is not known. What a parser does wrong is no error of the
+/// task: it ends with a failure after naming the input.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let package = workspace::root().join("crates/activebench-tools/fuzz");
+    let known = targets(&package)?;
+    if let Some(unknown) = options.adapters.iter().find(|name| !known.contains(name)) {
+        bail!("no fuzz target {unknown} (hint: one of {})", known.join(", "));
+    }
+    let target_dir = workspace::target_dir()?.join("fuzz");
+    let triple = host_triple()?;
+    build(&package, &target_dir, &triple)?;
+    let mut failed = Vec::new();
+    for name in known.iter().filter(|name| options.adapters.is_empty() || options.adapters.contains(name)) {
+        let program = target_dir.join(&triple).join("release").join(name);
+        if !feed(name, &program, &target_dir.join("corpus").join(name), options.seconds)? {
+            failed.push(name.as_str());
+        }
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("xtask: failed: {}", failed.join(", "));
+    Ok(ExitCode::FAILURE)
+}
+
+/// One file a target.
+fn targets(package: &Path) -> Result<Vec<String>> {
+    let folder = package.join("src/targets");
+    let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// An instrumented build has to name its target, or build scripts would be instrumented too.
+fn host_triple() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc names no host")
+}
+
+fn build(package: &Path, target_dir: &Path, triple: &str) -> Result<()> {
+    let status = workspace::cargo()
+        .current_dir(package)
+        .args(["build", "--release", "--target", triple])
+        .env("CARGO_TARGET_DIR", target_dir)
+        .env("RUSTFLAGS", INSTRUMENTATION)
+        .status()
+        .context("cannot run cargo")?;
+    if !status.success() {
+        bail!("the fuzz targets cannot be built: cargo build ended with {status} (hint: a C++ compiler is needed)");
+    }
+    Ok(())
+}
+
+/// Whether the parser got through.
+fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool> {
+    let seeds = seed(name, corpus)?;
+    eprintln!("xtask: {name}: {seconds} s, from {seeds} fixtures");
+    let findings = corpus.with_file_name(format!("{name}-findings/"));
+    fs::create_dir_all(&findings).with_context(|| format!("cannot make {}", findings.display()))?;
+    let status = Command::new(program)
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-max_len={MOST_BYTES}"))
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"])
+        .arg(format!("-artifact_prefix={}/", findings.display()))
+        .arg(corpus)
+        .status()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    if !status.success() {
+        eprintln!("xtask: {name} failed; the input lies in {}", findings.display());
+    }
+    Ok(status.success())
+}
+
+/// Writes an input for each fixture; gives their number.
+fn seed(name: &str, corpus: &Path) -> Result<usize> {
+    fs::create_dir_all(corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
+    let folder = workspace::root().join("fixtures").join(name);
+    let mut cases: Vec<PathBuf> = match fs::read_dir(&folder) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect(),
+        Err(error) => bail!("cannot read {}: {error}", folder.display()),
+    };
+    cases.sort();
+    for case in &cases {
+        let read = |file: &str| fs::read(case.join(file)).unwrap_or_default();
+        let provenance = String::from_utf8_lossy(&read("provenance.toml")).into_owned();
+        let command = provenance.lines().find_map(|line| line.strip_prefix("command = ")).unwrap_or_default();
+        let command = command.trim_matches('"').as_bytes();
+        let input = [command, &read("stdout.txt"), &read("stderr.txt")].join(&0);
+        let name = case.file_name().unwrap_or_default();
+        fs::write(corpus.join(name), input).context("cannot write a first input")?;
+    }
+    Ok(cases.len())
+}
