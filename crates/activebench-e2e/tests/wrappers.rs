@@ -54,3 +54,21 @@ fn a_shell_and_a_script_are_seen_through() {
     assert_eq!(run.report["tool"]["name"], "iozone", "{}", run.story());
     assert_eq!(run.claim_verdict("write"), "confirmed", "{}", run.story());
 }
+
+#[test]
+fn a_tool_that_nobody_knows_is_judged_by_what_needs_no_claim() {
+    needs!("mkfs.ext4", "losetup", "dd");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let dd = |more: &[&str]| {
+        let run = verify(&volume, &[], &[&["dd", "if=/dev/zero", "of=f", "bs=64k", "count=1024"][..], more].concat());
+        run.assert_nothing_lost();
+        // Nothing was claimed, so nothing is verified, and nobody is accused.
+        assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{more:?}: {}", run.story());
+        assert_eq!(run.report["claims"], serde_json::json!([]));
+        run
+    };
+    let careless = dd(&[]);
+    assert!(careless.codes("write-f").contains(&"AB301"), "{}", careless.story());
+    assert_eq!(careless.fact("write-f", "write_bytes"), f64::from(64 << 20));
+    assert!(!dd(&["conv=fsync"]).codes("write-f").contains(&"AB301"));
+}
