@@ -1,13 +1,17 @@
 //! The detectors, one file each. [`crate::registry::DETECTORS`] lists them; a file's header
 //! is the detector's manual page.
 
+pub mod access_pattern_differs;
 pub mod asynchronous_through_page_cache;
 pub mod blind_path;
+pub mod block_size_differs;
 pub mod claim_exceeds_calls;
 pub mod clock_disagrees;
+pub mod compressible_payload;
 pub mod cpu_bound;
 pub mod depth_without_engine;
 pub mod direct_io_not_honoured;
+pub mod duplicate_payload;
 pub mod errors_swallowed;
 pub mod evidence_lost;
 pub mod flush_never_issued;

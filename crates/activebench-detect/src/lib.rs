@@ -12,6 +12,7 @@ mod correction;
 pub mod detectors;
 mod lint;
 pub mod manual;
+mod packing;
 pub mod questions;
 pub mod registry;
 pub mod thresholds;

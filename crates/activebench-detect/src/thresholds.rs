@@ -131,6 +131,10 @@ thresholds! {
     /// AB106: share of the bytes that must pass the device, whoever they are put down to, to
     /// doubt our attribution rather than the run.
     ab106_unattributed_ratio = 0.01, Ratio, "proposed";
+    /// AB109: share of consecutive calls below which a sequential pass is none.
+    ab109_sequential_least_ratio = 0.8, Ratio, "proposed; 20 % as in Drishti's random_operations";
+    /// AB109: share of consecutive calls above which a random pass is none.
+    ab109_random_most_ratio = 0.2, Ratio, "proposed; 20 % as in Drishti's random_operations";
     /// AB110: the parent's rate as a share of the children's sum, below which it warns.
     ab110_parent_share_warn_ratio = 0.95, Ratio, "proposed";
     /// AB111: difference between two statements of one figure beyond what their digits leave open, from
@@ -190,6 +194,16 @@ thresholds! {
     ab403_serial_count = 1.5, Count, "proposed: between one and two";
     /// AB403: share of the window with a request at the device, from which on the device had enough to do.
     ab403_device_busy_ratio = 0.5, Ratio, "proposed: below it something before the device was slow, which no depth tells";
+    /// AB404, AB405: samples that stand for a pass of which not every write was sampled.
+    ab404_samples_least_count = 1024.0, Count, "proposed";
+    /// AB404: bytes left after compression, as a share, below which the payload is compressible.
+    ab404_compressed_least_ratio = 0.5, Ratio, "proposed";
+    /// AB404: share of the samples that are zeros alone.
+    ab404_zeros_most_ratio = 0.01, Ratio, "proposed";
+    /// AB405: share of the samples that equal another one, from which on it warns.
+    ab405_duplicates_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB405: the same, from which on it fails.
+    ab405_duplicates_fail_ratio = 0.10, Ratio, "proposed";
     /// AB501: processor time as a share of what the busy threads could have used.
     ab501_cpu_share_fail_ratio = 0.90, Ratio, "proposed; Gregg's bonnie++ example shows 99 %";
     /// AB501: share of the window with a request at the device, below which the device did not limit.

@@ -1,0 +1,102 @@
+//! # What it finds
+//! Calls in another order than the pass is said to make: sequential that jumps, or random that does not.
+//!
+//! # Why it matters
+//! Disks, readahead and caches treat the two differently by factors.
+//!
+//! # How it decides
+//! Of synchronous passes, where the order of the calls is the tool's own: the share of calls that begin where the
+//! call before them in the same stream ended. A pass that is sequential by design warns below 80 %, a random one
+//! above 20 %. Asynchronous requests are seen in the order in which they end, which says nothing of
+//! the tool. Fewer than 32 blocks are no pattern.
+//!
+//! # When it is wrong
+//! Several threads that share one file position look random. A random order over a region of few blocks has neighbours
+//! by chance.
+//!
+//! # What to do
+//! Look at the options that choose the order, and at files that several tasks share.
+//!
+//! # References
+//! Drishti warns from 20 % random operations on.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::{Direction, Pattern, Phase, Submission};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct AccessPatternDiffers;
+
+const FACTS: &[FactName] = &[FactName::ReadSequential, FactName::WriteSequential, FactName::UniqueBlocks];
+
+/// Fewer blocks than this have no order worth a word.
+const LEAST_BLOCKS: f64 = 32.0;
+
+impl Detector for AccessPatternDiffers {
+    fn code(&self) -> &'static str {
+        "AB109"
+    }
+    fn name(&self) -> &'static str {
+        "access-pattern-differs"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("access_pattern_differs.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let sequential = match phase.pattern {
+        Pattern::Sequential => true,
+        Pattern::RandomPermutation | Pattern::RandomIndependent => false,
+        _ => return Err(Halt::not_applicable("neither sequential nor random is claimed")),
+    };
+    match phase.submission {
+        Submission::Synchronous => {}
+        Submission::Unknown => return Err(Halt::not_applicable("how the requests are handed over is not known")),
+        _ => return Err(Halt::not_applicable("asynchronous requests are seen in the order in which they end")),
+    }
+    let name = match phase.direction {
+        Direction::Read => FactName::ReadSequential,
+        Direction::Write => FactName::WriteSequential,
+        Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
+    };
+    let case = &case.concerning_storage()?;
+    if case.run.moved(phase)? == 0.0 {
+        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+    }
+    if case.run.fact(phase, FactName::UniqueBlocks)? < LEAST_BLOCKS {
+        return Err(Halt::not_applicable("so few blocks have no order"));
+    }
+    let consecutive = case.run.fact(phase, name)?;
+    let limits = case.thresholds();
+    let (fires, threshold, claimed) = match sequential {
+        true => {
+            let least = &limits.ab109_sequential_least_ratio;
+            (consecutive < least.value.value, least, "sequential")
+        }
+        false => {
+            let most = &limits.ab109_random_most_ratio;
+            (consecutive > most.value.value, most, "random")
+        }
+    };
+    if !fires {
+        return Ok(case.silent(""));
+    }
+    let share = Quantity::ratio(consecutive);
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Misleading),
+        observed: Some(share),
+        threshold: threshold.clone(),
+        message: format!("the pass is {claimed} by design; {share} of its calls begin where the one before ended"),
+        meaning: format!("the figure is not that of {claimed} I/O"),
+        advice: "look at the options that choose the order of offsets, and at files that tasks share".to_owned(),
+    }))
+}

@@ -1,0 +1,79 @@
+//! # What it finds
+//! Calls of another size than the block that the figure is printed for.
+//!
+//! # Why it matters
+//! Operations a second, and the rate that a device reaches, belong to a size. "4 KiB" that moves 64 KiB a call is
+//! another test.
+//!
+//! # How it decides
+//! `modal_request_bytes`, the size that most data calls asked for, against the block that the tool was told to
+//! use. Another one fails: rates for storage are misleading. Requests at the device are not compared: they
+//! split and merge on the way, and FLUSH requests have no size.
+//!
+//! # When it is wrong
+//! A tool or library that gathers several operations into one call (fio's `vsync`) has no one block; its
+//! adapter then states none.
+//!
+//! # What to do
+//! Quote the figure with the size that was used, or find the option that makes the tool use the one that was meant.
+//!
+//! # References
+//! fio #1477: iostat shows 2 KiB for 4 KiB because flushes count as writes.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct BlockSizeDiffers;
+
+const FACTS: &[FactName] = &[FactName::ModalRequest];
+
+impl Detector for BlockSizeDiffers {
+    fn code(&self) -> &'static str {
+        "AB107"
+    }
+    fn name(&self) -> &'static str {
+        "block-size-differs"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("block_size_differs.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let Some(block) = phase.block_bytes.filter(|block| *block > 0) else {
+        return Err(Halt::not_applicable("the tool was told no one block size"));
+    };
+    if case.run.maps_files(phase) {
+        return Err(Halt::not_applicable("data moves through a mapping, which has no blocks"));
+    }
+    let case = &case.concerning_storage()?;
+    if case.run.moved(phase)? == 0.0 {
+        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+    }
+    let modal = case.run.fact(phase, FactName::ModalRequest)?;
+    if modal == block as f64 {
+        return Ok(case.silent(""));
+    }
+    let modal = Quantity { value: modal, ..Quantity::bytes(0) };
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(modal),
+        threshold: Threshold {
+            value: Quantity::bytes(block),
+            source: "the block that the tool was told to use".to_owned(),
+        },
+        message: format!("the figure is for blocks of {}, most calls asked for {modal}", Quantity::bytes(block)),
+        meaning: "the figure is that of another block size".to_owned(),
+        advice: format!("quote it with {modal}, or look at which option sets the size of the calls"),
+    }))
+}

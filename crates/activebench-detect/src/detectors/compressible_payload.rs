@@ -1,0 +1,79 @@
+//! # What it finds
+//! Written data that becomes much smaller when it is compressed, or is zeros.
+//!
+//! # Why it matters
+//! Storage that compresses, or does not store zeros, moves a part of it only. The figure is then that of the
+//! payload and not of the storage.
+//!
+//! # How it decides
+//! From samples of the first 4 KiB of writes (1,024 of them, or all): less than half left after compression, or more
+//! than 1 % zeros. Where something below says that it compresses (btrfs with a compress option, zram, ZFS) it
+//! fails, and rates for storage are misleading; elsewhere it is a note, because a device need not say what it does.
+//!
+//! # When it is wrong
+//! Only the beginning of each write is looked at. Each sample is compressed on its own.
+//!
+//! # What to do
+//! Let the tool write random data (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`).
+//!
+//! # References
+//! IO500 rule 7; ior #203; fio #1539. iozone's default buffers are more than 99 % zeros: 512 MiB took 18 MiB on btrfs
+//! with zstd (measured).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+use crate::packing::packer_of_sampled;
+
+/// See the head of this file.
+pub struct CompressiblePayload;
+
+const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadCompressed, FactName::PayloadZeroShare];
+
+impl Detector for CompressiblePayload {
+    fn code(&self) -> &'static str {
+        "AB404"
+    }
+    fn name(&self) -> &'static str {
+        "compressible-payload"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("compressible_payload.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let (case, packer) = packer_of_sampled(case, phase)?;
+    let (run, limits) = (&case.run, case.thresholds());
+    let left = run.fact(phase, FactName::PayloadCompressed)?;
+    let zeros = run.fact(phase, FactName::PayloadZeroShare)?;
+    let (observed, threshold) = match zeros > limits.ab404_zeros_most_ratio.value.value {
+        true => (zeros, &limits.ab404_zeros_most_ratio),
+        false if left < limits.ab404_compressed_least_ratio.value.value => (left, &limits.ab404_compressed_least_ratio),
+        false => return Ok(case.silent("")),
+    };
+    Ok(case.fires(Firing {
+        weight: if packer.is_some() { Weight::Fail(Effect::Misleading) } else { Weight::Note },
+        observed: Some(Quantity::ratio(observed)),
+        threshold: threshold.clone(),
+        message: format!(
+            "of what was written {} is left after compression, {} of the samples are zeros{}",
+            Quantity::ratio(left),
+            Quantity::ratio(zeros),
+            packer.as_ref().map_or_else(String::new, |packer| format!("; {packer} compresses"))
+        ),
+        meaning: match packer.is_some() {
+            true => "the storage moved a part of these bytes only".to_owned(),
+            false => "a device that compresses without saying so would move a part of these bytes only".to_owned(),
+        },
+        advice: "let the tool write random data (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`)".to_owned(),
+    }))
+}

@@ -1,0 +1,77 @@
+//! # What it finds
+//! The same data written again and again.
+//!
+//! # Why it matters
+//! Storage that deduplicates keeps one copy. The figure is then that of the payload and not of the storage.
+//!
+//! # How it decides
+//! From samples of the first 4 KiB of writes (1,024 of them, or all): the share of those that equal another one. Above 1 %,
+//! where something below is known to pack data, it warns, above 10 % it fails and rates for storage are
+//! misleading; elsewhere it is a note, because a device need not say what it does.
+//!
+//! # When it is wrong
+//! Two samples that are equal can be far apart in a stream that a device deduplicates in a window only.
+//!
+//! # What to do
+//! Let the tool write other data each time (fio `--refill_buffers`, iozone `-+w 0`).
+//!
+//! # References
+//! IO500 rule 7; fio: `refill_buffers` is off by default, `scramble_buffers` changes a little of each.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+use crate::packing::packer_of_sampled;
+
+/// See the head of this file.
+pub struct DuplicatePayload;
+
+const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates];
+
+impl Detector for DuplicatePayload {
+    fn code(&self) -> &'static str {
+        "AB405"
+    }
+    fn name(&self) -> &'static str {
+        "duplicate-payload"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("duplicate_payload.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let (case, packer) = packer_of_sampled(case, phase)?;
+    let (run, limits) = (&case.run, case.thresholds());
+    let duplicates = run.fact(phase, FactName::PayloadDuplicates)?;
+    if duplicates <= limits.ab405_duplicates_warn_ratio.value.value {
+        return Ok(case.silent(""));
+    }
+    let fails = duplicates > limits.ab405_duplicates_fail_ratio.value.value;
+    let weight = match (packer.is_some(), fails) {
+        (false, _) => Weight::Note,
+        (true, false) => Weight::Warn(Effect::Misleading),
+        (true, true) => Weight::Fail(Effect::Misleading),
+    };
+    Ok(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(duplicates)),
+        threshold: if fails { &limits.ab405_duplicates_fail_ratio } else { &limits.ab405_duplicates_warn_ratio }
+            .clone(),
+        message: format!(
+            "{} of the sampled writes carry what another one carried{}",
+            Quantity::ratio(duplicates),
+            packer.as_ref().map_or_else(String::new, |packer| format!("; {packer} packs data"))
+        ),
+        meaning: "storage that keeps one copy would move a part of these bytes only".to_owned(),
+        advice: "let the tool write other data each time (fio `--refill_buffers`, iozone `-+w 0`)".to_owned(),
+    }))
+}
