@@ -13,7 +13,7 @@ use crate::context::Run;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 16] = [
+const ORDER: [(&str, Remedy, &str); 17] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -35,6 +35,11 @@ const ORDER: [(&str, Remedy, &str); 16] = [
     ("AB401", Remedy::None("the rate over the whole region was not measured"), "a small set of blocks"),
     ("AB403", Remedy::None("the rate at the claimed depth was not measured"), "operations made one after the other"),
     ("AB107", Remedy::None("the rate at the claimed block size was not measured"), "calls of another size"),
+    (
+        "AB406",
+        Remedy::None("what the storage does with data that it cannot pack was not measured"),
+        "storing packed data",
+    ),
     (
         "AB404",
         Remedy::None("what the storage does with data that it cannot pack was not measured"),

@@ -21,6 +21,7 @@ pub mod option_needs_another;
 pub mod option_without_effect;
 pub mod output_inconsistent;
 pub mod page_cache_served_reads;
+pub mod payload_reduced_or_amplified;
 pub mod perturbed_by_observer;
 pub mod phase_too_short;
 pub mod queue_depth_not_reached;

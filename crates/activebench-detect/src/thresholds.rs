@@ -195,7 +195,7 @@ thresholds! {
     /// AB403: share of the window with a request at the device, from which on the device had enough to do.
     ab403_device_busy_ratio = 0.5, Ratio, "proposed: below it something before the device was slow, which no depth tells";
     /// AB404, AB405: samples that stand for a pass of which not every write was sampled.
-    ab404_samples_least_count = 1024.0, Count, "proposed";
+    ab404_samples_least_count = 32.0, Count, "a share of 32 samples is off by 9 points at most (standard error); at most 256 a second are taken";
     /// AB404: bytes left after compression, as a share, below which the payload is compressible.
     ab404_compressed_least_ratio = 0.5, Ratio, "proposed";
     /// AB404: share of the samples that are zeros alone.
@@ -204,6 +204,10 @@ thresholds! {
     ab405_duplicates_warn_ratio = 0.01, Ratio, "proposed";
     /// AB405: the same, from which on it fails.
     ab405_duplicates_fail_ratio = 0.10, Ratio, "proposed";
+    /// AB406: bytes at the device as a share of those that had to get there, below which data was reduced.
+    ab406_reduced_fail_ratio = 0.9, Ratio, "proposed";
+    /// AB406: the same, above which data was amplified.
+    ab406_amplified_note_ratio = 1.5, Ratio, "proposed";
     /// AB501: processor time as a share of what the busy threads could have used.
     ab501_cpu_share_fail_ratio = 0.90, Ratio, "proposed; Gregg's bonnie++ example shows 99 %";
     /// AB501: share of the window with a request at the device, below which the device did not limit.

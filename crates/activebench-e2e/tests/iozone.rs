@@ -295,3 +295,18 @@ fn a_benchmark_behind_a_shell_is_recognised() {
         assert_eq!(run.fact("write", "write_bytes"), 64.0 * MIB);
     }
 }
+
+#[test]
+fn data_that_the_file_system_packs_is_found_and_the_same_data_elsewhere_is_not() {
+    needs!("iozone", "mkfs.btrfs", "losetup");
+    let command = ["iozone", "-i0", "-e", "-c", "-s256m", "-r64k"];
+    let packing = Volume::on_loop("btrfs", 1024, "noatime,compress=zstd");
+    let run = verify(&packing, &[], &command);
+    run.assert_nothing_lost();
+    for phase in ["write", "rewrite"] {
+        assert_eq!(run.claim_verdict(phase), "misleading", "{}", run.story());
+        assert!(run.codes(phase).contains(&"AB406"), "{}", run.story());
+    }
+    let plain = Volume::on_loop("btrfs", 1024, "noatime");
+    verify(&plain, &[], &command).assert_honest();
+}

@@ -6,7 +6,7 @@
 //! payload and not of the storage.
 //!
 //! # How it decides
-//! From samples of the first 4 KiB of writes (1,024 of them, or all): less than half left after compression, or more
+//! From samples of the first 4 KiB of writes (32 of them, or all): less than half left after compression, or more
 //! than 1 % zeros. Where something below says that it compresses (btrfs with a compress option, zram, ZFS) it
 //! fails, and rates for storage are misleading; elsewhere it is a note, because a device need not say what it does.
 //!

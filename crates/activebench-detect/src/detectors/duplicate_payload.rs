@@ -5,7 +5,7 @@
 //! Storage that deduplicates keeps one copy. The figure is then that of the payload and not of the storage.
 //!
 //! # How it decides
-//! From samples of the first 4 KiB of writes (1,024 of them, or all): the share of those that equal another one. Above 1 %,
+//! From samples of the first 4 KiB of writes (32 of them, or all): the share of those that equal another one. Above 1 %,
 //! where something below is known to pack data, it warns, above 10 % it fails and rates for storage are
 //! misleading; elsewhere it is a note, because a device need not say what it does.
 //!

@@ -1,0 +1,122 @@
+//! # What it finds
+//! Written and synced data of which the device got a part only, or much more than there was.
+//!
+//! # Why it matters
+//! A layer that compresses, deduplicates or leaves out zeros makes the device look faster than it is; one that writes
+//! everything twice makes it look slower.
+//!
+//! # How it decides
+//! For passes whose bytes were all synced: `device_write_bytes_until_durable` against the bytes that had to get there,
+//! the blocks that were touched, each once, because what is overwritten in the page cache is written back once. Below 90 %
+//! it fails and rates for storage are misleading. Above 150 % it is a note. Below 1 MiB, data may lie in the inode.
+//! Bytes that passed the device and belong to no file (packed extents, a journal that carries data) count for the run.
+//!
+//! # When it is wrong
+//! Where our attribution of bytes to files fails on a file system; AB106 doubts that too.
+//!
+//! # What to do
+//! Write data that cannot be packed, or turn the layer off for the measurement.
+//!
+//! # References
+//! IO500 rule 7: data must not be reduced by its content. iozone on btrfs with zstd: 512 MiB became 18 MiB (measured).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct PayloadReducedOrAmplified;
+
+const FACTS: &[FactName] = &[
+    FactName::WriteBytes,
+    FactName::UnsyncedBytes,
+    FactName::UniqueBlocks,
+    FactName::BlockGrid,
+    FactName::DeviceWriteBytesDurable,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
+];
+
+impl Detector for PayloadReducedOrAmplified {
+    fn code(&self) -> &'static str {
+        "AB406"
+    }
+    fn name(&self) -> &'static str {
+        "payload-reduced-or-amplified"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("payload_reduced_or_amplified.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if phase.direction != Direction::Write {
+        return Err(Halt::not_applicable("the pass does not only write"));
+    }
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    if target.tier != Tier::Block {
+        return Err(Halt::not_applicable("no device that keeps its data lies below the file"));
+    }
+    let written = run.moved(phase)?;
+    if written < limits.ab106_inline_ceiling_bytes.value.value {
+        return Err(Halt::not_applicable("so few bytes may lie in the inode"));
+    }
+    if run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
+        return Err(Halt::not_applicable("not all of it was synced: AB301 speaks of it"));
+    }
+    let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
+    let expected = touched.min(written);
+    let of_files = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
+    // Packed extents and journals carry the data without its file: at most so much of it got there.
+    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+    let reached = of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0));
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    if reached <= 0.0 {
+        return Err(Halt::not_applicable("nothing reached the device: AB106 speaks of it"));
+    }
+    let share = reached / expected;
+    if share < limits.ab406_reduced_fail_ratio.value.value {
+        return Ok(case.fires(Firing {
+            weight: Weight::Fail(Effect::Misleading),
+            observed: Some(Quantity::ratio(share)),
+            threshold: limits.ab406_reduced_fail_ratio.clone(),
+            message: format!(
+                "{} had to get to the device, {} at most did until they were durable",
+                in_bytes(expected),
+                in_bytes(reached)
+            ),
+            meaning: "a layer below stored less than was written: the figure is not that of the device".to_owned(),
+            advice:
+                "write data that cannot be packed (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`), or turn the \
+                     layer off"
+                    .to_owned(),
+        }));
+    }
+    let share = of_files / expected;
+    if share > limits.ab406_amplified_note_ratio.value.value {
+        return Ok(case.fires(Firing {
+            weight: Weight::Note,
+            observed: Some(Quantity::ratio(share)),
+            threshold: limits.ab406_amplified_note_ratio.clone(),
+            message: format!(
+                "{} had to get to the device, {} did until they were durable",
+                in_bytes(expected),
+                in_bytes(of_files)
+            ),
+            meaning: "the device worked for more than the figure counts".to_owned(),
+            advice: "larger records, or fewer syncs, if the amplification is not what is to be measured".to_owned(),
+        }));
+    }
+    Ok(case.silent(""))
+}
