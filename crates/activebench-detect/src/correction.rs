@@ -13,7 +13,7 @@ use crate::context::Run;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 17] = [
+const ORDER: [(&str, Remedy, &str); 18] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -27,6 +27,11 @@ const ORDER: [(&str, Remedy, &str); 17] = [
     ),
     ("AB302", Remedy::Durable, "copying into the page cache"),
     ("AB201", Remedy::FromDevice, "copying from the page cache"),
+    (
+        "AB205",
+        Remedy::None("what passed the cache below the loop device is not known"),
+        "I/O through the page cache of a loop device's backing file",
+    ),
     ("AB207", Remedy::FromDevice, "reading blocks that hold no data, in part"),
     ("AB203", Remedy::FromDevice, "copying from the page cache, in part"),
     ("AB204", Remedy::ByDirection, "I/O through the page cache"),

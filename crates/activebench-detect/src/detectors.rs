@@ -5,6 +5,7 @@ pub mod access_pattern_differs;
 pub mod asynchronous_through_page_cache;
 pub mod blind_path;
 pub mod block_size_differs;
+pub mod cache_below_direct_io;
 pub mod claim_exceeds_calls;
 pub mod clock_disagrees;
 pub mod compressible_payload;

@@ -3,9 +3,9 @@
 use crate::context::Detector;
 use crate::detectors::{
     access_pattern_differs::AccessPatternDiffers, asynchronous_through_page_cache::AsynchronousThroughPageCache,
-    blind_path::BlindPath, block_size_differs::BlockSizeDiffers, claim_exceeds_calls::ClaimExceedsCalls,
-    clock_disagrees::ClockDisagrees, compressible_payload::CompressiblePayload, cpu_bound::CpuBound,
-    depth_without_engine::DepthWithoutEngine, direct_io_not_honoured::DirectIoNotHonoured,
+    blind_path::BlindPath, block_size_differs::BlockSizeDiffers, cache_below_direct_io::CacheBelowDirectIo,
+    claim_exceeds_calls::ClaimExceedsCalls, clock_disagrees::ClockDisagrees, compressible_payload::CompressiblePayload,
+    cpu_bound::CpuBound, depth_without_engine::DepthWithoutEngine, direct_io_not_honoured::DirectIoNotHonoured,
     duplicate_payload::DuplicatePayload, errors_swallowed::ErrorsSwallowed, evidence_lost::EvidenceLost,
     flush_never_issued::FlushNeverIssued, foreign_io::ForeignIo, missing_fsync::MissingFsync,
     option_needs_another::OptionNeedsAnother, option_without_effect::OptionWithoutEffect,
@@ -35,6 +35,7 @@ pub const DETECTORS: &[&dyn Detector] = &[
     &PageCacheServedReads,
     &WarmStart,
     &DirectIoNotHonoured,
+    &CacheBelowDirectIo,
     &UnwrittenBlocksRead,
     &MissingFsync,
     &SyncOutsideClock,

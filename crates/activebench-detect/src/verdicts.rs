@@ -107,9 +107,8 @@ fn decides(code: &str, claim: &Claim, subject: Subject) -> bool {
     let rate = !claim.metric.is_count() && !claim.metric.is_cpu();
     match code {
         "AB101" | "AB104" | "AB901" | "AB902" => true,
-        "AB106" | "AB201" | "AB203" | "AB204" | "AB207" | "AB301" | "AB302" | "AB401" | "AB403" | "AB404" | "AB501" => {
-            subject.is_storage() && rate
-        }
+        "AB106" | "AB201" | "AB203" | "AB204" | "AB205" | "AB207" | "AB301" | "AB302" | "AB401" | "AB403" | "AB404"
+        | "AB501" => subject.is_storage() && rate,
         "AB303" => subject == Subject::DurableWrite && rate,
         _ => false,
     }

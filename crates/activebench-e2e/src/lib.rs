@@ -88,10 +88,10 @@ fn run(program: &str, arguments: &[&str]) -> String {
 }
 
 /// A loop device with direct I/O to a new file.
-fn loop_device(backing: &Path, mib: u64) -> String {
+fn loop_device(backing: &Path, mib: u64, direct_io: &str) -> String {
     let backing = backing.to_str().expect("a UTF-8 path");
     run("fallocate", &["-l", &format!("{mib}M"), backing]);
-    run("losetup", &["--find", "--show", "--direct-io=on", backing])
+    run("losetup", &["--find", "--show", &format!("--direct-io={direct_io}"), backing])
 }
 
 /// A mounted file system of its own; gone when dropped.
@@ -105,8 +105,17 @@ pub struct Volume {
 impl Volume {
     /// A file system on a loop device with direct I/O to its backing file.
     pub fn on_loop(fs_type: &str, mib: u64, mount_options: &str) -> Self {
+        Self::on_loop_with(fs_type, mib, mount_options, "on")
+    }
+
+    /// The same through the page cache of the backing file.
+    pub fn on_cached_loop(fs_type: &str, mib: u64, mount_options: &str) -> Self {
+        Self::on_loop_with(fs_type, mib, mount_options, "off")
+    }
+
+    fn on_loop_with(fs_type: &str, mib: u64, mount_options: &str, direct_io: &str) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        let device = loop_device(&folder.path().join("backing.img"), mib);
+        let device = loop_device(&folder.path().join("backing.img"), mib, direct_io);
         let volume = Self { folder, devices: vec![device.clone()] };
         match fs_type {
             // No background initialisation that would look like foreign I/O.
@@ -122,7 +131,7 @@ impl Volume {
     pub fn striped_btrfs(mib_each: u64, count: usize) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let backing = |number| folder.path().join(format!("backing-{number}.img"));
-        let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each)).collect();
+        let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each, "on")).collect();
         let volume = Self { folder, devices: devices.clone() };
         let mut arguments = vec!["-q", "-d", "raid0"];
         arguments.extend(devices.iter().map(String::as_str));

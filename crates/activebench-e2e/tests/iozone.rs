@@ -310,3 +310,17 @@ fn data_that_the_file_system_packs_is_found_and_the_same_data_elsewhere_is_not()
     let plain = Volume::on_loop("btrfs", 1024, "noatime");
     verify(&plain, &[], &command).assert_honest();
 }
+
+#[test]
+fn direct_io_above_a_cache_is_found() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let cached = Volume::on_cached_loop("ext4", 512, "noatime");
+    let run = verify(&cached, &[], &["iozone", "-I", "-i0", "-i1", "-s128m", "-r1m"]);
+    for phase in ["write", "read"] {
+        assert_eq!(run.claim_verdict(phase), "misleading", "{}", run.story());
+        assert!(run.codes(phase).contains(&"AB205"), "{}", run.story());
+    }
+    // What is synced inside the clock has gone down through it.
+    let run = verify(&cached, &[], &["iozone", "-I", "-e", "-i0", "-s128m", "-r1m"]);
+    assert!(!run.codes("write").contains(&"AB205"), "{}", run.story());
+}
