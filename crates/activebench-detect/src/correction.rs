@@ -13,7 +13,7 @@ use crate::context::Run;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 18] = [
+const ORDER: [(&str, Remedy, &str); 19] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -54,6 +54,11 @@ const ORDER: [(&str, Remedy, &str); 18] = [
         "AB405",
         Remedy::None("what the storage does with data that it cannot pack was not measured"),
         "storing data once",
+    ),
+    (
+        "AB504",
+        Remedy::None("what the medium alone would have given was not measured"),
+        "a cache of the disk or controller",
     ),
     ("AB105", Remedy::None("what the failed calls would have taken is not known"), "a pass with failed calls"),
 ];

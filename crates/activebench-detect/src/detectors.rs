@@ -3,6 +3,7 @@
 
 pub mod access_pattern_differs;
 pub mod asynchronous_through_page_cache;
+pub mod below_media_floor;
 pub mod blind_path;
 pub mod block_size_differs;
 pub mod cache_below_direct_io;
@@ -26,6 +27,7 @@ pub mod payload_reduced_or_amplified;
 pub mod perturbed_by_observer;
 pub mod phase_too_short;
 pub mod queue_depth_not_reached;
+pub mod readahead_served_iops;
 pub mod repeated_offsets;
 pub mod size_below_memory;
 pub mod size_differs;
@@ -38,4 +40,5 @@ pub mod verification_inside_clock;
 pub mod verify_loop_inside_clock;
 pub mod warm_start;
 pub mod workers_missing;
+pub mod working_set_fits_memory;
 pub mod write_without_sync;

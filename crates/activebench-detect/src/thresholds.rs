@@ -208,6 +208,8 @@ thresholds! {
     ab406_reduced_fail_ratio = 0.9, Ratio, "proposed";
     /// AB406: the same, above which data was amplified.
     ab406_amplified_note_ratio = 1.5, Ratio, "proposed";
+    /// AB407: requests at the device as a share of the calls, below which readahead merged them.
+    ab407_requests_note_ratio = 0.5, Ratio, "proposed";
     /// AB501: processor time as a share of what the busy threads could have used.
     ab501_cpu_share_fail_ratio = 0.90, Ratio, "proposed; Gregg's bonnie++ example shows 99 %";
     /// AB501: share of the window with a request at the device, below which the device did not limit.
@@ -218,6 +220,10 @@ thresholds! {
     ab502_user_time_per_byte_ns = 0.25, Ns, "proposed: an unchecked pass spends less than 0.1 ns a byte in user mode";
     /// AB502: bytes read by a writing pass, as a share of those written.
     ab502_reads_beside_claim_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB504: mean latency of the device over the mean latency claimed, above which the claim is refuted.
+    ab504_latency_fail_ratio = 1.05, Ratio, "proposed";
+    /// AB504: random operations a second that a rotating disk does not make.
+    ab504_rotating_fail_per_sec = 500.0, OpsPerSec, "proposed; fio #41: 20,000 on a disk of 7,200 rpm";
     /// AB601: share of the device's bytes that others moved, from which on it warns.
     ab601_foreign_warn_ratio = 0.02, Ratio, "proposed";
     /// AB601: the same, from which on it fails.
@@ -302,6 +308,7 @@ mod tests {
                 Unit::Bytes => "_bytes",
                 Unit::Ns => "_ns",
                 Unit::Count => "_count",
+                Unit::OpsPerSec => "_per_sec",
                 unit => panic!("{name}: no threshold has the unit {unit:?}"),
             };
             assert!(name.ends_with(suffix), "{name} should end with {suffix}");

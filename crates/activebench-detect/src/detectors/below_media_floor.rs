@@ -1,0 +1,142 @@
+//! # What it finds
+//! Figures that are better than the medium can be: more random operations than a rotating disk makes, or a latency below
+//! that of the device's own requests.
+//!
+//! # Why it matters
+//! Something other than the medium answered.
+//!
+//! # How it decides
+//! - A claimed mean latency, of a pass whose bytes all went past the page cache to the device, below 1 / 1.05 of
+//!   `device_latency_mean_ns`: fails, the latency is refuted. No operation ends before its request does.
+//! - More than 500 random operations a second on a device that says that it rotates: fails, rates for storage are misleading:
+//!   a cache answered.
+//!
+//! # When it is wrong
+//! Virtual disks can say that they rotate and do not: then the second rule is undecided where the hypervisor
+//! is known to be there (virtio).
+//!
+//! # What to do
+//! Look at the caches of controller and disk, and at `/sys/block/*/queue/rotational`.
+//!
+//! # References
+//! fio #41 (a disk of 7,200 rpm, 20,000 operations a second), fio #719.
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::{Direction, Pattern, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct BelowMediaFloor;
+
+const FACTS: &[FactName] = &[
+    FactName::DirectShare,
+    FactName::DeviceLatencyMean,
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytes,
+    FactName::DeviceRequests,
+];
+
+impl Detector for BelowMediaFloor {
+    fn code(&self) -> &'static str {
+        "AB504"
+    }
+    fn name(&self) -> &'static str {
+        "below-media-floor"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("below_media_floor.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let bytes = match phase.direction {
+        Direction::Read => FactName::DeviceReadBytes,
+        Direction::Write => FactName::DeviceWriteBytes,
+        Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
+    };
+    let latency = case.claims().iter().copied().find(|claim| claim.metric == Metric::LatencyMean);
+    let rotates = rotating_operations(case, phase);
+    if latency.is_none() && matches!(rotates, Err(Halt::NotApplicable(_))) {
+        return Err(Halt::not_applicable("neither a latency nor random operations of a rotating disk are claimed"));
+    }
+    if let Some(claim) = latency
+        && let Some(finding) = faster_than_the_device(case, phase, claim, bytes)?
+    {
+        return Ok(finding);
+    }
+    match rotates {
+        Err(Halt::NotApplicable(_)) => Ok(case.silent("")),
+        other => other,
+    }
+}
+
+fn faster_than_the_device(
+    case: &Case<'_>,
+    phase: &Phase,
+    claim: &Claim,
+    bytes: FactName,
+) -> Result<Option<Finding>, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let moved = run.moved(phase)?;
+    let direct = run.fact(phase, FactName::DirectShare)? >= limits.ab112_promised_share_ratio.value.value;
+    // What the page cache or a hole answers has no request.
+    if !direct || moved == 0.0 || run.fact(phase, bytes)? < moved {
+        return Ok(None);
+    }
+    let device = run.fact(phase, FactName::DeviceLatencyMean)?;
+    let limit = &limits.ab504_latency_fail_ratio;
+    let claimed = claim.value.value + 2.0 * claim.resolution;
+    if claimed * limit.value.value >= device {
+        return Ok(None);
+    }
+    let owned = case.claims().iter().copied().filter(|other| other.id == claim.id).collect();
+    Ok(Some(case.concerning(owned).fires(Firing {
+        weight: Weight::Fail(Effect::Refuted),
+        observed: Some(Quantity::ratio(device / claim.value.value)),
+        threshold: limit.clone(),
+        message: format!(
+            "a mean latency of {} is claimed, the requests at the device took {} on average",
+            claim.value,
+            Quantity { value: device, ..Quantity::ns(0) }
+        ),
+        meaning: "no operation ends before its request does: the latency is not that of these operations".to_owned(),
+        advice: "quote the latency of the device, or look at what the tool's clock leaves out".to_owned(),
+    })))
+}
+
+fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.pattern, Pattern::RandomIndependent | Pattern::RandomPermutation) {
+        return Err(Halt::not_applicable("the pass is not random"));
+    }
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::not_applicable("the device is not known"))?;
+    let disk = target.layers.last().filter(|disk| disk.rotational == Some(true));
+    let disk = disk.ok_or_else(|| Halt::not_applicable("no device below says that it rotates"))?;
+    if !matches!(disk.kind.as_str(), "scsi") {
+        return Err(Halt::not_applicable("a virtual device that says that it rotates need not"));
+    }
+    let requests = case.run.fact(phase, FactName::DeviceRequests)?;
+    let window = case.run.fact(phase, FactName::Window)?;
+    let rate = if window > 0.0 { requests * 1e9 / window } else { 0.0 };
+    let limit = &case.thresholds().ab504_rotating_fail_per_sec;
+    if rate <= limit.value.value {
+        return Ok(case.silent(""));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(Quantity::ops_per_sec(rate)),
+        threshold: limit.clone(),
+        message: format!("{} completed {} at random, and says that it rotates", disk.name, Quantity::ops_per_sec(rate)),
+        meaning: "a cache answered, not the medium".to_owned(),
+        advice: "look at the caches of controller and disk (`hdparm -W`, the controller's own tool)".to_owned(),
+    }))
+}

@@ -1,0 +1,82 @@
+//! # What it finds
+//! Operations a second that readahead merged into fewer, larger requests.
+//!
+//! # Why it matters
+//! The bytes a second are right; the device did not make so many operations.
+//!
+//! # How it decides
+//! A rate of operations claimed on a sequential, buffered read, with requests at the device for less than half
+//! of the calls: a note.
+//!
+//! # When it is wrong
+//! Reads from the page cache need no request either: AB201 speaks of them.
+//!
+//! # What to do
+//! Quote the bytes a second, or read with O_DIRECT.
+//!
+//! # References
+//! Documentation/admin-guide/sysfs-block: `read_ahead_kb`.
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::fact::FactName;
+use activebench_model::finding::Finding;
+use activebench_model::phase::{Direction, Pattern, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ReadaheadServedIops;
+
+const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::DeviceRequests, FactName::DirectShare];
+
+impl Detector for ReadaheadServedIops {
+    fn code(&self) -> &'static str {
+        "AB407"
+    }
+    fn name(&self) -> &'static str {
+        "readahead-served-iops"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("readahead_served_iops.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if phase.direction != Direction::Read || phase.pattern != Pattern::Sequential {
+        return Err(Halt::not_applicable("the pass is no sequential read"));
+    }
+    let rates = case.concerning_storage()?;
+    let operations = |claim: &&&Claim| claim.metric == Metric::OperationRate;
+    let claims: Vec<_> = rates.claims().iter().filter(operations).copied().collect();
+    if claims.is_empty() {
+        return Err(Halt::not_applicable("no operations a second are claimed"));
+    }
+    let case = &case.concerning(claims);
+    let run = &case.run;
+    if run.fact(phase, FactName::DirectShare)? > 0.0 {
+        return Err(Halt::not_applicable("readahead does not serve direct reads"));
+    }
+    let (calls, requests) = (run.fact(phase, FactName::ReadCalls)?, run.fact(phase, FactName::DeviceRequests)?);
+    if requests == 0.0 || calls == 0.0 {
+        return Err(Halt::not_applicable("no request reached the device: AB201 speaks of it"));
+    }
+    let limit = &case.thresholds().ab407_requests_note_ratio;
+    let share = requests / calls;
+    if share >= limit.value.value {
+        return Ok(case.silent(""));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(Quantity::ratio(share)),
+        threshold: limit.clone(),
+        message: format!("{calls} calls were served by {requests} requests at the device"),
+        meaning: "the bytes a second are right; the device made fewer, larger operations".to_owned(),
+        advice: "quote the bytes a second, or read with O_DIRECT".to_owned(),
+    }))
+}

@@ -1,0 +1,86 @@
+//! # What it finds
+//! Buffered reads of less data than the memory can hold, where nothing shows where they came from.
+//!
+//! # Why it matters
+//! Data that fits the memory may have come from there, and then the figure is not that of the storage.
+//!
+//! # How it decides
+//! Observation beats arithmetic: where the pages that entered the cache were counted it is silent, and AB201 judges. Where
+//! they were not, the distinct bytes read (`unique_blocks` x `block_grid_bytes`) below twice the memory, or twice the limit
+//! of the control group, warn.
+//!
+//! # When it is wrong
+//! When the cache was emptied before the pass in a way that nobody saw.
+//!
+//! # What to do
+//! Observe the page cache (`activebench doctor` says why it is not), or read at least twice the memory.
+//!
+//! # References
+//! bonnie++ refuses sizes below twice the memory; MLPerf Storage asks for five times.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct WorkingSetFitsMemory;
+
+const FACTS: &[FactName] = &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid];
+
+impl Detector for WorkingSetFitsMemory {
+    fn code(&self) -> &'static str {
+        "AB202"
+    }
+    fn name(&self) -> &'static str {
+        "working-set-fits-memory"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("working_set_fits_memory.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Read | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not read"));
+    }
+    let case = &case.concerning_storage()?;
+    let run = &case.run;
+    if run.fact(phase, FactName::CacheInsertedBytes).is_ok() {
+        return Ok(case.silent("where the reads came from was observed: AB201 judges"));
+    }
+    if run.fact(phase, FactName::DirectShare)? > 0.5 {
+        return Err(Halt::not_applicable("the reads go past the page cache"));
+    }
+    let read = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
+    let host = &run.manifest.host;
+    let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
+    let memory = memory.ok_or_else(|| Halt::undecided("the size of memory is not known"))?;
+    let limit = memory.saturating_mul(2);
+    if read >= limit as f64 {
+        return Ok(case.silent(""));
+    }
+    let read = Quantity { value: read, ..Quantity::bytes(0) };
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Unverifiable),
+        observed: Some(read),
+        threshold: Threshold {
+            value: Quantity::bytes(limit),
+            source: "twice the memory: bonnie++ refuses less".to_owned(),
+        },
+        message: format!(
+            "{read} were read, which {} of memory can hold, and the page cache was not observed",
+            Quantity::bytes(memory)
+        ),
+        meaning: "the figure may be that of the page cache".to_owned(),
+        advice: Given::new(run).cold_reads(phase),
+    }))
+}
