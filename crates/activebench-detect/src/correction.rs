@@ -13,7 +13,7 @@ use crate::context::Run;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 19] = [
+const ORDER: [(&str, Remedy, &str); 20] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -60,6 +60,7 @@ const ORDER: [(&str, Remedy, &str); 19] = [
         Remedy::None("what the medium alone would have given was not measured"),
         "a cache of the disk or controller",
     ),
+    ("AB102", Remedy::ByDirection, "more than the device moved"),
     ("AB105", Remedy::None("what the failed calls would have taken is not known"), "a pass with failed calls"),
 ];
 

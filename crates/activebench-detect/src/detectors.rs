@@ -8,6 +8,7 @@ pub mod blind_path;
 pub mod block_size_differs;
 pub mod cache_below_direct_io;
 pub mod claim_exceeds_calls;
+pub mod claim_exceeds_device;
 pub mod clock_disagrees;
 pub mod compressible_payload;
 pub mod cpu_bound;

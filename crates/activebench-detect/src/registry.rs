@@ -4,7 +4,8 @@ use crate::context::Detector;
 use crate::detectors::{
     access_pattern_differs::AccessPatternDiffers, asynchronous_through_page_cache::AsynchronousThroughPageCache,
     below_media_floor::BelowMediaFloor, blind_path::BlindPath, block_size_differs::BlockSizeDiffers,
-    cache_below_direct_io::CacheBelowDirectIo, claim_exceeds_calls::ClaimExceedsCalls, clock_disagrees::ClockDisagrees,
+    cache_below_direct_io::CacheBelowDirectIo, claim_exceeds_calls::ClaimExceedsCalls,
+    claim_exceeds_device::ClaimExceedsDevice, clock_disagrees::ClockDisagrees,
     compressible_payload::CompressiblePayload, cpu_bound::CpuBound, depth_without_engine::DepthWithoutEngine,
     direct_io_not_honoured::DirectIoNotHonoured, duplicate_payload::DuplicatePayload,
     errors_swallowed::ErrorsSwallowed, evidence_lost::EvidenceLost, flush_never_issued::FlushNeverIssued,
@@ -24,6 +25,7 @@ use crate::detectors::{
 /// Every detector.
 pub const DETECTORS: &[&dyn Detector] = &[
     &ClaimExceedsCalls,
+    &ClaimExceedsDevice,
     &UnitMixUp,
     &ClockDisagrees,
     &ErrorsSwallowed,

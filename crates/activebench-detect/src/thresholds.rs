@@ -104,6 +104,8 @@ thresholds! {
     ab101_sampled_latency_slack_ratio = 0.5, Ratio, "proposed: the tail of a sample is not that of all calls";
     /// How far a share of processor time may lie from that of the calls, for each processor used.
     ab101_cpu_slack_ratio = 0.05, Ratio, "proposed: the tool's accounting begins and ends outside its calls";
+    /// AB102: bytes claimed for direct I/O over bytes at the device, above which it fails.
+    ab102_excess_fail_ratio = 1.02, Ratio, "proposed; fio #752";
     /// AB103: how near to a conversion factor the ratio of claim and observation must lie.
     ab103_factor_tolerance_ratio = 0.005, Ratio, "proposed; rebuilt rates differ by up to 0.1 %, measured with iozone 3.489";
     /// AB103: a confusion that changes the figure by more than this fails, a smaller one warns.

@@ -1,0 +1,99 @@
+//! # What it finds
+//! Bytes claimed for direct I/O that the device never moved.
+//!
+//! # Why it matters
+//! What goes past the page cache has to be moved by the device. What was not is a hole, a cache below, packed data, or
+//! was never done.
+//!
+//! # How it decides
+//! For passes whose bytes went through O_DIRECT (99.9 %): the bytes that the tool counts, or where it prints none those
+//! that the calls moved, above 1.02 times the bytes at the device fail, and rates for storage are misleading. Bytes
+//! of the run that passed the device and could not be put down to a file count as its own.
+//!
+//! # When it is wrong
+//! Where requests of the run are made by another device than the one below the file.
+//!
+//! # What to do
+//! AB106, AB204, AB205, AB207 and AB406 say what was in the way; without one of them, look at the tool's count.
+//!
+//! # References
+//! fio #752: 1,492,073 operations a second claimed, 162,000 in iostat; fio #719.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ClaimExceedsDevice;
+
+const FACTS: &[FactName] = &[
+    FactName::DirectShare,
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytesDurable,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
+];
+
+impl Detector for ClaimExceedsDevice {
+    fn code(&self) -> &'static str {
+        "AB102"
+    }
+    fn name(&self) -> &'static str {
+        "claim-exceeds-device"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("claim_exceeds_device.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    let at_device = match phase.direction {
+        Direction::Read => FactName::DeviceReadBytes,
+        Direction::Write => FactName::DeviceWriteBytesDurable,
+        Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
+    };
+    let moved = run.moved(phase)?;
+    if moved == 0.0 {
+        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+    }
+    if run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
+        return Err(Halt::not_applicable("the pass does not go past the page cache: AB201 and AB301 judge it"));
+    }
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    if target.tier != Tier::Block {
+        return Err(Halt::not_applicable("no device that keeps its data lies below the file: AB106 speaks of it"));
+    }
+    let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
+    let claimed = counted.map_or(moved, |counted| counted as f64);
+    let of_files = run.fact(phase, at_device)?;
+    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+    let own = of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0));
+    let limit = &limits.ab102_excess_fail_ratio;
+    if claimed <= own * limit.value.value {
+        return Ok(case.silent(""));
+    }
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(in_bytes(own)),
+        threshold: limit.clone(),
+        message: format!(
+            "{} are claimed to have gone past the page cache, the device moved {} at most for this run",
+            in_bytes(claimed),
+            in_bytes(own)
+        ),
+        meaning: "the figure is not that of the device".to_owned(),
+        advice: "look at what lies between the file and the device (`activebench show RUN --stage facts`)".to_owned(),
+    }))
+}
