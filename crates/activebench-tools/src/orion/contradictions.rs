@@ -5,71 +5,66 @@ use activebench_model::claim::{Contradiction, Parsed};
 
 use super::claims::phase_of;
 use super::document::{Document, Figure, Rank, Statement, TimeUnit};
-use super::histogram::{Counted, Histogram};
 use super::points::{Size, Which};
 
 pub(super) fn find(document: &Document, parsed: &mut Parsed) {
     for statement in &document.statements {
-        if statement.rank == Rank::Extreme {
-            let beaten = document.statements.iter().find(|cell| cell.rank == Rank::Cell && beats(cell, statement));
-            let Some(cell) = beaten else { continue };
-            let id = phase_of(document, cell);
-            state(
-                parsed,
-                statement,
-                &id,
-                format!(
-                    "{} is called the best, and the matrix holds {} at Small={} and \
-                Large={}",
-                    statement.number.text, cell.number.text, cell.point.small, cell.point.large
-                ),
-            );
-        } else if statement.rank == Rank::Detail {
-            let of_point = |histogram: &&Histogram| histogram.size == Size::Small && histogram.point == statement.point;
-            let Some(histogram) = document.histograms.iter().find(of_point) else { continue };
-            let counted = if statement.which == Which::Writes { histogram.writes } else { histogram.reads };
-            let Some((low, high)) = misfit(document, statement, counted) else { continue };
-            let end = if statement.figure == Figure::LongestLatency { "longest" } else { "shortest" };
-            let id = phase_of(document, statement);
-            state(
-                parsed,
-                statement,
-                &id,
-                format!(
-                    "the {end} latency is {} us, and the histogram has the {end} ones \
-                between {low} and {high} us",
-                    statement.number.text
-                ),
-            );
+        let found = match statement.rank {
+            Rank::Extreme => beaten(document, statement),
+            Rank::Detail => outside(document, statement),
+            Rank::Cell => None,
+        };
+        let Some((phase, message)) = found else { continue };
+        // Summaries are printed too: said twice it is one contradiction.
+        if parsed.contradictions.iter().any(|known| known.message == message) {
+            continue;
         }
+        let claims = parsed.claims.iter().filter(|claim| claim.phase == phase).map(|claim| claim.id.clone()).collect();
+        parsed.contradictions.push(Contradiction { source: statement.source.clone(), message, claims });
     }
 }
 
-fn state(parsed: &mut Parsed, statement: &Statement, phase: &str, message: String) {
-    let claims = parsed.claims.iter().filter(|claim| claim.phase == phase).map(|claim| claim.id.clone()).collect();
-    parsed.contradictions.push(Contradiction { source: statement.source.clone(), message, claims });
-}
-
-/// Whether a cell is better than the best, both rounded in the tool's disfavour.
-fn beats(cell: &Statement, best: &Statement) -> bool {
-    let slack = 2.0 * (cell.number.half_step + best.number.half_step);
-    let ahead = match best.figure {
-        Figure::MeanLatency => best.number.value - cell.number.value,
-        _ => cell.number.value - best.number.value,
+/// A cell that is better than the best, both rounded in the tool's favour.
+fn beaten(document: &Document, best: &Statement) -> Option<(String, String)> {
+    let beats = |cell: &&Statement| {
+        let slack = 2.0 * (cell.number.half_step + best.number.half_step);
+        let ahead = match best.figure {
+            Figure::MeanLatency => best.number.value - cell.number.value,
+            _ => cell.number.value - best.number.value,
+        };
+        cell.rank == Rank::Cell && cell.figure == best.figure && ahead > slack
     };
-    cell.figure == best.figure && ahead > slack
+    let cell = document.statements.iter().find(beats)?;
+    let word = if best.figure == Figure::MeanLatency { "least" } else { "most" };
+    let (small, large) = (cell.point.small, cell.point.large);
+    let message = format!(
+        "{} is called the {word}, and the matrix holds {} at Small={small} and Large={large}",
+        best.number.text, cell.number.text
+    );
+    Some((phase_of(document, cell), message))
 }
 
-/// The bucket that a shortest or longest latency lies outside of.
-fn misfit(document: &Document, statement: &Statement, counted: Counted) -> Option<(u64, u64)> {
-    let unit = statement.unit.or(document.time_unit)?;
-    let (low, high) = match statement.figure {
-        Figure::LongestLatency => counted.highest,
-        Figure::ShortestLatency => counted.lowest,
-        _ => None,
-    }?;
-    let slack = 2.0 * statement.number.half_step;
-    let (low_us, high_us) = (low as f64 - slack, high as f64 + slack);
-    let fits = (low_us..=high_us).contains(&statement.number.value);
-    (counted.is_whole && unit == TimeUnit::Microseconds && !fits).then_some((low, high))
+/// A shortest or longest latency outside the histogram's bucket for it.
+fn outside(document: &Document, detail: &Statement) -> Option<(String, String)> {
+    let longest = detail.figure == Figure::LongestLatency;
+    let fitting = document.histograms.iter().filter(|histogram| {
+        // Rows that are missing at the end can hold longer ones, never shorter ones.
+        histogram.size == Size::Small && histogram.point == detail.point && (histogram.is_whole || !longest)
+    });
+    let counted = fitting
+        .map(|histogram| if detail.which == Which::Writes { histogram.writes } else { histogram.reads })
+        .next()?;
+    let (word, (low_us, high_us)) = match detail.figure {
+        Figure::LongestLatency => ("longest", counted.highest?),
+        Figure::ShortestLatency => ("shortest", counted.lowest?),
+        _ => return None,
+    };
+    let unit = detail.unit.or(document.time_unit)?;
+    let slack = 2.0 * detail.number.half_step;
+    let fits = (low_us as f64 - slack..=high_us as f64 + slack).contains(&detail.number.value);
+    let message = format!(
+        "the {word} latency is {} us, and the histogram has the {word} ones between {low_us} and {high_us} us",
+        detail.number.text
+    );
+    (unit == TimeUnit::Microseconds && !fits).then(|| (phase_of(document, detail), message))
 }

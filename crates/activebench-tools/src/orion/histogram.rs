@@ -10,18 +10,20 @@ pub(super) struct Histogram {
     pub(super) size: Size,
     pub(super) reads: Counted,
     pub(super) writes: Counted,
+    /// Whether its end was seen. A share of 100.00 % does not tell: it is rounded.
+    pub(super) is_whole: bool,
 }
+
+/// Border at which the last bucket ends.
+const LAST_BORDER_US: u64 = 1 << 28;
 
 /// One column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counted {
-    pub(super) requests: u64,
     /// Borders of the first bucket that is not empty, in microseconds.
     pub(super) lowest: Option<(u64, u64)>,
     /// Of the last one.
     pub(super) highest: Option<(u64, u64)>,
-    /// Whether the last row says that all are in.
-    pub(super) is_whole: bool,
 }
 
 impl Histogram {
@@ -30,7 +32,7 @@ impl Histogram {
         let (what, point) = text.split_once("Latency Histogram @")?;
         let size = if what.starts_with("Large") { Size::Large } else { Size::Small };
         let (reads, writes) = (Counted::default(), Counted::default());
-        Some(Self { point: point_of(point)?, size, reads, writes })
+        Some(Self { point: point_of(point)?, size, reads, writes, is_whole: false })
     }
 
     /// Takes a line; `false` when it is none of the histogram's.
@@ -40,6 +42,7 @@ impl Histogram {
         }
         let Some(row) = row(text) else { return false };
         let (borders, columns) = row;
+        self.is_whole |= borders.1 >= LAST_BORDER_US;
         self.reads.add(borders, columns[0]);
         self.writes.add(borders, columns[1]);
         true
@@ -47,9 +50,7 @@ impl Histogram {
 }
 
 impl Counted {
-    fn add(&mut self, borders: (u64, u64), (count, percent): (u64, f64)) {
-        self.requests = self.requests.saturating_add(count);
-        self.is_whole = percent >= 100.0;
+    fn add(&mut self, borders: (u64, u64), (count, _): (u64, f64)) {
         if count > 0 {
             self.lowest.get_or_insert(borders);
             self.highest = Some(borders);

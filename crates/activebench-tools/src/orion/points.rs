@@ -80,8 +80,10 @@ pub(super) fn planned(settings: &Settings) -> Option<Vec<Point>> {
     let (num_small, num_large) = (options.number::<u32>("num_small"), options.number::<u32>("num_large"));
     let up_to = |most: u32| (0..=most.min(MOST_LOADS)).collect::<Vec<_>>();
     let of_disks = |factor: u32| settings.disks.map(|disks| disks.saturating_mul(factor));
-    let small = || num_small.or_else(|| of_disks(5)).map(up_to);
-    let large = || num_large.or_else(|| of_disks(2)).map(up_to);
+    // Of basic and detailed matrices the disks alone set the loads.
+    let by_disks = !matches!(options.value("matrix"), Some("row" | "col" | "max"));
+    let small = || num_small.filter(|_| !by_disks).or_else(|| of_disks(5)).map(up_to);
+    let large = || num_large.filter(|_| !by_disks).or_else(|| of_disks(2)).map(up_to);
     let steps =
         |count: u32| settings.disks.map(|disks| (0..=count).map(|step| disks.saturating_mul(step)).collect::<Vec<_>>());
     let matrix = options.matrix()?;

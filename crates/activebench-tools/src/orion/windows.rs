@@ -17,6 +17,11 @@ const FILLED_PERCENT: u64 = 99;
 /// Requests that go on for longer than this share of the duration past a point's end are the next
 /// point's: waiting for those outstanding takes no longer than they do.
 const LONGEST_DRAIN_PERCENT: u64 = 50;
+/// Requests that stand alone before a point count as none of it up to this share of the duration:
+/// a look at each volume, as a tool may take after opening it.
+const STRAY_PERCENT: u64 = 1;
+/// A tool's clock starts this much before its first request at most, as far as anything here rests on it.
+const CLOCK_LEAD_NS: u64 = 5_000_000;
 /// A point whose requests end before this share of the duration was cut short.
 const LEAST_LENGTH_PERCENT: u64 = 90;
 
@@ -77,6 +82,7 @@ impl Rest<'_> {
         if self.settings.sequential && point.large > 0 {
             self.skip_cache_fill();
         }
+        self.skip_strays();
         let duration_ns = self.settings.duration_ns;
         let start_ns = self.bursts.first().ok_or("no further requests were observed")?.start_ns;
         let end_ns = start_ns.saturating_add(duration_ns);
@@ -101,6 +107,27 @@ impl Rest<'_> {
             format!("its requests end after {:.1} s of {:.1} s", seconds(last_ns - start_ns), seconds(duration_ns))
         });
         Ok(Place { start_ns, end_ns: if short { last_ns } else { end_ns }, last_ns, tgids, incomplete })
+    }
+
+    /// Leaves out single requests before a point, where those after them fill its duration alone. A
+    /// point that was held up right after its start ends too early for that.
+    fn skip_strays(&mut self) {
+        let duration_ns = self.settings.duration_ns;
+        let (mut busy_ns, mut strays) = (0, 0);
+        for (index, pair) in self.bursts.windows(2).enumerate() {
+            let (stray, next) = (pair[0], pair[1]);
+            busy_ns += stray.end_ns.saturating_sub(stray.start_ns);
+            if stray.end_ns >= next.start_ns || busy_ns > percent(duration_ns, STRAY_PERCENT) {
+                break;
+            }
+            let end_ns = next.start_ns.saturating_add(duration_ns);
+            let of_point = self.bursts[index + 1..].iter().take_while(|burst| burst.start_ns < end_ns);
+            let last_ns = of_point.map(|burst| burst.end_ns).max().unwrap_or(0);
+            if last_ns.saturating_add(CLOCK_LEAD_NS) >= end_ns {
+                strays = index + 1;
+            }
+        }
+        self.bursts = &self.bursts[strays..];
     }
 
     /// Whether requests of the point's sizes were made, and no others of the two.
@@ -194,6 +221,18 @@ mod tests {
             &[(10, 400, small, some), (450, 1012, small, some), (1500, 2503, small, some)],
             &[((1, 0), Some((10, 1010))), ((2, 0), Some((1500, 2500)))],
         );
+        check(
+            "a look at the volume before each, long before the first",
+            row,
+            &[(10, 11, small, small), (700, 1702, small, some), (1800, 1801, small, small), (1850, 2851, small, some)],
+            &[((1, 0), Some((700, 1700))), ((2, 0), Some((1850, 2850)))],
+        );
+        check(
+            "a stall right after the start",
+            row,
+            &[(10, 15, small, small), (40, 1012, small, some), (1500, 2503, small, some)],
+            &[((1, 0), Some((10, 1010))), ((2, 0), Some((1500, 2500)))],
+        );
         check("without a pause between them", row, &[(10, 2012, small, some)], &[((1, 0), None), ((2, 0), None)]);
         check(
             "killed in the second",
@@ -206,19 +245,26 @@ mod tests {
 
     #[test]
     fn both_orders_of_a_matrix_are_known() {
-        let basic = "-run advanced -matrix basic -num_small 1 -num_large 1 -duration 1";
-        let (small, large) = ((SMALL, SMALL * 9), (LARGE, LARGE * 9));
+        let max = "-run advanced -matrix max -num_small 1 -num_large 1 -duration 1";
+        let small = |start: u64| (start, start + 1000, SMALL, SMALL * 9);
+        let large = |start: u64| (start, start + 1000, LARGE, LARGE * 9);
         check(
-            "small first",
-            basic,
-            &[(0, 1000, small.0, small.1), (1100, 2100, large.0, large.1)],
-            &[((1, 0), Some((0, 1000))), ((0, 1), Some((1100, 2100)))],
+            "by rows",
+            max,
+            &[small(0), large(1100), small(2200), large(2201)],
+            &[((1, 0), Some((0, 1000))), ((0, 1), Some((1100, 2100))), ((1, 1), Some((2200, 3200)))],
         );
         check(
-            "large first",
-            basic,
-            &[(0, 1000, large.0, large.1), (1100, 2100, small.0, small.1)],
-            &[((0, 1), Some((0, 1000))), ((1, 0), Some((1100, 2100)))],
+            "by columns",
+            max,
+            &[large(0), small(1100), small(2200), large(2201)],
+            &[((0, 1), Some((0, 1000))), ((1, 0), Some((1100, 2100))), ((1, 1), Some((2200, 3200)))],
+        );
+        check(
+            "of the wrong sizes",
+            max,
+            &[(0, 1000, 4096, 4096 * 9), small(1100), large(2200)],
+            &[((1, 0), None), ((0, 1), None), ((1, 1), None)],
         );
     }
 

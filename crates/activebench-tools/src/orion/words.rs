@@ -7,9 +7,18 @@ use super::histogram::Histogram;
 use super::points::{Point, Which};
 use super::text::{Line, Number};
 
-/// How the lines of errors begin; the routines of Orion name themselves in them.
-const ERRORS: [&str; 9] =
-    ["Failure in ", "SKGFR Returned Error", "OER ", "ORA-", "rwbase_", "orion_", "storax_", "Error ", "Parse error"];
+/// How the lines of errors begin, with what they mean. The routines of Orion name themselves in them.
+const ERRORS: [(&str, &str); 9] = [
+    ("Failure in opening .lun file", "the list of volumes could not be opened: orion reads TESTNAME.lun"),
+    ("Failure in ", "the tool reports an error"),
+    ("SKGFR Returned Error", "the tool reports that a request failed"),
+    ("OER ", "the tool reports the number of an error"),
+    ("ORA-", "the tool reports an error"),
+    ("rwbase_", "the tool reports an error of its own routine"),
+    ("orion_", "the tool reports an error of its own routine"),
+    ("storax_", "the tool reports an error of its own routine"),
+    ("Parse error", "the tool reports an error"),
+];
 
 /// The best points.
 const EXTREMES: [(&str, Figure); 3] = [
@@ -37,15 +46,15 @@ impl<'a> Words<'a> {
 
     pub(super) fn read(&mut self, line: Line<'_>) {
         let text = line.text.trim();
-        if ERRORS.iter().any(|begin| text.starts_with(begin)) {
-            let message = "an error of the tool".to_owned();
-            self.gathered.errors.push(Note { source: line.source(), message });
+        if let Some((_, message)) = ERRORS.iter().find(|(begin, _)| text.starts_with(begin)) {
+            self.gathered.errors.push(Note { source: line.source(), message: (*message).to_owned() });
             return;
         }
         if let Some(histogram) = &mut self.histogram {
             if line.is_whole && histogram.read(text) {
                 return;
             }
+            histogram.is_whole |= line.is_whole;
             self.close();
         }
         if let Some(histogram) = Histogram::begin(text) {

@@ -222,17 +222,20 @@ fn histogram(kind: &str, point: Point, reads: &Tally, writes: &Tally) -> String 
         at(point)
     );
     let last = (0..BORDERS_US.len()).rev().find(|at| reads.buckets[*at] + writes.buckets[*at] > 0).unwrap_or(0);
+    // One more row takes all that is longer, which is nothing.
+    let borders = BORDERS_US[..=last].iter().chain(BORDERS_US.last().filter(|_| last + 1 < BORDERS_US.len()));
     let (mut low, mut read, mut written) = (0, 0, 0);
-    for (bucket, border) in BORDERS_US.iter().enumerate().take(last + 1) {
-        read += reads.buckets[bucket];
-        written += writes.buckets[bucket];
+    for (row, border) in borders.enumerate() {
+        let counts = if row <= last { (reads.buckets[row], writes.buckets[row]) } else { (0, 0) };
+        read += counts.0;
+        written += counts.1;
         let share = |sum: u64, all: u64| if all == 0 { 0.0 } else { 100.0 * sum as f64 / all as f64 };
         writeln!(
             text,
             "{low:>9} - {border:<10} us: {:>15} ({:>6.2}%) {:>14} ({:>6.2}%)",
-            reads.buckets[bucket],
+            counts.0,
             share(read, reads.count),
-            writes.buckets[bucket],
+            counts.1,
             share(written, writes.count)
         )
         .expect("a String takes everything");
