@@ -161,8 +161,17 @@ pub(super) fn plan(document: &Document) -> Plan {
     if points.iter().any(|point| point.small > EVERY_LOAD_UP_TO) && settings.options.run() != "oltp" {
         notes.push("of so many loads orion leaves some out; which ones it does not say before".to_owned());
     }
-    if settings.options.value("cache_size").is_none() && settings.sequential {
-        notes.push("without -cache_size random reads of two minutes go before each sequential data point".to_owned());
+    let streams = settings.sequential && points.iter().any(|point| point.large > 0);
+    match settings.cache_bytes {
+        None if streams => {
+            notes.push(
+                "without -cache_size random reads of two minutes go before each sequential data point".to_owned(),
+            );
+        }
+        Some(0) if streams => {
+            notes.push("with -cache_size 0 the cache of an array can serve the sequential streams".to_owned());
+        }
+        _ => {}
     }
     if document.volumes.is_empty() {
         notes.push("the .lun file, which names the volumes, was not read".to_owned());
