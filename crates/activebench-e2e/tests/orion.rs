@@ -102,6 +102,22 @@ fn points_of_a_raw_device_are_found_and_confirmed() {
 }
 
 #[test]
+fn a_simple_run_measures_small_and_large_requests_apart() {
+    needs!("losetup", "mkfs.ext4");
+    let (volume, device) = raw_device(512);
+    let run = orion(&volume, &[&device], &["-run", "simple", "-num_disks", "1", "-duration", "1"]);
+    assert_confirmed(&run);
+    let small = claims(&run, "operation-rate").into_iter().map(|(phase, _)| phase);
+    assert_eq!(small.collect::<Vec<_>>(), (1..=5).map(|load| format!("small-{load}-large-0")).collect::<Vec<_>>());
+    let large = claims(&run, "throughput");
+    assert_eq!(large.len(), 2, "{}", run.story());
+    for (phase, rate) in large {
+        let moved = run.fact(&phase, "read_bytes");
+        assert!((moved / rate - 1.0).abs() < 0.02, "{phase}: {moved} bytes in a second, {rate} claimed");
+    }
+}
+
+#[test]
 fn offsets_that_repeat_are_found_though_every_byte_came_from_the_device() {
     needs!("losetup", "mkfs.ext4");
     let (volume, device) = raw_device(256);

@@ -192,7 +192,10 @@ mod tests {
         Activity { bursts: bursts.iter().map(burst).collect(), ..Activity::default() }
     }
 
-    fn check(what: &str, words: &str, bursts: &[(u64, u64, u64, u64)], expected: &[((u32, u32), Option<(u64, u64)>)]) {
+    /// A point and its window in milliseconds, if it was found.
+    type Found = ((u32, u32), Option<(u64, u64)>);
+
+    fn check(what: &str, words: &str, bursts: &[(u64, u64, u64, u64)], expected: &[Found]) {
         let settings = Settings::new(&Options::parse(words.split(' ')), &Stated::default());
         let points = super::super::points::planned(&settings).expect("the loads are given");
         let found: Vec<_> = find(&points, &settings, &activity(bursts))
