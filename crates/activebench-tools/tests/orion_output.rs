@@ -215,6 +215,22 @@ fn line_ends_of_windows_change_nothing() {
 }
 
 #[test]
+fn of_several_runs_the_first_is_read() {
+    let fixture = fixtures().into_iter().find(|fixture| fixture.name == "stand-in-max-write30").expect("it is there");
+    let once = orion().parse(&fixture.command, &fixture.output, None);
+    let mut twice = fixture.output.clone();
+    for file in fixture.output.files.iter().filter(|file| !file.name.ends_with(".lun")) {
+        let name = file.name.replace("demo_", "other_");
+        let bytes = String::from_utf8(file.bytes.clone()).expect("UTF-8").replace('1', "2").into_bytes();
+        twice.files.push(ToolFile { name, bytes });
+    }
+    let parsed = orion().parse(&fixture.command, &twice, None);
+    assert_eq!(parsed.claims, once.claims);
+    assert_eq!(parsed.notes.len(), 5, "{:?}", parsed.notes);
+    assert!(parsed.restated.iter().all(|again| again.source.stream.starts_with("demo_")), "{:?}", parsed.restated);
+}
+
+#[test]
 fn the_users_subject_goes_before_ours() {
     let fixture =
         fixtures().into_iter().find(|fixture| fixture.name == "transcribed-19.3-simple").expect("it is there");

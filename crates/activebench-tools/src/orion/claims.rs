@@ -88,11 +88,18 @@ fn metric(figure: Figure) -> Option<Metric> {
 /// Factor to the normalised unit, that unit, and the tool's own; `None` when it is not known.
 fn scale(document: &Document, statement: &Statement) -> Option<(f64, Unit, &'static str)> {
     match statement.figure {
+        // In a matrix the file's name says it.
         Figure::Iops => Some((1.0, Unit::OpsPerSec, "IOPS")),
         Figure::Mbps => Some((MB_BYTES, Unit::BytesPerSec, "MBPS")),
         Figure::MeanLatency | Figure::LongestLatency | Figure::ShortestLatency => {
             let unit = statement.unit.or(document.time_unit)?;
-            let words = if unit == TimeUnit::Microseconds { "usecs" } else { "ms" };
+            // A matrix prints none beside its figures, nor does 11.1.
+            let words = match (statement.rank, statement.unit) {
+                (Rank::Cell, _) | (_, None) => "",
+                (Rank::Detail, Some(TimeUnit::Microseconds)) => "us",
+                (Rank::Extreme, Some(TimeUnit::Microseconds)) => "usecs",
+                (_, Some(TimeUnit::Milliseconds)) => "ms",
+            };
             Some((unit.ns(), Unit::Ns, words))
         }
     }

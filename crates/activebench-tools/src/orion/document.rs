@@ -13,6 +13,9 @@ use super::settings::{Settings, Stated};
 use super::text::{Number, lines};
 use super::words::Words;
 
+/// Ends of the names of the result files; what stands before them names the run.
+const RESULTS: [&str; 5] = ["_summary.txt", "_iops.csv", "_mbps.csv", "_lat.csv", "_hist.txt"];
+
 /// What a figure is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Figure {
@@ -109,22 +112,35 @@ impl Document {
         let mut gathered = Gathered::default();
         let mut lists = Vec::new();
         let mut texts: Vec<(&str, String)> = Vec::new();
+        let mut first_run = None;
         for file in &output.files {
             let text = String::from_utf8_lossy(&file.bytes).into_owned();
-            match file.name.ends_with(".lun") {
-                true => lists.push(text),
-                false => texts.push((&file.name, text)),
+            let run = RESULTS.iter().find_map(|end| file.name.strip_suffix(end));
+            match run {
+                _ if file.name.ends_with(".lun") => lists.push(text),
+                Some(run) if run != *first_run.get_or_insert(run) => {
+                    let source = SourceLine { stream: file.name.clone(), line: 1, text: String::new() };
+                    let message = "results of a further run of orion are not read".to_owned();
+                    gathered.notes.push(Note { source, message });
+                }
+                _ => texts.push((&file.name, text)),
             }
         }
+        // Of several runs it holds the figures of all, and does not say whose they are.
+        let several = !gathered.notes.is_empty();
         texts.push(("stdout", String::from_utf8_lossy(&output.stdout).into_owned()));
         texts.push(("stderr", String::from_utf8_lossy(&output.stderr).into_owned()));
         for (stream, text) in &texts {
             match matrix::header(stream, text) {
                 Some(header) => matrix::read(&header, stream, text, &mut gathered),
                 None => {
+                    let known = gathered.said.len();
                     let mut words = Words::new(&mut gathered);
                     lines(stream, text).for_each(|line| words.read(line));
                     words.close();
+                    if several && *stream == "stdout" {
+                        gathered.said.truncate(known);
+                    }
                 }
             }
         }
