@@ -123,9 +123,16 @@ fn seed(name: &str, corpus: &Path) -> Result<usize> {
         let provenance = String::from_utf8_lossy(&read("provenance.toml")).into_owned();
         let command = provenance.lines().find_map(|line| line.strip_prefix("command = ")).unwrap_or_default();
         let command = command.trim_matches('"').as_bytes();
-        let input = [command, &read("stdout.txt"), &read("stderr.txt")].join(&0);
-        let name = case.file_name().unwrap_or_default();
-        fs::write(corpus.join(name), input).context("cannot write a first input")?;
+        let printed = [command, &read("stdout.txt"), &read("stderr.txt")].join(&0);
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        fs::write(corpus.join(&name), &printed).context("cannot write a first input")?;
+        let others = fs::read_dir(case).with_context(|| format!("cannot read {}", case.display()))?;
+        for other in others.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+            if !["provenance.toml", "stdout.txt", "stderr.txt"].contains(&other.as_str()) {
+                let input = [printed.as_slice(), &read(&other)].join(&0);
+                fs::write(corpus.join(format!("{name}-{other}")), input).context("cannot write a first input")?;
+            }
+        }
     }
     Ok(cases.len())
 }

@@ -37,8 +37,31 @@ impl<'a> Given<'a> {
         self.has(option)
     }
 
+    fn is_orion(&self) -> bool {
+        self.run.parsed.tool == "orion"
+    }
+
+    /// How to visit more blocks than a small set.
+    pub(crate) fn more_blocks(&self) -> String {
+        if !self.is_orion() {
+            return "use a generator that visits each block once, or one that covers the whole region".to_owned();
+        }
+        // A longer run visits the same blocks more often.
+        match self.run.parsed.version.as_deref() {
+            Some(version) if version.contains("11.2.0.1") => {
+                "use another release: the random generator of 11.2.0.1 revisits a small set, for any `-duration`"
+            }
+            _ => "use another release of orion, or another benchmark: no `-duration` and no larger volume mends the generator",
+        }
+        .to_owned()
+    }
+
     /// How to bring the sync into the clock.
     pub(crate) fn durable(&self) -> String {
+        if self.is_orion() {
+            return "quote the rate as that of writes that nothing made durable: orion has no option that syncs"
+                .to_owned();
+        }
         if self.options.is_none() {
             return "let the tool's clock cover an fsync of the file, or quote the durable rate".to_owned();
         }
@@ -51,6 +74,9 @@ impl<'a> Given<'a> {
 
     /// How to read from storage instead of the page cache.
     pub(crate) fn cold_reads(&self, phase: &Phase) -> String {
+        if self.is_orion() {
+            return "look at why the volumes were not read with O_DIRECT, as orion always asks for".to_owned();
+        }
         // Twice the memory helps only where less was asked for.
         let enough = self.run.manifest.host.memory_bytes.map(|memory| memory.saturating_mul(2));
         let enough = enough.filter(|enough| phase.requested_bytes.is_none_or(|requested| requested < *enough));
@@ -88,6 +114,10 @@ impl<'a> Given<'a> {
 
     /// How to make the pass last: `factor` times its present length.
     pub(crate) fn longer(&self, phase: &Phase, factor: f64) -> String {
+        if let (true, Some(limit_ns)) = (self.is_orion(), phase.time_limit_ns) {
+            let seconds = (limit_ns as f64 / 1e9 * factor).ceil().max(1.0);
+            return format!("let each data point last longer, about `-duration {seconds:.0}`");
+        }
         let tasks = f64::from(phase.requested_tasks.max(1));
         match (&self.options, phase.requested_bytes) {
             (Some(_), Some(requested)) => {

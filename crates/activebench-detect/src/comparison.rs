@@ -246,7 +246,12 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
     let (name, calls, timed) = match phase.direction {
         Direction::Read => (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
         Direction::Write => (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
-        Direction::Mixed | Direction::None => return Err("the pass has no one direction".to_owned()),
+        Direction::Mixed => {
+            let (observed, sampled) = latency_both_ways(run, phase, metric)?;
+            let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
+            return Ok((observed * share, Some(observed)));
+        }
+        Direction::None => return Err("the pass moves no data".to_owned()),
     };
     let observed = fact(name)?;
     // A sample of fast calls: its tail is not that of all calls.
@@ -260,6 +265,35 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
         return Ok(((observed - handed_over).max(0.0) * share, None));
     }
     Ok((observed * share, Some(observed)))
+}
+
+/// The latency of reads and writes together, and whether either was sampled.
+///
+/// Means are weighted by their calls and the longest is the longer of two; percentiles of two
+/// distributions do not add up to one of both.
+fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, bool), String> {
+    if !matches!(metric, Metric::LatencyMean | Metric::LatencyMax) {
+        return Err("the pass has no one direction".to_owned());
+    }
+    let (mut longest, mut sum, mut all, mut sampled) = (0.0_f64, 0.0, 0.0, false);
+    for (name, calls, timed) in [
+        (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
+        (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
+    ] {
+        let calls = run.fact(phase, calls)?;
+        if calls > 0.0 {
+            let latency = run.fact(phase, name)?;
+            sampled |= run.fact(phase, timed)? < calls;
+            longest = longest.max(latency);
+            sum += latency * calls;
+            all += calls;
+        }
+    }
+    match (metric, all > 0.0) {
+        (_, false) => Err("no operation was seen".to_owned()),
+        (Metric::LatencyMax, true) => Ok((longest, sampled)),
+        (_, true) => Ok((sum / all, sampled)),
+    }
 }
 
 fn read_latency(metric: Metric) -> FactName {

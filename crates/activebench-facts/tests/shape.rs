@@ -5,7 +5,7 @@ mod story;
 use activebench_model::call::Op;
 use activebench_model::event::{BlockAction, BlockEventKind};
 use activebench_model::fact::{Fact, FactName, FactName::*};
-use activebench_model::phase::{Direction, Part};
+use activebench_model::phase::{Direction, Part, Phase};
 use story::*;
 
 /// Reads through descriptor 3: `(offset, bytes)`.
@@ -340,4 +340,24 @@ fn lost_calls_reach_the_shape() {
     story.detach("tp_btf/sys_exit");
     let none = [(ReadSequential, Is::Missing("not attached")), (MeanBlockHits, Is::Missing("not attached"))];
     check("no probe", &story.facts(read_phase(3, window)), &none);
+}
+
+/// Requests of two sizes on one descriptor at once: a phase of each has its own calls, bytes, blocks and latencies.
+#[test]
+fn a_phase_of_one_size_leaves_the_other_out() {
+    let (story, window) = reads(&[(0, 8192), (1 << 20, 1 << 20), (8192, 8192), (0, 8192), (2 << 20, 1 << 20)]);
+    let of_size = |bytes: Option<u64>| Phase { call_bytes: bytes, ..read_phase(3, window) };
+    for (what, bytes, calls, moved, grid, unique) in [
+        ("small", Some(8192), 3, 3 * 8192, 8192, 2),
+        ("large", Some(1 << 20), 2, 2 << 20, 1 << 20, 2),
+        ("neither", Some(4096), 0, 0, 0, 0),
+        ("both", None, 5, 3 * 8192 + (2 << 20), 8192, 2 + 2 * 128),
+    ] {
+        let facts = story.facts(of_size(bytes));
+        check(what, &facts, &[(ReadCalls, count(calls)), (ReadBytes, count(moved))]);
+        if calls > 0 {
+            check(what, &facts, &[(BlockGrid, count(grid)), (UniqueBlocks, count(unique))]);
+            check(what, &facts, &[(ReadLatencyTimed, count(calls))]);
+        }
+    }
 }

@@ -19,6 +19,11 @@ pub struct Phase {
     pub pattern: Pattern,
     /// Bytes of one operation that the tool was told to use; `None` when it varies.
     pub block_bytes: Option<u64>,
+    /// Bytes that a call must ask for to be one of this pass's; `None` when every call on its
+    /// descriptors is. A pass of requests of two sizes at once is two phases with the same parts.
+    /// What the device did cannot be told apart in this way.
+    #[serde(default)]
+    pub call_bytes: Option<u64>,
     /// Bytes that the command asks to be moved, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
     /// Tasks that the command asks for.
@@ -63,6 +68,7 @@ impl Phase {
             direction,
             pattern: Pattern::Unknown,
             block_bytes: None,
+            call_bytes: None,
             requested_bytes: None,
             requested_tasks: 1,
             clock: String::new(),

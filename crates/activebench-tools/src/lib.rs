@@ -6,6 +6,7 @@
 //! To add one: a file here, a line in [`ADAPTERS`], a folder below `fixtures/`.
 
 pub mod iozone;
+pub mod orion;
 
 use activebench_model::activity::Activity;
 use activebench_model::claim::{Parsed, Subject};
@@ -14,7 +15,7 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 /// Every adapter, in the order in which they are asked.
-pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone];
+pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &orion::Orion];
 
 /// What activebench knows of one benchmark.
 pub trait Adapter: Sync {

@@ -1,9 +1,12 @@
-//! A run directory of reads that nobody made, and their offsets as text: what the analysis of
-//! offsets is measured with, at a size for which a real run would take minutes.
+//! A run directory of reads that nobody made: what the analysis of offsets is measured with, at a size
+//! for which a real run would take minutes. Their offsets as text go beside it for other tools; or the
+//! reads are those of a whole run of Orion, see [`orion`].
+
+mod orion;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::coverage::Coverage;
@@ -22,31 +25,42 @@ pub(crate) struct Recorded {
     #[arg(long)]
     reads: u64,
     /// Blocks of 8 KiB to choose from.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     blocks: u64,
     /// Where the offsets go too, one a line.
-    #[arg(long, value_name = "FILE")]
-    offsets: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "orion_set", conflicts_with = "orion_set")]
+    offsets: Option<PathBuf>,
+    /// Write them as a run of Orion 11.2 whose generator revisits so many of the blocks.
+    #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u64).range(1..))]
+    orion_set: Option<u64>,
     /// The run directory.
     directory: PathBuf,
 }
 
 impl Recorded {
     pub(crate) fn write(&self) -> anyhow::Result<()> {
+        match (&self.offsets, self.orion_set) {
+            (Some(offsets), _) => self.write_reads(offsets),
+            (None, Some(set)) => orion::write(&self.directory, self.reads, self.blocks, set.min(self.blocks)),
+            (None, None) => anyhow::bail!("neither --offsets nor --orion-set is given"),
+        }
+    }
+
+    fn write_reads(&self, offsets: &Path) -> anyhow::Result<()> {
         let mut writer = RunWriter::create(&self.directory)?;
-        let context = || format!("cannot write {}", self.offsets.display());
-        let mut offsets = BufWriter::new(File::create(&self.offsets).with_context(context)?);
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let context = || format!("cannot write {}", offsets.display());
+        let mut text = BufWriter::new(File::create(offsets).with_context(context)?);
+        let mut state = SEED;
         for first in (0..self.reads).step_by(BATCH as usize) {
             let mut calls = Vec::with_capacity(BATCH as usize);
             for number in first..self.reads.min(first + BATCH) {
                 let offset = BLOCK_BYTES * random(&mut state, self.blocks);
-                writeln!(offsets, "{offset}").with_context(context)?;
+                writeln!(text, "{offset}").with_context(context)?;
                 calls.push(read(number, offset));
             }
             writer.append_calls(&calls);
         }
-        offsets.flush().with_context(context)?;
+        text.flush().with_context(context)?;
         let written = writer.finish(Manifest {
             format: FORMAT,
             activebench: env!("CARGO_PKG_VERSION").to_owned(),
@@ -65,6 +79,8 @@ impl Recorded {
         Ok(())
     }
 }
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A number below `end` (xorshift64, by G. Marsaglia).
 fn random(state: &mut u64, end: u64) -> u64 {

@@ -7,7 +7,7 @@ use activebench_model::phase::{Direction, Part, Phase};
 
 use super::blocks::Grid;
 use super::span_index::KeyedSpans;
-use super::windows::{end_of, is_of, is_on};
+use super::windows::{end_of, has_size, is_of, is_on};
 
 /// Smallest block that a phase is divided into when no call asks for less: a sector, below
 /// which no device reads or writes.
@@ -25,7 +25,7 @@ const MOST_SIZES: usize = 1 << 16;
 /// a number of bytes is not known yet when this is read.
 /// Memory: about 60 bytes a distinct size, of which at most [`MOST_SIZES`] a phase are kept.
 pub(super) struct RequestSizes {
-    parts: Vec<(usize, Direction, Part)>,
+    parts: Vec<(usize, Direction, Option<u64>, Part)>,
     by_descriptor: KeyedSpans<(u32, i32)>,
     sizes: Vec<Sizes>,
 }
@@ -38,7 +38,7 @@ impl RequestSizes {
             for part in &phase.parts {
                 let until = end_of(part).max(part.last_data_ns);
                 spans.push(((part.tgid, part.fd), (part.start_ns, until, parts.len())));
-                parts.push((index, phase.direction, part.clone()));
+                parts.push((index, phase.direction, phase.call_bytes, part.clone()));
             }
         }
         let sizes = phases.iter().map(|_| Sizes::default()).collect();
@@ -51,9 +51,11 @@ impl RequestSizes {
         }
         let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
         for number in index.overlapping(call.start_ns, call.end_ns) {
-            let (phase, direction, part) = &self.parts[number];
+            let (phase, direction, call_bytes, part) = &self.parts[number];
             let until = end_of(part).max(part.last_data_ns);
-            if call.start_ns >= part.start_ns && call.end_ns <= until && is_of(*direction, call) && is_on(part, call) {
+            let inside = call.start_ns >= part.start_ns && call.end_ns <= until;
+            let counts = has_size(*call_bytes, call) && is_of(*direction, call);
+            if inside && counts && is_on(part, call) {
                 self.sizes[*phase].feed(call.requested, call.offset);
             }
         }

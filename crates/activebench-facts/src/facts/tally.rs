@@ -15,7 +15,7 @@ use super::requests::Blocks;
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
 use super::syncs::{SyncLog, written_range};
-use super::windows::{end_of, is_of, is_on, threads_of, threads_of_span};
+use super::windows::{end_of, has_size, is_of, is_on, threads_of, threads_of_span};
 
 /// What one part's calls add up to. Counts are of calls inside the part's own window.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +66,7 @@ pub(super) struct TouchedBlocks {
 struct PlannedPart {
     phase: usize,
     direction: Direction,
+    call_bytes: Option<u64>,
     part: Part,
     end_ns: u64,
     /// Start of the last sync that covers this part's file: writes over by then are covered.
@@ -145,6 +146,7 @@ impl Tally {
                 planned.push(PlannedPart {
                     phase: number,
                     direction: phase.direction,
+                    call_bytes: phase.call_bytes,
                     part: part.clone(),
                     end_ns: end_of(part),
                     covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, written_range(index, part)),
@@ -193,7 +195,8 @@ impl Tally {
         let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
         for number in index.overlapping(call.start_ns, call.end_ns) {
             let plan = &self.planned[number];
-            if call.start_ns < plan.part.start_ns || !is_on(&plan.part, call) {
+            let counts = has_size(plan.call_bytes, call) && is_on(&plan.part, call);
+            if call.start_ns < plan.part.start_ns || !counts {
                 continue;
             }
             let tally = &mut self.parts[number];

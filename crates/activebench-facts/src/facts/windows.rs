@@ -16,6 +16,11 @@ pub(super) fn is_of(direction: Direction, call: &Call) -> bool {
     }
 }
 
+/// Whether a call asks for the bytes that the phase's calls ask for, see [`Phase::call_bytes`].
+pub(super) fn has_size(call_bytes: Option<u64>, call: &Call) -> bool {
+    call_bytes.is_none_or(|bytes| bytes == call.requested)
+}
+
 /// Whether a call is one of a part's, whenever it was.
 pub(super) fn is_on(part: &Part, call: &Call) -> bool {
     call.tgid == part.tgid
@@ -72,6 +77,7 @@ struct Seeker {
     index: usize,
     part: Part,
     direction: Direction,
+    call_bytes: Option<u64>,
     wanted: u64,
     moved: u64,
     end_ns: Option<u64>,
@@ -92,6 +98,7 @@ impl EndSeekers {
                     index: part_index,
                     part: part.clone(),
                     direction: phase.direction,
+                    call_bytes: phase.call_bytes,
                     wanted,
                     moved: 0,
                     end_ns: (wanted == 0).then_some(part.start_ns),
@@ -107,7 +114,8 @@ impl EndSeekers {
         let Some(seekers) = self.by_descriptor.get_mut(&(call.tgid, call.fd)) else { return };
         for seeker in seekers {
             let inside = call.start_ns >= seeker.part.start_ns && call.end_ns <= seeker.part.last_data_ns;
-            if inside && is_of(seeker.direction, call) && is_on(&seeker.part, call) {
+            let counts = has_size(seeker.call_bytes, call) && is_of(seeker.direction, call);
+            if inside && counts && is_on(&seeker.part, call) {
                 let bytes = u64::try_from(call.returned).unwrap_or(0);
                 match &mut seeker.unsorted {
                     Some(calls) => calls.push((call.end_ns, bytes)),

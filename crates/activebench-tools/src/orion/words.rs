@@ -1,0 +1,192 @@
+//! The lines of summaries, histograms and standard output.
+
+use activebench_model::claim::Note;
+
+use super::document::{Figure, Gathered, Rank, Statement, TimeUnit};
+use super::histogram::Histogram;
+use super::points::{Point, Which};
+use super::text::{Line, Number};
+
+/// How the lines of errors begin, with what they mean. The routines of Orion name themselves in them.
+const ERRORS: [(&str, &str); 9] = [
+    ("Failure in opening .lun file", "the list of volumes could not be opened: orion reads TESTNAME.lun"),
+    ("Failure in ", "the tool reports an error"),
+    ("SKGFR Returned Error", "the tool reports that a request failed"),
+    ("OER ", "the tool reports the number of an error"),
+    ("ORA-", "the tool reports an error"),
+    ("rwbase_", "the tool reports an error of its own routine"),
+    ("orion_", "the tool reports an error of its own routine"),
+    ("storax_", "the tool reports an error of its own routine"),
+    ("Parse error", "the tool reports an error"),
+];
+
+/// The best points.
+const EXTREMES: [(&str, Figure); 3] = [
+    ("Maximum Large MBPS=", Figure::Mbps),
+    ("Maximum Small IOPS=", Figure::Iops),
+    ("Minimum Small Latency=", Figure::MeanLatency),
+];
+
+/// What is said of the latencies beside a best point.
+const DETAILS: [(&str, Which); 2] = [("Small Read Latency:", Which::Reads), ("Small Write Latency:", Which::Writes)];
+
+/// Reads lines, one after another.
+pub(super) struct Words<'a> {
+    gathered: &'a mut Gathered,
+    /// The histogram whose buckets are being read.
+    histogram: Option<Histogram>,
+    /// The next line is the echoed command line.
+    command_line_follows: bool,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(gathered: &'a mut Gathered) -> Self {
+        Self { gathered, histogram: None, command_line_follows: false }
+    }
+
+    pub(super) fn read(&mut self, line: Line<'_>) {
+        let text = line.text.trim();
+        if let Some((_, message)) = ERRORS.iter().find(|(begin, _)| text.starts_with(begin)) {
+            self.gathered.errors.push(Note { source: line.source(), message: (*message).to_owned() });
+            return;
+        }
+        if let Some(histogram) = &mut self.histogram {
+            if line.is_whole && histogram.read(text) {
+                return;
+            }
+            histogram.is_whole |= line.is_whole;
+            self.close();
+        }
+        if let Some(histogram) = Histogram::begin(text) {
+            self.histogram = line.is_whole.then_some(histogram);
+            return;
+        }
+        if std::mem::take(&mut self.command_line_follows) && text.starts_with('-') {
+            self.gathered.stated.command_line.get_or_insert_with(|| text.to_owned());
+            return;
+        }
+        match self.figures(line, text) {
+            Ok(true) => {}
+            Ok(false) if line.is_whole => self.setting(text),
+            Ok(false) => {}
+            Err(message) => self.gathered.notes.push(Note { source: line.source(), message }),
+        }
+    }
+
+    /// The text has ended, or the histogram.
+    pub(super) fn close(&mut self) {
+        self.gathered.histograms.extend(self.histogram.take());
+    }
+
+    /// Whether the line states figures.
+    fn figures(&mut self, line: Line<'_>, text: &str) -> Result<bool, String> {
+        for (begin, figure) in EXTREMES {
+            let Some(rest) = text.strip_prefix(begin) else { continue };
+            let (rest, point) = at_point(line, rest)?;
+            let (number, unit) = match figure {
+                Figure::MeanLatency => latency(rest)?,
+                _ => (Number::parse(rest).ok_or_else(|| format!("{rest} is no figure"))?, None),
+            };
+            self.state(line, figure, Rank::Extreme, point, Which::All, number, unit);
+            return Ok(true);
+        }
+        for (begin, which) in DETAILS {
+            let Some(rest) = text.strip_prefix(begin) else { continue };
+            let (rest, point) = at_point(line, rest)?;
+            match which {
+                Which::Writes => self.gathered.stated.writes = true,
+                _ => self.gathered.stated.reads = true,
+            }
+            for part in rest.split(',') {
+                let (name, value) = part.trim().split_once('=').ok_or_else(|| format!("{part} is no figure"))?;
+                let figure = match name {
+                    "avg" => Figure::MeanLatency,
+                    "max" => Figure::LongestLatency,
+                    "min" => Figure::ShortestLatency,
+                    _ => continue,
+                };
+                let (number, unit) = latency(value)?;
+                self.state(line, figure, Rank::Detail, point, which, number, unit);
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a statement, given once")]
+    fn state(
+        &mut self,
+        line: Line<'_>,
+        figure: Figure,
+        rank: Rank,
+        point: Point,
+        which: Which,
+        number: Number,
+        unit: Option<TimeUnit>,
+    ) {
+        let source = line.source();
+        self.gathered.said.push(Statement { figure, rank, point, which, number, unit, source });
+    }
+
+    /// Versions and the settings that a summary echoes; 11.1 and 11.2 use other capitals.
+    fn setting(&mut self, text: &str) {
+        if let Some(version) = text.strip_prefix("ORION VERSION ") {
+            self.version(version);
+        } else if let Some((_, version)) = text.split_once(" -- Version ") {
+            self.version(version);
+        }
+        let Some((name, value)) = text.split_once(':') else { return };
+        let stated = &mut self.gathered.stated;
+        let value = value.trim();
+        let number = value.split([' ', '%']).next().and_then(|number| number.parse::<u64>().ok());
+        match name.to_ascii_lowercase().as_str() {
+            "commandline" | "command line" => self.command_line_follows = value.is_empty(),
+            "small io size" => stated.small_kb = stated.small_kb.or(number),
+            "large io size" => stated.large_kb = stated.large_kb.or(number),
+            "write" | "writes" => stated.write_percent = stated.write_percent.or(number),
+            "duration for each data point" => stated.duration_s = stated.duration_s.or(number),
+            "io types" => {
+                stated.sequential.get_or_insert(value.to_ascii_lowercase().contains("large sequential"));
+            }
+            "name" => {
+                let volume = value.split('\t').next().unwrap_or(value).trim().to_owned();
+                stated.volumes.push(volume);
+            }
+            _ => {}
+        }
+    }
+
+    fn version(&mut self, version: &str) {
+        let version = version.trim();
+        if !version.is_empty() {
+            self.gathered.version.get_or_insert_with(|| version.to_owned());
+        }
+    }
+}
+
+/// What stands before the point, and the point: `... @ Small=16 and Large=0`.
+fn at_point<'a>(line: Line<'_>, text: &'a str) -> Result<(&'a str, Point), String> {
+    if !line.is_whole {
+        return Err("the line is cut".to_owned());
+    }
+    let (figures, point) = text.rsplit_once('@').ok_or("no data point is named")?;
+    Ok((figures.trim(), point_of(point).ok_or("the data point cannot be read")?))
+}
+
+/// `Small=16 and Large=0`.
+pub(super) fn point_of(text: &str) -> Option<Point> {
+    let (small, large) = text.trim().strip_prefix("Small=")?.split_once(" and Large=")?;
+    Some(Point::new(small.parse().ok()?, large.parse().ok()?))
+}
+
+/// `81.81 usecs`, `1711 us`, and of 11.1 `0.26`, which is in milliseconds.
+fn latency(text: &str) -> Result<(Number, Option<TimeUnit>), String> {
+    let (number, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+    let number = Number::parse(number).ok_or_else(|| format!("{text} is no latency"))?;
+    match unit {
+        "usecs" | "us" => Ok((number, Some(TimeUnit::Microseconds))),
+        "msecs" | "ms" => Ok((number, Some(TimeUnit::Milliseconds))),
+        "" => Ok((number, None)),
+        other => Err(format!("{other} is no unit of time")),
+    }
+}

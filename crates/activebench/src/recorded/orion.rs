@@ -1,0 +1,316 @@
+//! The study of Orion 11.2.0.1 as a run: random reads of 8 KiB through libaio, 16 outstanding, whose
+//! offsets come from a small set of blocks spread over a large file. The device delivered every byte.
+//!
+//! The study's command ran 25 data points (`-matrix row`); here all reads are one point of 16, at the
+//! study's 62,700 IOPS, so that one finding shows them all. Times follow from that rate and the depth
+//! (Little's law). The run says of itself that nobody made it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
+use activebench_model::command::CommandLine;
+use activebench_model::coverage::{Coverage, ProbeStatus, RecordAccount};
+use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, NameEvent, Origin, TaskEvent, TaskEventKind};
+use activebench_model::host::{Host, Layer, Target, Tier};
+use activebench_model::output::ToolFile;
+use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest};
+use activebench_record::RunWriter;
+
+use super::{BATCH, BLOCK_BYTES, SEED, random};
+
+const TGID: u32 = 100;
+const FD: i32 = 3;
+const DEVICE: DeviceNumber = DeviceNumber(8 << 20);
+const FILE: FileId = FileId { s_dev: DEVICE.0, ino: 12 };
+const VOLUME: &str = "/domain0/group0/external/lun96g";
+/// Requests outstanding at the study's best point.
+const DEPTH: u64 = 16;
+/// Reads a second at that point.
+const STUDY_IOPS: u64 = 62_700;
+/// `CLOCK_MONOTONIC` at the release of the child.
+const STARTED_NS: u64 = 1_000_000_000;
+/// When the first reads are submitted.
+const FIRST_NS: u64 = STARTED_NS + 20_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// When the reads were made.
+struct Pace {
+    reads: u64,
+    /// Duration of the data point in whole seconds, as the option has it.
+    seconds: u64,
+}
+
+impl Pace {
+    fn new(reads: u64) -> Self {
+        Self { reads, seconds: reads.div_ceil(STUDY_IOPS).max(1) }
+    }
+
+    /// Completion of the read of this number: evenly, the last one as the duration ends.
+    fn end_ns(&self, number: u64) -> u64 {
+        let duration_ns = u128::from(self.seconds * SECOND_NS);
+        FIRST_NS + (duration_ns * u128::from(number + 1) / u128::from(self.reads)) as u64
+    }
+
+    /// Its submission: as soon as the one that lies the depth before it has completed.
+    fn start_ns(&self, number: u64) -> u64 {
+        number.checked_sub(DEPTH).map_or(FIRST_NS, |before| self.end_ns(before))
+    }
+}
+
+pub(super) fn write(directory: &Path, reads: u64, blocks: u64, set: u64) -> anyhow::Result<()> {
+    let mut writer = RunWriter::create(directory)?;
+    let pace = Pace::new(reads);
+    writer.append_tasks(&[executed()]);
+    writer.append_names(&[opened()]);
+    writer.append_calls(&[descriptor(Op::Open, FIRST_NS - 2000, -1, i64::from(FD))]);
+    let (mut state, mut latency_ns) = (SEED, 0_u128);
+    for first in (0..reads).step_by(BATCH as usize) {
+        let mut calls = Vec::with_capacity(BATCH as usize);
+        let mut requests = Vec::with_capacity(BATCH as usize);
+        for number in first..reads.min(first + BATCH) {
+            let member = random(&mut state, set);
+            // Evenly from the first block to the last.
+            let block = if set > 1 { member * (blocks - 1) / (set - 1) } else { 0 };
+            let call = read(pace.start_ns(number), pace.end_ns(number), block * BLOCK_BYTES);
+            latency_ns += u128::from(call.end_ns - call.start_ns);
+            requests.push(completed(&call));
+            calls.push(call);
+        }
+        writer.append_calls(&calls);
+        writer.append_block(&requests);
+    }
+    let end_ns = pace.end_ns(reads.max(1) - 1);
+    writer.append_calls(&[descriptor(Op::Close, end_ns + 1000, FD, 0)]);
+    writer.append_tasks(&[exited(end_ns + 10_000)]);
+    let mean_us = latency_ns as f64 / reads.max(1) as f64 / 1000.0;
+    let output = Output { pace: &pace, blocks, mean_us };
+    writer.write_file("stdout.txt", output.stdout().as_bytes())?;
+    writer.write_file("stderr.txt", b"")?;
+    writer.write_tool_files(&output.files())?;
+    let written = writer.finish(manifest(&pace, end_ns + 20_000))?;
+    anyhow::ensure!(written.incomplete.is_empty(), "{}", written.incomplete.join("; "));
+    Ok(())
+}
+
+fn read(start_ns: u64, end_ns: u64, offset: u64) -> Call {
+    Call {
+        start_ns,
+        end_ns,
+        offset: offset as i64,
+        requested: BLOCK_BYTES,
+        storage_read_bytes: BLOCK_BYTES,
+        ..descriptor(Op::AioRead, start_ns, FD, BLOCK_BYTES as i64)
+    }
+}
+
+/// A call on the volume's descriptor.
+fn descriptor(op: Op, start_ns: u64, fd: i32, returned: i64) -> Call {
+    Call {
+        start_ns,
+        end_ns: start_ns + 500,
+        tid: TGID,
+        tgid: TGID,
+        op,
+        fd,
+        file: Some(FILE),
+        kind: FileKind::Regular,
+        open_flags: open_bits::DIRECT,
+        offset: -1,
+        requested: 0,
+        returned,
+        storage_read_bytes: 0,
+        cached_bytes: 0,
+        cpu_ns: 0,
+        user_before_ns: 0,
+        stands_for: 1,
+    }
+}
+
+/// What the device did for a read, just inside its time.
+fn completed(call: &Call) -> BlockEvent {
+    let at_ns = call.end_ns - 1000;
+    BlockEvent {
+        at_ns,
+        kind: BlockEventKind::Completed,
+        device: DEVICE,
+        sector: call.offset as u64 / 512,
+        bytes: BLOCK_BYTES,
+        action: BlockAction::Read,
+        preflush: false,
+        fua: false,
+        latency_ns: at_ns.saturating_sub(call.start_ns + 500),
+        first_of_request: true,
+        file: Some(FILE),
+        tgid: TGID,
+        comm: "orion".to_owned(),
+        origin: Origin::Tree,
+        status: 0,
+    }
+}
+
+fn task(kind: TaskEventKind, at_ns: u64) -> TaskEvent {
+    TaskEvent {
+        at_ns,
+        kind,
+        tid: TGID,
+        tgid: TGID,
+        parent_tgid: 0,
+        exit_status: 0,
+        comm: "orion".to_owned(),
+        filename: String::new(),
+        user_ns: 0,
+        kernel_ns: 0,
+        blocked_ns: 0,
+        iowait_ns: 0,
+        preempted_ns: 0,
+    }
+}
+
+fn executed() -> TaskEvent {
+    TaskEvent { filename: "./orion".to_owned(), ..task(TaskEventKind::Executed, STARTED_NS + 1000) }
+}
+
+fn exited(at_ns: u64) -> TaskEvent {
+    task(TaskEventKind::Exited, at_ns)
+}
+
+fn opened() -> NameEvent {
+    NameEvent {
+        at_ns: FIRST_NS - 1500,
+        tid: TGID,
+        tgid: TGID,
+        op: Op::Open,
+        returned: i64::from(FD),
+        file: Some(FILE),
+        name: VOLUME.to_owned(),
+    }
+}
+
+/// What Orion 11.2 prints and writes.
+struct Output<'a> {
+    pace: &'a Pace,
+    blocks: u64,
+    mean_us: f64,
+}
+
+impl Output<'_> {
+    fn iops(&self) -> u64 {
+        self.pace.reads / self.pace.seconds
+    }
+
+    fn stdout(&self) -> String {
+        format!(
+            "ORION: ORacle IO Numbers -- Version 11.2.0.1.0\nmytest_20100101_0000\nCalibration will take \
+             approximately {} minutes.\nUsing a large value for -cache_size may take longer.\n\n",
+            self.pace.seconds.div_ceil(60)
+        )
+    }
+
+    fn files(&self) -> Vec<ToolFile> {
+        let matrix = |cell: String| format!("Large/Small,{DEPTH:>7}\n{:>11},{cell:>7}\n", 0);
+        let at = format!("@ Small={DEPTH} and Large=0");
+        let summary = format!(
+            "ORION VERSION 11.2.0.1.0\n\nCommand line:\n{}\n\nThese options enable these settings:\nTest: mytest\n\
+             Small IO size: 8 KB\nLarge IO size: 1024 KB\nIO types: small random IOs, large random IOs\n\
+             Sequential stream pattern: RAID-0 striping for all streams\nWrites: 0%\nCache size: 51200 MB\n\
+             Duration for each data point: {} seconds\nSmall Columns:,{DEPTH:>7}\nLarge Columns:,{:>7}\n\
+             Total Data Points: 1\n\nName: {VOLUME}\tSize: {}\n1 files found.\n\nMaximum Small IOPS={} {at}\n\
+             Minimum Small Latency={:.2} usecs {at}\n",
+            arguments(self.pace).join(" "),
+            self.pace.seconds,
+            0,
+            self.blocks * BLOCK_BYTES,
+            self.iops(),
+            self.mean_us,
+        );
+        [
+            ("mytest.lun", format!("{VOLUME}\n")),
+            ("mytest_20100101_0000_iops.csv", matrix(self.iops().to_string())),
+            ("mytest_20100101_0000_lat.csv", matrix(format!("{:.2}", self.mean_us))),
+            ("mytest_20100101_0000_summary.txt", summary),
+        ]
+        .map(|(name, text)| ToolFile { name: name.to_owned(), bytes: text.into_bytes() })
+        .into()
+    }
+}
+
+fn arguments(pace: &Pace) -> Vec<String> {
+    let words = format!(
+        "-testname mytest -run advanced -matrix point -num_small {DEPTH} -num_large 0 -num_disks 5 -cache_size 51200 \
+         -duration {} -simulate raid0 -write 0",
+        pace.seconds
+    );
+    words.split(' ').map(str::to_owned).collect()
+}
+
+fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
+    let argv = std::iter::once("./orion".to_owned()).chain(arguments(pace)).collect();
+    Manifest {
+        format: FORMAT,
+        activebench: env!("CARGO_PKG_VERSION").to_owned(),
+        command: CommandLine { argv, cwd: "/".to_owned() },
+        added_arguments: Vec::new(),
+        choices: Choices { profile: "default".to_owned(), ..Choices::default() },
+        child: ChildEnd { pid: Some(TGID), exit_code: Some(0), ..ChildEnd::default() },
+        clocks: Clocks { started_unix_s: 0, started_ns: STARTED_NS, ended_ns },
+        host: host(),
+        coverage: coverage(pace.reads),
+        incomplete: Vec::new(),
+        sha256: BTreeMap::new(),
+    }
+}
+
+fn host() -> Host {
+    let layer = Layer {
+        name: "sda".to_owned(),
+        device: DEVICE,
+        kind: "scsi".to_owned(),
+        write_cache: None,
+        rotational: None,
+        logical_block_bytes: Some(512),
+        loop_direct_io: None,
+        backing_file: None,
+        size_bytes: None,
+        attributes: BTreeMap::new(),
+    };
+    let target = Target {
+        s_dev: DEVICE,
+        mount_point: "/domain0/group0/external".to_owned(),
+        fs_type: "ext4".to_owned(),
+        options: String::new(),
+        layers: vec![layer],
+        tier: Tier::Block,
+    };
+    Host {
+        kernel: "none: nobody made these reads, they were written to measure their analysis".to_owned(),
+        memory_bytes: None,
+        targets: vec![target],
+        ..Host::default()
+    }
+}
+
+/// A whole observation: what is missing in a run that nobody made would be found missing.
+fn coverage(reads: u64) -> Coverage {
+    let hooks = [
+        "sys_enter",
+        "sys_exit",
+        "sched_switch",
+        "task_newtask",
+        "sched_process_exit",
+        "block_rq_complete",
+        "block_bio_queue",
+        "mm_filemap_add_to_page_cache",
+    ];
+    let attached = |hook| ProbeStatus { hook: format!("tp_btf/{hook}"), attached: true, why_not: None, missed: 0 };
+    let records =
+        [("calls", reads + 2), ("names", 1), ("tasks", 2), ("block", reads), ("block_queued", 0), ("page_cache", 0)];
+    let account = |made| RecordAccount { made, received: made, ..RecordAccount::default() };
+    Coverage {
+        backend: "bpf".to_owned(),
+        probes: hooks.into_iter().map(attached).collect(),
+        records: records.into_iter().map(|(class, made)| (class.to_owned(), account(made))).collect(),
+        other_tracers: Some(Vec::new()),
+        ..Coverage::default()
+    }
+}
