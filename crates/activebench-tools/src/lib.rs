@@ -12,7 +12,7 @@ use activebench_model::activity::Activity;
 use activebench_model::claim::{Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Direction, Phase};
 
 /// Every adapter, in the order in which they are asked.
 pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &orion::Orion];
@@ -31,7 +31,7 @@ pub trait Adapter: Sync {
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed;
 
     /// Finds the passes of the tool in the observed calls: one phase for each phase that a
-    /// claim names, with the window that the tool's clock covered. A pass that is not found
+    /// claim names and the command line asks for, with the window that the tool's clock covered. A pass that is not found
     /// gives a phase without parts that says so in `incomplete`.
     fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase>;
 
@@ -83,6 +83,27 @@ pub trait OutputFilter: Send {
     fn pass(&mut self, bytes: &[u8]) -> Vec<u8>;
     /// The tool has ended: gives what was held back.
     fn finish(&mut self) -> Vec<u8>;
+}
+
+/// The passes of a run, as [`Adapter::phases`] finds them, and one without parts for each phase that a claim names
+/// and the adapter does not know: figures in an output that does not fit its command line.
+pub fn phases_of(
+    adapter: &dyn Adapter,
+    command: &CommandLine,
+    output: &ToolOutput,
+    parsed: &Parsed,
+    activity: &Activity,
+) -> Vec<Phase> {
+    let mut phases = adapter.phases(command, output, parsed, activity);
+    for claim in &parsed.claims {
+        if phases.iter().all(|phase| phase.id != claim.phase) {
+            phases.push(Phase {
+                incomplete: Some("the command line does not ask for this pass".to_owned()),
+                ..Phase::planned(&claim.phase, &claim.phase, Direction::Mixed)
+            });
+        }
+    }
+    phases
 }
 
 /// The adapter whose program this is; `None` for a tool without adapter.

@@ -97,7 +97,7 @@ fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutp
     match tool_command(&manifest.command, activity) {
         Some((adapter, command)) => {
             let parsed = adapter.parse(&command, output, manifest.choices.subject);
-            let phases = adapter.phases(&command, output, &parsed, activity);
+            let phases = activebench_tools::phases_of(adapter, &command, output, &parsed, activity);
             (parsed, phases)
         }
         None => (Parsed::default(), activebench_facts::evidence_phases(activity)),

@@ -7,7 +7,7 @@
 use activebench_model::activity::Activity;
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
-use activebench_tools::adapter_by_name;
+use activebench_tools::{adapter_by_name, phases_of};
 
 /// Parses an input as the adapter's tool would have written it.
 ///
@@ -36,7 +36,7 @@ pub fn parse(adapter: &str, input: &[u8]) {
         assert!(parsed.claims.iter().any(|claim| claim.id == restated.claim), "{restated:?}");
         assert!(restated.value.value.is_finite(), "{restated:?}");
     }
-    let phases = adapter.phases(&command, &output, &parsed, &Activity::default());
+    let phases = phases_of(adapter, &command, &output, &parsed, &Activity::default());
     for claim in &parsed.claims {
         assert!(phases.iter().any(|phase| phase.id == claim.phase), "no phase for {claim:?}");
     }

@@ -10,7 +10,7 @@ use activebench_model::call::open_bits;
 use activebench_model::claim::Parsed;
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, Window};
 
-use super::catalogue::{Kind, PhaseName};
+use super::catalogue::Kind;
 use super::children::throughput_phases;
 use super::files::{Observed, started_ns};
 use super::options::Options;
@@ -21,30 +21,7 @@ use super::window::{Clock, clock};
 pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
     let observed = Observed::new(options, activity);
     let throughput = options.is_throughput() || parsed.claims.iter().any(|claim| claim.phase.starts_with('t'));
-    let mut phases = if throughput {
-        throughput_phases(options, parsed, &observed)
-    } else {
-        single_phases(options, parsed, &observed)
-    };
-    for claim in &parsed.claims {
-        if phases.iter().all(|phase| phase.id != claim.phase) {
-            phases.push(unasked(&claim.phase));
-        }
-    }
-    phases
-}
-
-/// A pass that the output has a figure for and that the options do not ask for.
-fn unasked(id: &str) -> Phase {
-    let (name, direction) = match PhaseName::parse(id) {
-        Some(PhaseName::Single { kind, .. }) => (kind.name().to_owned(), kind.direction()),
-        Some(PhaseName::Throughput { kind, name, .. }) => (name, kind.direction()),
-        None => (id.to_owned(), Direction::Mixed),
-    };
-    Phase {
-        incomplete: Some("the command line does not ask for this pass".to_owned()),
-        ..Phase::planned(id, name, direction)
-    }
+    if throughput { throughput_phases(options, parsed, &observed) } else { single_phases(options, parsed, &observed) }
 }
 
 /// Which way a pass moves data; `None` for a mapped file, whose data moves without calls.
