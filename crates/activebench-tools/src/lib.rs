@@ -5,7 +5,9 @@
 //! printed, and which span of the observed calls the tool's own clock covered.
 //! To add one: a file here, a line in [`ADAPTERS`], a folder below `fixtures/`.
 
+pub mod bonnie;
 pub mod iozone;
+mod syncs;
 
 use activebench_model::activity::Activity;
 use activebench_model::claim::{Parsed, Subject};
@@ -14,7 +16,7 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 /// Every adapter, in the order in which they are asked.
-pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone];
+pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &bonnie::Bonnie];
 
 /// What activebench knows of one benchmark.
 pub trait Adapter: Sync {
