@@ -1,0 +1,178 @@
+//! bonnie++ 2.00a on real file systems: honest figures are confirmed, cached reads found out.
+//!
+//! bonnie++ prints no rate for a test of less than half a second, so the files are as large as they
+//! must be and the assertions are on counts, bytes and verdicts, and on rates only where printed.
+
+use activebench_e2e::{Verified, Volume, needs, verify};
+
+const MIB: f64 = 1024.0 * 1024.0;
+/// The tests that move data by blocks.
+const BLOCK_TESTS: [&str; 4] = ["put-block", "rewrite", "get-block", "seeks"];
+
+fn ext4(mib: u64) -> Volume {
+    Volume::on_loop("ext4", mib, "noatime")
+}
+
+/// bonnie++ in the volume, as root, with its check of the memory switched off.
+fn bonnie(volume: &Volume, options: &[&str], arguments: &[&str]) -> Verified {
+    let mut command = vec!["bonnie++", "-u", "root", "-d", ".", "-r", "0", "-m", "testhost"];
+    command.extend(arguments);
+    verify(volume, options, &command)
+}
+
+fn claims(run: &Verified) -> &[serde_json::Value] {
+    run.report["claims"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Asserts that each rate that was printed is rebuilt within 1 %, and says how many there are.
+fn assert_rebuilt(run: &Verified) -> usize {
+    run.assert_nothing_lost();
+    let rates = claims(run).iter().filter(|claim| {
+        let metric = claim["metric"].as_str().unwrap_or("");
+        metric == "throughput" || metric == "operation-rate"
+    });
+    rates
+        .map(|claim| {
+            let (claimed, observed) = (claim["value"].as_f64(), claim["observed"]["value"].as_f64());
+            let (claimed, observed) = (claimed.expect("a number"), observed.expect("an observed rate"));
+            assert!((claimed / observed - 1.0).abs() < 0.01, "{claim}: {}", run.story());
+        })
+        .count()
+}
+
+/// Asserts that a claim was printed and has this verdict.
+fn assert_verdict(run: &Verified, phase: &str, metric: &str, verdict: &str) {
+    let claim = claims(run).iter().find(|claim| claim["phase"] == phase && claim["metric"] == metric);
+    let claim = claim.unwrap_or_else(|| panic!("no {metric} of {phase}: {}", run.story()));
+    assert_eq!(claim["verdict"], verdict, "{phase} {metric}: {}", run.story());
+}
+
+#[test]
+fn durable_writes_are_confirmed_and_reads_come_from_the_page_cache() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(2048);
+    let run = bonnie(&volume, &[], &["-s", "1500", "-n", "0", "-f"]);
+    assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
+    for phase in ["put-block", "rewrite"] {
+        // The chunk of a rewrite is read and written, and counted once.
+        assert_eq!(run.fact(phase, "write_bytes"), 1500.0 * MIB, "{}", run.story());
+        assert_eq!(run.fact(phase, "syncs_inside"), 1.0);
+        assert_eq!(run.fact(phase, "unsynced_bytes"), 0.0);
+        assert_verdict(&run, phase, "latency-max", "confirmed");
+    }
+    assert_verdict(&run, "put-block", "throughput", "confirmed");
+    assert_eq!(run.fact("rewrite", "read_bytes"), 1500.0 * MIB);
+    assert_eq!(run.fact("get-block", "read_bytes"), 1500.0 * MIB);
+    // Each seek reads one chunk; about every tenth writes it back.
+    assert_eq!(run.fact("seeks", "read_bytes"), 8192.0 * 8192.0);
+    assert_eq!(run.fact("seeks", "active_tasks"), 5.0);
+    let updates = run.fact("seeks", "write_calls");
+    assert!((500.0..1200.0).contains(&updates), "{updates} updates");
+    for phase in ["get-block", "seeks"] {
+        assert!(run.codes(phase).contains(&"AB201"), "{phase}: {}", run.story());
+        assert_verdict(&run, phase, "latency-max", "misleading");
+    }
+    assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
+}
+
+#[test]
+fn a_byte_a_call_is_an_honest_figure_of_the_processor_only() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(128);
+    let arguments = ["-s", "16", "-n", "0", "-f1"];
+    let run = bonnie(&volume, &[], &arguments);
+    for phase in ["putc", "getc"] {
+        assert_verdict(&run, phase, "throughput", "confirmed");
+        assert_verdict(&run, phase, "latency-max", "confirmed");
+    }
+    assert_eq!(run.fact("putc", "write_calls"), 1.0 * MIB);
+    assert_eq!(run.fact("getc", "read_calls"), 1.0 * MIB);
+    assert_rebuilt(&run);
+    let taken_for_the_device = bonnie(&volume, &["--subject", "device"], &arguments);
+    let codes = taken_for_the_device.codes("getc");
+    assert!(codes.contains(&"AB501") || codes.contains(&"AB201"), "{}", taken_for_the_device.story());
+    assert_verdict(&taken_for_the_device, "getc", "throughput", "misleading");
+}
+
+#[test]
+fn direct_io_that_bonnie_drops_after_its_first_test_is_found() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let run = bonnie(&volume, &[], &["-s", "256:64k", "-n", "0", "-f", "-D"]);
+    assert_eq!(run.fact("put-block", "direct_ratio"), 1.0, "{}", run.story());
+    assert!(!run.codes("put-block").contains(&"AB112"), "{}", run.story());
+    for phase in &BLOCK_TESTS[1..] {
+        assert_eq!(run.fact(phase, "direct_ratio"), 0.0);
+        assert!(run.codes(phase).contains(&"AB112"), "{phase}: {}", run.story());
+    }
+    assert_rebuilt(&run);
+}
+
+#[test]
+fn files_are_created_looked_up_and_deleted_as_often_as_claimed() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(1536);
+    let run = bonnie(&volume, &[], &["-s", "0", "-n", "64"]);
+    for phase in ["seq-create", "seq-del", "ran-create", "ran-stat", "ran-del"] {
+        assert_eq!(run.fact(phase, "name_calls"), 65536.0, "{phase}: {}", run.story());
+    }
+    // opendir asks for the folder itself in the same way.
+    assert!((65536.0..65540.0).contains(&run.fact("seq-stat", "name_calls")), "{}", run.story());
+    for claim in claims(&run).iter().filter(|claim| claim["metric"] != "cpu-total") {
+        assert_eq!(claim["verdict"], "confirmed", "{}", run.story());
+    }
+    assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
+}
+
+#[test]
+fn a_quiet_run_is_followed_by_its_calls_alone() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(1536);
+    let run = bonnie(&volume, &[], &["-q", "-s", "1024", "-n", "16:200:10:2", "-f"]);
+    for phase in &BLOCK_TESTS[..3] {
+        let moved = if *phase == "get-block" { "read_bytes" } else { "write_bytes" };
+        assert_eq!(run.fact(phase, moved), 1024.0 * MIB, "{}", run.story());
+    }
+    assert_eq!(run.fact("seeks", "active_tasks"), 5.0, "{}", run.story());
+    for phase in ["seq-create", "seq-del", "ran-create", "ran-del"] {
+        assert_eq!(run.fact(phase, "name_calls"), 16384.0, "{phase}: {}", run.story());
+    }
+    assert_rebuilt(&run);
+}
+
+#[test]
+fn each_run_of_several_is_judged() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let run = bonnie(&volume, &[], &["-s", "128", "-n", "1", "-f", "-x", "2"]);
+    for phase in BLOCK_TESTS {
+        for id in [phase.to_owned(), format!("{phase}-2")] {
+            let moved = if matches!(phase, "put-block" | "rewrite") { "write_bytes" } else { "read_bytes" };
+            let expected = if phase == "seeks" { 8192.0 * 8192.0 } else { 128.0 * MIB };
+            assert_eq!(run.fact(&id, moved), expected, "{id}: {}", run.story());
+        }
+    }
+    for id in ["seq-create", "ran-del", "seq-create-2", "ran-del-2"] {
+        assert_eq!(run.fact(id, "name_calls"), 1024.0, "{id}: {}", run.story());
+    }
+    assert_rebuilt(&run);
+}
+
+#[test]
+fn what_bonnie_refuses_is_reported_in_its_own_words() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(64);
+    for (command, words) in [
+        (&["bonnie++", "-u", "root", "-d", ".", "-s", "8", "-n", "0"][..], "File size should be double RAM"),
+        (&["bonnie++", "-d", ".", "-s", "8", "-r", "0", "-n", "0"], "You must use the \"-u\" switch"),
+        (&["bonnie++", "-u", "root", "-d", "nowhere", "-s", "8", "-r", "0"], "Can't change to directory"),
+        (&["bonnie++", "-u", "root", "-d", ".", "-s", "8", "-r", "0", "-n", "0", "-D"], "Can't write()"),
+    ] {
+        let run = verify(&volume, &[], command);
+        assert_eq!(run.verdict(), "failed", "{command:?}: {}", run.story());
+        let errors = run.report["output"]["errors"].to_string();
+        let all = run.report.to_string();
+        assert!(errors.contains(words) || all.contains(&words.replace('"', "\\\"")), "{command:?}: {errors}");
+        assert!(claims(&run).is_empty());
+    }
+}
