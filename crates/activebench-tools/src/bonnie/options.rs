@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn command_lines_are_read_as_bonnie_reads_them() {
-        let given = |line: &str| Options { ..options(line) };
+        let given = options;
         assert_eq!(
             given("bonnie++ -u root -d . -s 1g:64k:20000:2 -r 0 -n 0 -f"),
             Options {
@@ -166,9 +166,9 @@ mod tests {
         assert_eq!(given("bonnie++ -qbD -x3").runs, Some(3));
         // -f takes no separate word.
         assert_eq!((given("bonnie++ -f -s 32").size_mib, given("bonnie++ -f -s 32").char_mib), (Some(32), Some(0)));
-        assert_eq!(given("bonnie++ -m -D -s 4").direct, false);
-        assert_eq!(given("bonnie++ -y s -D").direct, true);
-        assert_eq!(given("bonnie -y -D").direct, true);
+        assert!(!given("bonnie++ -m -D -s 4").direct);
+        assert!(given("bonnie++ -y s -D").direct);
+        assert!(given("bonnie -y -D").direct);
         let files = given("bonnie++ -n 4:4k:512:2");
         assert_eq!((files.files, files.max_file_bytes, files.makes_links()), (Some(4), Some(4096), false));
         assert!(given("bonnie++ -n 1:-1").makes_links());

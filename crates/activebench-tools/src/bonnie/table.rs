@@ -76,10 +76,15 @@ impl Table {
                     Some(half) => self.take_latencies(half, &words[1..], piece),
                     None => continue,
                 }
-            } else if half == Some(Half::Data) && self.take_data_row(&words, piece) {
-            } else if half == Some(Half::Files) && self.take_file_row(&words, piece) {
-            } else if half.is_none() || !is_title(&piece.text) {
-                continue;
+            } else {
+                let row = match half {
+                    Some(Half::Data) => self.take_data_row(&words, piece),
+                    Some(Half::Files) => self.take_file_row(&words, piece),
+                    None => continue,
+                };
+                if !row && !is_title(&piece.text) {
+                    continue;
+                }
             }
             self.lines.insert((piece.stream, piece.line));
         }
