@@ -3,7 +3,10 @@
 //! bonnie++ prints no rate for a test of less than half a second, so the files are as large as they
 //! must be and the assertions are on counts, bytes and verdicts, and on rates only where printed.
 
-use activebench_e2e::{Verified, Volume, needs, verify};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use activebench_e2e::{Verified, Volume, needs, skip, verify};
 
 const MIB: f64 = 1024.0 * 1024.0;
 /// The tests that move data by blocks.
@@ -73,6 +76,56 @@ fn durable_writes_are_confirmed_and_reads_come_from_the_page_cache() {
         assert_verdict(&run, phase, "latency-max", "misleading");
     }
     assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
+}
+
+/// A control group whose page cache is as small as its memory; gone when dropped.
+struct SmallMemory(PathBuf);
+
+impl SmallMemory {
+    /// With either version of control groups; `None` where neither lets us.
+    fn new(bytes: u64) -> Option<Self> {
+        let name = format!("activebench-e2e-{}", std::process::id());
+        [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")].into_iter().find_map(
+            |(root, limit)| {
+                let folder = Path::new(root).join(&name);
+                if !Path::new(root).join("cgroup.procs").exists() {
+                    return None;
+                }
+                fs::create_dir(&folder).ok()?;
+                let group = Self(folder);
+                fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+                Some(group)
+            },
+        )
+    }
+}
+
+impl Drop for SmallMemory {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir(&self.0) {
+            eprintln!("cleaning up: {}: {error}", self.0.display());
+        }
+    }
+}
+
+#[test]
+fn reads_are_confirmed_where_memory_cannot_hold_the_file() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let Some(memory) = SmallMemory::new(100 << 20) else {
+        return skip("needs a control group that limits memory");
+    };
+    let volume = ext4(1536);
+    let join = format!("echo $$ > {}/cgroup.procs", memory.0.display());
+    let script = format!("{join}; exec bonnie++ -u root -d . -m testhost -r 0 -s 1000:64k:1000 -n 0 -f");
+    let run = verify(&volume, &[], &["sh", "-c", &script]);
+    for phase in ["put-block", "rewrite", "get-block"] {
+        assert_verdict(&run, phase, "latency-max", "confirmed");
+    }
+    assert!(!run.codes("get-block").contains(&"AB201"), "{}", run.story());
+    // A tenth of the file at most was in memory.
+    assert!(run.fact("get-block", "device_read_bytes") > 850.0 * MIB, "{}", run.story());
+    assert!(run.fact("seeks", "device_read_bytes") > 0.8 * 1000.0 * 65536.0, "{}", run.story());
+    assert_rebuilt(&run);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which sync made the data of a pass durable.
 
+use std::collections::HashSet;
+
 use activebench_model::activity::{Activity, CallSpan, Pass, StepKind};
 use activebench_model::call::FileId;
 
@@ -17,10 +19,11 @@ pub(crate) fn sync_after(activity: &Activity, passes: &[&Pass], pass: &Pass, aft
         .map(|step| step.start_ns)
         .filter(|&start_ns| start_ns > after_ns)
         .min();
+    let names = names_of(activity, pass.file);
     let removed_ns = activity
         .unlinks
         .iter()
-        .filter(|unlink| unlink.span.returned >= 0 && is_name_of(activity, pass.file, &unlink.name))
+        .filter(|unlink| unlink.span.returned >= 0 && names.contains(last_component(&unlink.name)))
         .map(|unlink| unlink.span.start_ns)
         .filter(|&start_ns| start_ns > after_ns)
         .min();
@@ -35,13 +38,10 @@ pub(crate) fn sync_after(activity: &Activity, passes: &[&Pass], pass: &Pass, aft
         .min_by_key(|span| span.start_ns)
 }
 
-fn is_name_of(activity: &Activity, file: FileId, name: &str) -> bool {
-    activity
-        .files
-        .iter()
-        .filter(|seen| seen.id == file)
-        .flat_map(|seen| &seen.names)
-        .any(|known| known == name || last_component(known) == last_component(name))
+/// The names under which a file was opened, without their folders.
+fn names_of(activity: &Activity, file: FileId) -> HashSet<&str> {
+    let seen = activity.files.iter().filter(|seen| seen.id == file);
+    seen.flat_map(|seen| &seen.names).map(|name| last_component(name)).collect()
 }
 
 /// A name without its folder.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use activebench_model::activity::Activity;
+use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::open_bits;
 use activebench_model::phase::{NameOperation, TaskSpan};
 
@@ -34,7 +34,7 @@ pub(super) fn find(
             }
             let said = framed.iter().find(|said| (said.kind, said.run) == (planned.kind, planned.run));
             match said {
-                Some(said) => Ok(framed_span(planned.kind, said, &creations)),
+                Some(said) => Ok(framed_span(planned.kind, said, &creations, activity)),
                 None if !framed.is_empty() => Err("no message frames this test".to_owned()),
                 None => unframed_span(planned, &stretches),
             }
@@ -73,17 +73,27 @@ fn creations(groups: &[Group<'_>], activity: &Activity) -> Vec<Creation> {
     creations
 }
 
-/// The names are made up and the folder is made between the message and the clock's start: the
-/// clock of a creating test starts with its first file.
-fn framed_span(kind: Kind, said: &Framed, creations: &[Creation]) -> TaskSpan {
-    let (after_message, end_ns) = (said.begun.end_ns, said.done.start_ns.max(said.begun.end_ns));
-    let creates = kind.name_operation() == Some(NameOperation::Create);
-    let first = creations.partition_point(|creation| creation.start_ns < after_message);
-    let start_ns = match creations.get(first) {
-        Some(creation) if creates && creation.tgid == said.tgid && creation.start_ns < end_ns => creation.start_ns,
-        _ => after_message,
+/// Between the message and the clock's start the names of a creating test are made up, those of a
+/// random deletion shuffled: their clocks start with the first file. (The random lookups are shuffled
+/// too, and show no call; a sequential deletion reads the folder inside its clock.) Between the
+/// clock's end and `done` the names are freed: where a sync ends the test, the clock ends with it.
+fn framed_span(kind: Kind, said: &Framed, creations: &[Creation], activity: &Activity) -> TaskSpan {
+    let (after_message, done_ns) = (said.begun.end_ns, said.done.start_ns.max(said.begun.end_ns));
+    let first_file_ns = match kind {
+        Kind::SeqCreate | Kind::RanCreate => {
+            let own = creations.iter().filter(|creation| creation.tgid == said.tgid);
+            own.map(|creation| creation.start_ns).find(|start_ns| *start_ns >= after_message)
+        }
+        Kind::RanDelete => {
+            let own = activity.unlinks.iter().filter(|unlink| unlink.span.tid == said.tgid);
+            own.map(|unlink| unlink.span.start_ns).find(|start_ns| *start_ns >= after_message)
+        }
+        _ => None,
     };
-    TaskSpan { tgid: said.tgid, tids: Vec::new(), start_ns, end_ns }
+    let start_ns = first_file_ns.filter(|start_ns| *start_ns < done_ns).unwrap_or(after_message);
+    let inside = |sync: &&CallSpan| sync.tid == said.tgid && start_ns <= sync.start_ns && sync.end_ns <= done_ns;
+    let synced_ns = activity.global_syncs.iter().filter(inside).map(|sync| sync.end_ns).max();
+    TaskSpan { tgid: said.tgid, tids: Vec::new(), start_ns, end_ns: synced_ns.unwrap_or(done_ns) }
 }
 
 /// Creations or deletions without anything else between them.
