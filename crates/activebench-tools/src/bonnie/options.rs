@@ -10,6 +10,8 @@ const MOST_RUNS: u32 = 1024;
 /// A command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
+    /// Whether there is a command line at all: without one nothing is the default.
+    pub(super) known: bool,
     /// `-s`: size of the file in MiB; `None` when not given (bonnie++ takes twice the memory).
     pub(super) size_mib: Option<u64>,
     /// `-s SIZE:CHUNK` in bytes.
@@ -35,7 +37,7 @@ pub(super) struct Options {
 impl Options {
     /// Reads the words after the program. Never fails: what it cannot read keeps its default.
     pub(super) fn parse(argv: &[String]) -> Self {
-        let mut options = Options::default();
+        let mut options = Options { known: !argv.is_empty(), ..Options::default() };
         let mut words = argv.iter().skip(1).map(String::as_str).peekable();
         while let Some(word) = words.next() {
             let Some(letters) = word.strip_prefix('-') else { continue };
@@ -152,6 +154,7 @@ mod tests {
         assert_eq!(
             given("bonnie++ -u root -d . -s 1g:64k:20000:2 -r 0 -n 0 -f"),
             Options {
+                known: true,
                 size_mib: Some(1024),
                 chunk_bytes: Some(65536),
                 seeks: Some(20000),
@@ -173,7 +176,8 @@ mod tests {
         assert_eq!((files.files, files.max_file_bytes, files.makes_links()), (Some(4), Some(4096), false));
         assert!(given("bonnie++ -n 1:-1").makes_links());
         assert_eq!(given("bonnie++ -s 2t").size_mib, Some(2 << 20));
-        assert_eq!(given("bonnie++ -s 99999999999999999999t"), Options::default());
+        assert_eq!(given("bonnie++ -s 99999999999999999999t"), Options { known: true, ..Options::default() });
+        assert_eq!(given(""), Options::default());
         assert_eq!(given("bonnie++ -x 99999999").runs, Some(MOST_RUNS));
     }
 }

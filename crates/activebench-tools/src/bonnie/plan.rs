@@ -69,7 +69,8 @@ fn passes_of_run(run: usize, options: &Options, row: Option<&Row>, table: &Table
     let char_bytes = match generation {
         Generation::Old => file_bytes,
         Generation::Modern => {
-            let asked = options.char_mib.unwrap_or(DEFAULT_CHAR_MIB).checked_mul(MIB);
+            let asked = options.char_mib.or(options.known.then_some(DEFAULT_CHAR_MIB));
+            let asked = asked.and_then(|mebibytes| mebibytes.checked_mul(MIB));
             file_bytes.zip(asked).map(|(whole, asked)| asked.min(whole))
         }
     };
