@@ -264,7 +264,7 @@ fn a_test_that_moves_data_another_way_is_not_taken() {
 }
 
 #[test]
-fn links_are_not_followed() {
+fn the_making_of_links_is_not_followed() {
     let row = "host,,,,,,,,,,,,,,16:link,1000,9,2000,9,3000,9,1000,9,2000,9,3000,9";
     let run = old("bonnie -u root -s 0 -n 16:-1", row, "task 10 10 0 0 9000\n");
     let phase = run.phase("seq-create");
