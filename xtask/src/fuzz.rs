@@ -112,7 +112,8 @@ fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool>
 /// Writes an input for each fixture; gives their number.
 fn seed(name: &str, corpus: &Path) -> Result<usize> {
     fs::create_dir_all(corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-    let folder = workspace::root().join("fixtures").join(name);
+    // A binary's name has no `++`.
+    let folder = workspace::root().join("fixtures").join(if name == "bonnie" { "bonnie++" } else { name });
     let mut cases: Vec<PathBuf> = match fs::read_dir(&folder) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect(),
         Err(error) => bail!("cannot read {}: {error}", folder.display()),

@@ -3,12 +3,15 @@
 //! Knows the options of the tools by name; what they do is in the adapters. For a tool
 //! that it does not know the wording is general.
 
+mod bonnie;
+
 use std::collections::BTreeSet;
 
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
 use crate::context::Run;
+use bonnie::Bonnie;
 
 /// The options of iozone 3.489 that take a value, so that the value is not read as options.
 const IOZONE_WITH_VALUE: &str = "bdfgHijJklLnPqrsStuUVXyYF";
@@ -20,12 +23,16 @@ const LARGEST_FILE_MIB: f64 = 1_048_576.0;
 pub(crate) struct Given<'a> {
     run: Run<'a>,
     options: Option<BTreeSet<String>>,
+    bonnie: Option<Bonnie<'a>>,
 }
 
 impl<'a> Given<'a> {
     pub(crate) fn new(run: &Run<'a>) -> Self {
         let options = (run.parsed.tool == "iozone").then(|| iozone_options(&run.manifest.command.argv));
-        Self { run: *run, options }
+        let parsed = run.parsed;
+        let bonnie =
+            (parsed.tool == "bonnie++").then(|| Bonnie::new(&run.manifest.command.argv, parsed.version.as_deref()));
+        Self { run: *run, options, bonnie }
     }
 
     fn has(&self, option: &str) -> bool {
@@ -62,6 +69,9 @@ impl<'a> Given<'a> {
             return "quote the rate as that of writes that nothing made durable: orion has no option that syncs"
                 .to_owned();
         }
+        if let Some(bonnie) = &self.bonnie {
+            return bonnie.durable();
+        }
         if self.options.is_none() {
             return "let the tool's clock cover an fsync of the file, or quote the durable rate".to_owned();
         }
@@ -80,6 +90,9 @@ impl<'a> Given<'a> {
         // Twice the memory helps only where less was asked for.
         let enough = self.run.manifest.host.memory_bytes.map(|memory| memory.saturating_mul(2));
         let enough = enough.filter(|enough| phase.requested_bytes.is_none_or(|requested| requested < *enough));
+        if let Some(bonnie) = &self.bonnie {
+            return bonnie.cold_reads(enough);
+        }
         if self.options.is_none() {
             return match enough {
                 Some(enough) => format!(
@@ -112,11 +125,22 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// What to do about a pass that was promised to be direct and was not.
+    pub(crate) fn direct(&self) -> String {
+        match &self.bonnie {
+            Some(bonnie) => bonnie.direct(),
+            None => "look at why the file was opened without O_DIRECT in this pass".to_owned(),
+        }
+    }
+
     /// How to make the pass last: `factor` times its present length.
     pub(crate) fn longer(&self, phase: &Phase, factor: f64) -> String {
         if let (true, Some(limit_ns)) = (self.is_orion(), phase.time_limit_ns) {
             let seconds = (limit_ns as f64 / 1e9 * factor).ceil().max(1.0);
             return format!("let each data point last longer, about `-duration {seconds:.0}`");
+        }
+        if let Some(bonnie) = &self.bonnie {
+            return bonnie.longer(phase, factor);
         }
         let tasks = f64::from(phase.requested_tasks.max(1));
         match (&self.options, phase.requested_bytes) {

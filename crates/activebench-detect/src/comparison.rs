@@ -191,7 +191,8 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
             let used = share_of_processor(run, phase, claim.metric)?;
             // Its clock and its accounting begin and end outside the calls of the pass.
             let slack = run.thresholds.ab101_cpu_slack_ratio.value.value * used.max(1.0);
-            Ok(between((used - slack).max(0.0), used + slack, Some(used)))
+            let unaccounted = run.thresholds.ab101_cpu_below_ratio.value.value * used;
+            Ok(between((used - unaccounted - slack).max(0.0), used + slack, Some(used)))
         }
         metric if metric.is_latency() => {
             latency(run, phase, metric).map(|(low, figure)| between(low, f64::MAX, figure))

@@ -5,8 +5,10 @@
 //! printed, and which span of the observed calls the tool's own clock covered.
 //! To add one: a file here, a line in [`ADAPTERS`], a folder below `fixtures/`.
 
+pub mod bonnie;
 pub mod iozone;
 pub mod orion;
+mod syncs;
 
 use activebench_model::activity::Activity;
 use activebench_model::claim::{Parsed, Subject};
@@ -15,7 +17,7 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::{Direction, Phase};
 
 /// Every adapter, in the order in which they are asked.
-pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &orion::Orion];
+pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &bonnie::Bonnie, &orion::Orion];
 
 /// What activebench knows of one benchmark.
 pub trait Adapter: Sync {

@@ -251,7 +251,7 @@ pub(crate) struct Show {
 
 #[derive(Args, Debug)]
 pub(crate) struct Parse {
-    /// The tool: `iozone`.
+    /// The tool: `iozone`, `bonnie++`.
     pub(crate) tool: String,
     /// Its standard output as stored; standard input when absent or `-`.
     pub(crate) file: Option<PathBuf>,

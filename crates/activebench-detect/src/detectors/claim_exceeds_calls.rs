@@ -82,6 +82,12 @@ impl Detector for ClaimExceedsCalls {
                         Quantity::ratio(difference.excess.abs())
                     ),
                     meaning: match (difference.overstates(), claim.claimed_bytes) {
+                        (true, _) if claim.metric.is_cpu() => {
+                            "the figure counts processor time that no thread of the pass used while the clock ran"
+                        }
+                        (false, _) if claim.metric.is_cpu() => {
+                            "the figure leaves out processor time that the threads of the pass used"
+                        }
                         (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
                         (true, None) => {
                             "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count \

@@ -144,7 +144,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
             FactName::DirectShare,
             "direct I/O (O_DIRECT)",
             "the page cache took part in a figure that is read as direct",
-            "look at why the file was opened without O_DIRECT in this pass",
+            &Given::new(run).direct(),
         ),
         Mechanism::SyncWrites | Mechanism::DataSyncWrites if writes => share_of(
             FactName::SyncWriteShare,

@@ -80,6 +80,9 @@ fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, 
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
+    if phase.names.is_some() {
+        return Err(Halt::not_applicable("the pass works on names and moves no data"));
+    }
     let moved = run.moved(phase)?;
     let calls = calls(run, phase)?;
     if moved == 0.0 || calls == 0.0 {

@@ -1,11 +1,12 @@
 //! iozone's files in the observed calls: which they are, the passes over them, and the
 //! syncs that cover them.
 
-use activebench_model::activity::{Activity, CallSpan, Pass, StepKind};
+use activebench_model::activity::{Activity, CallSpan, Pass};
 use activebench_model::call::FileId;
 
 use super::options::Options;
 use super::window::moves_data;
+use crate::syncs::{self, last_component};
 
 /// iozone's file where neither `-f` nor `-F` names one.
 const DEFAULT_FILE: &str = "iozone.tmp";
@@ -51,44 +52,9 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// The first sync that covers the file after `after_ns` and before anything moves data in
-    /// it again or removes it. The next pass's own leading fsync counts: it comes before that
-    /// pass's data and makes this pass's data durable.
+    /// See [`syncs::sync_after`].
     pub(super) fn sync_after(&self, pass: &Pass, after_ns: u64) -> Option<CallSpan> {
-        let same_file = || self.passes.iter().filter(|other| other.file == pass.file);
-        let next_data_ns = same_file()
-            .filter(|other| !std::ptr::eq(**other, pass))
-            .flat_map(|other| &other.steps)
-            .filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Map))
-            .map(|step| step.start_ns)
-            .filter(|&start_ns| start_ns > after_ns)
-            .min();
-        let removed_ns = self
-            .activity
-            .unlinks
-            .iter()
-            .filter(|unlink| unlink.span.returned >= 0 && self.is_name_of(pass.file, &unlink.name))
-            .map(|unlink| unlink.span.start_ns)
-            .filter(|&start_ns| start_ns > after_ns)
-            .min();
-        let until_ns = next_data_ns.into_iter().chain(removed_ns).min().unwrap_or(u64::MAX);
-        same_file()
-            .flat_map(|other| &other.steps)
-            .filter(|step| step.kind == StepKind::Sync)
-            .flat_map(|step| &step.head)
-            .map(|call| call.span)
-            .chain(self.activity.global_syncs.iter().copied())
-            .filter(|span| span.returned >= 0 && span.start_ns >= after_ns && span.start_ns < until_ns)
-            .min_by_key(|span| span.start_ns)
-    }
-
-    fn is_name_of(&self, file: FileId, name: &str) -> bool {
-        self.activity
-            .files
-            .iter()
-            .filter(|seen| seen.id == file)
-            .flat_map(|seen| &seen.names)
-            .any(|known| known == name || last_component(known) == last_component(name))
+        syncs::sync_after(self.activity, &self.passes, pass, after_ns)
     }
 }
 
@@ -119,10 +85,6 @@ impl TargetNames {
             TargetNames::Numbered => child_number(name).is_some(),
         }
     }
-}
-
-fn last_component(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// N of `iozone.DUMMY.N`.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, CallBrief, CallSpan, FileSeen, NamedCall, Pass, Step, StepKind, Task};
+use activebench_model::activity::{
+    Activity, CallBrief, CallSpan, FileSeen, NamedCall, OutputWrite, Pass, Step, StepKind, Task,
+};
 use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
 
 /// The calls of a run, from the text of a `calls.txt`.
@@ -90,6 +92,9 @@ impl Run {
             let span = CallSpan::from(call);
             match call.op {
                 Op::Sync => activity.global_syncs.push(span),
+                Op::Write if matches!(call.fd, 1 | 2) => {
+                    activity.output_writes.push(OutputWrite { span, tgid: call.tgid, fd: call.fd });
+                }
                 Op::Unlink => activity.unlinks.push(NamedCall { span, name: name.clone() }),
                 Op::Open => {
                     let file = call.file.expect("an open has a file");

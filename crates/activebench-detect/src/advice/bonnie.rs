@@ -1,0 +1,133 @@
+//! What to change on a bonnie++ command line.
+
+use std::collections::BTreeSet;
+
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use super::LARGEST_FILE_MIB;
+
+/// The options that take a value, over all versions; `-f` takes one only within the same word.
+const WITH_VALUE: &str = "cdgmnprsuxyzZ";
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// The command line of bonnie++.
+pub(super) struct Bonnie<'a> {
+    options: BTreeSet<char>,
+    version: Option<&'a str>,
+}
+
+impl<'a> Bonnie<'a> {
+    pub(super) fn new(argv: &[String], version: Option<&'a str>) -> Self {
+        Self { options: options(argv), version }
+    }
+
+    /// Only versions before 1.93 leave the sync out, and only without `-b`.
+    pub(super) fn durable(&self) -> String {
+        let old = self.version.is_none_or(|version| version.starts_with("1.0"));
+        match (old, self.options.contains(&'b')) {
+            (true, false) => "add `-b`: bonnie++ 1.03 then puts an fsync inside the clock".to_owned(),
+            _ => "quote the durable rate: bonnie++ has no option that waits longer".to_owned(),
+        }
+    }
+
+    /// bonnie++ reads what it has just written: only a file that memory cannot hold is read from
+    /// storage. `enough` bytes are twice the memory; `None` where that is not known or was asked for.
+    pub(super) fn cold_reads(&self, enough: Option<u64>) -> String {
+        let Some(enough) = enough else {
+            return "bonnie++ reads what it has just written: read the file again after a fresh mount".to_owned();
+        };
+        let honest = if self.options.contains(&'r') { ", without `-r`, which switches its own check off" } else { "" };
+        format!("use `-s {}g` or more (twice the memory){honest}", enough.div_ceil(1 << 30))
+    }
+
+    /// `-D` is heeded where the file is created.
+    pub(super) fn direct(&self) -> String {
+        "bonnie++ opens its file with O_DIRECT only where it creates it: quote the writes alone, or read with another tool"
+            .to_owned()
+    }
+
+    /// To make a pass last `factor` times its present length.
+    pub(super) fn longer(&self, phase: &Phase, factor: f64) -> String {
+        if let Some(files) = phase.names.as_ref().and_then(|names| names.requested) {
+            return format!("use more files, about `-n {:.0}`", (files as f64 / 1024.0 * factor).ceil().max(1.0));
+        }
+        let Some(bytes) = phase.requested_bytes else { return "use a larger file (`-s`)".to_owned() };
+        if let (true, Some(chunk)) = (phase.requested_tasks > 1, phase.block_bytes.filter(|chunk| *chunk > 0)) {
+            let seeks = (bytes as f64 / chunk as f64 * factor).ceil();
+            return format!("make more seeks, about `-s SIZE:{chunk}:{seeks:.0}` (since 1.98)");
+        }
+        let mebibytes = (bytes as f64 * factor / MIB).ceil().max(1.0);
+        if mebibytes > LARGEST_FILE_MIB {
+            "use a much larger file (`-s`)".to_owned()
+        } else if phase.block_bytes == Some(1) {
+            format!("move more by the character, about `-f{mebibytes:.0}`")
+        } else {
+            format!("use a larger file, about `-s {mebibytes:.0}` ({})", Quantity::bytes((mebibytes * MIB) as u64))
+        }
+    }
+}
+
+/// The letters of the options, wherever the command stands in a wrapper's arguments.
+fn options(argv: &[String]) -> BTreeSet<char> {
+    let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
+    let program =
+        |word: &&str| word.trim_matches(['\'', '"']).rsplit('/').next().is_some_and(|name| name.starts_with("bonnie"));
+    let start = words.iter().position(program).map_or(0, |index| index + 1);
+    let mut options = BTreeSet::new();
+    let mut rest = words[start.min(words.len())..].iter();
+    while let Some(word) = rest.next() {
+        let Some(letters) = word.strip_prefix('-') else { continue };
+        let mut letters = letters.chars();
+        while let Some(letter) = letters.next() {
+            options.insert(letter);
+            if letter == 'f' {
+                break;
+            }
+            if WITH_VALUE.contains(letter) {
+                if letters.as_str().is_empty() {
+                    rest.next();
+                }
+                break;
+            }
+        }
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::phase::Direction;
+
+    use super::*;
+
+    fn given(line: &str, version: Option<&'static str>) -> Bonnie<'static> {
+        Bonnie::new(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), version)
+    }
+
+    #[test]
+    fn an_option_that_was_given_is_not_advised() {
+        assert!(given("bonnie -s 64", Some("1.03e")).durable().contains("`-b`"));
+        assert!(!given("bonnie -s 64 -qb", Some("1.03e")).durable().contains("`-b`"));
+        assert!(!given("bonnie++ -s 64", Some("2.00a")).durable().contains("`-b`"));
+        assert!(given("bonnie -m -b", Some("1.03e")).durable().contains("`-b`"));
+        assert!(given("sh -c 'bonnie++ -r 0'", None).cold_reads(Some(48 << 30)).contains("`-s 48g`"));
+        assert!(given("bonnie++ -r 0", None).cold_reads(Some(48 << 30)).contains("without `-r`"));
+        assert!(!given("bonnie++ -s 64", None).cold_reads(Some(48 << 30)).contains("`-r`"));
+    }
+
+    #[test]
+    fn each_kind_of_pass_has_its_own_way_to_last_longer() {
+        let phase = |bytes, block, tasks| Phase {
+            requested_bytes: Some(bytes),
+            block_bytes: Some(block),
+            requested_tasks: tasks,
+            ..Phase::planned("id", "name", Direction::Read)
+        };
+        let bonnie = given("bonnie++ -s 64", Some("2.00a"));
+        assert!(bonnie.longer(&phase(64 << 20, 8192, 1), 10.0).contains("`-s 640`"));
+        assert!(bonnie.longer(&phase(3 << 20, 1, 1), 4.0).contains("`-f12`"));
+        assert!(bonnie.longer(&phase(8192 * 8192, 8192, 5), 10.0).contains(":8192:81920`"));
+        assert!(bonnie.longer(&phase(u64::MAX, 8192, 1), 10.0).contains("much larger"));
+    }
+}

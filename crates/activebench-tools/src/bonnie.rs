@@ -1,0 +1,63 @@
+//! The adapter for bonnie++ 1.03, 1.93 to 1.97 and 2.00.
+//!
+//! `options` reads its command line, `csv` and `table` its two ways to print figures, `output`
+//! makes claims of them, `progress` reads when it said what, `plan` says which passes a command
+//! makes, `data` and `names` find them in the observed calls. Holds no judgement.
+
+mod catalogue;
+mod csv;
+mod data;
+mod figures;
+mod messages;
+mod names;
+mod options;
+mod output;
+mod phases;
+mod plan;
+mod progress;
+mod subject;
+mod table;
+
+use activebench_model::activity::Activity;
+use activebench_model::claim::{Parsed, Subject};
+use activebench_model::command::CommandLine;
+use activebench_model::output::{ToolFile, ToolOutput};
+use activebench_model::phase::Phase;
+
+use crate::{Adapter, Plan};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct Bonnie;
+
+impl Adapter for Bonnie {
+    fn name(&self) -> &'static str {
+        "bonnie++"
+    }
+
+    fn is_program(&self, file_name: &str) -> bool {
+        // Builds of several versions are told apart by a number: bonnie197, bonnie++-1.03.
+        file_name.strip_prefix("bonnie").is_some_and(|rest| {
+            let rest = rest.strip_prefix("++").unwrap_or(rest);
+            let rest = rest.strip_prefix('-').unwrap_or(rest);
+            rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_digit())
+        })
+    }
+
+    fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
+        output::parse(&options::Options::parse(&command.argv), output, subject)
+    }
+
+    fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
+        phases::phases(&options::Options::parse(&command.argv), output, parsed, activity)
+    }
+
+    fn plan(&self, command: &CommandLine, _files: &[ToolFile]) -> Plan {
+        let options = options::Options::parse(&command.argv);
+        let phases = plan::passes(&options, &[], &table::Table::default())
+            .iter()
+            .map(|planned| plan::phase(planned, &options, None))
+            .collect();
+        Plan { phases, notes: plan::unknown_beforehand(&options) }
+    }
+}

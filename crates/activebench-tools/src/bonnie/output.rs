@@ -1,0 +1,411 @@
+//! bonnie++'s standard output and standard error, turned into claims.
+//!
+//! The CSV rows are the claims: they stand in whole K/sec in every version, where the table
+//! rounds. The table states them a second time; it makes the claims where no row was printed (a
+//! figure quoted from a page). A line without its line feed is never read: it may be cut.
+
+use std::collections::BTreeSet;
+
+use activebench_model::claim::{Claim, Contradiction, Metric, Note, Parsed, Printed, Restated, SourceLine, Subject};
+use activebench_model::output::ToolOutput;
+use activebench_model::units::Unit;
+
+use super::catalogue::{Kind, phase_id};
+use super::csv::{self, Generation, Row};
+use super::figures::{self, Figure};
+use super::messages::{self, Kept};
+use super::options::Options;
+use super::subject::{of_processor_share, subject};
+use super::table::{Piece, Stated, Table};
+
+/// Seekers where nothing says how many.
+pub(super) fn default_seekers(generation: Generation) -> u32 {
+    match generation {
+        Generation::Old => 3,
+        Generation::Modern => 5,
+    }
+}
+
+/// Bytes of a chunk where nothing says how many.
+pub(super) const DEFAULT_CHUNK: u64 = 8192;
+
+/// The CSV rows of an output, in order.
+pub(super) fn rows(output: &ToolOutput) -> Vec<Row> {
+    let read = |piece: &Piece| match csv::read_line(piece.line, &piece.text) {
+        Some(csv::Line::Row(row)) => Some(row),
+        _ => None,
+    };
+    split_lines("stdout", &output.stdout).iter().filter(|piece| piece.terminated).filter_map(read).collect()
+}
+
+/// The table of an output; empty where none was printed.
+pub(super) fn table(output: &ToolOutput) -> Table {
+    let mut table = Table::default();
+    table.read(&split_lines("stdout", &output.stdout));
+    table.read(&split_lines("stderr", &output.stderr));
+    table
+}
+
+/// Reads everything. Never fails; see [`crate::Adapter::parse`].
+pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subject>) -> Parsed {
+    let (rows, table) = (rows(output), table(output));
+    let mut reader =
+        Reader { options, chosen, parsed: Parsed { tool: "bonnie++".to_owned(), ..Parsed::default() }, table: &table };
+    reader.parsed.version = table.version.clone().or_else(|| rows.first()?.version.clone());
+    for (row, run) in rows.iter().zip(1..) {
+        reader.claim_row(row, run);
+    }
+    if rows.is_empty() {
+        reader.claim_table();
+    }
+    reader.read_stdout(&split_lines("stdout", &output.stdout), &rows);
+    reader.read_stderr(&split_lines("stderr", &output.stderr));
+    let expected = options.runs.map_or(1, |runs| runs as usize);
+    reader.parsed.complete = !rows.is_empty() && rows.len() >= expected && reader.parsed.errors.is_empty();
+    reader.parsed
+}
+
+fn split_lines(stream: &'static str, bytes: &[u8]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = bytes
+        .split(|&byte| byte == b'\n')
+        .zip(1..)
+        .map(|(line, number)| {
+            // A pseudo-terminal turns line feeds into CR LF.
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            Piece { stream, line: number, text: String::from_utf8_lossy(line).into_owned(), terminated: true }
+        })
+        .collect();
+    if let Some(last) = pieces.last_mut() {
+        last.terminated = false;
+    }
+    pieces
+}
+
+struct Reader<'a> {
+    options: &'a Options,
+    chosen: Option<Subject>,
+    parsed: Parsed,
+    table: &'a Table,
+}
+
+/// Where a test's figures stand and whose they are.
+struct Place<'a> {
+    kind: Kind,
+    run: usize,
+    generation: Generation,
+    /// What the tool says that a test of the whole file moved.
+    file_bytes: Option<u64>,
+    source: &'a SourceLine,
+}
+
+impl Reader<'_> {
+    fn claim_row(&mut self, row: &Row, run: usize) {
+        let source = SourceLine { stream: "stdout".to_owned(), line: row.line, text: row.text.clone() };
+        let first_claim = self.parsed.claims.len();
+        let mut unmeasured = Vec::new();
+        for (kind, cell) in Kind::ALL.into_iter().zip(&row.cells) {
+            let place = Place { kind, run, generation: row.generation, file_bytes: row.file_bytes, source: &source };
+            if figures::is_unmeasured(&cell.rate) {
+                unmeasured.push(kind.name());
+            } else {
+                self.claim_rate(&place, &cell.rate);
+                self.claim_processor(&place, &cell.processor);
+            }
+        }
+        for (kind, cell) in Kind::ALL.into_iter().zip(&row.cells) {
+            let place = Place { kind, run, generation: row.generation, file_bytes: row.file_bytes, source: &source };
+            self.claim_latency(&place, &cell.latency);
+        }
+        self.note_unmeasured(&unmeasured, &source);
+        self.note_seekers_processor(row, first_claim, &source);
+        if run == 1 {
+            for stated in &self.table.stated {
+                self.restate(stated, first_claim);
+            }
+            self.compare_chunks(row, &source);
+        }
+    }
+
+    /// The claims of an output that shows the table alone.
+    fn claim_table(&mut self) {
+        let version = self.table.version.clone().unwrap_or_default();
+        let generation = Generation::of_version(&version);
+        let file_bytes = self.table.file_bytes;
+        let mut unmeasured: Vec<(&str, SourceLine)> = Vec::new();
+        for stated in &self.table.stated {
+            let kind = stated.kind;
+            if let Some(piece) = &stated.figures_at {
+                let source = source(piece);
+                let place = Place { kind, run: 1, generation, file_bytes, source: &source };
+                if figures::is_unmeasured(&stated.cell.rate) {
+                    unmeasured.push((kind.name(), source));
+                } else if !kind.is_data() && version.starts_with("2.") {
+                    self.note(&source, "2.00's table prints N x 1024 for every rate of files: none is claimed");
+                } else {
+                    self.claim_rate(&place, &stated.cell.rate);
+                    self.claim_processor(&place, &stated.cell.processor);
+                }
+            }
+            if let Some(piece) = &stated.latency_at {
+                let source = source(piece);
+                self.claim_latency(
+                    &Place { kind, run: 1, generation, file_bytes, source: &source },
+                    &stated.cell.latency,
+                );
+            }
+        }
+        let lines: BTreeSet<u64> = unmeasured.iter().map(|(_, source)| source.line).collect();
+        for line in lines {
+            let of_line: Vec<_> = unmeasured.iter().filter(|(_, source)| source.line == line).collect();
+            let names: Vec<&str> = of_line.iter().map(|(name, _)| *name).collect();
+            self.note_unmeasured(&names, &of_line[0].1);
+        }
+    }
+
+    fn claim_rate(&mut self, place: &Place<'_>, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let Some(figure) = figures::rate(place.kind, text) else {
+            return self.note(place.source, "a rate that is no number");
+        };
+        if figure.value.value == 0.0 {
+            return self.note(place.source, "0 is below the tool's resolution: not a measurement");
+        }
+        let (metric, unit) = match figure.value.unit {
+            Unit::BytesPerSec => (Metric::Throughput, "K/sec"),
+            _ => (Metric::OperationRate, "/sec"),
+        };
+        let whole_file = matches!(place.kind, Kind::PutBlock | Kind::Rewrite | Kind::GetBlock);
+        let claimed_bytes = place.file_bytes.filter(|_| whole_file);
+        let about = subject(place.kind, place.generation, self.options, self.chosen);
+        self.push(
+            place,
+            metric,
+            figure,
+            Printed { text: text.to_owned(), unit: unit.to_owned() },
+            about,
+            claimed_bytes,
+        );
+    }
+
+    fn claim_processor(&mut self, place: &Place<'_>, text: &str) {
+        if text.is_empty() || figures::is_unmeasured(text) {
+            return;
+        }
+        let Some(figure) = figures::processor_share(text) else {
+            return self.note(place.source, "a share of processor time that is no number");
+        };
+        let printed = Printed { text: text.to_owned(), unit: "%CP".to_owned() };
+        self.push(place, Metric::CpuTotal, figure, printed, of_processor_share(), None);
+    }
+
+    fn claim_latency(&mut self, place: &Place<'_>, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let Some((figure, unit)) = figures::latency(text) else {
+            return self.note(place.source, "a latency that is no time");
+        };
+        let printed = Printed { text: without_unit(text, unit), unit: unit.to_owned() };
+        let about = subject(place.kind, place.generation, self.options, self.chosen);
+        self.push(place, Metric::LatencyMax, figure, printed, about, None);
+    }
+
+    fn push(
+        &mut self,
+        place: &Place<'_>,
+        metric: Metric,
+        figure: Figure,
+        printed: Printed,
+        (subject, subject_reason): (Subject, String),
+        claimed_bytes: Option<u64>,
+    ) {
+        self.parsed.claims.push(Claim {
+            id: format!("c{}", self.parsed.claims.len() + 1),
+            phase: phase_id(place.kind, place.run),
+            metric,
+            value: figure.value,
+            printed,
+            resolution: figure.resolution,
+            subject,
+            subject_reason,
+            claimed_bytes,
+            source: place.source.clone(),
+        });
+    }
+
+    /// The table's words for figures that the row claims.
+    fn restate(&mut self, stated: &Stated, first_claim: usize) {
+        let phase = phase_id(stated.kind, 1);
+        let cell = &stated.cell;
+        // An integer format gets a double and prints what the register holds: the number of files.
+        let defect = (!stated.kind.is_data() && self.parsed.version.as_deref().is_some_and(|v| v.starts_with("2.00")))
+            .then_some("2.00 prints the number of files in these columns of its table");
+        let mut restated = Vec::new();
+        let mut again = |metrics: &[Metric], text: &str, unit: &str, figure: Option<Figure>, piece: &Option<Piece>| {
+            let claim = self.parsed.claims[first_claim..]
+                .iter()
+                .find(|claim| claim.phase == phase && metrics.contains(&claim.metric));
+            if let (Some(claim), Some(figure), Some(piece)) = (claim, figure, piece) {
+                restated.push(Restated {
+                    claim: claim.id.clone(),
+                    value: figure.value,
+                    printed: Printed { text: text.to_owned(), unit: unit.to_owned() },
+                    resolution: figure.resolution,
+                    known_defect: defect.filter(|_| claim.metric == Metric::OperationRate).map(str::to_owned),
+                    source: source(piece),
+                });
+            }
+        };
+        let rate_unit = if stated.kind.is_data() && stated.kind != Kind::Seeks { "K/sec" } else { "/sec" };
+        let rate_unit = if cell.rate.ends_with(['k', 'm', 'g']) { "/sec" } else { rate_unit };
+        let rate = figures::rate(stated.kind, &cell.rate);
+        again(&[Metric::Throughput, Metric::OperationRate], &cell.rate, rate_unit, rate, &stated.figures_at);
+        let share = figures::processor_share(&cell.processor);
+        again(&[Metric::CpuTotal], &cell.processor, "%CP", share, &stated.figures_at);
+        if let Some((figure, unit)) = figures::latency(&cell.latency) {
+            let text = without_unit(&cell.latency, unit);
+            again(&[Metric::LatencyMax], &text, unit, Some(figure), &stated.latency_at);
+        }
+        self.parsed.restated.append(&mut restated);
+    }
+
+    fn note_unmeasured(&mut self, names: &[&str], source: &SourceLine) {
+        if !names.is_empty() {
+            let message = format!("+++++ is no figure, the test took less than half a second: {}", names.join(", "));
+            self.note(source, &message);
+        }
+    }
+
+    /// Threads of one process each add the processor time of all of them.
+    fn note_seekers_processor(&mut self, row: &Row, first_claim: usize, source: &SourceLine) {
+        if row.generation == Generation::Old {
+            return;
+        }
+        let seekers = row.seekers.or(self.options.seekers).unwrap_or(default_seekers(row.generation));
+        let of_seeks = |claim: &&Claim| claim.metric == Metric::CpuTotal && claim.phase.starts_with(Kind::Seeks.slug());
+        let Some(claim) = self.parsed.claims[first_claim..].iter().find(of_seeks) else { return };
+        let (id, share, printed) = (claim.id.clone(), claim.value.value, claim.printed.text.clone());
+        if seekers > 1 {
+            self.note(
+                source,
+                &format!("the %CP of the seeks counts the process once for each of its {seekers} threads"),
+            );
+        }
+        if share > f64::from(seekers) {
+            self.parsed.contradictions.push(Contradiction {
+                source: source.clone(),
+                message: format!("{seekers} seekers cannot use {printed} % of a processor"),
+                claims: vec![id],
+            });
+        }
+    }
+
+    /// 2.00 leaves the chunk out of its row, where that means the default.
+    fn compare_chunks(&mut self, row: &Row, row_source: &SourceLine) {
+        let asked = self.table.chunk_bytes.or(self.options.chunk_bytes);
+        let states_chunk = row.generation == Generation::Modern && row.file_bytes.is_some();
+        if let Some(asked) = asked.filter(|asked| states_chunk && row.chunk_bytes.is_none() && *asked != DEFAULT_CHUNK)
+        {
+            self.parsed.contradictions.push(Contradiction {
+                source: row_source.clone(),
+                message: format!(
+                    "the chunks are of {asked} bytes, and the row leaves their size empty, which stands for {DEFAULT_CHUNK}"
+                ),
+                claims: Vec::new(),
+            });
+        }
+    }
+
+    fn read_stdout(&mut self, pieces: &[Piece], rows: &[Row]) {
+        for piece in pieces.iter().filter(|piece| piece.terminated) {
+            match csv::read_line(piece.line, &piece.text) {
+                Some(csv::Line::Header(names)) => self.compare_header(names, rows),
+                Some(csv::Line::Unknown(values)) => {
+                    self.note(&source(piece), &format!("a row of {values} values that no known version prints"));
+                }
+                _ if messages::classify(&piece.text) == Kept::Error => self.error(piece),
+                _ => {}
+            }
+        }
+    }
+
+    /// 2.00's header names two columns fewer than its rows have.
+    fn compare_header(&mut self, names: usize, rows: &[Row]) {
+        let Some(row) = rows.iter().find(|row| row.values != names) else { return };
+        let concerned: BTreeSet<u64> = rows.iter().filter(|row| row.values != names).map(|row| row.line).collect();
+        let claims = self.parsed.claims.iter().filter(|claim| concerned.contains(&claim.source.line));
+        let contradiction = Contradiction {
+            source: SourceLine { stream: "stdout".to_owned(), line: row.line, text: row.text.clone() },
+            message: format!(
+                "the header names {names} columns and the row has {} values: they stand under other names",
+                row.values
+            ),
+            claims: claims.map(|claim| claim.id.clone()).collect(),
+        };
+        self.parsed.contradictions.push(contradiction);
+    }
+
+    fn read_stderr(&mut self, pieces: &[Piece]) {
+        let mut in_usage = false;
+        for piece in pieces {
+            if in_usage {
+                in_usage = !piece.text.starts_with("Version:");
+                if let Some(version) = piece.text.strip_prefix("Version:").filter(|_| self.parsed.version.is_none()) {
+                    self.parsed.version = Some(version.trim().to_owned()).filter(|version| !version.is_empty());
+                }
+                continue;
+            }
+            if self.table.lines.contains(&(piece.stream, piece.line)) {
+                continue;
+            }
+            match messages::classify(&piece.text) {
+                Kept::Nothing => {}
+                Kept::Usage => {
+                    in_usage = true;
+                    self.note(&source(piece), "the tool printed its usage");
+                }
+                Kept::Error => self.error(piece),
+                Kept::Other => self.note(&source(piece), "line on standard error that is not read"),
+            }
+        }
+    }
+
+    fn error(&mut self, piece: &Piece) {
+        self.parsed.errors.push(Note { source: source(piece), message: "error of the tool".to_owned() });
+    }
+
+    fn note(&mut self, source: &SourceLine, message: &str) {
+        let note = Note { source: source.clone(), message: message.to_owned() };
+        if self.parsed.notes.last() != Some(&note) {
+            self.parsed.notes.push(note);
+        }
+    }
+}
+
+fn without_unit(text: &str, unit: &str) -> String {
+    text.strip_suffix(unit).unwrap_or(text).to_owned()
+}
+
+fn source(piece: &Piece) -> SourceLine {
+    SourceLine { stream: piece.stream.to_owned(), line: piece.line, text: piece.text.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::units::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_may_have_commas_in_its_name() {
+        let row = include_str!("../../../../fixtures/bonnie++/direct-D-f/stdout.txt").lines().last().expect("a row");
+        let stdout = format!("{}\n", row.replace("testhost", "a,b")).into_bytes();
+        let output = ToolOutput { stdout, ..ToolOutput::default() };
+        let parsed = parse(&Options::default(), &output, None);
+        let rate = parsed.claims.first().expect("a claim");
+        assert_eq!((rate.phase.as_str(), rate.value), ("put-block", Quantity::bytes_per_sec(120_581.0 * 1024.0)));
+        assert_eq!(rate.claimed_bytes, Some(64 << 20));
+    }
+}

@@ -1,0 +1,41 @@
+//! What a figure is taken to describe, from the test, the version and the options.
+
+use activebench_model::claim::Subject;
+
+use super::catalogue::Kind;
+use super::csv::Generation;
+use super::options::Options;
+
+/// The subject of a test's rate and latency, with the reason as a short sentence.
+pub(super) fn subject(
+    kind: Kind,
+    generation: Generation,
+    options: &Options,
+    chosen: Option<Subject>,
+) -> (Subject, String) {
+    if let Some(subject) = chosen {
+        return (subject, "--subject".to_owned());
+    }
+    let (subject, reason) = match kind {
+        Kind::PutChar | Kind::GetChar => (Subject::Cpu, "a byte a call measures the calls, not the storage"),
+        Kind::PutBlock | Kind::Rewrite => of_write(generation, options),
+        Kind::GetBlock | Kind::Seeks => {
+            (Subject::Device, "a read figure without further words is taken for the storage")
+        }
+        _ => (Subject::Metadata, "files a second"),
+    };
+    (subject, reason.to_owned())
+}
+
+/// The subject of `%CP`, whatever the test.
+pub(super) fn of_processor_share() -> (Subject, String) {
+    (Subject::Cpu, "%CP is processor time".to_owned())
+}
+
+fn of_write(generation: Generation, options: &Options) -> (Subject, &'static str) {
+    match generation {
+        Generation::Modern => (Subject::DurableWrite, "bonnie++ since 1.93 puts an fsync inside the clock"),
+        Generation::Old if options.sync_each => (Subject::DurableWrite, "-b puts the fsync inside the clock"),
+        Generation::Old => (Subject::Device, "a write figure without further words is taken for the storage"),
+    }
+}
