@@ -106,7 +106,9 @@ struct Broken {
 }
 
 fn state(case: &Case<'_>, promise: &Promise, broken: Broken) -> Finding {
-    case.fires(Firing {
+    // Counts and shares of processor time do not rest on a mechanism of storage.
+    let storage = case.concerning_storage().ok().filter(|_| broken.rests);
+    storage.as_ref().unwrap_or(case).fires(Firing {
         weight: if broken.rests { Weight::Fail(Effect::Misleading) } else { Weight::Warn(Effect::Misleading) },
         observed: Some(broken.observed),
         threshold: broken.threshold,
