@@ -5,6 +5,7 @@
 //! printed, and which span of the observed calls the tool's own clock covered.
 //! To add one: a file here, a line in [`ADAPTERS`], a folder below `fixtures/`.
 
+pub mod fio;
 pub mod iozone;
 
 use activebench_model::activity::Activity;
@@ -14,7 +15,7 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 /// Every adapter, in the order in which they are asked.
-pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone];
+pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &fio::Fio];
 
 /// What activebench knows of one benchmark.
 pub trait Adapter: Sync {
