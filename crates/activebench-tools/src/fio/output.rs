@@ -255,8 +255,13 @@ impl Claims {
                 && (happened.len() == 1 || job.mixes())
         });
         let (Some(way), true) = (happened.first(), one_pass) else { return };
-        // A helper of the C library makes the calls, and the job's own time is counted alone.
-        if paired.job().is_none_or(|job| job.engine() == "posixaio") {
+        // Helpers make the calls, and the job's own time is counted alone; or there are none.
+        let own_calls = |job: &JobOptions| {
+            job.engine() != "posixaio"
+                && !job.is_on("sqthread_poll")
+                && matches!(engine::kind(job.engine()), Kind::Synchronous | Kind::Asynchronous)
+        };
+        if !paired.job().is_some_and(own_calls) {
             return;
         }
         // The mean over the jobs of a group.

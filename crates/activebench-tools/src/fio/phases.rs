@@ -116,10 +116,11 @@ impl Locator<'_> {
             pass.tgid == task.tgid && (!task.is_thread || opened || used())
         };
         let mut passes: Vec<&Pass> = self.activity.passes.iter().filter(own).collect();
-        passes.retain(|pass| !self.is_aside(pass.file));
+        passes.retain(|pass| !is_aside(self.activity, pass.file));
         if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
             let names: Vec<&str> = names.split(':').map(last_component).collect();
-            let named = |pass: &&Pass| self.names_of(pass.file).any(|name| names.contains(&last_component(name)));
+            let named =
+                |pass: &&Pass| names_of(self.activity, pass.file).any(|name| names.contains(&last_component(name)));
             let of_names: Vec<&Pass> = passes.iter().copied().filter(named).collect();
             if !of_names.is_empty() {
                 passes = of_names;
@@ -136,22 +137,6 @@ impl Locator<'_> {
         }
         passes.sort_by_key(|pass| started_ns(pass));
         passes
-    }
-
-    fn names_of(&self, file: FileId) -> impl Iterator<Item = &str> {
-        self.activity.files.iter().filter(move |seen| seen.id == file).flat_map(|seen| &seen.names).map(String::as_str)
-    }
-
-    /// Logs, states of checks, and what the kernel makes up.
-    fn is_aside(&self, file: FileId) -> bool {
-        let aside = |name: &str| {
-            ["/proc/", "/sys/", "/etc/", "/usr/", "/lib"].iter().any(|folder| name.starts_with(folder))
-                || name.ends_with(".state")
-                || (name.ends_with(".log")
-                    && (name.contains("_bw.") || name.contains("lat.") || name.contains("_iops.")))
-        };
-        let mut names = self.names_of(file).peekable();
-        names.peek().is_some() && names.all(aside)
     }
 
     fn add_parts(&self, task: &JobTask, job: &JobOptions, passes: &[&Pass], phase: &mut Phase) -> f64 {
@@ -193,7 +178,7 @@ impl Locator<'_> {
             .filter(|step| matches!(step.kind, StepKind::Write | StepKind::Map) && step.start_ns > after_ns)
             .map(|step| step.start_ns)
             .min();
-        let removed = |name: &str| self.names_of(file).any(|known| known == name);
+        let removed = |name: &str| names_of(self.activity, file).any(|known| known == name);
         let removed_ns = self
             .activity
             .unlinks
@@ -245,6 +230,21 @@ impl Locator<'_> {
             end_ns,
         })
     }
+}
+
+fn names_of(activity: &Activity, file: FileId) -> impl Iterator<Item = &str> {
+    activity.files.iter().filter(move |seen| seen.id == file).flat_map(|seen| &seen.names).map(String::as_str)
+}
+
+/// Logs, states of checks, and what the kernel makes up: no job's own files.
+pub(super) fn is_aside(activity: &Activity, file: FileId) -> bool {
+    let aside = |name: &str| {
+        ["/proc/", "/sys/", "/etc/", "/usr/", "/lib"].iter().any(|folder| name.starts_with(folder))
+            || name.ends_with(".state")
+            || (name.ends_with(".log") && ["_bw.", "lat.", "_iops."].iter().any(|kind| name.contains(kind)))
+    };
+    let mut names = names_of(activity, file).peekable();
+    names.peek().is_some() && names.all(aside)
 }
 
 /// The threads whose calls count for a job.

@@ -8,6 +8,7 @@ use activebench_model::activity::{Activity, Task};
 
 use super::entries::Paired;
 use super::jobs::{JobOptions, Setup};
+use super::phases::is_aside;
 use super::report::Entry;
 
 /// The task of one job.
@@ -111,8 +112,11 @@ fn candidates(activity: &Activity) -> (Vec<JobTask>, Vec<JobTask>) {
         .filter(|task| task.tid == task.tgid && mains.contains(&task.parent_tgid) && !became_another(task.tgid))
         .map(|task| job(task, false))
         .collect();
+    // The thread that keeps the statistics opens files of the kernel's.
     let opens = |task: &Task| {
-        activity.passes.iter().any(|pass| pass.open.is_some_and(|open| open.tid == task.tid) && pass.tgid == task.tgid)
+        let own = activity.passes.iter().filter(|pass| pass.tgid == task.tgid);
+        let mut opened = own.filter(|pass| pass.open.is_some_and(|open| open.tid == task.tid));
+        opened.any(|pass| !is_aside(activity, pass.file))
     };
     let mut threads: Vec<JobTask> = activity
         .tasks
