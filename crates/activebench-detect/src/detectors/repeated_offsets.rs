@@ -30,7 +30,7 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
-use activebench_model::phase::{Pattern, Phase};
+use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
@@ -80,6 +80,9 @@ fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, 
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if phase.direction == Direction::None {
+        return Err(Halt::not_applicable("the pass moves no data"));
+    }
     let (run, limits) = (&case.run, case.thresholds());
     let moved = run.moved(phase)?;
     let calls = calls(run, phase)?;

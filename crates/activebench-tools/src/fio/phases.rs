@@ -93,11 +93,12 @@ impl Locator<'_> {
                 continue;
             }
             exact &= job.get("ramp_time").is_none() && engine::kind(job.engine()) != Kind::Mapped;
-            moved += self.add_parts(task, job, &passes, phase);
             if job.verifies_after() && plan::loops(job) > 1 {
-                phase.incomplete =
-                    Some("between the loops lies the check of the data, which is not in this clock".to_owned());
+                // Its clock is a sum of spans that lie apart: no one window is it.
+                phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
+                continue;
             }
+            moved += self.add_parts(task, job, &passes, phase);
         }
         if !phase.is_found() && phase.incomplete.is_none() {
             phase.incomplete = Some(match self.activity.passes.is_empty() {
@@ -215,10 +216,9 @@ impl Locator<'_> {
                 own.map(|unlink| (unlink.span.start_ns, unlink.span.end_ns)).collect()
             }
             NameOperation::Stat => {
-                // Nothing else of the task tells where its clock ran.
                 phase.incomplete =
                     Some("when the job's clock began and stopped shows in no call that is kept".to_owned());
-                vec![(task.start_ns, task.end_ns?)]
+                return None;
             }
         };
         let start_ns = calls.iter().map(|(start_ns, _)| *start_ns).min()?;

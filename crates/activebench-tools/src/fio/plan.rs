@@ -51,8 +51,8 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let region = Region::of(&paired.jobs);
     Phase {
         pattern: if checks { Pattern::Unknown } else { pattern(job, &region) },
-        block_bytes: agreed(&paired.jobs, |job| block_bytes(job, way)),
-        requested_bytes: requested_bytes(&paired.jobs, way),
+        block_bytes: agreed(&paired.jobs, |job| block_bytes(job, way)).filter(|_| !matches!(kind, Kind::Names(_))),
+        requested_bytes: requested_bytes(&paired.jobs, way).filter(|_| !matches!(kind, Kind::Names(_))),
         region_bytes: region.bytes,
         rounds: region.rounds(job),
         requested_tasks: tasks,

@@ -19,7 +19,6 @@ pub(super) struct JobTask {
     /// A thread of fio's main process, not a process of its own.
     pub(super) is_thread: bool,
     pub(super) start_ns: u64,
-    pub(super) end_ns: Option<u64>,
 }
 
 /// The tasks of each entry's jobs.
@@ -99,13 +98,8 @@ fn candidates(activity: &Activity) -> (Vec<JobTask>, Vec<JobTask>) {
         .map(|exec| exec.tgid)
         .collect();
     let became_another = |tgid: u32| activity.execs.iter().any(|exec| exec.tgid == tgid);
-    let job = |task: &Task, is_thread: bool| JobTask {
-        tgid: task.tgid,
-        tid: task.tid,
-        is_thread,
-        start_ns: task.start_ns,
-        end_ns: task.end_ns,
-    };
+    let job =
+        |task: &Task, is_thread: bool| JobTask { tgid: task.tgid, tid: task.tid, is_thread, start_ns: task.start_ns };
     let mut processes: Vec<JobTask> = activity
         .tasks
         .iter()
