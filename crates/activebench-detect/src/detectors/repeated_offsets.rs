@@ -33,6 +33,7 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
+use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::calls;
 use crate::context::{Detector, Run};
@@ -158,7 +159,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         meaning: meaning.to_owned(),
         advice: match by_design {
             true => "read the figure as that of a small set, or use a random or sequential test beside it".to_owned(),
-            false => "use a generator that visits each block once, or one that covers the whole region".to_owned(),
+            false => Given::new(run).distinct_offsets(),
         },
     }))
 }

@@ -26,6 +26,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("wait_for_previous", "stonewall"),
     ("fill_fs", "fill_device"),
     ("fileoffset", "offset"),
+    ("start_delay", "startdelay"),
 ];
 
 impl JobOptions {

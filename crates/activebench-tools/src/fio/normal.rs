@@ -51,10 +51,11 @@ impl Reader<'_> {
             return;
         }
         if let Some(entry) = header(line, source()) {
-            if self.ended {
+            // A repeated report names the same processes; another run of fio names others.
+            if self.ended && self.report.entries.iter().any(|known| known.pid == entry.pid) {
                 self.report.entries.clear();
-                self.ended = false;
             }
+            self.ended = false;
             self.report.complete = false;
             self.report.entries.push(entry);
             self.part = Part::Nothing;

@@ -142,7 +142,7 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Resul
         if index > 0 && first_clone && slot.options.is_on("stonewall") {
             waves += 1;
         }
-        order.push((waves, slot.options.seconds_as_ns("start_delay").unwrap_or(0), index));
+        order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));
     }
     order.sort_unstable();
     let mut tasks: Vec<Option<JobTask>> = vec![None; slots.len()];
