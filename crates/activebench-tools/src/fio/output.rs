@@ -8,7 +8,7 @@ use super::engine::{self, Kind};
 use super::entries::{self, Paired};
 use super::filter::sections;
 use super::jobs::{JobOptions, Setup, last_component};
-use super::report::{Directed, Entry, Figure, Latencies, Report, Way};
+use super::report::{Directed, Entry, Figure, Latencies, Report, Way, rate_resolution};
 use super::{json, normal, subject, terse};
 
 /// What was read, before anything is claimed.
@@ -178,12 +178,16 @@ impl Claims {
         let moves = !matches!(kind, Some(Kind::Names(_)));
         if moves {
             let id = self.claim(target, Metric::Throughput, Unit::BytesPerSec, bandwidth.as_ref(), moved);
-            self.restate(id, Unit::BytesPerSec, beside.and_then(|other| other.bandwidth.as_ref()));
+            self.restate(
+                id,
+                Unit::BytesPerSec,
+                beside.and_then(|other| Some((other.bandwidth.as_ref()?, other.runtime_ms))),
+            );
         } else if let Some(figure) = bandwidth {
             self.note(figure, "the engine moves no data: its bandwidth is not claimed");
         }
         let id = self.claim(target, Metric::OperationRate, Unit::OpsPerSec, rate.as_ref(), moved.filter(|_| moves));
-        self.restate(id, Unit::OpsPerSec, beside.and_then(|other| other.rate.as_ref()));
+        self.restate(id, Unit::OpsPerSec, beside.and_then(|other| Some((other.rate.as_ref()?, other.runtime_ms))));
         if way == Way::Trim {
             return;
         }
@@ -209,7 +213,10 @@ impl Claims {
         ];
         let synchronous = matches!(kind, Some(Kind::Synchronous | Kind::Mapped | Kind::Nothing));
         // One call does all of a synchronous operation: the two clocks differ by nothing.
-        self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion);
+        let twice = synchronous && total.percentiles.iter().any(Option::is_some);
+        if !twice {
+            self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion);
+        }
         self.percentiles(target, TOTAL, total);
     }
 
@@ -309,13 +316,15 @@ impl Claims {
         Some(id)
     }
 
-    fn restate(&mut self, claim: Option<String>, unit: Unit, figure: Option<&Figure>) {
-        let (Some(claim), Some(figure)) = (claim, figure) else { return };
+    /// A rate once more: computed over the same clock, so that its digits alone tell them apart.
+    fn restate(&mut self, claim: Option<String>, unit: Unit, figure: Option<(&Figure, Option<u64>)>) {
+        let (Some(claim), Some((figure, runtime_ms))) = (claim, figure) else { return };
+        let of_clock = runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
         self.parsed.restated.push(Restated {
             claim,
             value: Quantity { value: figure.value, unit },
             printed: activebench_model::claim::Printed { text: figure.text.clone(), unit: figure.unit.clone() },
-            resolution: figure.resolution,
+            resolution: figure.resolution - of_clock,
             source: figure.source.clone(),
         });
     }
