@@ -39,7 +39,7 @@ pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject
 /// The option that makes writes durable before the clock stops.
 pub(super) fn syncs(job: &JobOptions) -> Option<&'static str> {
     let counts = |name| job.number(name).is_some_and(|count| count > 0);
-    if job.get("sync").is_some_and(|value| super::numbers::is_true(value)) {
+    if job.get("sync").is_some_and(super::numbers::is_true) {
         Some("sync")
     } else if job.is_on("end_fsync") {
         Some("end_fsync")
