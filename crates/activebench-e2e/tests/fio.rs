@@ -153,6 +153,23 @@ fn other_synchronous_engines_are_rebuilt() {
     }
 }
 
+/// Four jobs read one file of 256 MiB, and every page came from storage once.
+fn assert_shared(run: &Verified) {
+    let mut inserted = 0.0;
+    let mut found = 0;
+    for job in 0..4 {
+        let phase = format!("a.{job}-read");
+        assert_rebuilt(run, &phase);
+        assert!(!run.codes(&phase).contains(&"AB401"), "{}", run.story());
+        assert_eq!(run.fact(&phase, "read_bytes"), 256.0 * MIB);
+        inserted += run.fact(&phase, "cache_inserted_bytes");
+        found += usize::from(run.codes(&phase).contains(&"AB201"));
+    }
+    assert!(inserted < 300.0 * MIB, "{inserted}: {}", run.story());
+    // One job alone may have been ahead of the others all the time.
+    assert!(found >= 3, "{}", run.story());
+}
+
 #[test]
 fn jobs_that_share_a_cached_file_read_from_each_other() {
     needs!("fio", "mkfs.ext4", "losetup");
@@ -160,16 +177,9 @@ fn jobs_that_share_a_cached_file_read_from_each_other() {
     lay_out(&volume, "x", 256);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=256m", "--filename=x", "--numjobs=4"];
     let run = verify(&volume, &[], &command);
-    let mut inserted = 0.0;
-    for job in 0..4 {
-        let phase = format!("a.{job}-read");
-        assert_rebuilt(&run, &phase);
-        assert!(!run.codes(&phase).contains(&"AB401"), "{}", run.story());
-        assert_eq!(run.fact(&phase, "read_bytes"), 256.0 * MIB);
-        inserted += run.fact(&phase, "cache_inserted_bytes");
-    }
-    assert!(inserted < 300.0 * MIB, "{inserted}: {}", run.story());
-    assert!(run.codes("a.1-read").contains(&"AB201"), "{}", run.story());
+    assert_shared(&run);
+    volume.drop_caches();
+    assert_shared(&verify(&volume, &[], &[&command[..], &["--thread"]].concat()));
     volume.drop_caches();
     let run = verify(&volume, &[], &[&command[..], &["--group_reporting"]].concat());
     assert!(run.codes("a-read").contains(&"AB201"), "{}", run.story());

@@ -341,9 +341,10 @@ impl View<'_> {
         self.gaps.tasks.fact(Quantity::ns(end_ns - start_ns), Scope::Tree, TASKS_HOOK)
     }
 
-    pub(super) fn add_cache_facts(&self, inserted: Inserted, facts: &mut Facts) {
+    pub(super) fn add_cache_facts(&self, inserted: Inserted, shared: bool, facts: &mut Facts) {
         let cache = &self.gaps.cache;
-        facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(inserted.own), Scope::File, CACHE_HOOK));
+        let own = if shared { self.sum(|part| part.cached_bytes) } else { inserted.own };
+        facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(own), Scope::File, CACHE_HOOK));
         // Reads past the cache say nothing of what is in it.
         let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
         let Some(touched) = self.touched.as_ref().filter(|_| cached_reads) else { return };

@@ -60,6 +60,21 @@ pub(super) fn read<S: EventSource>(
     Ok(inserted)
 }
 
+/// Whether threads of one process read one file for this phase and for others at one time: whose page
+/// it was, only the calls tell then.
+pub(super) fn shares_a_process(phases: &[Phase], number: usize) -> bool {
+    let Some(window) = phases[number].window else { return false };
+    let others = phases.iter().enumerate().filter(|(other, _)| *other != number);
+    let overlapping = others.filter(|(_, phase)| {
+        phase.window.is_some_and(|other| other.start_ns < window.end_ns && window.start_ns < other.end_ns)
+    });
+    let mut theirs = overlapping.flat_map(|(_, phase)| &phase.parts).filter(|part| !part.tids.is_empty());
+    theirs.any(|other| {
+        let own = phases[number].parts.iter().filter(|part| (part.tgid, part.file) == (other.tgid, other.file));
+        own.into_iter().any(|part| !part.tids.is_empty() && part.tids.iter().all(|tid| !other.tids.contains(tid)))
+    })
+}
+
 /// From when on insertions belong to a part's pass: its open, or the end of whatever it did
 /// with data before. An earlier writing on the same descriptor filled the cache too, and that
 /// is not where this part's reads came from.

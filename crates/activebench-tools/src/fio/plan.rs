@@ -43,10 +43,19 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let count = u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX);
     let tasks = tasks.unwrap_or(count).max(1);
     let Some(job) = paired.job() else {
-        return Phase { requested_tasks: tasks, clock: clock(None), ..Phase::planned(id, way.word(), direction) };
+        return Phase {
+            requested_tasks: tasks,
+            clock: clock(None),
+            ..Phase::planned(id, format!("{}: {}", paired.base, way.word()), direction)
+        };
     };
     let checks = way == Way::Read && !job.reads();
-    let name = if checks { "verify".to_owned() } else { format!("{} ({})", way.word(), job.rw()) };
+    // Of several jobs their names tell the passes apart.
+    let name = match (checks, job.mixes()) {
+        (true, _) => format!("{}: verify", paired.base),
+        (false, true) => format!("{}: {} of {}", paired.base, way.word(), job.rw()),
+        (false, false) => format!("{}: {}", paired.base, job.rw()),
+    };
     let kind = engine::kind(job.engine());
     let region = Region::of(&paired.jobs);
     Phase {
