@@ -324,6 +324,23 @@ fn patterns_are_those_that_the_options_ask_for() {
     }
 }
 
+#[test]
+fn without_the_command_the_report_itself_says_what_the_jobs_are() {
+    for (name, metric, block) in [
+        ("psync-write-normal", Metric::LatencyP50, Some(65536)),
+        ("randrw-normal", Metric::CompletionLatencyP50, Some(4096)),
+        ("synthetic-2.x-normal", Metric::CompletionLatencyP50, Some(4096)),
+        ("jobfile", Metric::LatencyP50, Some(4096)),
+    ] {
+        let mut fixture = fixture(name);
+        fixture.command = CommandLine::default();
+        let parsed = fixture.parsed();
+        assert!(parsed.claims.iter().any(|claim| claim.metric == metric), "{name}: {}", compact(&parsed));
+        let phases = fio().phases(&fixture.command, &fixture.output, &parsed, &Activity::default());
+        assert_eq!(phases[0].block_bytes, block, "{name}");
+    }
+}
+
 /// What of a claim does not depend on how much of its line was there.
 fn core(claim: &Claim) -> String {
     format!("{} {:?} {:?} {:?} {:?}", claim.phase, claim.metric, claim.value, claim.printed, claim.source.line)

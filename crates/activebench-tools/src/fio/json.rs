@@ -20,7 +20,7 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String
     let entries = jobs.iter().enumerate();
     let entries = entries.map(|(index, job)| read_job(job, &format!("/jobs/{index}"), &globals, &places)).collect();
     let version = version.map(|version| version.trim_start_matches("fio-").to_owned());
-    Ok(Report { version, entries, complete: true })
+    Ok(Report { version, entries, complete: true, heads: Vec::new() })
 }
 
 /// Where each scalar stands.

@@ -50,6 +50,10 @@ impl Reader<'_> {
             }
             return;
         }
+        if let Some(head) = head(line) {
+            self.report.heads.push(head);
+            return;
+        }
         if let Some(entry) = header(line, source()) {
             // A repeated report names the same processes; another run of fio names others.
             if self.ended && self.report.entries.iter().any(|known| known.pid == entry.pid) {
@@ -170,6 +174,42 @@ impl Reader<'_> {
             });
         }
     }
+}
+
+/// `w: (g=0): rw=write, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1`.
+fn head(line: &str) -> Option<(String, Vec<(String, String)>)> {
+    let (name, rest) = line.split_once(": (g=")?;
+    let (_, rest) = rest.split_once("): ")?;
+    let mut options = vec![("name".to_owned(), name.to_owned())];
+    for key in ["rw", "ioengine", "iodepth"] {
+        if let Some(value) = value_after(rest, &format!("{key}=")) {
+            options.push((key.to_owned(), value.to_owned()));
+        }
+    }
+    // Smallest and largest block of reads, writes and trims; fio 2 has no words beside them.
+    let blocks = rest.split_once("bs=").map_or("", |(_, blocks)| blocks.split("ioengine=").next().unwrap_or(blocks));
+    let mut sizes = blocks.split([' ', ',', '/', '-']).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let first = sizes.next().and_then(block_bytes);
+    match first {
+        Some(first) if sizes.all(|size| block_bytes(size) == Some(first)) => {
+            options.push(("bs".to_owned(), first.to_string()))
+        }
+        // They differ: no one size is it.
+        _ => options.push(("bsrange".to_owned(), blocks.trim().to_owned())),
+    }
+    Some((name.to_owned(), options))
+}
+
+/// `4096B`, `64.0KiB`, `4K`.
+fn block_bytes(size: &str) -> Option<u64> {
+    let (number, unit) = split_unit(size)?;
+    let factor = match unit {
+        "K" => 1024.0,
+        "M" => 1024.0 * 1024.0,
+        unit => unit_bytes(unit)?,
+    };
+    let bytes = number.parse::<f64>().ok()? * factor;
+    (bytes > 0.0 && bytes.fract() == 0.0 && bytes < 1e15).then_some(bytes as u64)
 }
 
 /// `w: (groupid=0, jobs=1): err= 0: pid=3654: Sat Nov 21 02:47:59 2026`.

@@ -26,6 +26,7 @@ pub(super) struct Read {
 pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     let mut read = Read::default();
     let (mut of_json, mut of_terse, mut of_people) = (None, None, None);
+    let mut heads: Vec<(String, Vec<(String, String)>)> = Vec::new();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let written = setup.command.output.as_deref().and_then(|name| {
         let same = |file: &&activebench_model::output::ToolFile| file.name == name;
@@ -58,6 +59,7 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
             }
             let report = normal::read(&section, stream);
             version = report.version.clone().or(version);
+            heads.extend(report.heads.iter().cloned());
             if !report.entries.is_empty() {
                 of_people = Some(Report { version: version.clone(), ..report });
             }
@@ -72,6 +74,10 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
         read.restated = found.next_back().filter(|other| other.entries.len() == read.report.entries.len());
     }
     read.report.version = read.report.version.take().or(version);
+    for entry in read.report.entries.iter_mut().filter(|entry| entry.options.is_empty()) {
+        let head = heads.iter().find(|(name, _)| *name == entry.name);
+        entry.options = head.map_or_else(Vec::new, |(_, options)| options.clone());
+    }
     read
 }
 

@@ -111,6 +111,8 @@ pub(super) struct Report {
     pub(super) entries: Vec<Entry>,
     /// Whether it came to its end.
     pub(super) complete: bool,
+    /// What fio says of each job before it starts, by its name.
+    pub(super) heads: Vec<(String, Vec<(String, String)>)>,
 }
 
 /// Half a step of a rate that was computed over a time in whole milliseconds, rounded up: the
