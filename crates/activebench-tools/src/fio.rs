@@ -17,6 +17,7 @@ mod output;
 mod phases;
 mod plan;
 mod report;
+mod seen;
 mod subject;
 mod tasks;
 mod terse;

@@ -5,6 +5,8 @@
 //! fsync at the end included. Every descriptor from its open to its close is a part; a loop is
 //! another open. What the main process writes before the jobs start is nobody's part.
 
+use std::collections::HashSet;
+
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, open_bits};
 use activebench_model::claim::{Metric, Parsed};
@@ -17,6 +19,7 @@ use super::jobs::{JobOptions, Setup, last_component};
 use super::output;
 use super::plan;
 use super::report::Way;
+use super::seen::Seen;
 use super::subject::syncs;
 use super::tasks::{self, JobTask};
 
@@ -27,7 +30,8 @@ const DOUBTFUL_BYTES: f64 = 0.01;
 pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
     let report = output::read(setup, output).report;
     let paired = entries::pair(setup, &report.entries);
-    let assigned = tasks::assign(setup, &report.entries, &paired, activity);
+    let seen = Seen::new(activity);
+    let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
     let mut phases = Vec::new();
     let mut totals = (0.0, 0.0);
     let mut apart = false;
@@ -40,7 +44,7 @@ pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activi
             let mut phase = plan::phase(paired, way, paired.jobs_of(entry));
             match tasks {
                 Ok(tasks) => {
-                    let moved = Locator { activity, paired, way }.locate(tasks, &mut phase);
+                    let moved = Locator { seen: &seen, paired, way }.locate(tasks, &mut phase);
                     let claimed =
                         parsed.claims.iter().find(|claim| claim.phase == id && claim.metric == Metric::BytesMoved);
                     if let (Some(claimed), Some(moved)) = (claimed, moved) {
@@ -68,7 +72,7 @@ fn differ(claimed: f64, moved: f64) -> bool {
 
 /// Looks for one direction of one entry.
 struct Locator<'a> {
-    activity: &'a Activity,
+    seen: &'a Seen<'a>,
     paired: &'a Paired,
     way: Way,
 }
@@ -101,7 +105,7 @@ impl Locator<'_> {
             moved += self.add_parts(task, job, &passes, phase);
         }
         if !phase.is_found() && phase.incomplete.is_none() {
-            phase.incomplete = Some(match self.activity.passes.is_empty() {
+            phase.incomplete = Some(match self.seen.activity.passes.is_empty() {
                 true => "no calls were observed".to_owned(),
                 false => format!("no call of the job's tasks moved data by {}", self.way.word()),
             });
@@ -113,27 +117,24 @@ impl Locator<'_> {
     fn passes_of(&self, task: &JobTask, job: &JobOptions) -> Vec<&Pass> {
         let own = |pass: &&Pass| {
             let opened = pass.open.is_some_and(|open| open.tid == task.tid);
-            let used = || pass.steps.iter().any(|step| step.tids.contains(&task.tid));
-            pass.tgid == task.tgid && (!task.is_thread || opened || used())
+            !task.is_thread || opened || pass.steps.iter().any(|step| step.tids.contains(&task.tid))
         };
-        let mut passes: Vec<&Pass> = self.activity.passes.iter().filter(own).collect();
-        passes.retain(|pass| !is_aside(self.activity, pass.file));
+        let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
         if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
             let names: Vec<&str> = names.split(':').map(last_component).collect();
-            let named =
-                |pass: &&Pass| names_of(self.activity, pass.file).any(|name| names.contains(&last_component(name)));
+            let named = |pass: &&Pass| self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name)));
             let of_names: Vec<&Pass> = passes.iter().copied().filter(named).collect();
             if !of_names.is_empty() {
                 passes = of_names;
             }
         }
         if job.is_on("pre_read") {
-            let mut known: Vec<FileId> = Vec::new();
+            let mut known: HashSet<FileId> = HashSet::new();
             passes.retain(|pass| {
-                let first = !known.contains(&pass.file);
-                known.push(pass.file);
+                let first = known.insert(pass.file);
                 let reads_only = pass.steps.iter().all(|step| step.kind != StepKind::Write);
-                !(first && reads_only && moves(pass, Way::Read) && passes_over(self.activity, task, pass.file) > 1)
+                let own = self.seen.passes_over(pass.file).iter().filter(|other| other.tgid == task.tgid);
+                !(first && reads_only && moves(pass, Way::Read) && own.count() > 1)
             });
         }
         passes.sort_by_key(|pass| started_ns(pass));
@@ -164,37 +165,11 @@ impl Locator<'_> {
                 end: PartEnd::At(clock.end_ns),
                 last_data_ns: clock.last_data_ns,
                 sync_inside: clock.sync_inside,
-                sync_after: self.sync_after(pass.file, clock.end_ns),
+                sync_after: self.seen.sync_after(pass.file, clock.end_ns),
                 close_ns: pass.close.map(|close| close.end_ns),
             });
         }
         moved
-    }
-
-    /// The first sync that covers a file after a time and before its data change again or it is
-    /// removed.
-    fn sync_after(&self, file: FileId, after_ns: u64) -> Option<CallSpan> {
-        let steps = || self.activity.passes.iter().filter(|pass| pass.file == file).flat_map(|pass| &pass.steps);
-        let next_write_ns = steps()
-            .filter(|step| matches!(step.kind, StepKind::Write | StepKind::Map) && step.start_ns > after_ns)
-            .map(|step| step.start_ns)
-            .min();
-        let removed = |name: &str| names_of(self.activity, file).any(|known| known == name);
-        let removed_ns = self
-            .activity
-            .unlinks
-            .iter()
-            .filter(|unlink| unlink.span.start_ns > after_ns && unlink.span.returned >= 0 && removed(&unlink.name))
-            .map(|unlink| unlink.span.start_ns)
-            .min();
-        let until_ns = next_write_ns.into_iter().chain(removed_ns).min().unwrap_or(u64::MAX);
-        steps()
-            .filter(|step| step.kind == StepKind::Sync)
-            .flat_map(|step| &step.head)
-            .map(|brief| brief.span)
-            .chain(self.activity.global_syncs.iter().copied())
-            .filter(|span| span.returned >= 0 && span.start_ns >= after_ns && span.start_ns < until_ns)
-            .min_by_key(|span| span.start_ns)
     }
 
     /// From the first call of its kind to the last one.
@@ -212,7 +187,7 @@ impl Locator<'_> {
                 .filter_map(|pass| pass.open.map(|open| (open.start_ns, open.end_ns)))
                 .collect(),
             NameOperation::Delete => {
-                let own = self.activity.unlinks.iter().filter(|unlink| unlink.span.tid == task.tid);
+                let own = self.seen.activity.unlinks.iter().filter(|unlink| unlink.span.tid == task.tid);
                 own.map(|unlink| (unlink.span.start_ns, unlink.span.end_ns)).collect()
             }
             NameOperation::Stat => {
@@ -232,21 +207,6 @@ impl Locator<'_> {
     }
 }
 
-fn names_of(activity: &Activity, file: FileId) -> impl Iterator<Item = &str> {
-    activity.files.iter().filter(move |seen| seen.id == file).flat_map(|seen| &seen.names).map(String::as_str)
-}
-
-/// Logs, states of checks, and what the kernel makes up: no job's own files.
-pub(super) fn is_aside(activity: &Activity, file: FileId) -> bool {
-    let aside = |name: &str| {
-        ["/proc/", "/sys/", "/etc/", "/usr/", "/lib"].iter().any(|folder| name.starts_with(folder))
-            || name.ends_with(".state")
-            || (name.ends_with(".log") && ["_bw.", "lat.", "_iops."].iter().any(|kind| name.contains(kind)))
-    };
-    let mut names = names_of(activity, file).peekable();
-    names.peek().is_some() && names.all(aside)
-}
-
 /// The threads whose calls count for a job.
 fn threads_of(task: &JobTask, job: &JobOptions, pass: &Pass) -> Vec<u32> {
     if !task.is_thread {
@@ -260,10 +220,6 @@ fn threads_of(task: &JobTask, job: &JobOptions, pass: &Pass) -> Vec<u32> {
     tids.sort_unstable();
     tids.dedup();
     tids
-}
-
-fn passes_over(activity: &Activity, task: &JobTask, file: FileId) -> usize {
-    activity.passes.iter().filter(|pass| pass.tgid == task.tgid && pass.file == file).count()
 }
 
 fn is_of(step: &Step, way: Way) -> bool {

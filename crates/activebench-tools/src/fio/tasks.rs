@@ -4,12 +4,14 @@
 //! `thread`. Where the report names the processes they are known; otherwise the order of birth tells,
 //! if the numbers agree.
 
-use activebench_model::activity::{Activity, Task};
+use std::collections::HashSet;
+
+use activebench_model::activity::Task;
 
 use super::entries::Paired;
 use super::jobs::{JobOptions, Setup};
-use super::phases::is_aside;
 use super::report::Entry;
+use super::seen::Seen;
 
 /// The task of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +39,11 @@ struct Slot {
     pid: Option<u32>,
 }
 
-pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], activity: &Activity) -> Assigned {
+pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: &Seen<'_>) -> Assigned {
     let slots = slots(setup, entries, paired);
-    let (processes, threads) = candidates(activity);
+    let (processes, threads) = candidates(seen);
     let mut assigned = Assigned { of_entry: vec![Ok(Vec::new()); entries.len()], by_order: false };
-    if activity.tasks.is_empty() {
+    if seen.activity.tasks.is_empty() {
         assigned.of_entry.fill(Err("no task was observed".to_owned()));
         return assigned;
     }
@@ -90,14 +92,16 @@ fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
 }
 
 /// Processes that fio's main processes made, and threads of them that open files; by birth.
-fn candidates(activity: &Activity) -> (Vec<JobTask>, Vec<JobTask>) {
+fn candidates(seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
+    let activity = seen.activity;
     let mains: Vec<u32> = activity
         .execs
         .iter()
         .filter(|exec| exec.filename.rsplit('/').next() == Some("fio"))
         .map(|exec| exec.tgid)
         .collect();
-    let became_another = |tgid: u32| activity.execs.iter().any(|exec| exec.tgid == tgid);
+    let executed: HashSet<u32> = activity.execs.iter().map(|exec| exec.tgid).collect();
+    let became_another = |tgid: u32| executed.contains(&tgid);
     let job =
         |task: &Task, is_thread: bool| JobTask { tgid: task.tgid, tid: task.tid, is_thread, start_ns: task.start_ns };
     let mut processes: Vec<JobTask> = activity
@@ -107,11 +111,9 @@ fn candidates(activity: &Activity) -> (Vec<JobTask>, Vec<JobTask>) {
         .map(|task| job(task, false))
         .collect();
     // The thread that keeps the statistics opens files of the kernel's.
-    let opens = |task: &Task| {
-        let own = activity.passes.iter().filter(|pass| pass.tgid == task.tgid);
-        let mut opened = own.filter(|pass| pass.open.is_some_and(|open| open.tid == task.tid));
-        opened.any(|pass| !is_aside(activity, pass.file))
-    };
+    let openers: HashSet<u32> =
+        mains.iter().flat_map(|main| seen.passes_of(*main)).filter_map(|pass| Some(pass.open?.tid)).collect();
+    let opens = |task: &Task| openers.contains(&task.tid);
     let mut threads: Vec<JobTask> = activity
         .tasks
         .iter()
