@@ -274,6 +274,31 @@ fn the_users_output_is_what_fio_prints() {
 }
 
 #[test]
+fn on_a_terminal_the_line_of_progress_hides_no_object() {
+    needs!("fio", "mkfs.ext4", "losetup", "script");
+    let volume = ext4(256);
+    lay_out(&volume, "x", 64);
+    // Long enough for fio to print its progress.
+    let line = format!(
+        "{} verify --quiet --out {} -- fio --name=a --rw=read --bs=64k --size=64m --filename=x --direct=1 --rate=30m",
+        binary().display(),
+        volume.beside("run-on-a-terminal").display()
+    );
+    let log = volume.beside("terminal.log");
+    let ran = Command::new("script")
+        .args(["-qec", &line])
+        .arg(&log)
+        .current_dir(volume.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("script runs");
+    let shown = String::from_utf8_lossy(&fs::read(&log).expect("the log")).into_owned();
+    assert!(ran.status.success(), "{shown}");
+    assert!(shown.contains("Jobs: 1") && shown.contains("read: IOPS="), "{shown}");
+    assert!(!shown.contains("fio version") && !shown.contains("\"bw_bytes\" :"), "{shown}");
+}
+
+#[test]
 fn a_report_in_a_file_is_left_as_the_user_wants_it() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);

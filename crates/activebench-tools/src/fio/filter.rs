@@ -3,7 +3,7 @@
 
 use crate::OutputFilter;
 
-/// How the object begins: at column 0, and its first key tells it from anybody else's.
+/// How the object begins: at column 0 (behind a line end, or a return), and its first key tells it from anybody else's.
 const BEGIN: &[u8] = b"{\n  \"fio version\" :";
 
 /// See the module. Holds back a few bytes at most: those that may begin an object.
@@ -40,7 +40,8 @@ impl JsonCutter {
             State::LineStart => self.take_at_line_start(byte, out),
             State::Line => {
                 out.push(byte);
-                if byte == b'\n' {
+                // On a terminal the object follows the line of progress, which a return ends.
+                if matches!(byte, b'\n' | b'\r') {
                     self.state = State::LineStart;
                 }
             }
@@ -82,14 +83,14 @@ impl JsonCutter {
             return;
         }
         if self.held.is_empty() {
-            self.state = if byte == b'\n' { State::LineStart } else { State::Line };
+            self.state = if matches!(byte, b'\n' | b'\r') { State::LineStart } else { State::Line };
             out.push(byte);
             return;
         }
         // It was none: the byte stands at the start of a line where all that was held is one.
         let held = std::mem::take(&mut self.held);
         self.matched = 0;
-        self.state = if held.ends_with(b"\n") { State::LineStart } else { State::Line };
+        self.state = if held.ends_with(b"\n") || held.ends_with(b"\r") { State::LineStart } else { State::Line };
         out.extend_from_slice(&held);
         self.take(byte, out);
     }
@@ -140,10 +141,14 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     };
     while let Some(line) = lines.next() {
         let bare = line.trim_end_matches(['\n', '\r']);
-        let begins = !inside && bare == "{" && lines.peek().is_some_and(|next| next.starts_with("  \"fio version\" :"));
+        let begins = !inside
+            && bare.rsplit('\r').next() == Some("{")
+            && lines.peek().is_some_and(|next| next.starts_with("  \"fio version\" :"));
         if begins {
-            push(begin, at, begin_line, false);
-            (begin, begin_line, inside) = (at, number, true);
+            // What stands before its brace on the line is no part of it.
+            let brace = at + bare.len() - 1;
+            push(begin, brace, begin_line, false);
+            (begin, begin_line, inside) = (brace, number, true);
         }
         at += line.len();
         number += 1;
@@ -186,6 +191,7 @@ mod tests {
             (format!("x{OBJECT}"), format!("x{OBJECT}")),
             (format!("{{\n{OBJECT}"), "{\n".to_owned()),
             ("Jobs: 1 (f=1)\rJobs: 1".to_owned(), "Jobs: 1 (f=1)\rJobs: 1".to_owned()),
+            (format!("Jobs: 1 (f=1)\rJobs: 1 (f=1)\r{OBJECT}\nb\n"), "Jobs: 1 (f=1)\rJobs: 1 (f=1)\r\nb\n".to_owned()),
             ("{".to_owned(), "{".to_owned()),
             ("{\r\r\n".to_owned(), "{\r\r\n".to_owned()),
             // Killed in the middle of it: what there is was ours.
@@ -199,6 +205,9 @@ mod tests {
 
     #[test]
     fn sections_are_the_whole_text() {
+        let progress = format!("Jobs: 1\r{OBJECT}b\n");
+        let found: Vec<_> = sections(&progress).iter().map(|part| (part.first_line, part.is_object)).collect();
+        assert_eq!(found, [(1, false), (1, true), (8, false)]);
         let text = format!("a\n{OBJECT}b\n{}", &OBJECT[..40]);
         let found: Vec<_> = sections(&text).iter().map(|part| (part.first_line, part.is_object)).collect();
         assert_eq!(found, [(1, false), (2, true), (9, false), (10, true)]);

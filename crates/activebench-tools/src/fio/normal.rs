@@ -42,7 +42,9 @@ struct Reader<'s> {
 
 impl Reader<'_> {
     fn line(&mut self, number: u64, line: &str) {
-        let text = line.trim();
+        // A line of progress may stand before the words.
+        let words = line.rsplit('\r').next().unwrap_or(line);
+        let text = words.trim();
         let source = || SourceLine { stream: self.stream.to_owned(), line: number, text: line.to_owned() };
         if let Some(version) = text.strip_prefix("fio-").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
             if !version.contains(' ') {
@@ -50,11 +52,11 @@ impl Reader<'_> {
             }
             return;
         }
-        if let Some(head) = head(line) {
+        if let Some(head) = head(words) {
             self.report.heads.push(head);
             return;
         }
-        if let Some(entry) = header(line, source()) {
+        if let Some(entry) = header(words, source()) {
             // A repeated report names the same processes; another run of fio names others.
             if self.ended && self.report.entries.iter().any(|known| known.pid == entry.pid) {
                 self.report.entries.clear();

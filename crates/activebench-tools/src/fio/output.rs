@@ -96,7 +96,7 @@ fn read_words(read: &mut Read, text: &str, first_line: u64, stream: &str) {
     for (number, line) in (first_line..).zip(text.split_inclusive('\n')) {
         let whole = line.ends_with('\n') || stream == "stderr";
         let line = line.trim_end_matches(['\n', '\r']);
-        let words = line.trim();
+        let words = line.rsplit('\r').next().unwrap_or(line).trim();
         if words.is_empty() || !whole {
             continue;
         }
