@@ -251,8 +251,23 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
     let observed = fact(name)?;
     // A sample of fast calls: its tail is not that of all calls.
     let sampled = fact(timed)? < fact(calls)?;
-    let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
+    let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
+    let share = if sampled { coarse } else { exact };
+    // Where a percentile lies between fast and slow calls, a few calls that are not in the sample move it
+    // from the ones to the others: the percentile below bounds it.
+    if sampled && let Some(below) = percentile_below(metric) {
+        if metric.is_completion_latency() {
+            return Ok((0.0, None));
+        }
+        let bound = fact(match phase.direction {
+            Direction::Read => read_latency(below),
+            _ => write_latency(below),
+        })?;
+        return Ok((bound.min(observed) * share, Some(observed)));
+    }
     if metric.is_completion_latency() {
+        // Of the handing over only its p99.9 is known, and that may be one of a sample.
+        let share = coarse;
         let handed_over = match phase.facts.get(FactName::SubmitLatencyP999) {
             Some(_) => fact(FactName::SubmitLatencyP999)?,
             None => 0.0,
@@ -260,6 +275,16 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
         return Ok(((observed - handed_over).max(0.0) * share, None));
     }
     Ok((observed * share, Some(observed)))
+}
+
+/// The percentile before one, of those that are facts.
+fn percentile_below(metric: Metric) -> Option<Metric> {
+    match metric {
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(Metric::LatencyP50),
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(Metric::LatencyP95),
+        Metric::LatencyP999 | Metric::CompletionLatencyP999 => Some(Metric::LatencyP99),
+        _ => None,
+    }
 }
 
 fn read_latency(metric: Metric) -> FactName {
