@@ -22,17 +22,20 @@ const LARGEST_FILE_MIB: f64 = 1_048_576.0;
 /// The command line, as far as advice needs it.
 pub(crate) struct Given<'a> {
     run: Run<'a>,
+    /// iozone's; `None` for another tool.
     options: Option<BTreeSet<String>>,
     bonnie: Option<Bonnie<'a>>,
+    fio: Option<Fio>,
 }
 
 impl<'a> Given<'a> {
     pub(crate) fn new(run: &Run<'a>) -> Self {
-        let options = (run.parsed.tool == "iozone").then(|| iozone_options(&run.manifest.command.argv));
+        let argv = &run.manifest.command.argv;
         let parsed = run.parsed;
-        let bonnie =
-            (parsed.tool == "bonnie++").then(|| Bonnie::new(&run.manifest.command.argv, parsed.version.as_deref()));
-        Self { run: *run, options, bonnie }
+        let options = (parsed.tool == "iozone").then(|| iozone_options(argv));
+        let bonnie = (parsed.tool == "bonnie++").then(|| Bonnie::new(argv, parsed.version.as_deref()));
+        let fio = (parsed.tool == "fio").then(|| Fio::new(argv, run.phases));
+        Self { run: *run, options, bonnie, fio }
     }
 
     fn has(&self, option: &str) -> bool {
@@ -48,21 +51,6 @@ impl<'a> Given<'a> {
         self.run.parsed.tool == "orion"
     }
 
-    /// How to visit more blocks than a small set.
-    pub(crate) fn more_blocks(&self) -> String {
-        if !self.is_orion() {
-            return "use a generator that visits each block once, or one that covers the whole region".to_owned();
-        }
-        // A longer run visits the same blocks more often.
-        match self.run.parsed.version.as_deref() {
-            Some(version) if version.contains("11.2.0.1") => {
-                "use another release: the random generator of 11.2.0.1 revisits a small set, for any `-duration`"
-            }
-            _ => "use another release of orion, or another benchmark: no `-duration` and no larger volume mends the generator",
-        }
-        .to_owned()
-    }
-
     /// How to bring the sync into the clock.
     pub(crate) fn durable(&self) -> String {
         if self.is_orion() {
@@ -71,6 +59,12 @@ impl<'a> Given<'a> {
         }
         if let Some(bonnie) = &self.bonnie {
             return bonnie.durable();
+        }
+        if let Some(fio) = &self.fio {
+            return match fio.has("end_fsync") {
+                false => format!("add {}: the clock then covers an fsync of the file", fio.option("end_fsync=1")),
+                true => "quote the durable rate: `end_fsync` is given, and the data were durable later".to_owned(),
+            };
         }
         if self.options.is_none() {
             return "let the tool's clock cover an fsync of the file, or quote the durable rate".to_owned();
@@ -92,6 +86,9 @@ impl<'a> Given<'a> {
         let enough = enough.filter(|enough| phase.requested_bytes.is_none_or(|requested| requested < *enough));
         if let Some(bonnie) = &self.bonnie {
             return bonnie.cold_reads(enough);
+        }
+        if let Some(fio) = &self.fio {
+            return fio.cold_reads(phase, enough);
         }
         if self.options.is_none() {
             return match enough {
@@ -143,6 +140,10 @@ impl<'a> Given<'a> {
             return bonnie.longer(phase, factor);
         }
         let tasks = f64::from(phase.requested_tasks.max(1));
+        if let Some(fio) = &self.fio {
+            let window_ns = phase.window.map_or(0, activebench_model::phase::Window::duration_ns) as f64;
+            return fio.longer(window_ns * factor / 1e9);
+        }
         match (&self.options, phase.requested_bytes) {
             (Some(_), Some(requested)) => {
                 let option = if self.has("-a") { "-g" } else { "-s" };
@@ -159,6 +160,38 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// How to make the device's own cache part of the figure.
+    pub(crate) fn over_a_power_cut(&self) -> String {
+        match (&self.options, &self.fio) {
+            (Some(_), _) if self.has("-e") => "quote it as written to the device's cache".to_owned(),
+            (Some(_), _) => "add `-e`, if the figure is to hold over a power cut".to_owned(),
+            (None, Some(fio)) if fio.has("end_fsync") => "quote it as written to the device's cache".to_owned(),
+            (None, Some(fio)) => {
+                format!("add {}, if the figure is to hold over a power cut", fio.option("end_fsync=1"))
+            }
+            (None, None) => "add a sync inside the clock, if the figure is to hold over a power cut".to_owned(),
+        }
+    }
+
+    /// How to visit more of the region.
+    pub(crate) fn distinct_offsets(&self) -> String {
+        if self.is_orion() {
+            // A longer run visits the same blocks more often.
+            return match self.run.parsed.version.as_deref() {
+                Some(version) if version.contains("11.2.0.1") => {
+                    "use another release: the random generator of 11.2.0.1 revisits a small set, for any `-duration`"
+                }
+                _ => "use another release of orion, or another benchmark: no `-duration` and no larger volume mends the generator",
+            }
+            .to_owned();
+        }
+        let dropped = ["random_distribution", "norandommap", "percentage_random"];
+        match self.fio.as_ref().and_then(|fio| dropped.into_iter().find(|name| fio.has(name))) {
+            Some(name) => format!("drop `{name}`: fio then visits each block once before it visits one again"),
+            None => "use a generator that visits each block once, or one that covers the whole region".to_owned(),
+        }
+    }
+
     /// How to measure the tasks together.
     pub(crate) fn all_tasks(&self) -> String {
         match (&self.options, self.has("-x")) {
@@ -167,6 +200,69 @@ impl<'a> Given<'a> {
             }
             (Some(_), true) => "quote the parent's figure".to_owned(),
             (None, _) => "quote all tasks' bytes over the time from the first start to the last end".to_owned(),
+        }
+    }
+}
+
+/// What a fio command gave.
+struct Fio {
+    /// Names of options, without dashes and values.
+    options: BTreeSet<String>,
+    /// The jobs stand on the command line, not in a file.
+    on_command_line: bool,
+}
+
+impl Fio {
+    /// The words of the command, and what the phases' promises rest on: job files too.
+    fn new(argv: &[String], phases: &[Phase]) -> Self {
+        let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
+        let name_of = |option: &str| option.split('=').next().unwrap_or(option).trim_matches(['\'', '"']).to_owned();
+        let stated = words.iter().filter_map(|word| word.trim_matches(['\'', '"']).strip_prefix("--")).map(name_of);
+        let promised = phases.iter().flat_map(|phase| &phase.promises).map(|promise| name_of(&promise.option));
+        let mut options: BTreeSet<String> = stated.chain(promised).collect();
+        if phases.iter().any(|phase| phase.time_limit_ns.is_some()) {
+            options.insert("runtime".to_owned());
+        }
+        Self { on_command_line: options.contains("name"), options }
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.contains(option)
+    }
+
+    /// An option as it is written where the jobs are.
+    fn option(&self, option: &str) -> String {
+        match self.on_command_line {
+            true => format!("`--{option}`"),
+            false => format!("`{option}` in the job file"),
+        }
+    }
+
+    fn cold_reads(&self, phase: &Phase, enough: Option<u64>) -> String {
+        let mut ways = Vec::new();
+        if !self.has("direct") {
+            ways.push(format!("{} (O_DIRECT)", self.option("direct=1")));
+        }
+        if let Some(enough) = enough {
+            let tasks = u64::from(phase.requested_tasks.max(1));
+            let gibibytes = enough.div_ceil(tasks).div_ceil(1 << 30);
+            ways.push(format!("a file of {gibibytes} GiB or more for each job (together twice the memory)"));
+        }
+        match ways.is_empty() {
+            true => "compare with a run on a freshly mounted file system".to_owned(),
+            false => format!("use {}", ways.join(", or ")),
+        }
+    }
+
+    fn longer(&self, seconds: f64) -> String {
+        let seconds = seconds.ceil().max(1.0);
+        match (self.has("runtime"), self.has("time_based")) {
+            (true, true) => format!("use a longer `runtime`, about {seconds:.0} s"),
+            (true, false) => {
+                format!("use a `runtime` of about {seconds:.0} s with {}", self.option("time_based"))
+            }
+            (false, _) if self.on_command_line => format!("add `--runtime={seconds:.0}s --time_based`"),
+            (false, _) => format!("add `runtime={seconds:.0}s` and `time_based` to the job file"),
         }
     }
 }
@@ -203,6 +299,23 @@ fn iozone_options(argv: &[String]) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fio_is_told_no_option_that_it_was_given() {
+        fn fio(line: &str) -> Fio {
+            let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            Fio::new(&argv, &[])
+        }
+        let plain = fio("fio --name=a --rw=write");
+        assert_eq!(plain.option("end_fsync=1"), "`--end_fsync=1`");
+        assert_eq!(plain.longer(29.4), "add `--runtime=30s --time_based`");
+        assert_eq!(fio("fio --name=a --runtime=5").longer(30.0), "use a `runtime` of about 30 s with `--time_based`");
+        assert_eq!(fio("fio --name=a --runtime=5 --time_based").longer(30.0), "use a longer `runtime`, about 30 s");
+        assert_eq!(fio("fio a.fio").option("direct=1"), "`direct=1` in the job file");
+        let read = Phase::planned("a-read", "read", activebench_model::phase::Direction::Read);
+        assert!(plain.cold_reads(&read, None).contains("--direct=1"));
+        assert!(!fio("sh -c 'fio --name=a --direct=1'").cold_reads(&read, None).contains("direct"));
+    }
 
     #[test]
     fn options_are_found_in_any_spelling_and_values_are_not_options() {

@@ -257,8 +257,23 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
     let observed = fact(name)?;
     // A sample of fast calls: its tail is not that of all calls.
     let sampled = fact(timed)? < fact(calls)?;
-    let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
+    let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
+    let share = if sampled { coarse } else { exact };
+    // Where a percentile lies between fast and slow calls, a few calls that are not in the sample move it
+    // from the ones to the others: the percentile below bounds it.
+    if sampled && let Some(below) = percentile_below(metric) {
+        if metric.is_completion_latency() {
+            return Ok((0.0, None));
+        }
+        let bound = fact(match phase.direction {
+            Direction::Read => read_latency(below),
+            _ => write_latency(below),
+        })?;
+        return Ok((bound.min(observed) * share, Some(observed)));
+    }
     if metric.is_completion_latency() {
+        // Of the handing over only its p99.9 is known, and that may be one of a sample.
+        let share = coarse;
         let handed_over = match phase.facts.get(FactName::SubmitLatencyP999) {
             Some(_) => fact(FactName::SubmitLatencyP999)?,
             None => 0.0,
@@ -294,6 +309,16 @@ fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f6
         (_, false) => Err("no operation was seen".to_owned()),
         (Metric::LatencyMax, true) => Ok((longest, sampled)),
         (_, true) => Ok((sum / all, sampled)),
+    }
+}
+
+/// The percentile before one, of those that are facts.
+fn percentile_below(metric: Metric) -> Option<Metric> {
+    match metric {
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(Metric::LatencyP50),
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(Metric::LatencyP95),
+        Metric::LatencyP999 | Metric::CompletionLatencyP999 => Some(Metric::LatencyP99),
+        _ => None,
     }
 }
 
@@ -413,7 +438,10 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let share = claim.value.value / nearest;
     let ratio = if inverse { 1.0 / share } else { share };
     let tolerance = limits.ab103_factor_tolerance_ratio.value.value;
-    if noise <= tolerance
+    // Times and shares of time have no such units.
+    let converted = !claim.metric.is_cpu() && !claim.metric.is_latency();
+    if converted
+        && noise <= tolerance
         && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
     {
         let fail = limits.ab103_difference_fail_ratio.value.value;

@@ -165,7 +165,8 @@ pub fn resolve_phases<S: EventSource>(
         if let Some(window) = phase.window {
             view.add_call_facts(window, &mut of_phase);
             view.add_time_facts(&mut of_phase);
-            view.add_cache_facts(inserted[number], &mut of_phase);
+            let shared = inserted::shares_a_process(&phases, number);
+            view.add_cache_facts(inserted[number], shared, &mut of_phase);
             names.add_facts(number, phase, &gaps[number].calls, &mut of_phase);
         }
         durable.push(view.durable_ends());

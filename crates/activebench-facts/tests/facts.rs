@@ -266,6 +266,53 @@ fn the_page_cache_shows_where_reads_came_from() {
     }
 }
 
+/// Two processes read one file at one time: what the first brought in was there for the second.
+#[test]
+fn pages_that_another_phase_brought_in_were_there_before() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    let first = story.reads(3, 4);
+    story.now = first.0;
+    story.by(200, 200).open(4, "f");
+    let second = story.reads(4, 4);
+    story.now = first.0 + 1;
+    story.by(100, 100).insert(3);
+    story.by(200, 200).insert(1);
+    // The kernel's own reading ahead is nobody's: it counts for both.
+    story.by(7, 7).insert(2);
+    story.now = second.1 + 10;
+    let of_second = |mut phase: activebench_model::phase::Phase| {
+        phase.parts[0].tgid = 200;
+        phase
+    };
+    let (phases, _) = story.resolve(vec![read_phase(3, first), of_second(read_phase(4, second))]);
+    check("the first", &phases[0].facts, &[(CacheInsertedBytes, blocks(5)), (ResidentAtStart, blocks(0))]);
+    check("the second", &phases[1].facts, &[(CacheInsertedBytes, blocks(3)), (ResidentAtStart, blocks(0))]);
+}
+
+/// Of threads the page-cache events know nothing; their calls do.
+#[test]
+fn pages_that_another_thread_brought_in_were_there_before() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    let first = story.reads(3, 4);
+    story.last().cached_bytes = 3 * BLOCK;
+    story.now = first.0;
+    story.by(100, 101).open(4, "f");
+    let second = story.reads(4, 4);
+    story.last().cached_bytes = BLOCK;
+    story.now = first.0 + 1;
+    story.insert(4);
+    story.now = second.1 + 10;
+    let by = |mut phase: activebench_model::phase::Phase, tid: u32| {
+        phase.parts[0].tids = vec![tid];
+        phase
+    };
+    let (phases, _) = story.resolve(vec![by(read_phase(3, first), 100), by(read_phase(4, second), 101)]);
+    check("the first", &phases[0].facts, &[(CacheInsertedBytes, blocks(3)), (ResidentAtStart, blocks(0))]);
+    check("the second", &phases[1].facts, &[(CacheInsertedBytes, blocks(1)), (ResidentAtStart, blocks(0))]);
+}
+
 #[test]
 fn what_a_descriptor_wrote_before_does_not_stand_for_its_reads() {
     let mut story = Story::new();

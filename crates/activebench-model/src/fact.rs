@@ -143,7 +143,8 @@ fact_names! {
     /// Share of written bytes through descriptors with `O_SYNC` or `O_DSYNC`. Source: calls.
     SyncWriteShare = "sync_write_ratio", Ratio;
     /// Bytes of pages that entered the page cache for the phase's files inside the window, plus those of
-    /// the same pass before it (priming and its readahead). Scope: file. Source: page cache probe.
+    /// the same pass before it (priming and its readahead). Those that a process or thread of another phase
+    /// brought in at the same time are not counted. Scope: file. Source: page cache probe.
     CacheInsertedBytes = "cache_inserted_bytes", Bytes;
     /// Bytes that the phase's calls themselves read from storage. Scope: tree. Source: task I/O accounting.
     StorageReadBytes = "storage_read_bytes", Bytes;

@@ -26,6 +26,14 @@ pub struct Phase {
     pub call_bytes: Option<u64>,
     /// Bytes that the command asks to be moved, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
+    /// Bytes of the region that it goes over, all files together; `None` when not stated. Fewer than
+    /// those asked for where it goes over them more than once by design.
+    #[serde(default)]
+    pub region_bytes: Option<u64>,
+    /// How often the command makes it go over the same offsets: loops, and tasks that share a
+    /// file in the same order. At least 1.
+    #[serde(default = "once")]
+    pub rounds: u32,
     /// Tasks that the command asks for.
     pub requested_tasks: u32,
     /// What the tool's clock covers, in words: `first write to last write`.
@@ -59,6 +67,10 @@ pub struct Phase {
     pub facts: Facts,
 }
 
+fn once() -> u32 {
+    1
+}
+
 impl Phase {
     /// A pass as a command asks for it: nothing promised, nothing observed.
     pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {
@@ -70,6 +82,8 @@ impl Phase {
             block_bytes: None,
             call_bytes: None,
             requested_bytes: None,
+            region_bytes: None,
+            rounds: once(),
             requested_tasks: 1,
             clock: String::new(),
             submission: Submission::Unknown,

@@ -6,6 +6,7 @@
 //! To add one: a file here, a line in [`ADAPTERS`], a folder below `fixtures/`.
 
 pub mod bonnie;
+pub mod fio;
 pub mod iozone;
 pub mod orion;
 mod syncs;
@@ -17,7 +18,7 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::{Direction, Phase};
 
 /// Every adapter, in the order in which they are asked.
-pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &bonnie::Bonnie, &orion::Orion];
+pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &bonnie::Bonnie, &fio::Fio, &orion::Orion];
 
 /// What activebench knows of one benchmark.
 pub trait Adapter: Sync {

@@ -11,8 +11,8 @@
 //! split and merge on the way, and FLUSH requests have no size.
 //!
 //! # When it is wrong
-//! A tool or library that gathers several operations into one call (fio's `vsync`) has no one block; its
-//! adapter then states none.
+//! A synchronous engine with a depth may gather several operations into one call (fio's `vsync`): whole multiples of
+//! the block are not asked about there.
 //!
 //! # What to do
 //! Quote the figure with the size that was used, or find the option that makes the tool use the one that was meant.
@@ -22,11 +22,12 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Mechanism, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::lint::promise;
 
 /// See the head of this file.
 pub struct BlockSizeDiffers;
@@ -63,6 +64,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let modal = case.run.fact(phase, FactName::ModalRequest)?;
     if modal == block as f64 {
         return Ok(case.silent(""));
+    }
+    let gathers = promise(phase, |mechanism| matches!(mechanism, Mechanism::QueueDepth(2..))).is_some();
+    if phase.submission == Submission::Synchronous && gathers && modal % block as f64 == 0.0 {
+        return Err(Halt::not_applicable("the engine may gather several operations into one call"));
     }
     let modal = Quantity { value: modal, ..Quantity::bytes(0) };
     Ok(case.fires(Firing {

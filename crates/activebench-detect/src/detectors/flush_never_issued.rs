@@ -146,11 +146,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         advice: match (synced, without_barriers) {
             (true, true) => format!("mount {} with barriers (its options say otherwise)", target.mount_point),
             (true, false) => format!("look at why syncs on {} make no flush at {}", target.mount_point, device.name),
-            (false, _) if Given::new(run).iozone_has("-e") => "quote it as written to the device's cache".to_owned(),
-            (false, _) if run.parsed.tool == "iozone" => {
-                "add `-e`, if the figure is to hold over a power cut".to_owned()
-            }
-            (false, _) => "add a sync inside the clock, if the figure is to hold over a power cut".to_owned(),
+            (false, _) => Given::new(run).over_a_power_cut(),
         },
     }))
 }

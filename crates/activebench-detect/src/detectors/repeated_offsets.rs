@@ -10,14 +10,16 @@
 //! (bytes moved / `block_grid_bytes`) over M blocks: below 0.9 it warns, below 0.5 it fails and
 //! the claim is misleading. Expected are min(N, M) where each block is visited once,
 //! M(1 - exp(-N/M)) for independent draws and where the pattern is not known. M is the region
-//! touched or, where it is larger, the size that the command asks for. For independent draws the
+//! touched or, where it is larger, the size that the command asks for. Where the command makes the
+//! pass go over the same offsets several times (loops, tasks that share a file in one order), N is
+//! that of one of them: those repetitions are what was asked for. For independent draws the
 //! shortfall must in addition exceed four standard deviations of the occupancy, whose variance is
 //! cM(e^-a - (1+a)e^-2a) with a = N/M and c blocks moved a call, at least 1. Patterns that repeat
 //! by design (one record again and again, a stride) are a note, and so is every repetition under
 //! claims that are not for storage.
 //!
 //! # When it is wrong
-//! For a tool that declares several rounds over one region in one pass.
+//! For a tool that goes over one region several times in one pass and whose adapter does not know.
 //!
 //! # What to do
 //! Enlarge the region or the number of operations; use a generator that visits each block once.
@@ -28,7 +30,7 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
-use activebench_model::phase::{Pattern, Phase};
+use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
 use crate::advice::Given;
@@ -79,6 +81,9 @@ fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, 
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if phase.direction == Direction::None {
+        return Err(Halt::not_applicable("the pass moves no data"));
+    }
     let (run, limits) = (&case.run, case.thresholds());
     if phase.names.is_some() {
         return Err(Halt::not_applicable("the pass works on names and moves no data"));
@@ -93,12 +98,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if unique <= 0.0 || block <= 0.0 {
         return Err(Halt::undecided("no block was counted"));
     }
-    let asked = phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / block).floor());
+    // What is gone over more than once by design was asked for more than once.
+    let rounds = f64::from(phase.rounds.max(1));
+    let asked = match phase.region_bytes {
+        Some(bytes) => (bytes as f64 / block).floor(),
+        None => phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / rounds / block).floor()),
+    };
     let region = run.fact(phase, FactName::RegionBlocks)?.max(asked).max(1.0);
     // Failed calls move nothing, and calls that fit no grid touch more blocks than they move: the
     // count by bytes accuses less.
     let blocks = (moved / block).max(1.0);
-    let (expected, deviation) = expectation(phase.pattern, blocks, calls, region);
+    let of_a_round = (blocks / rounds).max(1.0);
+    let (expected, deviation) = expectation(phase.pattern, of_a_round, (calls / rounds).max(1.0), region);
     let share = unique / expected;
     let chance = deviation * limits.ab401_chance_deviations_count.value.value;
     if share >= limits.ab401_distinct_warn_ratio.value.value || expected - unique <= chance {
@@ -151,7 +162,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         meaning: meaning.to_owned(),
         advice: match by_design {
             true => "read the figure as that of a small set, or use a random or sequential test beside it".to_owned(),
-            false => Given::new(run).more_blocks(),
+            false => Given::new(run).distinct_offsets(),
         },
     }))
 }

@@ -12,6 +12,7 @@ use super::Gaps;
 use super::device_facts::CACHE_HOOK;
 use super::gaps::{CALLS_HOOK, Gap};
 use super::index::Index;
+use super::inserted::Inserted;
 use super::latency::{Latencies, LatencyNames};
 use super::requests::Blocks;
 use super::syncs::{Sync, SyncLog, lies_in, written_range};
@@ -343,14 +344,15 @@ impl View<'_> {
         self.gaps.tasks.fact(Quantity::ns(end_ns - start_ns), Scope::Tree, TASKS_HOOK)
     }
 
-    pub(super) fn add_cache_facts(&self, inserted: u64, facts: &mut Facts) {
+    pub(super) fn add_cache_facts(&self, inserted: Inserted, shared: bool, facts: &mut Facts) {
         let cache = &self.gaps.cache;
-        facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(inserted), Scope::File, CACHE_HOOK));
+        let own = if shared { self.sum(|part| part.cached_bytes) } else { inserted.own };
+        facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(own), Scope::File, CACHE_HOOK));
         // Reads past the cache say nothing of what is in it.
         let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
         let Some(touched) = self.touched.as_ref().filter(|_| cached_reads) else { return };
         // A lower bound: readahead inserts more than was read, and then it bounds nothing.
-        let resident = touched.bytes.saturating_sub(inserted);
+        let resident = touched.bytes.saturating_sub(inserted.all);
         let gap = self.offsets_gap().and(cache);
         let source = format!("{CALLS_HOOK}, {CACHE_HOOK}");
         facts.insert(FactName::ResidentAtStart, gap.fact(Quantity::bytes(resident), Scope::File, &source));

@@ -1,6 +1,6 @@
 //! The reading of the page-cache events: what each phase made the cache take in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::StepKind;
 use activebench_model::call::FileId;
@@ -12,13 +12,23 @@ use super::syncs::lies_in;
 use super::windows::end_of;
 use crate::source::EventSource;
 
-/// Bytes inserted for each phase: inside its window, and before it in the same pass.
+/// What entered the page cache while a phase ran, and before it in the same pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Inserted {
+    /// By the phase's own processes, by the kernel's, and by any that no phase knows.
+    pub(super) own: u64,
+    /// By whomever.
+    pub(super) all: u64,
+}
+
+/// Bytes inserted for each phase. Where several phases read one file at one time (jobs that share
+/// it), a page that one of them brought in was there before for the others.
 pub(super) fn read<S: EventSource>(
     source: &S,
     index: &Index<'_>,
     phases: &[Phase],
     parts: &HashMap<FileId, Vec<(usize, &Part)>>,
-) -> Result<Vec<u64>, S::Error> {
+) -> Result<Vec<Inserted>, S::Error> {
     let mut spans = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
         let Some(window) = phase.window else { continue };
@@ -31,16 +41,38 @@ pub(super) fn read<S: EventSource>(
         spans.extend(begins.into_iter().map(|(file, from_ns)| (file, (from_ns, window.end_ns, number))));
     }
     let spans = SpanIndex::by_key(spans);
-    let mut inserted = vec![0; phases.len()];
+    let processes = |phase: &Phase| phase.parts.iter().map(|part| part.tgid).collect::<HashSet<u32>>();
+    let processes: Vec<HashSet<u32>> = phases.iter().map(processes).collect();
+    let mut inserted = vec![Inserted::default(); phases.len()];
     for batch in source.cache() {
         for event in &batch? {
             let Some(spans) = spans.get(&event.file) else { continue };
+            let known = event.in_tree
+                && spans.overlapping(event.at_ns, event.at_ns).any(|phase| processes[phase].contains(&event.tgid));
             for phase in spans.overlapping(event.at_ns, event.at_ns) {
-                inserted[phase] += event.bytes;
+                inserted[phase].all += event.bytes;
+                if !known || processes[phase].contains(&event.tgid) {
+                    inserted[phase].own += event.bytes;
+                }
             }
         }
     }
     Ok(inserted)
+}
+
+/// Whether threads of one process read one file for this phase and for others at one time: whose page
+/// it was, only the calls tell then.
+pub(super) fn shares_a_process(phases: &[Phase], number: usize) -> bool {
+    let Some(window) = phases[number].window else { return false };
+    let others = phases.iter().enumerate().filter(|(other, _)| *other != number);
+    let overlapping = others.filter(|(_, phase)| {
+        phase.window.is_some_and(|other| other.start_ns < window.end_ns && window.start_ns < other.end_ns)
+    });
+    let mut theirs = overlapping.flat_map(|(_, phase)| &phase.parts).filter(|part| !part.tids.is_empty());
+    theirs.any(|other| {
+        let own = phases[number].parts.iter().filter(|part| (part.tgid, part.file) == (other.tgid, other.file));
+        own.into_iter().any(|part| !part.tids.is_empty() && part.tids.iter().all(|tid| !other.tids.contains(tid)))
+    })
 }
 
 /// From when on insertions belong to a part's pass: its open, or the end of whatever it did

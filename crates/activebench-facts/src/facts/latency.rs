@@ -10,6 +10,9 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// phases with few calls each.
 const KEPT: usize = 1 << 11;
 
+/// Estimates from here on are right to an eighth: their starts are at most 8 us off.
+const SURE_FROM_NS: u64 = 64_000;
+
 /// A distribution of latencies, all counted.
 ///
 /// Memory: 8 bytes a latency up to [`KEPT`], from there on the histogram's: 8 KiB for each
@@ -90,9 +93,11 @@ impl LatencyNames {
 
 impl Latencies {
     /// Takes the latency of a call or request that stands for so many like it; for none when
-    /// it is an estimate, which can be the longest all the same.
+    /// it is an estimate, which can be the longest all the same. An estimate that is long beside its error stands for
+    /// itself: a slow call behind fast ones is none of those that the sample speaks for.
     pub(super) fn record(&mut self, latency_ns: u64, stands_for: u8) {
         self.longest_ns = self.longest_ns.max(latency_ns);
+        let stands_for = if stands_for == 0 && latency_ns >= SURE_FROM_NS { 1 } else { stands_for };
         let times = u64::from(stands_for);
         self.sum_ns += u128::from(latency_ns) * u128::from(times);
         self.stood_for += times;
@@ -204,6 +209,9 @@ mod tests {
         let mut estimates = Latencies::default();
         estimates.record(900, 0);
         assert!(estimates.quantities(&LatencyNames::READS).is_none(), "an estimate is no sample");
+        estimates.record(2_000_000, 0);
+        let found = estimates.quantities(&LatencyNames::READS).expect("a long one is").next().expect("the median").1;
+        assert!((2_000_000.0..2_002_000.0).contains(&found.value), "{found:?}");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(super) struct PartTally {
     pub(super) sync_write_bytes: u64,
     pub(super) storage_read_bytes: u64,
     pub(super) direct_cached_bytes: u64,
+    /// Brought into the page cache by the calls themselves.
+    pub(super) cached_bytes: u64,
     pub(super) untimed_bytes: u64,
     /// Data calls of the phase's direction whose offset is not known.
     pub(super) unplaced_calls: u64,
@@ -298,6 +300,7 @@ impl PartTally {
         self.failed_data_calls += u64::from(call.returned < 0);
         self.short_calls += u64::from(is_short(call, plan.file_end));
         self.storage_read_bytes += call.storage_read_bytes;
+        self.cached_bytes += call.cached_bytes;
         if direct {
             self.direct_bytes += bytes;
             self.direct_cached_bytes += call.cached_bytes;

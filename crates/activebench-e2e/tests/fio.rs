@@ -1,0 +1,484 @@
+//! The real fio on real file systems: byte counts, codes and verdicts.
+//!
+//! Figures are compared with fio's own within 1 %; nothing is held against a time of this
+//! machine.
+
+use std::fs;
+use std::process::Command;
+
+use activebench_e2e::{Verified, Volume, binary, needs, verify};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+fn ext4(mib: u64) -> Volume {
+    Volume::on_loop("ext4", mib, "noatime")
+}
+
+/// A file with data, written by fio itself and durable.
+fn lay_out(volume: &Volume, name: &str, mib: u64) {
+    let made = Command::new("fio")
+        .args(["--name=layout", "--rw=write", "--bs=1m", "--end_fsync=1"])
+        .args([format!("--filename={name}"), format!("--size={mib}m")])
+        .current_dir(volume.path())
+        .output()
+        .expect("fio runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    volume.drop_caches();
+}
+
+fn of_metric<'a>(run: &'a Verified, phase: &str, metric: &str) -> &'a serde_json::Value {
+    let claims = run.report["claims"].as_array().map_or(&[][..], Vec::as_slice);
+    claims
+        .iter()
+        .find(|claim| claim["phase"] == phase && claim["metric"] == metric)
+        .unwrap_or_else(|| panic!("no {metric} of {phase}: {}", run.story()))
+}
+
+/// Bytes and operations are exact; rates, where the clock ran long enough, within 1 %.
+fn assert_rebuilt(run: &Verified, phase: &str) {
+    run.assert_nothing_lost();
+    let bytes = of_metric(run, phase, "bytes-moved");
+    assert_eq!(bytes["value"], bytes["observed"]["value"], "{}", run.story());
+    let rate = of_metric(run, phase, "throughput");
+    let (claimed, observed) = (rate["value"].as_f64(), rate["observed"]["value"].as_f64());
+    let (Some(claimed), Some(observed)) = (claimed, observed) else { panic!("{phase}: {}", run.story()) };
+    if run.fact(phase, "window_ns") > 200e6 {
+        assert!((observed / claimed - 1.0).abs() < 0.01, "{phase}: {observed} against {claimed}");
+    }
+}
+
+/// Every claim of a phase has this verdict; counts are confirmed in any case.
+fn assert_claims(run: &Verified, phase: &str, verdict: &str) {
+    let claims = run.report["claims"].as_array().map_or(&[][..], Vec::as_slice);
+    let rates = ["throughput", "operation-rate"];
+    let of_phase: Vec<_> = claims
+        .iter()
+        .filter(|claim| claim["phase"] == phase && rates.iter().any(|rate| claim["metric"] == *rate))
+        .collect();
+    assert_eq!(of_phase.len(), 2, "{}", run.story());
+    for claim in of_phase {
+        assert_eq!(claim["verdict"], verdict, "{}", run.story());
+    }
+}
+
+#[test]
+fn a_buffered_write_without_a_sync_is_misleading() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(1024);
+    let run = verify(&volume, &[], &["fio", "--name=a", "--rw=write", "--bs=4k", "--size=256m", "--filename=x"]);
+    assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
+    assert!(run.codes("a-write").contains(&"AB301"), "{}", run.story());
+    assert_claims(&run, "a-write", "misleading");
+    assert_rebuilt(&run, "a-write");
+    assert_eq!(run.fact("a-write", "write_calls"), 65536.0);
+    assert!(run.story().contains("--end_fsync=1") || run.report.to_string().contains("--end_fsync=1"));
+}
+
+#[test]
+fn a_write_with_the_sync_inside_its_clock_is_confirmed() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(2048);
+    let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=1g", "--filename=x", "--end_fsync=1"];
+    let run = verify(&volume, &[], &command);
+    assert_claims(&run, "a-write", "confirmed");
+    assert_rebuilt(&run, "a-write");
+    assert_eq!(run.exit_code(), Some(0), "{}", run.story());
+    assert_eq!(run.fact("a-write", "syncs_inside"), 1.0);
+    assert_eq!(run.fact("a-write", "unsynced_bytes"), 0.0);
+    assert_eq!(run.fact("a-write", "device_write_bytes_until_durable"), 1024.0 * MIB);
+}
+
+#[test]
+fn direct_writes_and_reads_are_confirmed() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(2048);
+    let write = ["fio", "--name=a", "--rw=write", "--bs=256k", "--size=1g", "--filename=x", "--direct=1"];
+    let run = verify(&volume, &[], &write);
+    assert_claims(&run, "a-write", "confirmed");
+    assert_rebuilt(&run, "a-write");
+    assert_eq!((run.exit_code(), run.fact("a-write", "direct_ratio")), (Some(0), 1.0), "{}", run.story());
+    let read = ["fio", "--name=a", "--rw=randread", "--bs=64k", "--size=256m", "--filename=x", "--direct=1"];
+    let run = verify(&volume, &[], &read);
+    assert_claims(&run, "a-read", "confirmed");
+    assert_rebuilt(&run, "a-read");
+    assert_eq!(run.exit_code(), Some(0), "{}", run.story());
+    assert_eq!(run.fact("a-read", "unique_blocks"), 4096.0);
+}
+
+#[test]
+fn asynchronous_engines_are_rebuilt() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(1024);
+    lay_out(&volume, "x", 128);
+    for (engine, more) in
+        [("libaio", &[][..]), ("io_uring", &[]), ("io_uring", &["--fixedbufs", "--registerfiles"]), ("posixaio", &[])]
+    {
+        let engine = format!("--ioengine={engine}");
+        let mut command = vec![
+            "fio",
+            "--name=a",
+            "--rw=randread",
+            "--bs=4k",
+            "--size=64m",
+            "--filename=x",
+            "--direct=1",
+            "--iodepth=8",
+        ];
+        command.push(&engine);
+        command.extend(more);
+        let run = verify(&volume, &[], &command);
+        assert_claims(&run, "a-read", "confirmed");
+        assert_rebuilt(&run, "a-read");
+        assert_eq!(run.fact("a-read", "read_bytes"), 64.0 * MIB, "{engine}");
+    }
+    // Buffered: the requests are on their way in fio's accounting alone. It must end with a verdict.
+    let buffered = ["fio", "--name=a", "--rw=randwrite", "--bs=4k", "--size=64m", "--filename=y", "--iodepth=32"];
+    let run = verify(&volume, &[], &[&buffered[..], &["--ioengine=libaio"]].concat());
+    assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
+    assert!(run.codes("a-write").contains(&"AB301"), "{}", run.story());
+    assert_rebuilt(&run, "a-write");
+}
+
+#[test]
+fn other_synchronous_engines_are_rebuilt() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    for engine in ["sync", "vsync", "pvsync", "pvsync2"] {
+        let option = format!("--ioengine={engine}");
+        let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=64m", "--filename=x", "--direct=1", &option];
+        let run = verify(&volume, &[], &command);
+        assert_claims(&run, "a-read", "confirmed");
+        assert_rebuilt(&run, "a-read");
+    }
+}
+
+/// Four jobs read one file of 256 MiB, and every page came from storage once.
+fn assert_shared(run: &Verified) {
+    let mut inserted = 0.0;
+    let mut found = 0;
+    for job in 0..4 {
+        let phase = format!("a.{job}-read");
+        assert_rebuilt(run, &phase);
+        assert!(!run.codes(&phase).contains(&"AB401"), "{}", run.story());
+        assert_eq!(run.fact(&phase, "read_bytes"), 256.0 * MIB);
+        inserted += run.fact(&phase, "cache_inserted_bytes");
+        found += usize::from(run.codes(&phase).contains(&"AB201"));
+    }
+    assert!(inserted < 300.0 * MIB, "{inserted}: {}", run.story());
+    // One job alone may have been ahead of the others all the time.
+    assert!(found >= 3, "{}", run.story());
+}
+
+#[test]
+fn jobs_that_share_a_cached_file_read_from_each_other() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(1024);
+    lay_out(&volume, "x", 256);
+    let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=256m", "--filename=x", "--numjobs=4"];
+    let run = verify(&volume, &[], &command);
+    assert_shared(&run);
+    volume.drop_caches();
+    assert_shared(&verify(&volume, &[], &[&command[..], &["--thread"]].concat()));
+    volume.drop_caches();
+    let run = verify(&volume, &[], &[&command[..], &["--group_reporting"]].concat());
+    assert!(run.codes("a-read").contains(&"AB201"), "{}", run.story());
+    assert!(!run.codes("a-read").contains(&"AB401"), "{}", run.story());
+    assert_claims(&run, "a-read", "misleading");
+    assert_rebuilt(&run, "a-read");
+    assert_eq!(run.fact("a-read", "active_tasks"), 4.0);
+}
+
+#[test]
+fn repetitions_that_were_asked_for_are_no_finding() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    for (name, more) in [
+        ("loops", &["--rw=read", "--loops=3"][..]),
+        ("random loops", &["--rw=randread", "--loops=3"]),
+        ("drawn loops", &["--rw=randread", "--loops=3", "--norandommap=1"]),
+        ("a time", &["--rw=read", "--time_based", "--runtime=1"]),
+        ("a random time", &["--rw=randread", "--time_based", "--runtime=1"]),
+        ("drawn", &["--rw=randread", "--norandommap=1"]),
+        ("more than the file", &["--rw=randread", "--io_size=160m"]),
+    ] {
+        let command = ["fio", "--name=a", "--bs=64k", "--size=64m", "--filename=x", "--direct=1"];
+        let run = verify(&volume, &[], &[&command[..], more].concat());
+        assert!(!run.codes("a-read").contains(&"AB401"), "{name}: {}", run.story());
+        assert_claims(&run, "a-read", "confirmed");
+        assert_rebuilt(&run, "a-read");
+    }
+}
+
+#[test]
+fn offsets_that_repeat_behind_a_random_claim_are_found() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x", "--direct=1"];
+    let run = verify(&volume, &[], &[&command[..], &["--random_distribution=zipf:1.4"]].concat());
+    assert!(run.codes("a-read").contains(&"AB401"), "{}", run.story());
+    assert_claims(&run, "a-read", "misleading");
+    assert!(run.report.to_string().contains("drop `random_distribution`"), "{}", run.story());
+}
+
+/// Fields that differ from run to run are made one.
+fn structure(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| {
+        let words: Vec<String> = line
+            .split(|c: char| c.is_ascii_digit() || c == '.' || c == ' ')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
+        words.first().cloned().unwrap_or_default()
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_users_output_is_what_fio_prints() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=64m", "--filename=x", "--direct=1"];
+    let plain = Command::new("fio").args(&command[1..]).current_dir(volume.path()).output().expect("fio runs");
+    let plain = String::from_utf8(plain.stdout).expect("UTF-8");
+    let observed = Command::new(binary())
+        .args(["verify", "--quiet", "--format", "json=/dev/null", "--out"])
+        .arg(volume.beside("run-of-output"))
+        .arg("--")
+        .args(command)
+        .current_dir(volume.path())
+        .output()
+        .expect("the binary runs");
+    let observed = String::from_utf8(observed.stdout).expect("UTF-8");
+    assert!(!observed.contains("fio version") && !observed.contains("bw_bytes"), "{observed}");
+    // Which latencies a histogram has lines for is that of the run.
+    let kept = |text: &str| -> Vec<String> {
+        structure(text).into_iter().filter(|line| !line.starts_with("lat") && !line.starts_with("clat")).collect()
+    };
+    assert_eq!(kept(&observed), kept(&plain), "{observed}\nagainst\n{plain}");
+    // Terse lines stay terse.
+    let terse = Command::new(binary())
+        .args(["verify", "--quiet", "--format", "json=/dev/null", "--out"])
+        .arg(volume.beside("run-of-terse"))
+        .arg("--")
+        .args(command)
+        .arg("--minimal")
+        .current_dir(volume.path())
+        .output()
+        .expect("the binary runs");
+    let terse = String::from_utf8(terse.stdout).expect("UTF-8");
+    assert!(terse.starts_with("3;fio-") && terse.lines().count() == 1, "{terse}");
+}
+
+#[test]
+fn on_a_terminal_the_line_of_progress_hides_no_object() {
+    needs!("fio", "mkfs.ext4", "losetup", "script");
+    let volume = ext4(256);
+    lay_out(&volume, "x", 64);
+    // Long enough for fio to print its progress.
+    let line = format!(
+        "{} verify --quiet --out {} -- fio --name=a --rw=read --bs=64k --size=64m --filename=x --direct=1 --rate=30m",
+        binary().display(),
+        volume.beside("run-on-a-terminal").display()
+    );
+    let log = volume.beside("terminal.log");
+    let ran = Command::new("script")
+        .args(["-qec", &line])
+        .arg(&log)
+        .current_dir(volume.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("script runs");
+    let shown = String::from_utf8_lossy(&fs::read(&log).expect("the log")).into_owned();
+    assert!(ran.status.success(), "{shown}");
+    assert!(shown.contains("Jobs: 1") && shown.contains("read: IOPS="), "{shown}");
+    assert!(!shown.contains("fio version") && !shown.contains("\"bw_bytes\" :"), "{shown}");
+}
+
+#[test]
+fn a_report_in_a_file_is_left_as_the_user_wants_it() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let command = [
+        "fio",
+        "--name=a",
+        "--rw=write",
+        "--bs=64k",
+        "--size=64m",
+        "--filename=x",
+        "--direct=1",
+        "--output=report.txt",
+    ];
+    let run = verify(&volume, &[], &command);
+    assert_claims(&run, "a-write", "confirmed");
+    assert_rebuilt(&run, "a-write");
+    let report = fs::read_to_string(volume.path().join("report.txt")).expect("the report");
+    assert!(report.contains("write: IOPS=") && !report.contains("fio version"), "{report}");
+    // The exact figures are kept with the run.
+    assert_eq!(of_metric(&run, "a-write", "throughput")["printed"]["unit"], "bw_bytes", "{}", run.story());
+}
+
+#[test]
+fn a_ramp_is_left_out_and_a_repeated_report_counts_once() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let command = [
+        "fio",
+        "--name=a",
+        "--rw=randread",
+        "--bs=16k",
+        "--size=64m",
+        "--filename=x",
+        "--direct=1",
+        "--time_based",
+        "--runtime=2",
+        "--ramp_time=1",
+        "--status-interval=1",
+    ];
+    let run = verify(&volume, &[], &command);
+    assert_claims(&run, "a-read", "confirmed");
+    let bytes = of_metric(&run, "a-read", "bytes-moved");
+    let (claimed, observed) = (bytes["value"].as_f64(), bytes["observed"]["value"].as_f64());
+    let (Some(claimed), Some(observed)) = (claimed, observed) else { panic!("{}", run.story()) };
+    assert!((observed / claimed - 1.0).abs() < 0.01, "{observed} against {claimed}");
+    let window = run.fact("a-read", "window_ns");
+    assert!((1.9e9..2.2e9).contains(&window), "{window}");
+}
+
+#[test]
+fn threads_and_processes_are_jobs() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(1024);
+    for more in [&["--thread"][..], &["--thread", "--group_reporting"], &["--group_reporting"], &[]] {
+        let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=64m", "--numjobs=3", "--end_fsync=1"];
+        let run = verify(&volume, &[], &[&command[..], more].concat());
+        let together = more.contains(&"--group_reporting");
+        let phases = if together { vec!["a-write"] } else { vec!["a.0-write", "a.1-write", "a.2-write"] };
+        for phase in phases {
+            assert_claims(&run, phase, "confirmed");
+            assert_rebuilt(&run, phase);
+            let tasks = if together { 3.0 } else { 1.0 };
+            assert_eq!(run.fact(phase, "active_tasks"), tasks, "{more:?}: {}", run.story());
+            assert_eq!(run.fact(phase, "write_bytes"), tasks * 64.0 * MIB);
+        }
+    }
+}
+
+#[test]
+fn both_directions_of_a_mixed_job_are_phases() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let command =
+        ["fio", "--name=m", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--size=64m", "--filename=x", "--direct=1"];
+    let run = verify(&volume, &[], &command);
+    for phase in ["m-read", "m-write"] {
+        assert_claims(&run, phase, "confirmed");
+        assert_rebuilt(&run, phase);
+        assert!(!run.codes(phase).contains(&"AB401"), "{}", run.story());
+    }
+    let moved = run.fact("m-read", "read_bytes") + run.fact("m-write", "write_bytes");
+    assert_eq!(moved, 64.0 * MIB);
+}
+
+#[test]
+fn the_check_of_what_was_written_is_a_pass_of_its_own() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let command = [
+        "fio",
+        "--name=v",
+        "--rw=write",
+        "--bs=64k",
+        "--size=128m",
+        "--filename=x",
+        "--verify=crc32c",
+        "--end_fsync=1",
+    ];
+    let run = verify(&volume, &[], &command);
+    for phase in ["v-write", "v-read"] {
+        assert_rebuilt(&run, phase);
+    }
+    assert_claims(&run, "v-write", "confirmed");
+    assert_eq!(run.fact("v-write", "read_bytes"), 0.0);
+    assert_eq!(run.fact("v-read", "write_bytes"), 0.0);
+}
+
+#[test]
+fn job_files_say_what_was_promised() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let text = "[global]\nfilename=x\nsize=64m\nbs=64k\n[first]\nrw=randread\ndirect=1\n[second]\nstonewall\nrw=write\nend_fsync=1\n";
+    fs::write(volume.path().join("jobs.fio"), text).expect("the job file");
+    let run = verify(&volume, &[], &["fio", "jobs.fio"]);
+    for phase in ["first-read", "second-write"] {
+        assert_claims(&run, phase, "confirmed");
+        assert_rebuilt(&run, phase);
+    }
+    assert_eq!(of_metric(&run, "second-write", "throughput")["subject"], "durable-write", "{}", run.story());
+    assert!(run.report["questions"].to_string().contains("direct=1"), "{}", run.story());
+}
+
+#[test]
+fn behind_a_shell_the_report_for_people_is_read() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let script = "fio --name=w --rw=write --bs=64k --size=128m --filename=x --end_fsync=1";
+    let run = verify(&volume, &[], &["sh", "-c", script]);
+    assert_claims(&run, "w-write", "confirmed");
+    assert_eq!(run.fact("w-write", "write_bytes"), 128.0 * MIB);
+    assert!(!run.stderr().contains("fio version"), "{}", run.stderr());
+}
+
+#[test]
+fn an_engine_that_does_nothing_is_refuted() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(256);
+    let run = verify(&volume, &[], &["fio", "--name=n", "--rw=read", "--bs=64k", "--size=64m", "--ioengine=null"]);
+    assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
+    assert!(run.codes("n-read").contains(&"AB106"), "{}", run.story());
+    assert_claims(&run, "n-read", "refuted");
+}
+
+#[test]
+fn mapped_files_are_said_to_be_blind() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let command = ["fio", "--name=m", "--rw=write", "--bs=64k", "--size=64m", "--filename=x", "--ioengine=mmap"];
+    let run = verify(&volume, &[], &command);
+    assert!(run.codes("m-write").contains(&"AB901"), "{}", run.story());
+    assert_claims(&run, "m-write", "unverifiable");
+}
+
+#[test]
+fn files_that_are_created_are_counted() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(256);
+    let command = [
+        "fio",
+        "--name=c",
+        "--ioengine=filecreate",
+        "--fallocate=none",
+        "--filesize=4k",
+        "--nrfiles=500",
+        "--openfiles=1",
+    ];
+    let run = verify(&volume, &[], &command);
+    assert_eq!(run.fact("c-read", "name_calls"), 500.0, "{}", run.story());
+    assert_eq!(of_metric(&run, "c-read", "operations-done")["verdict"], "confirmed", "{}", run.story());
+}
+
+#[test]
+fn a_verification_that_fails_is_a_failed_run() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(256);
+    fs::write(volume.path().join("x"), vec![0_u8; 8 << 20]).expect("a file of zeros");
+    let command = ["fio", "--name=v", "--rw=read", "--bs=64k", "--size=8m", "--filename=x", "--verify=crc32c"];
+    let run = verify(&volume, &[], &command);
+    assert_eq!((run.verdict(), run.exit_code()), ("failed", Some(4)), "{}", run.story());
+}

@@ -1,0 +1,99 @@
+//! The adapter for fio 2 and 3 (measured: 3.33).
+//!
+//! `command` and `jobs` read its command line and job files, `json`, `normal` and `terse` its
+//! reports, `entries` pairs the two. `plan` says what a job promises, `tasks` which process is which
+//! job, `phases` where its clock ran. fio is asked for its JSON beside what the user asked for, and
+//! `filter` takes that out again. Holds no judgement.
+
+mod command;
+mod engine;
+mod entries;
+mod filter;
+mod jobs;
+mod json;
+mod normal;
+mod numbers;
+mod output;
+mod phases;
+mod plan;
+mod report;
+mod seen;
+mod subject;
+mod tasks;
+mod terse;
+
+use activebench_model::activity::Activity;
+use activebench_model::claim::{Parsed, Subject};
+use activebench_model::command::CommandLine;
+use activebench_model::output::{ToolFile, ToolOutput};
+use activebench_model::phase::Phase;
+
+use crate::{Adapter, OutputFilter, Plan};
+use command::Command;
+use jobs::{Setup, last_component};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct Fio;
+
+impl Adapter for Fio {
+    fn name(&self) -> &'static str {
+        "fio"
+    }
+
+    fn is_program(&self, file_name: &str) -> bool {
+        file_name == "fio"
+    }
+
+    fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
+        output::parse(&Setup::new(&command.argv, &output.files), output, subject)
+    }
+
+    fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
+        phases::phases(&Setup::new(&command.argv, &output.files), output, parsed, activity)
+    }
+
+    fn plan(&self, command: &CommandLine, files: &[ToolFile]) -> Plan {
+        plan::plan(&Setup::new(&command.argv, files))
+    }
+
+    /// The last `--output-format` counts: the user's own with JSON behind it.
+    fn added_arguments(&self, command: &CommandLine) -> Vec<String> {
+        let read = Command::parse(&command.argv);
+        let runs = !read.jobs.is_empty() || !read.files.is_empty();
+        if read.runs_nothing || read.prints_json() || !runs {
+            return Vec::new();
+        }
+        vec![format!("--output-format={},json", read.formats)]
+    }
+
+    fn output_filter(&self, command: &CommandLine) -> Option<Box<dyn OutputFilter>> {
+        let adds = !self.added_arguments(command).is_empty();
+        let on_stdout = Command::parse(&command.argv).output.is_none();
+        (adds && on_stdout).then(|| Box::new(filter::JsonCutter::new()) as Box<dyn OutputFilter>)
+    }
+
+    fn without_added(&self, command: &CommandLine, file: &ToolFile) -> Option<Vec<u8>> {
+        let adds = !self.added_arguments(command).is_empty();
+        let is_report = Command::parse(&command.argv).output.as_deref() == Some(file.name.as_str());
+        let without = filter::without_objects(&file.bytes);
+        (adds && is_report && without != file.bytes).then_some(without)
+    }
+
+    fn input_files(&self, command: &CommandLine) -> Vec<String> {
+        Command::parse(&command.argv).files
+    }
+
+    /// Job files, and the file of `--output`; behind a wrapper those that it names.
+    fn reads_file(&self, command: &CommandLine, name: &str) -> bool {
+        let same = |known: &str| known == name;
+        if self.is_program(command.program()) {
+            let read = Command::parse(&command.argv);
+            return read.files.iter().chain(&read.output).any(|known| same(known));
+        }
+        let words = || command.argv.iter().flat_map(|argument| argument.split_whitespace());
+        let word =
+            |word: &str| same(word.trim_matches(['\'', '"', ';'])) || word.strip_prefix("--output=").is_some_and(same);
+        words().any(|w| last_component(w.trim_matches(['\'', '"'])) == "fio") && words().any(word)
+    }
+}

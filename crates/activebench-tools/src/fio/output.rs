@@ -1,0 +1,355 @@
+//! fio's output to claims.
+
+use activebench_model::claim::{Claim, Metric, Note, Parsed, Restated, SourceLine, Subject};
+use activebench_model::output::ToolOutput;
+use activebench_model::units::{Quantity, Unit};
+
+use super::engine::{self, Kind};
+use super::entries::{self, Paired};
+use super::filter::sections;
+use super::jobs::{JobOptions, Setup, last_component};
+use super::report::{Directed, Entry, Figure, Latencies, Report, Way, rate_resolution};
+use super::{json, normal, subject, terse};
+
+/// What was read, before anything is claimed.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    /// The report that is claimed.
+    pub(super) report: Report,
+    /// The same for people, where another one is claimed.
+    pub(super) restated: Option<Report>,
+    pub(super) notes: Vec<Note>,
+    pub(super) errors: Vec<Note>,
+}
+
+/// Reads everything that fio wrote.
+pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
+    let mut read = Read::default();
+    let (mut of_json, mut of_terse, mut of_people) = (None, None, None);
+    let mut heads: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let written = setup.command.output.as_deref().and_then(|name| {
+        let same = |file: &&activebench_model::output::ToolFile| file.name == name;
+        let file = output.files.iter().find(same);
+        file.or_else(|| output.files.iter().find(|file| file.file_name() == last_component(name)))
+    });
+    let file = written.map(|file| (String::from_utf8_lossy(&file.bytes), file.name.as_str()));
+    let streams = std::iter::once((stdout, "stdout")).chain(file);
+    for (text, stream) in streams {
+        // The version stands before the object, the report for people behind it.
+        let mut version: Option<String> = None;
+        for section in sections(&text) {
+            if section.is_object {
+                match json::read(&section, stream) {
+                    Ok(report) => of_json = Some(report),
+                    Err(why) => read.notes.push(Note {
+                        source: SourceLine {
+                            stream: stream.to_owned(),
+                            line: section.first_line,
+                            text: "{".to_owned(),
+                        },
+                        message: format!("the figures are no whole JSON and not claimed: {why}"),
+                    }),
+                }
+                continue;
+            }
+            read_words(&mut read, section.text, section.first_line, stream);
+            if let Some(report) = terse::read(&section, stream) {
+                of_terse = Some(report);
+            }
+            let report = normal::read(&section, stream);
+            version = report.version.clone().or(version);
+            heads.extend(report.heads.iter().cloned());
+            if !report.entries.is_empty() {
+                of_people = Some(Report { version: version.clone(), ..report });
+            }
+        }
+        read.report.version = read.report.version.take().or(version);
+    }
+    read_words(&mut read, &String::from_utf8_lossy(&output.stderr), 1, "stderr");
+    let version = read.report.version.take();
+    let mut found = [of_json, of_terse, of_people].into_iter().flatten().map(|report| the_last(report, setup));
+    if let Some(report) = found.next() {
+        read.report = report;
+        read.restated = found.next_back().filter(|other| other.entries.len() == read.report.entries.len());
+    }
+    read.report.version = read.report.version.take().or(version);
+    for entry in read.report.entries.iter_mut().filter(|entry| entry.options.is_empty()) {
+        let head = heads.iter().find(|(name, _)| *name == entry.name);
+        entry.options = head.map_or_else(Vec::new, |(_, options)| options.clone());
+    }
+    read
+}
+
+/// Terse lines repeat without a head: the last report is that of the last so many jobs.
+fn the_last(mut report: Report, setup: &Setup) -> Report {
+    let expected = setup.entries().len();
+    let count = report.entries.len();
+    if expected > 0 && count > expected && count.is_multiple_of(expected) {
+        report.entries.drain(..count - expected);
+    }
+    report
+}
+
+/// Lines that are no report: errors and warnings.
+fn read_words(read: &mut Read, text: &str, first_line: u64, stream: &str) {
+    for (number, line) in (first_line..).zip(text.split_inclusive('\n')) {
+        let whole = line.ends_with('\n') || stream == "stderr";
+        let line = line.trim_end_matches(['\n', '\r']);
+        let words = line.rsplit('\r').next().unwrap_or(line).trim();
+        if words.is_empty() || !whole {
+            continue;
+        }
+        let source = SourceLine { stream: stream.to_owned(), line: number, text: line.to_owned() };
+        if let Some(rest) = words.strip_prefix("fio: ")
+            && !is_remark(rest)
+        {
+            read.errors.push(Note { source, message: "error of the tool".to_owned() });
+        } else if words.starts_with("verify: ") || words.contains(": verify failed at") {
+            read.errors.push(Note { source, message: "data differ from what was written".to_owned() });
+        } else if stream == "stderr" {
+            read.notes.push(Note { source, message: "line on standard error that is not read".to_owned() });
+        } else if let Some(message) = remark(words) {
+            read.notes.push(Note { source, message: message.to_owned() });
+        }
+    }
+}
+
+/// `fio: ` also begins what is no error.
+fn is_remark(rest: &str) -> bool {
+    ["this platform", "file hash", "zeroes", "terminating on signal", "took too long", "clock setaffinity"]
+        .iter()
+        .any(|known| rest.starts_with(known))
+}
+
+fn remark(words: &str) -> Option<&'static str> {
+    if words.starts_with("note: both iodepth >= 1 and synchronous I/O engine") {
+        Some("the tool itself says that the queue depth has no effect")
+    } else if words.starts_with("WARNING:") || words.starts_with("warning:") {
+        Some("warning of the tool")
+    } else {
+        None
+    }
+}
+
+/// See [`crate::Adapter::parse`].
+pub(super) fn parse(setup: &Setup, output: &ToolOutput, chosen: Option<Subject>) -> Parsed {
+    let Read { report, restated, notes, errors } = read(setup, output);
+    let paired = entries::pair(setup, &report.entries);
+    let mut claims = Claims {
+        parsed: Parsed {
+            tool: "fio".to_owned(),
+            version: report.version.clone(),
+            complete: report.complete,
+            notes,
+            errors,
+            ..Parsed::default()
+        },
+        chosen,
+    };
+    for (index, (entry, paired)) in report.entries.iter().zip(&paired).enumerate() {
+        let beside = restated.as_ref().and_then(|report| report.entries.get(index));
+        claims.of_entry(entry, paired, beside.filter(|other| other.name == entry.name));
+    }
+    claims.parsed
+}
+
+struct Claims {
+    parsed: Parsed,
+    chosen: Option<Subject>,
+}
+
+impl Claims {
+    fn of_entry(&mut self, entry: &Entry, paired: &Paired, beside: Option<&Entry>) {
+        if let Some((number, source)) = &entry.error {
+            let message = format!("error {number} of the job");
+            self.parsed.errors.push(Note { source: source.clone(), message });
+        }
+        for way in Way::ALL {
+            if entry.of(way).happened() {
+                self.of_way(entry, paired, way, beside);
+            }
+        }
+        self.of_syncs(entry, paired);
+        self.of_processor(entry, paired);
+    }
+
+    fn of_way(&mut self, entry: &Entry, paired: &Paired, way: Way, beside: Option<&Entry>) {
+        let Directed { bandwidth, rate, bytes, operations, runtime_ms, total, completion } = entry.of(way);
+        let target = Target { paired, way };
+        let moved = bytes.as_ref().map(|figure| figure.value as u64);
+        let kind = paired.kind();
+        let beside = beside.map(|entry| entry.of(way));
+        // Of an engine that moves no data the bytes are made up from the block size.
+        let moves = !matches!(kind, Some(Kind::Names(_)));
+        if moves {
+            let id = self.claim(target, Metric::Throughput, Unit::BytesPerSec, bandwidth.as_ref(), moved);
+            self.restate(
+                id,
+                Unit::BytesPerSec,
+                beside.and_then(|other| Some((other.bandwidth.as_ref()?, other.runtime_ms))),
+            );
+        } else if let Some(figure) = bandwidth {
+            self.note(figure, "the engine moves no data: its bandwidth is not claimed");
+        }
+        let id = self.claim(target, Metric::OperationRate, Unit::OpsPerSec, rate.as_ref(), moved.filter(|_| moves));
+        self.restate(id, Unit::OpsPerSec, beside.and_then(|other| Some((other.rate.as_ref()?, other.runtime_ms))));
+        if way == Way::Trim {
+            return;
+        }
+        if moves {
+            self.claim(target, Metric::BytesMoved, Unit::Bytes, bytes.as_ref(), moved);
+        }
+        self.claim(target, Metric::OperationsDone, Unit::Count, operations.as_ref(), None);
+        if let Some(0..=1) = runtime_ms
+            && let Some(figure) = bandwidth
+        {
+            self.note(figure, "the clock ran for one millisecond, its own step: the rate may be any larger one");
+        }
+        if !moves {
+            return;
+        }
+        self.claim(target, Metric::LatencyMean, Unit::Ns, total.mean.as_ref(), None);
+        const TOTAL: [Metric; 4] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99, Metric::LatencyP999];
+        const COMPLETION: [Metric; 4] = [
+            Metric::CompletionLatencyP50,
+            Metric::CompletionLatencyP95,
+            Metric::CompletionLatencyP99,
+            Metric::CompletionLatencyP999,
+        ];
+        let synchronous = matches!(kind, Some(Kind::Synchronous | Kind::Mapped | Kind::Nothing));
+        // One call does all of a synchronous operation: the two clocks differ by nothing.
+        let twice = synchronous && total.percentiles.iter().any(Option::is_some);
+        if !twice {
+            self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion);
+        }
+        self.percentiles(target, TOTAL, total);
+    }
+
+    fn percentiles(&mut self, target: Target<'_>, metrics: [Metric; 4], latencies: &Latencies) {
+        for (metric, figure) in metrics.into_iter().zip(&latencies.percentiles) {
+            self.claim(target, metric, Unit::Ns, figure.as_ref(), None);
+        }
+    }
+
+    fn of_syncs(&mut self, entry: &Entry, paired: &Paired) {
+        let Some(syncs) = &entry.syncs else { return };
+        let way = Way::Write;
+        if !entry.of(way).happened() {
+            return self.note(syncs, "syncs without writes are not claimed");
+        }
+        let target = Target { paired, way };
+        // Syncs that fio makes and does not count, and such as are none to the kernel.
+        let others = paired.job().is_none_or(|job| {
+            job.is_on("end_fsync") || job.is_on("fsync_on_close") || job.get("sync_file_range").is_some()
+        });
+        if others {
+            self.note(syncs, "syncs beside those that are counted: their number and latencies are not claimed");
+            return;
+        }
+        self.claim(target, Metric::SyncsDone, Unit::Count, Some(syncs), None);
+        let Latencies { mean, percentiles } = &entry.sync_latencies;
+        self.claim(target, Metric::SyncLatencyMean, Unit::Ns, mean.as_ref(), None);
+        const SYNC: [Metric; 4] =
+            [Metric::SyncLatencyP50, Metric::SyncLatencyP95, Metric::SyncLatencyP99, Metric::SyncLatencyP999];
+        for (metric, figure) in SYNC.into_iter().zip(percentiles) {
+            self.claim(target, metric, Unit::Ns, figure.as_ref(), None);
+        }
+    }
+
+    /// Processor times are those of the job from its start to its end, whatever it did: claimed
+    /// where that is one pass.
+    fn of_processor(&mut self, entry: &Entry, paired: &Paired) {
+        let happened: Vec<Way> = Way::ALL.into_iter().filter(|way| entry.of(*way).happened()).collect();
+        let one_pass = paired.job().is_some_and(|job| {
+            !job.verifies_after()
+                && job.get("ramp_time").is_none()
+                && !job.trims()
+                && (happened.len() == 1 || job.mixes())
+        });
+        let (Some(way), true) = (happened.first(), one_pass) else { return };
+        // Helpers make the calls, and the job's own time is counted alone; or there are none.
+        let own_calls = |job: &JobOptions| {
+            job.engine() != "posixaio"
+                && !job.is_on("sqthread_poll")
+                && matches!(engine::kind(job.engine()), Kind::Synchronous | Kind::Asynchronous | Kind::Libaio)
+        };
+        if !paired.job().is_some_and(own_calls) {
+            return;
+        }
+        // The mean over the jobs of a group.
+        let Some(jobs) = paired.jobs_of(entry) else { return };
+        let target = Target { paired, way: *way };
+        // How the kernel divides a task's time into user and system is sampled at its timer's ticks
+        // on most machines: measured on direct reads, 26.9 % of system time where it was 17.4 %.
+        let both: f64 = [&entry.user, &entry.system].into_iter().flatten().map(|figure| figure.value).sum();
+        let sampled = both / 4.0;
+        for (metric, figure) in [(Metric::CpuUser, &entry.user), (Metric::CpuSystem, &entry.system)] {
+            let Some(figure) = figure else { continue };
+            let of_all = Figure {
+                value: figure.value * f64::from(jobs),
+                resolution: (figure.resolution + sampled) * f64::from(jobs),
+                ..figure.clone()
+            };
+            self.claim(target, metric, Unit::Ratio, Some(&of_all), None);
+        }
+    }
+
+    /// Makes a claim of a figure, if there is one; gives its id.
+    fn claim(
+        &mut self,
+        target: Target<'_>,
+        metric: Metric,
+        unit: Unit,
+        figure: Option<&Figure>,
+        claimed_bytes: Option<u64>,
+    ) -> Option<String> {
+        let figure = figure?;
+        let (subject, subject_reason) = subject::subject(target.paired.job(), target.way, self.chosen);
+        let id = format!("c{}", self.parsed.claims.len() + 1);
+        self.parsed.claims.push(Claim {
+            id: id.clone(),
+            phase: target.paired.phase_id(target.way),
+            metric,
+            value: Quantity { value: figure.value, unit },
+            printed: activebench_model::claim::Printed { text: figure.text.clone(), unit: figure.unit.clone() },
+            resolution: figure.resolution,
+            subject,
+            subject_reason,
+            claimed_bytes,
+            source: figure.source.clone(),
+        });
+        Some(id)
+    }
+
+    /// A rate once more: computed over the same clock, so that its digits alone tell them apart.
+    fn restate(&mut self, claim: Option<String>, unit: Unit, figure: Option<(&Figure, Option<u64>)>) {
+        let (Some(claim), Some((figure, runtime_ms))) = (claim, figure) else { return };
+        let of_clock = runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
+        self.parsed.restated.push(Restated {
+            claim,
+            value: Quantity { value: figure.value, unit },
+            printed: activebench_model::claim::Printed { text: figure.text.clone(), unit: figure.unit.clone() },
+            resolution: figure.resolution - of_clock,
+            known_defect: None,
+            source: figure.source.clone(),
+        });
+    }
+
+    fn note(&mut self, figure: &Figure, message: &str) {
+        self.parsed.notes.push(Note { source: figure.source.clone(), message: message.to_owned() });
+    }
+}
+
+/// Whose figure it is.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    paired: &'a Paired,
+    way: Way,
+}
+
+impl Paired {
+    fn kind(&self) -> Option<Kind> {
+        self.job().map(|job: &JobOptions| engine::kind(job.engine()))
+    }
+}

@@ -1,0 +1,277 @@
+//! The observed calls, turned into phases: one a job (or group) and direction that claims
+//! speak of.
+//!
+//! fio's clock runs from the start of a job, which opens its file next, to the last completion, the
+//! fsync at the end included. Every descriptor from its open to its close is a part; a loop is
+//! another open. What the main process writes before the jobs start is nobody's part.
+
+use std::collections::HashSet;
+
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
+use activebench_model::call::{FileId, open_bits};
+use activebench_model::claim::{Metric, Parsed};
+use activebench_model::output::ToolOutput;
+use activebench_model::phase::{NameOperation, Part, PartEnd, Phase, TaskSpan};
+
+use super::engine::{self, Kind};
+use super::entries::{self, Paired};
+use super::jobs::{JobOptions, Setup, last_component};
+use super::output;
+use super::plan;
+use super::report::Way;
+use super::seen::Seen;
+use super::subject::syncs;
+use super::tasks::{self, JobTask};
+
+/// How far the bytes of an entry may be from those of its tasks before the tasks are in doubt.
+const DOUBTFUL_BYTES: f64 = 0.01;
+
+/// See [`crate::Adapter::phases`].
+pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
+    let report = output::read(setup, output).report;
+    let paired = entries::pair(setup, &report.entries);
+    let seen = Seen::new(activity);
+    let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
+    let mut phases = Vec::new();
+    let mut totals = (0.0, 0.0);
+    let mut apart = false;
+    for ((entry, paired), tasks) in report.entries.iter().zip(&paired).zip(&assigned.of_entry) {
+        for way in Way::ALL {
+            let id = paired.phase_id(way);
+            if !parsed.claims.iter().any(|claim| claim.phase == id) {
+                continue;
+            }
+            let mut phase = plan::phase(paired, way, paired.jobs_of(entry));
+            match tasks {
+                Ok(tasks) => {
+                    let moved = Locator { seen: &seen, paired, way }.locate(tasks, &mut phase);
+                    let claimed =
+                        parsed.claims.iter().find(|claim| claim.phase == id && claim.metric == Metric::BytesMoved);
+                    if let (Some(claimed), Some(moved)) = (claimed, moved) {
+                        totals = (totals.0 + claimed.value.value, totals.1 + moved);
+                        apart |= differ(claimed.value.value, moved);
+                    }
+                }
+                Err(why) => phase.incomplete = Some(why.clone()),
+            }
+            phases.push(phase);
+        }
+    }
+    // The sum is right and its terms are not: the jobs were not born in their order.
+    if assigned.by_order && apart && report.entries.len() > 1 && !differ(totals.0, totals.1) {
+        for phase in &mut phases {
+            phase.incomplete.get_or_insert_with(|| "which task is which job cannot be told".to_owned());
+        }
+    }
+    phases
+}
+
+fn differ(claimed: f64, moved: f64) -> bool {
+    (claimed - moved).abs() > DOUBTFUL_BYTES * claimed
+}
+
+/// Looks for one direction of one entry.
+struct Locator<'a> {
+    seen: &'a Seen<'a>,
+    paired: &'a Paired,
+    way: Way,
+}
+
+impl Locator<'_> {
+    /// Fills parts or spans; gives the bytes that the parts' calls moved, where calls show them.
+    fn locate(&self, tasks: &[JobTask], phase: &mut Phase) -> Option<f64> {
+        if self.way == Way::Trim {
+            phase.incomplete = Some("discards are not observed: no call moves their data".to_owned());
+            return None;
+        }
+        let unknown = JobOptions::default();
+        let mut moved = 0.0;
+        let mut exact = true;
+        for (number, task) in tasks.iter().enumerate() {
+            let job = self.paired.jobs.get(number).map_or(&unknown, |job| &job.options);
+            let passes = self.passes_of(task, job);
+            if let Kind::Names(operation) = engine::kind(job.engine()) {
+                let span = self.span_of(task, operation, &passes, phase);
+                phase.names.iter_mut().for_each(|names| names.spans.extend(span.clone()));
+                exact = false;
+                continue;
+            }
+            exact &= job.get("ramp_time").is_none() && engine::kind(job.engine()) != Kind::Mapped;
+            if job.verifies_after() && plan::loops(job) > 1 {
+                // Its clock is a sum of spans that lie apart: no one window is it.
+                phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
+                continue;
+            }
+            moved += self.add_parts(task, job, &passes, phase);
+        }
+        if !phase.is_found() && phase.incomplete.is_none() {
+            phase.incomplete = Some(match self.seen.activity.passes.is_empty() {
+                true => "no calls were observed".to_owned(),
+                false => format!("no call of the job's tasks moved data by {}", self.way.word()),
+            });
+        }
+        (exact && phase.incomplete.is_none()).then_some(moved)
+    }
+
+    /// The passes of a task over files that can be the job's own, in order of time.
+    fn passes_of(&self, task: &JobTask, job: &JobOptions) -> Vec<&Pass> {
+        let own = |pass: &&Pass| {
+            let opened = pass.open.is_some_and(|open| open.tid == task.tid);
+            !task.is_thread || opened || pass.steps.iter().any(|step| step.tids.contains(&task.tid))
+        };
+        let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
+        if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
+            let names: Vec<&str> = names.split(':').map(last_component).collect();
+            let named = |pass: &&Pass| self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name)));
+            let of_names: Vec<&Pass> = passes.iter().copied().filter(named).collect();
+            if !of_names.is_empty() {
+                passes = of_names;
+            }
+        }
+        if job.is_on("pre_read") {
+            let mut known: HashSet<FileId> = HashSet::new();
+            passes.retain(|pass| {
+                let first = known.insert(pass.file);
+                let reads_only = pass.steps.iter().all(|step| step.kind != StepKind::Write);
+                let own = self.seen.passes_over(pass.file).iter().filter(|other| other.tgid == task.tgid);
+                !(first && reads_only && moves(pass, Way::Read) && own.count() > 1)
+            });
+        }
+        passes.sort_by_key(|pass| started_ns(pass));
+        passes
+    }
+
+    fn add_parts(&self, task: &JobTask, job: &JobOptions, passes: &[&Pass], phase: &mut Phase) -> f64 {
+        let mapped = engine::kind(job.engine()) == Kind::Mapped;
+        let Some(begun_ns) = passes.iter().map(|pass| started_ns(pass)).min() else { return 0.0 };
+        let ramp_ns = job.seconds_as_ns("ramp_time").unwrap_or(0);
+        let counted_ns = begun_ns.saturating_add(ramp_ns);
+        let mut moved = 0.0;
+        for pass in passes {
+            let is_mapped = mapped && pass.steps.iter().any(|step| step.kind == StepKind::Map);
+            if !moves(pass, self.way) && !is_mapped {
+                continue;
+            }
+            let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
+            let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
+            moved += bytes_of(pass, self.way);
+            let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };
+            phase.parts.push(Part {
+                tgid: pass.tgid,
+                tids: threads_of(task, job, pass),
+                fd: pass.fd,
+                file: pass.file,
+                start_ns,
+                end: PartEnd::At(clock.end_ns),
+                last_data_ns: clock.last_data_ns,
+                sync_inside: clock.sync_inside,
+                sync_after: self.seen.sync_after(pass.file, clock.end_ns),
+                close_ns: pass.close.map(|close| close.end_ns),
+            });
+        }
+        moved
+    }
+
+    /// From the first call of its kind to the last one.
+    fn span_of(
+        &self,
+        task: &JobTask,
+        operation: NameOperation,
+        passes: &[&Pass],
+        phase: &mut Phase,
+    ) -> Option<TaskSpan> {
+        let calls: Vec<(u64, u64)> = match operation {
+            NameOperation::Create => passes
+                .iter()
+                .filter(|pass| pass.open_flags & open_bits::CREATE != 0)
+                .filter_map(|pass| pass.open.map(|open| (open.start_ns, open.end_ns)))
+                .collect(),
+            NameOperation::Delete => {
+                let own = self.seen.activity.unlinks.iter().filter(|unlink| unlink.span.tid == task.tid);
+                own.map(|unlink| (unlink.span.start_ns, unlink.span.end_ns)).collect()
+            }
+            NameOperation::Stat => {
+                phase.incomplete =
+                    Some("when the job's clock began and stopped shows in no call that is kept".to_owned());
+                return None;
+            }
+        };
+        let start_ns = calls.iter().map(|(start_ns, _)| *start_ns).min()?;
+        let end_ns = calls.iter().map(|(_, end_ns)| *end_ns).max()?;
+        Some(TaskSpan {
+            tgid: task.tgid,
+            tids: if task.is_thread { vec![task.tid] } else { Vec::new() },
+            start_ns,
+            end_ns,
+        })
+    }
+}
+
+/// The threads whose calls count for a job.
+fn threads_of(task: &JobTask, job: &JobOptions, pass: &Pass) -> Vec<u32> {
+    if !task.is_thread {
+        return Vec::new();
+    }
+    // The C library's helpers make the calls.
+    let mut tids = vec![task.tid];
+    if job.engine() == "posixaio" {
+        tids.extend(pass.steps.iter().flat_map(|step| step.tids.iter().copied()));
+    }
+    tids.sort_unstable();
+    tids.dedup();
+    tids
+}
+
+fn is_of(step: &Step, way: Way) -> bool {
+    let kind = match way {
+        Way::Read => StepKind::Read,
+        Way::Write => StepKind::Write,
+        Way::Trim => return false,
+    };
+    step.kind == kind && step.calls > 0
+}
+
+fn moves(pass: &Pass, way: Way) -> bool {
+    pass.steps.iter().any(|step| is_of(step, way))
+}
+
+fn bytes_of(pass: &Pass, way: Way) -> f64 {
+    pass.steps.iter().filter(|step| is_of(step, way)).map(|step| step.bytes as f64).sum()
+}
+
+fn started_ns(pass: &Pass) -> u64 {
+    let first = pass.steps.iter().map(|step| step.start_ns).min();
+    pass.open.map(|open| open.start_ns).or(first).unwrap_or(u64::MAX)
+}
+
+/// Where the clock stopped in a pass.
+struct Clock {
+    end_ns: u64,
+    last_data_ns: u64,
+    sync_inside: Option<CallSpan>,
+}
+
+fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
+    let is_data = |step: &Step| matches!(step.kind, StepKind::Read | StepKind::Write) && step.calls > 0;
+    let last = pass.steps.iter().rposition(is_data)?;
+    let last_data_ns = pass.steps.iter().filter(|step| is_data(step)).map(|step| step.end_ns).max()?;
+    let mut clock = Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None };
+    if syncs(job).is_some() {
+        let trailing = pass.steps[last + 1..].iter().find(|step| step.kind == StepKind::Sync);
+        clock.end_ns = trailing.map_or(clock.end_ns, |step| step.end_ns).max(clock.end_ns);
+        let inside = trailing.or_else(|| pass.steps.iter().rfind(|step| step.kind == StepKind::Sync));
+        clock.sync_inside = inside.and_then(|step| step.head.last()).map(|brief| brief.span);
+    }
+    Some(clock)
+}
+
+/// Data moves through memory: what ends it is the call after.
+fn mapped_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
+    let map = pass.steps.iter().position(|step| step.kind == StepKind::Map)?;
+    let sync = pass.steps[map..].iter().rfind(|step| step.kind == StepKind::Sync).filter(|_| syncs(job).is_some());
+    let unmap_ns = pass.steps[map..].iter().rfind(|step| step.kind == StepKind::Unmap).map(|step| step.start_ns);
+    let left_ns = unmap_ns.into_iter().chain(pass.close.map(|close| close.start_ns)).min();
+    let end_ns = sync.map(|step| step.end_ns).or(left_ns).unwrap_or(pass.steps[map].end_ns);
+    let sync_inside = sync.and_then(|step| step.head.last()).map(|brief| brief.span);
+    Some(Clock { end_ns, last_data_ns: end_ns, sync_inside })
+}

@@ -1,0 +1,130 @@
+//! What a report says of each job, whichever of fio's formats it is in.
+
+use activebench_model::claim::SourceLine;
+
+/// A number of the report.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    /// In bytes, bytes per second, operations per second, ns, counts or shares.
+    pub(super) value: f64,
+    /// Half a step of what is printed, in the same unit.
+    pub(super) resolution: f64,
+    /// As printed.
+    pub(super) text: String,
+    /// The unit as printed, or as the key says it.
+    pub(super) unit: String,
+    pub(super) source: SourceLine,
+}
+
+/// Which of a job's directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    Read,
+    Write,
+    Trim,
+}
+
+impl Way {
+    pub(super) const ALL: [Way; 3] = [Way::Read, Way::Write, Way::Trim];
+
+    /// As in the report and in the ids of phases.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Way::Read => "read",
+            Way::Write => "write",
+            Way::Trim => "trim",
+        }
+    }
+}
+
+/// The percentiles that are claimed.
+pub(super) const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+
+/// Latencies of operations or syncs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Latencies {
+    pub(super) mean: Option<Figure>,
+    /// In the order of [`PERCENTILES`].
+    pub(super) percentiles: [Option<Figure>; 4],
+}
+
+/// The figures of one direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Directed {
+    pub(super) bandwidth: Option<Figure>,
+    pub(super) rate: Option<Figure>,
+    pub(super) bytes: Option<Figure>,
+    pub(super) operations: Option<Figure>,
+    pub(super) runtime_ms: Option<u64>,
+    /// From handing over to completion: the mean of this is claimed.
+    pub(super) total: Latencies,
+    /// From after handing over to completion.
+    pub(super) completion: Latencies,
+}
+
+impl Directed {
+    /// Whether anything happened this way.
+    pub(super) fn happened(&self) -> bool {
+        let positive = |figure: &Option<Figure>| figure.as_ref().is_some_and(|figure| figure.value > 0.0);
+        positive(&self.bandwidth) || positive(&self.rate) || positive(&self.operations)
+    }
+}
+
+/// One job, or one group that is reported together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// How many jobs it covers, where the report says so.
+    pub(super) jobs: Option<u32>,
+    /// The process, where the report says so.
+    pub(super) pid: Option<u32>,
+    pub(super) group: Option<u32>,
+    /// The number of the job's error with its place; `None` for none.
+    pub(super) error: Option<(i64, SourceLine)>,
+    /// Reads, writes, trims.
+    pub(super) directed: [Directed; 3],
+    pub(super) syncs: Option<Figure>,
+    pub(super) sync_latencies: Latencies,
+    /// Shares of one processor.
+    pub(super) user: Option<Figure>,
+    pub(super) system: Option<Figure>,
+    /// The clock of the shares, over all jobs of the entry, in ms.
+    pub(super) job_runtime_ms: Option<u64>,
+    /// The job's options as the report states them, the global ones first.
+    pub(super) options: Vec<(String, String)>,
+}
+
+impl Entry {
+    pub(super) fn of(&self, way: Way) -> &Directed {
+        &self.directed[way as usize]
+    }
+
+    pub(super) fn of_mut(&mut self, way: Way) -> &mut Directed {
+        &mut self.directed[way as usize]
+    }
+}
+
+/// One report: the last one counts where it is repeated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Report {
+    pub(super) version: Option<String>,
+    pub(super) entries: Vec<Entry>,
+    /// Whether it came to its end.
+    pub(super) complete: bool,
+    /// What fio says of each job before it starts, by its name.
+    pub(super) heads: Vec<(String, Vec<(String, String)>)>,
+}
+
+/// Half a step of a rate that was computed over a time in whole milliseconds, rounded up: the
+/// true one lies at most one step above.
+pub(super) fn rate_resolution(rate: f64, runtime_ms: u64) -> f64 {
+    match runtime_ms {
+        0 | 1 => rate,
+        ms => rate / (ms - 1) as f64 / 2.0,
+    }
+}
+
+/// fio's histogram divides each power of two into 64: a percentile is the middle of its bin.
+pub(super) fn percentile_resolution(value: f64) -> f64 {
+    value / 128.0
+}

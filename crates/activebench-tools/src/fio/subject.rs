@@ -1,0 +1,55 @@
+//! What a figure is taken to describe, from the options.
+
+use activebench_model::claim::Subject;
+
+use super::engine::{self, Kind};
+use super::jobs::JobOptions;
+use super::report::Way;
+
+/// The subject of a direction's figures, with the reason as a short sentence.
+pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject>) -> (Subject, String) {
+    if let Some(subject) = chosen {
+        return (subject, "--subject".to_owned());
+    }
+    let taken = || match way {
+        Way::Read => "a read figure without further words is taken for the storage",
+        Way::Write => "a write figure without further words is taken for the storage",
+        Way::Trim => "a trim figure without further words is taken for the storage",
+    };
+    let Some(job) = job else { return (Subject::Device, taken().to_owned()) };
+    let (subject, reason) = match engine::kind(job.engine()) {
+        Kind::Names(_) => (Subject::Metadata, "the engine creates, looks up or deletes files"),
+        Kind::Processor => (Subject::Cpu, "ioengine=cpuio computes"),
+        _ if way == Way::Write && syncs(job).is_some() => {
+            return (
+                Subject::DurableWrite,
+                format!("{} makes the writes durable inside the clock", syncs(job).unwrap_or("")),
+            );
+        }
+        Kind::Mapped => (
+            Subject::CachedFilesystem,
+            "ioengine=mmap maps the file: the figure is that of copies to and from the page cache",
+        ),
+        _ if job.is_on("direct") => (Subject::Device, "direct=1 asks for direct I/O"),
+        _ => (Subject::Device, taken()),
+    };
+    (subject, reason.to_owned())
+}
+
+/// The option that makes writes durable before the clock stops.
+pub(super) fn syncs(job: &JobOptions) -> Option<&'static str> {
+    let counts = |name| job.number(name).is_some_and(|count| count > 0);
+    if job.get("sync").is_some_and(super::numbers::is_true) {
+        Some("sync")
+    } else if job.is_on("end_fsync") {
+        Some("end_fsync")
+    } else if counts("fsync") {
+        Some("fsync")
+    } else if counts("fdatasync") {
+        Some("fdatasync")
+    } else if job.is_on("fsync_on_close") {
+        Some("fsync_on_close")
+    } else {
+        None
+    }
+}

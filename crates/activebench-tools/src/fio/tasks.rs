@@ -1,0 +1,166 @@
+//! Which process or thread is which job.
+//!
+//! fio's main process makes a process for each job, in the order of the jobs, or a thread under
+//! `thread`. Where the report names the processes they are known; otherwise the order of birth tells,
+//! if the numbers agree.
+
+use std::collections::HashSet;
+
+use activebench_model::activity::Task;
+
+use super::entries::Paired;
+use super::jobs::{JobOptions, Setup};
+use super::report::Entry;
+use super::seen::Seen;
+
+/// The task of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct JobTask {
+    pub(super) tgid: u32,
+    pub(super) tid: u32,
+    /// A thread of fio's main process, not a process of its own.
+    pub(super) is_thread: bool,
+    pub(super) start_ns: u64,
+}
+
+/// The tasks of each entry's jobs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Assigned {
+    /// By entry; the error says why they are not known.
+    pub(super) of_entry: Vec<Result<Vec<JobTask>, String>>,
+    /// The order of birth told.
+    pub(super) by_order: bool,
+}
+
+/// A job that fio runs, whether it is reported or not.
+struct Slot {
+    entry: Option<usize>,
+    options: JobOptions,
+    pid: Option<u32>,
+}
+
+pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: &Seen<'_>) -> Assigned {
+    let slots = slots(setup, entries, paired);
+    let (processes, threads) = candidates(seen);
+    let mut assigned = Assigned { of_entry: vec![Ok(Vec::new()); entries.len()], by_order: false };
+    if seen.activity.tasks.is_empty() {
+        assigned.of_entry.fill(Err("no task was observed".to_owned()));
+        return assigned;
+    }
+    let found = by_number(&slots, &processes, &threads);
+    let found = found.map_or_else(
+        || {
+            assigned.by_order = true;
+            by_birth(&slots, &processes, &threads)
+        },
+        Ok,
+    );
+    match found {
+        Ok(tasks) => {
+            for (slot, task) in slots.iter().zip(tasks) {
+                if let Some(Ok(of_entry)) = slot.entry.and_then(|entry| assigned.of_entry.get_mut(entry)) {
+                    of_entry.push(task);
+                }
+            }
+        }
+        Err(why) => assigned.of_entry.fill(Err(why)),
+    }
+    assigned
+}
+
+fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
+    // The number of a group is that of its first job alone.
+    let pid = |entry: usize, jobs: usize| entries[entry].pid.filter(|_| jobs == 1);
+    if !paired.is_empty() && paired.iter().all(|paired| !paired.places.is_empty()) {
+        let mut slots: Vec<Slot> =
+            setup.jobs.iter().map(|job| Slot { entry: None, options: job.options.clone(), pid: None }).collect();
+        for (entry, paired) in paired.iter().enumerate() {
+            for place in &paired.places {
+                slots[*place].entry = Some(entry);
+                slots[*place].pid = pid(entry, paired.places.len());
+            }
+        }
+        return slots;
+    }
+    let of_entry = |(entry, paired): (usize, &Paired)| {
+        let jobs = paired.jobs_of(&entries[entry]).unwrap_or(1).clamp(1, 4096) as usize;
+        let options = paired.job().cloned().unwrap_or_default();
+        let slot = move |_| Slot { entry: Some(entry), options: options.clone(), pid: pid(entry, jobs) };
+        (0..jobs).map(slot).collect::<Vec<_>>()
+    };
+    paired.iter().enumerate().flat_map(of_entry).collect()
+}
+
+/// Processes that fio's main processes made, and threads of them that open files; by birth.
+fn candidates(seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
+    let activity = seen.activity;
+    let mains: Vec<u32> = activity
+        .execs
+        .iter()
+        .filter(|exec| exec.filename.rsplit('/').next() == Some("fio"))
+        .map(|exec| exec.tgid)
+        .collect();
+    let executed: HashSet<u32> = activity.execs.iter().map(|exec| exec.tgid).collect();
+    let became_another = |tgid: u32| executed.contains(&tgid);
+    let job =
+        |task: &Task, is_thread: bool| JobTask { tgid: task.tgid, tid: task.tid, is_thread, start_ns: task.start_ns };
+    let mut processes: Vec<JobTask> = activity
+        .tasks
+        .iter()
+        .filter(|task| task.tid == task.tgid && mains.contains(&task.parent_tgid) && !became_another(task.tgid))
+        .map(|task| job(task, false))
+        .collect();
+    // The thread that keeps the statistics opens files of the kernel's.
+    let openers: HashSet<u32> =
+        mains.iter().flat_map(|main| seen.passes_of(*main)).filter_map(|pass| Some(pass.open?.tid)).collect();
+    let opens = |task: &Task| openers.contains(&task.tid);
+    let mut threads: Vec<JobTask> = activity
+        .tasks
+        .iter()
+        .filter(|task| task.tid != task.tgid && mains.contains(&task.tgid) && !task.comm.starts_with("iou-"))
+        .filter(|task| opens(task))
+        .map(|task| job(task, true))
+        .collect();
+    processes.sort_by_key(|task| task.start_ns);
+    threads.sort_by_key(|task| task.start_ns);
+    (processes, threads)
+}
+
+/// By the numbers that the report prints; `None` unless each of them is one of ours.
+fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Option<Vec<JobTask>> {
+    let of_slot = |slot: &Slot| {
+        let pid = slot.pid?;
+        processes.iter().chain(threads).find(|task| task.tid == pid).cloned()
+    };
+    slots.iter().map(of_slot).collect()
+}
+
+fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Result<Vec<JobTask>, String> {
+    // A job that waits is made later; one that waits for the others after all of them.
+    let mut waves = 0;
+    let mut order: Vec<(u32, u64, usize)> = Vec::new();
+    for (index, slot) in slots.iter().enumerate() {
+        let first_clone = index == 0 || slots[index - 1].options != slot.options;
+        if index > 0 && first_clone && slot.options.is_on("stonewall") {
+            waves += 1;
+        }
+        order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));
+    }
+    order.sort_unstable();
+    let mut tasks: Vec<Option<JobTask>> = vec![None; slots.len()];
+    for (is_thread, made) in [(false, processes), (true, threads)] {
+        let own: Vec<usize> = order
+            .iter()
+            .map(|(.., index)| *index)
+            .filter(|index| slots[*index].options.is_on("thread") == is_thread)
+            .collect();
+        if own.len() != made.len() && !own.is_empty() {
+            let kind = if is_thread { "threads that open files" } else { "processes" };
+            return Err(format!("{} {kind} of fio were observed and {} expected", made.len(), own.len()));
+        }
+        for (index, task) in own.into_iter().zip(made) {
+            tasks[index] = Some(task.clone());
+        }
+    }
+    tasks.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| "a job has no task".to_owned())
+}

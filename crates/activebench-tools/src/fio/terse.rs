@@ -1,0 +1,112 @@
+//! fio's terse lines, versions 3 and 5: fields by their place, separated by semicolons.
+
+use activebench_model::claim::SourceLine;
+
+use super::filter::Section;
+use super::report::{
+    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution,
+};
+
+/// Reads the terse lines of a section; `None` when there are none.
+pub(super) fn read(section: &Section<'_>, stream: &str) -> Option<Report> {
+    let mut report = Report::default();
+    for (number, line) in (section.first_line..).zip(section.text.split_inclusive('\n')) {
+        let Some(line) = line.strip_suffix('\n') else { continue };
+        let line = line.trim_end_matches('\r');
+        let source = SourceLine { stream: stream.to_owned(), line: number, text: line.to_owned() };
+        if let Some((version, entry)) = read_line(line, &source) {
+            report.version = Some(version);
+            report.entries.push(entry);
+        }
+    }
+    report.complete = !report.entries.is_empty();
+    report.complete.then_some(report)
+}
+
+/// Where the fields of a version stand.
+struct Layout {
+    /// Fields of one direction.
+    directed: usize,
+    ways: usize,
+}
+
+fn read_line(line: &str, source: &SourceLine) -> Option<(String, Entry)> {
+    let fields: Vec<&str> = line.split(';').collect();
+    let layout = match *fields.first()? {
+        "3" => Layout { directed: 41, ways: 2 },
+        // With the number of samples and five fields of IOPS, and trims.
+        "4" => Layout { directed: 41, ways: 3 },
+        "5" => Layout { directed: 47, ways: 3 },
+        _ => return None,
+    };
+    let version = fields.get(1)?.strip_prefix("fio-")?.to_owned();
+    let at_cpu = 5 + layout.directed * layout.ways;
+    // Every field up to the processor times, or the line is not whole.
+    let (user, system) = (fields.get(at_cpu)?, fields.get(at_cpu + 1)?);
+    let error = fields[4].parse::<i64>().ok()?;
+    let mut entry = Entry {
+        name: fields[2].to_owned(),
+        group: fields[3].parse().ok(),
+        error: (error != 0).then(|| (error, source.clone())),
+        user: share(user, source),
+        system: share(system, source),
+        ..Entry::default()
+    };
+    for way in Way::ALL.into_iter().take(layout.ways) {
+        let begin = 5 + layout.directed * way as usize;
+        *entry.of_mut(way) = read_way(&fields[begin..begin + layout.directed], source);
+    }
+    Some((version, entry))
+}
+
+fn read_way(fields: &[&str], source: &SourceLine) -> Directed {
+    let figure = |field: &str, factor: f64, step: f64, unit: &str| {
+        let number = number_of(field)?;
+        Some(Figure {
+            value: number * factor,
+            resolution: step / 2.0,
+            text: field.to_owned(),
+            unit: unit.to_owned(),
+            source: source.clone(),
+        })
+    };
+    let runtime_ms = fields[3].parse::<u64>().ok();
+    let of_rate = |mut figure: Figure| {
+        figure.resolution += runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
+        figure
+    };
+    let happened = fields[0] != "0";
+    let mean = |field: &str| figure(field, 1e3, 1e-3, "us").filter(|_| happened);
+    let percentile = |wanted: f64| {
+        let mut pairs = fields[12..32].iter().filter_map(|pair| pair.split_once("%="));
+        let (_, printed) = pairs.find(|(at, _)| at.parse::<f64>().is_ok_and(|at| (at - wanted).abs() < 1e-9))?;
+        let mut figure = figure(printed, 1e3, 1e3, "us").filter(|_| happened)?;
+        figure.resolution += percentile_resolution(figure.value);
+        Some(figure)
+    };
+    Directed {
+        bytes: figure(fields[0], 1024.0, 1024.0, "KiB"),
+        bandwidth: figure(fields[1], 1024.0, 1024.0, "KiB/s").map(of_rate),
+        rate: figure(fields[2], 1.0, 1.0, "IOPS").map(of_rate),
+        operations: None,
+        runtime_ms,
+        completion: Latencies { mean: mean(fields[10]), percentiles: PERCENTILES.map(percentile) },
+        total: Latencies { mean: mean(fields[34]), percentiles: Default::default() },
+    }
+}
+
+fn share(field: &str, source: &SourceLine) -> Option<Figure> {
+    let printed = field.strip_suffix('%')?;
+    Some(Figure {
+        value: number_of(printed)? / 100.0,
+        resolution: 0.00005,
+        text: printed.to_owned(),
+        unit: "%".to_owned(),
+        source: source.clone(),
+    })
+}
+
+fn number_of(field: &str) -> Option<f64> {
+    let plain = field.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && !field.is_empty();
+    field.parse::<f64>().ok().filter(|number| plain && number.is_finite())
+}
