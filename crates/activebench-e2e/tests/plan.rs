@@ -51,6 +51,37 @@ fn iozone_s_command_lines_are_read_before_they_run() {
 }
 
 #[test]
+fn fio_s_command_lines_and_job_files_are_read_before_they_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let fio = |rest: &[&'static str]| [&["fio", "--name=a", "--filename=f", "--size=64m"][..], rest].concat();
+    check(folder, &fio(&["--rw=write"]), &["AB803"]);
+    check(folder, &fio(&["--rw=write", "--end_fsync=1"]), &[]);
+    check(folder, &fio(&["--rw=write", "--direct=1", "--iodepth=32"]), &["AB801"]);
+    check(folder, &fio(&["--rw=read", "--ioengine=libaio", "--iodepth=8"]), &["AB802", "AB804"]);
+    check(folder, &fio(&["--rw=read", "--ioengine=libaio", "--iodepth=8", "--direct=1"]), &[]);
+    check(folder, &fio(&["--rw=read", "--invalidate=0"]), &["AB804"]);
+    check(folder, &fio(&["--rw=read", "--direct=1", "--verify=md5"]), &["AB806"]);
+    check(folder, &fio(&["--rw=read", "--direct=1", "--runtime=2", "--time_based"]), &["AB807"]);
+    std::fs::write(folder.join("job.fio"), "[a]\nrw=write\nsize=64m\n[b]\nstonewall\nrw=read\nsize=64m\ndirect=1\n")
+        .expect("the job file is written");
+    check(folder, &["fio", "job.fio"], &["AB803"]);
+}
+
+#[test]
+fn bonnie_s_and_orion_s_command_lines_are_read_before_they_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    check(folder, &["bonnie++", "-s", "64", "-r", "0", "-n", "0"], &["AB804"]);
+    check(folder, &["bonnie++-1.03e", "-s", "64", "-r", "0", "-n", "0"], &["AB803", "AB804"]);
+    check(folder, &["bonnie++-1.03e", "-b", "-s", "64", "-r", "0", "-n", "0"], &["AB804"]);
+    check(folder, &["bonnie++", "-s", "0", "-n", "1"], &[]);
+    let orion = ["orion", "-run", "advanced", "-num_disks", "1", "-matrix", "point", "-num_small", "4", "-duration"];
+    check(folder, &[&orion[..], &["60"]].concat(), &[]);
+    check(folder, &[&orion[..], &["2"]].concat(), &["AB807"]);
+}
+
+#[test]
 fn a_tool_without_adapter_has_a_plan_without_passes() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = plan(folder.path(), &["dd", "if=/dev/zero", "of=x"]);

@@ -54,9 +54,12 @@ impl Adapter for Bonnie {
 
     fn plan(&self, command: &CommandLine, _files: &[ToolFile]) -> Plan {
         let options = options::Options::parse(&command.argv);
+        // Builds of several versions are told apart by their names.
+        let is_old = command.program().contains("1.0");
+        let generation = if is_old { csv::Generation::Old } else { csv::Generation::Modern };
         let phases = plan::passes(&options, &[], &table::Table::default())
-            .iter()
-            .map(|planned| plan::phase(planned, &options, None))
+            .into_iter()
+            .map(|planned| plan::phase(&plan::Planned { generation, ..planned }, &options, Some("since 1.93")))
             .collect();
         Plan { phases, notes: plan::unknown_beforehand(&options) }
     }

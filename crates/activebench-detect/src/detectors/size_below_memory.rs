@@ -49,6 +49,9 @@ impl Detector for SizeBelowMemory {
             if !reads(phase) {
                 return Err(Halt::not_applicable("the pass does not read"));
             }
+            if phase.block_bytes == Some(1) {
+                return Err(Halt::not_applicable("a byte a call measures the processor"));
+            }
             if is_direct(phase) || phase.cold_by_design {
                 return Ok(case.silent(""));
             }

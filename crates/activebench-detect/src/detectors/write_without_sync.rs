@@ -48,6 +48,9 @@ impl Detector for WriteWithoutSync {
             if !writes(phase) || phase.submission == Submission::Nothing {
                 return Err(Halt::not_applicable("the pass writes nothing"));
             }
+            if phase.block_bytes == Some(1) {
+                return Err(Halt::not_applicable("a byte a call measures the processor"));
+            }
             if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
                 return Err(Halt::not_applicable("the figures are not to be taken for storage"));
             }
