@@ -197,6 +197,8 @@ thresholds! {
     ab403_submit_share_ratio = 0.25, Ratio, "proposed: io_submit of buffered I/O returns when the copy is done; fio 3.33 spends 40 % and more of its time there, handing over direct I/O a few percent";
     /// AB403: operations in flight at the device below which they went one by one.
     ab403_serial_count = 1.5, Count, "proposed: between one and two";
+    /// AB403: share of the bytes that must pass the device for its depth to be that of the pass.
+    ab403_device_share_ratio = 0.9, Ratio, "proposed";
     /// AB403: share of the window with a request at the device, from which on the device had enough to do.
     ab403_device_busy_ratio = 0.5, Ratio, "proposed: below it something before the device was slow, which no depth tells";
     /// AB404, AB405: samples that stand for a pass of which not every write was sampled.

@@ -15,7 +15,7 @@
 //! | the device busy for half of the window or more, and at most 1.5 operations in flight there where 8 or more were claimed | something on the way makes them go one by one: fails |
 //! | fewer operations in flight at the device than half of the depth | a note: a fast device, or a slow hand-over, empties the queue, and the rate is right all the same |
 //!
-//! Operations in flight at the device are `device_queue_depth_mean` times the bytes of a request over
+//! The device is asked only where 90 % of the bytes passed it. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over
 //! those of an operation, because requests merge and split. When it fails the claims for storage are
 //! misleading.
 //!
@@ -128,6 +128,12 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
         Direction::Write => run.fact(phase, FactName::DeviceWriteBytes)?,
         _ => run.fact(phase, FactName::DeviceReadBytes)? + run.fact(phase, FactName::DeviceWriteBytes)?,
     };
+    // What a cache or a hole answers is in flight at no device.
+    if bytes < limits.ab403_device_share_ratio.value.value * run.moved(phase)? {
+        return Err(Halt::not_applicable(
+            "only a part of the operations reached the device: AB201 and AB207 speak of it",
+        ));
+    }
     let block = match phase.block_bytes {
         Some(block) if block > 0 => block as f64,
         _ => run.fact(phase, FactName::ModalRequest)?,
