@@ -13,7 +13,7 @@ use crate::context::Run;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 20] = [
+const ORDER: [(&str, Remedy, &str); 21] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -55,6 +55,7 @@ const ORDER: [(&str, Remedy, &str); 20] = [
         Remedy::None("what the storage does with data that it cannot pack was not measured"),
         "storing data once",
     ),
+    ("AB505", Remedy::None("what the device gives without the limit was not measured"), "a control group's limit"),
     (
         "AB504",
         Remedy::None("what the medium alone would have given was not measured"),

@@ -34,6 +34,7 @@ pub mod size_below_memory;
 pub mod size_differs;
 pub mod sync_outside_clock;
 pub mod target_not_touched;
+pub mod throttled_by_policy;
 pub mod time_limit_too_short;
 pub mod unit_mix_up;
 pub mod unwritten_blocks_read;

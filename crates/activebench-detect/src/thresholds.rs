@@ -231,6 +231,8 @@ thresholds! {
     ab504_latency_fail_ratio = 1.05, Ratio, "proposed";
     /// AB504: random operations a second that a rotating disk does not make.
     ab504_rotating_fail_per_sec = 500.0, OpsPerSec, "proposed; fio #41: 20,000 on a disk of 7,200 rpm";
+    /// AB505: rate at the device as a share of what a control group allows, from which on the limit was in the way.
+    ab505_limit_share_fail_ratio = 0.8, Ratio, "proposed: a limit is kept on average over a slice of time";
     /// AB601: share of the device's bytes that others moved, from which on it warns.
     ab601_foreign_warn_ratio = 0.02, Ratio, "proposed";
     /// AB601: the same, from which on it fails.

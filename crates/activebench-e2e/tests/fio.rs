@@ -4,6 +4,7 @@
 //! machine.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, binary, needs, verify};
@@ -517,4 +518,47 @@ fn blocks_that_were_never_written_are_found() {
     lay_out(&volume, "whole", 128);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=128m", "--filename=whole", "--direct=1"];
     verify(&volume, &[], &command).assert_honest();
+}
+
+/// A control group of version 1 that goes away with its value.
+struct Throttled(std::path::PathBuf);
+
+impl Throttled {
+    /// Allows so many bytes a second to be read from a volume's device; `None` where there is no such controller.
+    fn reads(volume: &Volume, bytes_per_sec: u64) -> Option<Self> {
+        let group = Path::new("/sys/fs/cgroup/blkio").join(format!("activebench-e2e-{}", std::process::id()));
+        std::fs::create_dir(&group).ok()?;
+        let group = Self(group);
+        let name = volume.device()?.strip_prefix("/dev/")?.to_owned();
+        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).ok()?;
+        let limit = format!("{} {bytes_per_sec}", number.trim());
+        std::fs::write(group.0.join("blkio.throttle.read_bps_device"), limit).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for Throttled {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir(&self.0) {
+            eprintln!("cleaning up: {}: {error}", self.0.display());
+        }
+    }
+}
+
+#[test]
+fn a_control_group_that_throttles_is_found() {
+    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let fio = "fio --name=a --rw=read --bs=1m --size=64m --filename=x --direct=1";
+    let Some(group) = Throttled::reads(&volume, 32 << 20) else {
+        activebench_e2e::skip("there is no blkio controller of version 1 here");
+        return;
+    };
+    let join = format!("echo $$ > {}/cgroup.procs; exec {fio}", group.0.display());
+    let run = verify(&volume, &[], &["sh", "-c", &join]);
+    assert!(run.codes("a-read").contains(&"AB505"), "{}", run.story());
+    assert_claims(&run, "a-read", "misleading");
+    // Its honest twin: the same run outside of the group.
+    verify(&volume, &[], &fio.split_whitespace().collect::<Vec<_>>()).assert_honest();
 }

@@ -1,9 +1,16 @@
-//! The memory limit of a process's cgroup, version 1 or 2.
+//! The limits of a process's cgroup, version 1 or 2: memory, and I/O to each device.
 
 use std::path::{Component, Path, PathBuf};
 
+use activebench_model::call::DeviceNumber;
+use activebench_model::host::IoLimit;
+use activebench_model::phase::Direction;
+use activebench_model::units::{Quantity, Unit};
+
 use crate::mounts::{Mount, Mounts};
 use crate::reader::{ReadError, Reader};
+use crate::roots::{Process, Roots};
+use crate::survey::Survey;
 
 /// Version 1 writes "no limit" as the highest page counter in bytes (`PAGE_COUNTER_MAX`,
 /// include/linux/page_counter.h of Linux 6.12: `LONG_MAX / PAGE_SIZE` pages); pages have at most 64 KiB.
@@ -15,8 +22,8 @@ pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> 
     let file = reader.process().folder().join("cgroup");
     let text = reader.text(&file);
     let text = reader.wanted(text)?;
-    let (path, unified) = membership(&text)?;
-    let Some(mount) = hierarchy(mounts, unified) else {
+    let (path, unified) = membership(&text, "memory")?;
+    let Some(mount) = hierarchy(mounts, unified, "memory") else {
         reader
             .note(format!("the memory limit is not known: the cgroup hierarchy of {} is not mounted", file.display()));
         return None;
@@ -46,24 +53,100 @@ pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> 
     limit
 }
 
-/// The cgroup that the memory controller sees, and whether it is of version 2. Version 1 counts
+/// The limits that the process's cgroup and its ancestors put on I/O, as far as they can be seen.
+///
+/// Empty when there are none, and when the process has ended.
+pub fn io_limits(roots: &Roots, process: Process) -> Vec<IoLimit> {
+    let mut reader = Reader::new(roots, process);
+    let survey = Survey::of(roots, process);
+    let text = reader.text(&process.folder().join("cgroup"));
+    let Some(text) = reader.optional(text) else { return Vec::new() };
+    let Some((path, unified)) = membership(&text, "blkio") else { return Vec::new() };
+    let Some(mount) = hierarchy(survey.mounts(), unified, "blkio") else { return Vec::new() };
+    let Some(below) = below_root(path, mount) else { return Vec::new() };
+    let mut limits = Vec::new();
+    for group in below.ancestors() {
+        let folder = mount.mount_point.join(group);
+        let mut read = |file: &str| {
+            let text = reader.text(&folder.join(file));
+            reader.optional(text).unwrap_or_default()
+        };
+        let name = Path::new("/").join(group).display().to_string();
+        if unified {
+            limits.extend(unified_limits(&name, &read("io.max")));
+            continue;
+        }
+        for (file, direction, unit) in THROTTLES {
+            let lines = read(file);
+            limits.extend(lines.lines().filter_map(|line| {
+                let (device, value) = line.split_once(' ')?;
+                limit(&name, file, device, direction, unit, value)
+            }));
+        }
+    }
+    limits
+}
+
+/// Version 1: a file for each kind of limit, a line a device.
+const THROTTLES: [(&str, Direction, Unit); 4] = [
+    ("blkio.throttle.read_bps_device", Direction::Read, Unit::BytesPerSec),
+    ("blkio.throttle.write_bps_device", Direction::Write, Unit::BytesPerSec),
+    ("blkio.throttle.read_iops_device", Direction::Read, Unit::OpsPerSec),
+    ("blkio.throttle.write_iops_device", Direction::Write, Unit::OpsPerSec),
+];
+
+/// Version 2: `8:0 rbps=1048576 wbps=max riops=max wiops=100`.
+fn unified_limits(group: &str, text: &str) -> Vec<IoLimit> {
+    let mut limits = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let Some(device) = words.next() else { continue };
+        limits.extend(words.filter_map(|word| {
+            let (key, value) = word.split_once('=')?;
+            let (direction, unit) = match key {
+                "rbps" => (Direction::Read, Unit::BytesPerSec),
+                "wbps" => (Direction::Write, Unit::BytesPerSec),
+                "riops" => (Direction::Read, Unit::OpsPerSec),
+                "wiops" => (Direction::Write, Unit::OpsPerSec),
+                _ => return None,
+            };
+            limit(group, "io.max", device, direction, unit, value)
+        }));
+    }
+    limits
+}
+
+/// `None` for `max`, and for what is no device or number.
+fn limit(group: &str, file: &str, device: &str, direction: Direction, unit: Unit, value: &str) -> Option<IoLimit> {
+    let (major, minor) = device.split_once(':')?;
+    let value: u64 = value.trim().parse().ok()?;
+    Some(IoLimit {
+        group: group.to_owned(),
+        file: file.to_owned(),
+        device: DeviceNumber::new(major.parse().ok()?, minor.parse().ok()?),
+        direction,
+        per_second: Quantity { value: value as f64, unit },
+    })
+}
+
+/// The cgroup that a controller sees, and whether it is of version 2. Version 1 counts
 /// where both are mounted: a controller lies in one hierarchy only.
-fn membership(text: &str) -> Option<(&str, bool)> {
+fn membership<'a>(text: &'a str, controller: &str) -> Option<(&'a str, bool)> {
     let lines = || {
         text.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
             rest.split_once(':')
         })
     };
-    let version_1 = lines().find(|(controllers, _)| controllers.split(',').any(|name| name == "memory"));
+    let version_1 = lines().find(|(controllers, _)| controllers.split(',').any(|name| name == controller));
     let version_2 = || lines().find(|(controllers, _)| controllers.is_empty());
     version_1.map(|(_, path)| (path, false)).or_else(|| version_2().map(|(_, path)| (path, true)))
 }
 
-fn hierarchy(mounts: &Mounts, unified: bool) -> Option<&Mount> {
+fn hierarchy<'a>(mounts: &'a Mounts, unified: bool, controller: &str) -> Option<&'a Mount> {
     mounts.0.iter().find(|mount| match unified {
         true => mount.fs_type == "cgroup2",
-        false => mount.fs_type == "cgroup" && mount.super_options.split(',').any(|option| option == "memory"),
+        false => mount.fs_type == "cgroup" && mount.super_options.split(',').any(|option| option == controller),
     })
 }
 
@@ -71,4 +154,25 @@ fn hierarchy(mounts: &Mounts, unified: bool) -> Option<&Mount> {
 fn below_root(path: &str, mount: &Mount) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(&mount.root).ok()?;
     below.components().all(|part| matches!(part, Component::Normal(_))).then(|| below.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_version_2_are_read_and_max_is_none() {
+        let limits = unified_limits("/bench", "8:0 rbps=1048576 wbps=max riops=max wiops=100\n7:1 rbps=max wbps=max\n");
+        let found: Vec<_> = limits
+            .iter()
+            .map(|limit| (limit.device.to_string(), limit.direction, limit.per_second.value, limit.per_second.unit))
+            .collect();
+        let expected = [
+            ("8:0".to_owned(), Direction::Read, 1_048_576.0, Unit::BytesPerSec),
+            ("8:0".to_owned(), Direction::Write, 100.0, Unit::OpsPerSec),
+        ];
+        assert_eq!(found, expected);
+        assert!(unified_limits("/", "").is_empty());
+        assert!(unified_limits("/", "garbage rbps=1\n8:x rbps=1\n8:0 rbps\n").is_empty());
+    }
 }

@@ -17,6 +17,7 @@ mod stack;
 mod steal;
 mod survey;
 
+pub use cgroup::io_limits;
 pub use machine::read_host;
 pub use mounts::{Mount, Mounts};
 pub use observability::{About, Gap, Mend, Observability};

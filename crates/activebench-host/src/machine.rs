@@ -24,6 +24,7 @@ pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
         cpus: online_cpus(&mut reader),
         memory_bytes: memory(&mut reader),
         memory_limit_bytes: memory_limit(&mut reader, survey.mounts()),
+        io_limits: Vec::new(),
         hostname: None,
         targets,
         unread: Vec::new(),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{DeviceNumber, FileId};
+use crate::phase::Direction;
+use crate::units::Quantity;
 
 /// The machine, and the stack below each file that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,12 +21,30 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
     /// The memory limit of the tree's cgroup, where there is one.
     pub memory_limit_bytes: Option<u64>,
+    /// Limits that control groups of the tree, or groups above them, put on its I/O while it ran.
+    #[serde(default)]
+    pub io_limits: Vec<IoLimit>,
     /// Hosts have names; kept only when the user asks.
     pub hostname: Option<String>,
     /// The storage stacks, one per mounted file system or block device used.
     pub targets: Vec<Target>,
     /// What could not be read, with why.
     pub unread: Vec<String>,
+}
+
+/// A limit that a control group puts on I/O to one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IoLimit {
+    /// The group, as the process sees it.
+    pub group: String,
+    /// The file that states it: `blkio.throttle.read_bps_device`, `io.max`.
+    pub file: String,
+    /// The whole disk.
+    pub device: DeviceNumber,
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Bytes or operations a second.
+    pub per_second: Quantity,
 }
 
 /// A file system (or a raw block device) that files of the run lie on.

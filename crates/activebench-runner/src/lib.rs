@@ -7,6 +7,7 @@
 mod capture;
 mod child;
 pub mod clock;
+mod limits;
 mod output;
 pub mod stub;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use activebench_host::{Roots, StealWatch};
 use activebench_model::event::StealEvent;
+use activebench_model::host::IoLimit;
 use activebench_model::run::{ChildEnd, Clocks};
 use activebench_probe::{LiveFigures, Observation, Probe, ProbeError, ProbeOptions};
 use tokio::signal::unix::{SignalKind, signal};
@@ -80,6 +82,8 @@ pub struct Outcome {
     pub steal: Vec<StealEvent>,
     /// Why that is not whole.
     pub steal_unread: Option<String>,
+    /// Limits that control groups put on the tree's I/O while it ran.
+    pub io_limits: Vec<IoLimit>,
     /// Why the record of the run is not whole.
     pub incomplete: Vec<String>,
 }
@@ -127,6 +131,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
     let mut clocks = Clocks { started_unix_s: clock::unix_s(), started_ns: clock::monotonic_ns(), ended_ns: 0 };
     end.start_error = child.release().await.map_err(system("release the child"))?;
 
+    let mut limits = limits::Watch::default();
     let mut output = CapturedOutput::default();
     let started = Instant::now();
     let mut ticks = interval(TICK);
@@ -164,7 +169,10 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
             }
             () = sleep_until(give_up_at) => break,
             () = sleep_until(steal_at) => steal_at = Instant::now() + read_steal(&mut steal),
-            _ = ticks.tick() => hooks.tick(started.elapsed(), live.as_deref()),
+            _ = ticks.tick() => {
+                limits.read(child.pid);
+                hooks.tick(started.elapsed(), live.as_deref());
+            }
         }
     }
     let mut incomplete = Vec::new();
@@ -189,7 +197,8 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
         incomplete.push(format!("the run was {why}"));
     }
     let observation = probe.map(|probe| probe.finish(clocks.ended_ns - clocks.started_ns)).transpose()?;
-    Ok(Outcome { child: end, output, clocks, observation, steal, steal_unread, incomplete })
+    let io_limits = limits.found;
+    Ok(Outcome { child: end, output, clocks, observation, steal, steal_unread, io_limits, incomplete })
 }
 
 /// Reads the steal time, and says how long to wait for the next time.

@@ -271,6 +271,7 @@ fn manifest(
         Err(error) => host.unread.push(error.to_string()),
     }
     // A tool reads its own /proc like everybody else; no figure is about that.
+    host.io_limits = outcome.io_limits;
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
     Manifest {
         format: FORMAT,

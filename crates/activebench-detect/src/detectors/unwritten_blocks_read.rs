@@ -11,7 +11,8 @@
 //! - through O_DIRECT: the bytes read that the device did not deliver for the phase's files;
 //! - through the page cache: the bytes that entered it without the device delivering them.
 //!
-//! As a share of the bytes read: above 0.1 % it warns, above 1 % it fails, and rates for storage are
+//! Bytes that passed the device for nobody else and could not be put down to a file count as delivered. As a share of the
+//! bytes read: above 0.1 % it warns, above 1 % it fails, and rates for storage are
 //! misleading.
 //!
 //! Where a file system stores data packed (btrfs, or a mount with a compress option) fewer bytes are
@@ -45,6 +46,8 @@ const FACTS: &[FactName] = &[
     FactName::ReadBytes,
     FactName::DirectShare,
     FactName::DeviceReadBytes,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
     FactName::CacheInsertedBytes,
     FactName::DirectCachedBytes,
 ];
@@ -88,7 +91,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("the pass writes too: what it reads can be its own data"));
     }
     let direct = run.fact(phase, FactName::DirectShare)?;
-    let from_device = run.fact(phase, FactName::DeviceReadBytes)?;
+    let of_files = run.fact(phase, FactName::DeviceReadBytes)?;
+    // Requests that a worker of the kernel issues later (a throttled group's) carry the data without its file.
+    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+    let from_device = of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0));
     let (expected, how) = if direct >= 1.0 {
         if fact_if_any(phase, FactName::DirectCachedBytes)?.unwrap_or(0.0) > 0.0 {
             return Err(Halt::not_applicable("the direct reads passed the page cache: AB204 speaks of it"));

@@ -97,6 +97,7 @@ pub(crate) fn host() -> Host {
         cpus: 2,
         memory_bytes: Some(24 << 30),
         memory_limit_bytes: None,
+        io_limits: Vec::new(),
         hostname: None,
         targets: vec![Target {
             s_dev: DeviceNumber::new(7, 0),

@@ -1,0 +1,126 @@
+//! # What it finds
+//! A control group that limited the tool's I/O to the device.
+//!
+//! # Why it matters
+//! The figure is then that of the limit, not of the device.
+//!
+//! # How it decides
+//! The groups of the tree, and those above them, are read while it runs (`blkio.throttle.*`, `io.max`). Where one limits
+//! bytes or operations a second of a device below the file, in the direction of the pass, and the device reached 80 %
+//! of that limit inside the window, it fails: rates for storage are misleading. A limit that was far away is silent.
+//!
+//! # When it is wrong
+//! Buffered writes of version 1 groups are written back by the kernel outside of the limit. Groups of processes that lived
+//! less than half a second can be missed.
+//!
+//! # What to do
+//! Run the tool in a group without limits, or quote the limit beside the figure.
+//!
+//! # References
+//! Documentation/admin-guide/cgroup-v1/blkio-controller, cgroup-v2 `io.max`.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::IoLimit;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::{Quantity, Unit};
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ThrottledByPolicy;
+
+const FACTS: &[FactName] = &[
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytesDurable,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
+    FactName::DeviceRequests,
+    FactName::Window,
+];
+
+impl Detector for ThrottledByPolicy {
+    fn code(&self) -> &'static str {
+        "AB505"
+    }
+    fn name(&self) -> &'static str {
+        "throttled-by-policy"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("throttled_by_policy.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let run = &case.run;
+    let limits = &run.manifest.host.io_limits;
+    if limits.is_empty() {
+        return Err(Halt::not_applicable("no control group limits the tool's I/O"));
+    }
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let concerns = |limit: &&IoLimit| {
+        let of_the_pass = phase.direction == Direction::Mixed || phase.direction == limit.direction;
+        of_the_pass && target.layers.iter().any(|layer| layer.device == limit.device)
+    };
+    let mut reached = Vec::new();
+    for limit in limits.iter().filter(concerns) {
+        let rate = rate(case, phase, limit)?;
+        let share = if limit.per_second.value > 0.0 { rate / limit.per_second.value } else { f64::INFINITY };
+        reached.push((share, limit));
+    }
+    let threshold = &case.thresholds().ab505_limit_share_fail_ratio;
+    let Some((share, limit)) = reached.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other)) else {
+        return Err(Halt::not_applicable("no limit of the tool's control groups is one of this device and direction"));
+    };
+    if share < threshold.value.value {
+        return Ok(case.silent(format!("{} allows {}, which was far away", limit.file, limit.per_second)));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{} of the control group {} allows {} on {}; the pass reached {} of that",
+            limit.file,
+            limit.group,
+            limit.per_second,
+            limit.device,
+            Quantity::ratio(share)
+        ),
+        meaning: "the figure is that of the limit, not of the device".to_owned(),
+        advice: "run the tool in a control group without limits, or quote the limit beside the figure".to_owned(),
+    }))
+}
+
+/// What the pass did at the device a second, in the unit of a limit.
+fn rate(case: &Case<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
+    let run = &case.run;
+    // What a sync after the clock wrote is in the bytes until durable, and its time in the durable span.
+    let durable = limit.direction == Direction::Write && run.fact(phase, FactName::DurableSpan).is_ok();
+    let (bytes, span) = match limit.direction {
+        Direction::Read => (FactName::DeviceReadBytes, FactName::Window),
+        _ if durable => (FactName::DeviceWriteBytesDurable, FactName::DurableSpan),
+        _ => (FactName::DeviceWriteBytes, FactName::Window),
+    };
+    let span = run.fact(phase, span)?;
+    if span <= 0.0 {
+        return Err("the window has no length".to_owned());
+    }
+    let of_files = run.fact(phase, bytes)?;
+    // What a limit held back is issued by a worker of the kernel later, without its file.
+    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+    let foreign = run.fact(phase, FactName::ForeignBytes).unwrap_or(0.0);
+    let own = of_files.max(total - foreign);
+    let amount = match limit.per_second.unit {
+        Unit::OpsPerSec if of_files > 0.0 => run.fact(phase, FactName::DeviceRequests)? * own / of_files,
+        Unit::OpsPerSec => run.fact(phase, FactName::DeviceRequests)?,
+        _ => own,
+    };
+    Ok(amount * 1e9 / span)
+}
