@@ -1,8 +1,7 @@
 //! bonnie++'s outputs, read: every fixture as a snapshot, and properties over cut and
 //! arbitrary input.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+mod stored;
 
 use activebench_model::activity::Activity;
 use activebench_model::claim::{Claim, Metric, Parsed, Subject};
@@ -10,113 +9,18 @@ use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
 use activebench_tools::{Adapter, adapter_by_name, adapter_for_program};
 use proptest::prelude::*;
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Provenance {
-    command: String,
-}
-
-struct Fixture {
-    name: String,
-    command: CommandLine,
-    output: ToolOutput,
-}
+use stored::{Fixture, compact};
 
 fn bonnie() -> &'static dyn Adapter {
     adapter_by_name("bonnie++").expect("the adapter is registered")
 }
 
-fn command_line(command: &str) -> CommandLine {
-    CommandLine { argv: command.split_whitespace().map(str::to_owned).collect(), cwd: "/".to_owned() }
-}
-
 fn fixtures() -> Vec<Fixture> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/bonnie++");
-    let mut cases: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .expect("the fixtures folder")
-        .map(|entry| entry.expect("an entry of it").path())
-        .filter(|path| path.is_dir())
-        .collect();
-    cases.sort();
-    cases
-        .iter()
-        .map(|case| {
-            let read = |file: &str| std::fs::read(case.join(file)).unwrap_or_else(|error| panic!("{case:?}: {error}"));
-            let provenance = String::from_utf8(read("provenance.toml")).expect("UTF-8");
-            let provenance: Provenance =
-                toml::from_str(&provenance).unwrap_or_else(|error| panic!("{case:?}: {error}"));
-            Fixture {
-                name: case.file_name().expect("a name").to_string_lossy().into_owned(),
-                command: command_line(&provenance.command),
-                output: ToolOutput { stdout: read("stdout.txt"), stderr: read("stderr.txt"), files: Vec::new() },
-            }
-        })
-        .collect()
+    stored::fixtures("bonnie++")
 }
 
 fn fixture(name: &str) -> Fixture {
-    fixtures().into_iter().find(|fixture| fixture.name == name).unwrap_or_else(|| panic!("no fixture {name}"))
-}
-
-impl Fixture {
-    fn parsed(&self) -> Parsed {
-        bonnie().parse(&self.command, &self.output, None)
-    }
-}
-
-/// One line a claim, then what else was read.
-fn compact(parsed: &Parsed) -> String {
-    let mut text = format!("version {} complete {}\n", parsed.version.as_deref().unwrap_or("-"), parsed.complete);
-    for claim in &parsed.claims {
-        let bytes = claim.claimed_bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
-        writeln!(
-            text,
-            "{} {} {:?} {} {} = {} {} +-{} {} ({}) {} bytes, {}:{}",
-            claim.id,
-            claim.phase,
-            claim.metric,
-            claim.printed.text,
-            claim.printed.unit,
-            claim.value.value,
-            claim.value.unit.as_str(),
-            claim.resolution,
-            claim.subject.as_str(),
-            claim.subject_reason,
-            bytes,
-            claim.source.stream,
-            claim.source.line,
-        )
-        .expect("a String takes everything");
-    }
-    for again in &parsed.restated {
-        writeln!(
-            text,
-            "again {} {} {} = {} {} +-{} {}:{}",
-            again.claim,
-            again.printed.text,
-            again.printed.unit,
-            again.value.value,
-            again.value.unit.as_str(),
-            again.resolution,
-            again.source.stream,
-            again.source.line,
-        )
-        .expect("a String takes everything");
-    }
-    for contradiction in &parsed.contradictions {
-        let (stream, line) = (&contradiction.source.stream, contradiction.source.line);
-        writeln!(text, "contradiction {stream}:{line} {} ({})", contradiction.message, contradiction.claims.join(" "))
-            .expect("a String takes everything");
-    }
-    for (kind, notes) in [("note", &parsed.notes), ("error", &parsed.errors)] {
-        for note in notes {
-            let (stream, line) = (&note.source.stream, note.source.line);
-            writeln!(text, "{kind} {stream}:{line} {} | {:?}", note.message, note.source.text)
-                .expect("a String takes everything");
-        }
-    }
-    text
+    stored::fixture("bonnie++", name)
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Orion's files and words, read: every fixture as a snapshot, and properties over cut and arbitrary
 //! input.
 
+mod stored;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use activebench_model::activity::Activity;
 use activebench_model::claim::{Claim, Metric, Parsed, Subject};
@@ -11,104 +12,14 @@ use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_tools::{Adapter, adapter_by_name, adapter_for_program};
 use proptest::prelude::*;
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Provenance {
-    command: String,
-}
-
-struct Fixture {
-    name: String,
-    command: CommandLine,
-    output: ToolOutput,
-}
+use stored::{Fixture, command_line, compact};
 
 fn orion() -> &'static dyn Adapter {
     adapter_by_name("orion").expect("the adapter is registered")
 }
 
-fn command_line(command: &str) -> CommandLine {
-    CommandLine { argv: command.split_whitespace().map(str::to_owned).collect(), cwd: "/".to_owned() }
-}
-
 fn fixtures() -> Vec<Fixture> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/orion");
-    let entries = |folder: &Path| -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry of it").path()).collect();
-        paths.sort();
-        paths
-    };
-    entries(&folder)
-        .iter()
-        .map(|case| {
-            let read = |path: &Path| std::fs::read(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-            let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
-            let provenance = String::from_utf8(read(&case.join("provenance.toml"))).expect("UTF-8");
-            let provenance: Provenance =
-                toml::from_str(&provenance).unwrap_or_else(|error| panic!("{case:?}: {error}"));
-            let own = ["provenance.toml", "stdout.txt", "stderr.txt"];
-            let files = entries(case).into_iter().filter(|path| !own.contains(&name(path).as_str()));
-            Fixture {
-                name: name(case),
-                command: command_line(&provenance.command),
-                output: ToolOutput {
-                    stdout: read(&case.join("stdout.txt")),
-                    stderr: read(&case.join("stderr.txt")),
-                    files: files.map(|path| ToolFile { name: name(&path), bytes: read(&path) }).collect(),
-                },
-            }
-        })
-        .collect()
-}
-
-/// One line a claim, then what else was read.
-fn compact(parsed: &Parsed) -> String {
-    let mut text = format!("version {} complete {}\n", parsed.version.as_deref().unwrap_or("-"), parsed.complete);
-    let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
-    for claim in &parsed.claims {
-        line(format!(
-            "{} {} {:?} {} {} = {} {} +-{} {} {}:{}",
-            claim.id,
-            claim.phase,
-            claim.metric,
-            claim.printed.text,
-            claim.printed.unit,
-            claim.value.value,
-            claim.value.unit.as_str(),
-            claim.resolution,
-            claim.subject.as_str(),
-            claim.source.stream,
-            claim.source.line,
-        ));
-    }
-    for again in &parsed.restated {
-        line(format!(
-            "{} again: {} {} = {} {} +-{} {}:{}",
-            again.claim,
-            again.printed.text,
-            again.printed.unit,
-            again.value.value,
-            again.value.unit.as_str(),
-            again.resolution,
-            again.source.stream,
-            again.source.line,
-        ));
-    }
-    for odd in &parsed.contradictions {
-        line(format!("contradiction {}:{} {} {:?}", odd.source.stream, odd.source.line, odd.message, odd.claims));
-    }
-    for (kind, notes) in [("note", &parsed.notes), ("error", &parsed.errors)] {
-        for note in notes {
-            let (stream, number) = (&note.source.stream, note.source.line);
-            line(format!("{kind} {stream}:{number} {} | {:?}", note.message, note.source.text));
-        }
-    }
-    text
+    stored::fixtures("orion")
 }
 
 /// A line a phase.
@@ -192,8 +103,12 @@ fn each_file_is_known_by_its_content_where_it_is_given_alone() {
 fn the_echoed_command_line_serves_where_none_is_known() {
     for fixture in fixtures().iter().filter(|fixture| fixture.name.contains("seed004")) {
         let known = orion().parse(&fixture.command, &fixture.output, None);
-        let unknown =
-            Fixture { name: fixture.name.clone(), command: CommandLine::default(), output: fixture.output.clone() };
+        let unknown = Fixture {
+            name: fixture.name.clone(),
+            tool: fixture.tool.clone(),
+            command: CommandLine::default(),
+            output: fixture.output.clone(),
+        };
         let parsed = orion().parse(&unknown.command, &unknown.output, None);
         assert_eq!(compact(&known), compact(&parsed));
         assert_eq!(phases(fixture, &known), phases(&unknown, &parsed));
