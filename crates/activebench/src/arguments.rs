@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use activebench_model::claim::Subject;
-use activebench_model::run::FailOn;
+use activebench_model::run::{Choices, FailOn};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::recorded::Recorded;
@@ -399,7 +399,17 @@ fn parse_suppression(text: &str) -> Result<(String, String), String> {
 }
 
 impl Verify {
-    pub(crate) fn suppressed(&self) -> BTreeMap<String, String> {
+    /// What of the choices bears on the judgement.
+    pub(crate) fn choices(&self) -> Choices {
+        Choices {
+            subject: self.subject.map(Into::into),
+            profile: self.profile.clone(),
+            suppressed: self.suppressed(),
+            fail_on: self.output.fail_on.into(),
+        }
+    }
+
+    fn suppressed(&self) -> BTreeMap<String, String> {
         self.suppress.iter().cloned().collect()
     }
 }

@@ -13,7 +13,7 @@ use activebench_model::coverage::Coverage;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::output::ToolFile;
-use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, FailOn, Manifest};
+use activebench_model::run::{ChildEnd, Clocks, FORMAT, FailOn, Manifest};
 use activebench_report::plan::PlanReport;
 use activebench_report::target_line;
 use activebench_tools::Adapter;
@@ -87,12 +87,7 @@ fn manifest(arguments: &Verify, command: CommandLine, roots: &Roots) -> Manifest
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         added_arguments: Vec::new(),
-        choices: Choices {
-            subject: arguments.subject.map(Into::into),
-            profile: arguments.profile.clone(),
-            suppressed: arguments.suppressed(),
-            fail_on: arguments.output.fail_on.into(),
-        },
+        choices: arguments.choices(),
         child: ChildEnd::default(),
         clocks: Clocks::default(),
         host: activebench_host::read_host(roots, Process::Own, &[]),

@@ -12,7 +12,7 @@ use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::log::Totals;
-use activebench_model::run::{Choices, FORMAT, Manifest};
+use activebench_model::run::{FORMAT, Manifest};
 use activebench_probe::{DamagedChunk, LogOptions, NeighbourError, Observation, ProbeOptions, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
@@ -278,12 +278,7 @@ fn manifest(
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         added_arguments: Vec::new(),
-        choices: Choices {
-            subject: arguments.subject.map(Into::into),
-            profile: arguments.profile.clone(),
-            suppressed: arguments.suppressed(),
-            fail_on: arguments.output.fail_on.into(),
-        },
+        choices: arguments.choices(),
         child: outcome.child,
         clocks: outcome.clocks,
         host,
