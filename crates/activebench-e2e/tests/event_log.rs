@@ -104,7 +104,8 @@ fn a_log_that_is_cut_leaves_exact_totals() {
     assert!(later > 0 && later < COUNT as u64, "{log}");
     let totals: Value =
         serde_json::from_slice(&fs::read(run.run.join("totals.json")).expect("totals.json")).expect("JSON");
-    let opened = rows(&run.run, "names").into_iter().find(|row| row["name"] == data).expect("the file was opened");
+    let is_open = |row: &std::collections::HashMap<String, String>| row["op"] == "open" && row["name"] == data;
+    let opened = rows(&run.run, "names").into_iter().find(is_open).expect("the file was opened");
     let ino: u64 = opened["file.ino"].parse().expect("a number");
     let of_file = |row: &Value| row["op"] == "pread" && row["file"]["ino"] == ino;
     let sum = totals["calls"].as_array().expect("sums").iter().find(|row| of_file(row)).expect("a sum of the file");
