@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -286,8 +286,9 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
         .expect("the binary runs");
     let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     let verified = Verified { report, run, output };
-    if verified.report.is_null() {
-        eprintln!("no report:\n{}", verified.stderr());
+    match verified.report.is_null() {
+        true => eprintln!("no report:\n{}", verified.stderr()),
+        false => verified.assert_fits_its_schema(),
     }
     verified
 }
@@ -305,6 +306,18 @@ pub fn rows(run: &Path, stage: &str) -> Vec<HashMap<String, String>> {
 }
 
 impl Verified {
+    /// Every report is what `docs/report.schema.json` says.
+    fn assert_fits_its_schema(&self) {
+        static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+            let schema = include_str!("../../../docs/report.schema.json");
+            jsonschema::validator_for(&serde_json::from_str(schema).expect("the schema is JSON"))
+                .expect("a valid schema")
+        });
+        let faults: Vec<String> =
+            SCHEMA.iter_errors(&self.report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+        assert!(faults.is_empty(), "{faults:#?}");
+    }
+
     /// Exit code of activebench.
     pub fn exit_code(&self) -> Option<i32> {
         self.output.status.code()

@@ -34,11 +34,6 @@ fn a_default_write_is_misleading_and_the_durable_rate_is_given() {
     let run = verify(&volume, &[], &["iozone", "-i0", "-s1g", "-r64k"]);
     assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
     run.assert_nothing_lost();
-    let schema = include_str!("../../../docs/report.schema.json");
-    let schema = serde_json::from_str(schema).expect("the schema is JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a valid schema");
-    let faults: Vec<String> = validator.iter_errors(&run.report).map(|error| error.to_string()).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
     for phase in ["write", "rewrite"] {
         assert_eq!(run.claim_verdict(phase), "misleading", "{}", run.story());
         assert!(run.codes(phase).contains(&"AB302"), "{phase}: {}", run.story());
