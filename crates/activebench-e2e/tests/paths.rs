@@ -43,7 +43,10 @@ fn assert_every_block_once(run: &Verified, op: &str, what: &str) {
     for row in moved {
         assert_eq!([&row["requested"], &row["returned"]], [&UNIT.to_string(); 2], "{what}: {op}");
         let time = |name: &str| -> u64 { row[name].parse().expect("a time") };
-        assert!(time("start_ns") > 0 && time("start_ns") < time("end_ns"), "{what}: {op}: {row:?}");
+        // The start of a call that was not timed is an estimate, and can be its end.
+        let estimated = row["stands_for"] == "0";
+        let in_order = time("start_ns") < time("end_ns") || (estimated && time("start_ns") == time("end_ns"));
+        assert!(time("start_ns") > 0 && in_order, "{what}: {op}: {row:?}");
     }
     // What carries data and is not decoded would be named.
     let blind = run.report["coverage"]["blind_paths"].as_array().expect("blind paths");

@@ -113,7 +113,7 @@ fn asynchronous_and_vectored_writes_are_sampled_too() {
             let run = verify(&volume, &[], &command);
             assert_eq!(json(&run, "run.json")["child"]["exit_code"], 0, "{path:?}: {}", run.stderr());
             run.assert_nothing_lost();
-            let [samples, of_zeros, left, duplicates] = figures(&run, "write-f");
+            let [samples, of_zeros, left, duplicates] = figures(&run, "job-write");
             assert!(samples >= LEAST && of_zeros == zeros, "{path:?} {fill}: {samples} {of_zeros}");
             assert!(left >= least_left && (left < 0.02 || zeros == 0.0), "{path:?} {fill}: {left}");
             assert_eq!(duplicates > 0.0, zeros > 0.0, "{path:?} {fill}: {duplicates}");

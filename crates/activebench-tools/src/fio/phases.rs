@@ -115,9 +115,11 @@ impl Locator<'_> {
 
     /// The passes of a task over files that can be the job's own, in order of time.
     fn passes_of(&self, task: &JobTask, job: &JobOptions) -> Vec<&Pass> {
+        let tids = self.tids_of(task);
         let own = |pass: &&Pass| {
             let opened = pass.open.is_some_and(|open| open.tid == task.tid);
-            !task.is_thread || opened || pass.steps.iter().any(|step| step.tids.contains(&task.tid))
+            let moved = || pass.steps.iter().flat_map(|step| &step.tids).any(|tid| tids.contains(tid));
+            !task.is_thread || opened || moved()
         };
         let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
         if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
@@ -158,7 +160,7 @@ impl Locator<'_> {
             let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };
             phase.parts.push(Part {
                 tgid: pass.tgid,
-                tids: threads_of(task, job, pass),
+                tids: self.threads_of(task, job, pass),
                 fd: pass.fd,
                 file: pass.file,
                 start_ns,
@@ -170,6 +172,29 @@ impl Locator<'_> {
             });
         }
         moved
+    }
+
+    /// A job's own thread, and those of the kernel that work off its io_uring: they bear its number in their names.
+    fn tids_of(&self, task: &JobTask) -> Vec<u32> {
+        let names = [format!("iou-sqp-{}", task.tid), format!("iou-wrk-{}", task.tid)];
+        let of_kernel =
+            self.seen.activity.tasks.iter().filter(|other| names.contains(&other.comm)).map(|other| other.tid);
+        of_kernel.chain([task.tid]).collect()
+    }
+
+    /// The threads whose calls count for a job.
+    fn threads_of(&self, task: &JobTask, job: &JobOptions, pass: &Pass) -> Vec<u32> {
+        if !task.is_thread {
+            return Vec::new();
+        }
+        let mut tids = self.tids_of(task);
+        // The C library's helpers make the calls.
+        if job.engine() == "posixaio" {
+            tids.extend(pass.steps.iter().flat_map(|step| step.tids.iter().copied()));
+        }
+        tids.sort_unstable();
+        tids.dedup();
+        tids
     }
 
     /// From the first call of its kind to the last one.
@@ -205,21 +230,6 @@ impl Locator<'_> {
             end_ns,
         })
     }
-}
-
-/// The threads whose calls count for a job.
-fn threads_of(task: &JobTask, job: &JobOptions, pass: &Pass) -> Vec<u32> {
-    if !task.is_thread {
-        return Vec::new();
-    }
-    // The C library's helpers make the calls.
-    let mut tids = vec![task.tid];
-    if job.engine() == "posixaio" {
-        tids.extend(pass.steps.iter().flat_map(|step| step.tids.iter().copied()));
-    }
-    tids.sort_unstable();
-    tids.dedup();
-    tids
 }
 
 fn is_of(step: &Step, way: Way) -> bool {
