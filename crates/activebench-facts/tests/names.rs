@@ -4,7 +4,7 @@ mod story;
 
 use activebench_model::call::{FileKind, Op, open_bits};
 use activebench_model::event::TaskEventKind;
-use activebench_model::fact::{FactName, FactName::*};
+use activebench_model::fact::{Fact, FactName, FactName::*};
 use activebench_model::phase::{Direction, NameOperation, NamePass, Phase, TaskSpan};
 use story::*;
 
@@ -50,8 +50,11 @@ fn each_operation_counts_its_own_calls_inside_its_span() {
             (NameLatencyMax, count(longest)),
             (ReadBytes, count(0)),
             (SyncLatencyMean, Is::Absent),
+            (MinTaskRate, Is::Absent),
         ];
         check(&format!("{operation:?}"), &facts, expected);
+        let finite = |fact: &Fact| fact.value.is_none_or(|quantity| quantity.value.is_finite());
+        assert!(facts.0.values().all(finite), "{facts:#?}");
     };
     check_names(NameOperation::Create, 2, 1, CALL_NS);
     check_names(NameOperation::Stat, 2, 0, CALL_NS);

@@ -157,6 +157,10 @@ impl View<'_> {
             task.start_ns = Some(task.start_ns.map_or(part.start_ns, |start_ns| start_ns.min(part.start_ns)));
             task.end_ns = task.end_ns.max(end_of(part));
         }
+        // A pass over names moves no data, and has no rates.
+        if tasks.is_empty() {
+            return;
+        }
         let gap = &self.gaps.calls;
         let active = tasks.values().filter(|task| task.bytes > 0).count() as u64;
         facts.insert(FactName::ActiveTasks, gap.fact(Quantity::count(active), Scope::Tree, CALLS_HOOK));
