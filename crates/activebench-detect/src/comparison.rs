@@ -99,6 +99,7 @@ pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     match phase.direction {
         Direction::Read => run.fact(phase, FactName::ReadCalls),
         Direction::Write => run.fact(phase, FactName::WriteCalls),
+        Direction::Discard => run.fact(phase, FactName::DiscardCalls),
         Direction::Mixed => Ok(run.fact(phase, FactName::ReadCalls)? + run.fact(phase, FactName::WriteCalls)?),
         Direction::None => Err("the pass moves no data".to_owned()),
     }
@@ -247,6 +248,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
     let (name, calls, timed) = match phase.direction {
         Direction::Read => (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
         Direction::Write => (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
+        Direction::Discard => (discard_latency(metric), FactName::DiscardCalls, FactName::DiscardLatencyTimed),
         Direction::Mixed => {
             let (observed, sampled) = latency_both_ways(run, phase, metric)?;
             let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
@@ -267,6 +269,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
         }
         let bound = fact(match phase.direction {
             Direction::Read => read_latency(below),
+            Direction::Discard => discard_latency(below),
             _ => write_latency(below),
         })?;
         return Ok((bound.min(observed) * share, Some(observed)));
@@ -341,6 +344,17 @@ fn write_latency(metric: Metric) -> FactName {
         Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::WriteLatencyP999,
         Metric::LatencyMax => FactName::WriteLatencyMax,
         _ => FactName::WriteLatencyMean,
+    }
+}
+
+fn discard_latency(metric: Metric) -> FactName {
+    match metric {
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::DiscardLatencyP50,
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => FactName::DiscardLatencyP95,
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => FactName::DiscardLatencyP99,
+        Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::DiscardLatencyP999,
+        Metric::LatencyMax => FactName::DiscardLatencyMax,
+        _ => FactName::DiscardLatencyMean,
     }
 }
 

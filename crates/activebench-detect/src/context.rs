@@ -80,6 +80,7 @@ impl<'a> Run<'a> {
         let bytes = match phase.direction {
             Direction::Read => phase.facts.complete(FactName::ReadBytes)?,
             Direction::Write => phase.facts.complete(FactName::WriteBytes)?,
+            Direction::Discard => phase.facts.complete(FactName::DiscardBytes)?,
             Direction::Mixed => {
                 phase.facts.complete(FactName::ReadBytes)? + phase.facts.complete(FactName::WriteBytes)?
             }

@@ -96,6 +96,7 @@ pub(crate) fn measured_instead(run: &Run<'_>, phase: &Phase, codes: &[&str]) -> 
     let in_memory = run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory);
     let instead = match (*code, phase.direction) {
         ("AB106", _) if in_memory => "copying in memory",
+        ("AB106", Direction::Discard) => "freeing room in the file system",
         ("AB106", Direction::Read) => "reading blocks that hold no data",
         _ => instead,
     };
@@ -119,6 +120,9 @@ pub(crate) fn of_misleading(run: &Run<'_>, phase: &Phase, claim: &Claim, codes: 
         Remedy::Durable => durable(run, phase, claim),
         Remedy::FromDevice => from_device(run, phase, claim),
         Remedy::ByDirection if phase.direction == Direction::Read => from_device(run, phase, claim),
+        Remedy::ByDirection if phase.direction == Direction::Discard => {
+            Err("what the device would have taken was not seen".to_owned())
+        }
         Remedy::ByDirection => durable(run, phase, claim),
         Remedy::Together => together(run, phase, claim),
     }

@@ -187,6 +187,7 @@ fn does_it_matter(run: &Run<'_>) -> Answer {
         Direction::Read => "reads",
         Direction::Write => "writes",
         Direction::Mixed => "reads and writes",
+        Direction::Discard => "discards",
         Direction::None => "moves no data",
     };
     let order = match phase.pattern {

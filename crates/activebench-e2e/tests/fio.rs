@@ -106,6 +106,74 @@ fn direct_writes_and_reads_are_confirmed() {
     assert_eq!(run.fact("a-read", "unique_blocks"), 4096.0);
 }
 
+/// What a device was asked to discard since it was made, by its own account (field 14 of `stat`, in sectors).
+fn discarded_bytes(device: &str) -> f64 {
+    let name = device.strip_prefix("/dev/").expect("a device");
+    let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).expect("the device has counters");
+    let sectors: f64 = stat.split_whitespace().nth(13).expect("discards are counted").parse().expect("a number");
+    sectors * 512.0
+}
+
+#[test]
+fn trims_of_a_device_are_confirmed() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let device = volume.device().expect("a device").to_owned();
+    volume.unmount();
+    let filename = format!("--filename={device}");
+    for (engine, depth) in [("psync", 1), ("libaio", 4), ("io_uring", 4)] {
+        let before = discarded_bytes(&device);
+        let (engine, depth) = (format!("--ioengine={engine}"), format!("--iodepth={depth}"));
+        let command = ["fio", "--name=a", "--rw=randtrim", "--bs=64k", "--size=256m", &filename, &engine, &depth];
+        let run = verify(&volume, &[], &command);
+        assert_claims(&run, "a-trim", "confirmed");
+        assert_rebuilt(&run, "a-trim");
+        assert_eq!(run.exit_code(), Some(0), "{}", run.story());
+        assert_eq!(run.fact("a-trim", "discard_calls"), 4096.0);
+        assert_eq!(run.fact("a-trim", "discard_bytes"), 256.0 * MIB);
+        assert_eq!(run.fact("a-trim", "unique_blocks"), 4096.0);
+        assert_eq!(run.fact("a-trim", "device_discard_bytes"), discarded_bytes(&device) - before);
+    }
+    let mixed = ["fio", "--name=a", "--rw=trimwrite", "--bs=64k", "--size=64m", "--end_fsync=1", &filename];
+    let run = verify(&volume, &[], &mixed);
+    for phase in ["a-trim", "a-write"] {
+        assert_rebuilt(&run, phase);
+        assert_claims(&run, phase, "confirmed");
+    }
+    assert_eq!((run.fact("a-trim", "discard_bytes"), run.fact("a-write", "write_bytes")), (64.0 * MIB, 64.0 * MIB));
+}
+
+/// A file system takes back room and keeps it to itself.
+#[test]
+fn trims_of_a_file_are_not_those_of_the_device() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 128);
+    let command = ["fio", "--name=a", "--rw=trim", "--ioengine=falloc", "--bs=64k", "--size=128m", "--filename=x"];
+    let run = verify(&volume, &[], &command);
+    assert!(run.codes("a-trim").contains(&"AB106"), "{}", run.story());
+    assert_claims(&run, "a-trim", "misleading");
+    assert_rebuilt(&run, "a-trim");
+    assert_eq!((run.fact("a-trim", "discard_bytes"), run.fact("a-trim", "device_discard_bytes")), (128.0 * MIB, 0.0));
+}
+
+/// Where the addresses of registers are not constant, all is seen as well, and the report says what it costs.
+#[test]
+fn the_longer_way_sees_the_same_and_is_said() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    lay_out(&volume, "x", 64);
+    let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x"];
+    for (options, said) in [(&[][..], false), (&["--look-every-caller-up"], true)] {
+        let run = verify(&volume, options, &command);
+        assert_rebuilt(&run, "a-read");
+        assert_eq!((run.fact("a-read", "read_calls"), run.fact("a-read", "unique_blocks")), (16384.0, 16384.0));
+        let text = Command::new(binary()).arg("report").arg(&run.run).args(["--format", "text"]).output();
+        let text = String::from_utf8_lossy(&text.expect("it renders").stdout).replace(['\n', ' '], "");
+        assert_eq!(text.contains("callsobservedthelongerway"), said, "{text}");
+    }
+}
+
 #[test]
 fn asynchronous_engines_are_rebuilt() {
     needs!("fio", "mkfs.ext4", "losetup");

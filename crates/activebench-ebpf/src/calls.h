@@ -131,6 +131,24 @@ static always_inline void draw_sample(struct task_state *state, struct call_desc
 	state->untimed_left = (state->random >> 28) * (SAMPLED_CALLS / 8);
 }
 
+/* Whether a call of many meanings has the one that is recorded. */
+static always_inline int is_for_us(u16 op, u32 command)
+{
+	if (op == OP_DISCARD_RANGE)
+		return command == IOCTL_DISCARD || command == IOCTL_SECURE_DISCARD;
+	return command == FCNTL_DUPFD || command == FCNTL_DUPFD_CLOEXEC;
+}
+
+/* The bytes that an ioctl of a block device discards. */
+static always_inline void note_range(struct task_state *state, u64 address)
+{
+	u64 range[2] = { -1ULL, 0 };
+
+	bpf_probe_read_user(range, sizeof(range), (void *)address);
+	state->offset = range[0];
+	state->requested = range[1];
+}
+
 static always_inline int is_sampled_write(u16 op)
 {
 	return op >= OP_FIRST_WRITE && op <= OP_LAST_WRITE;
@@ -188,13 +206,9 @@ int sys_enter(u64 *context)
 		state->fast = 0;
 		return 0;
 	}
-	if (call->flags & CALL_IF_DUPLICATES) {
-		u64 command = argument(regs, 2);
-
-		if (command != FCNTL_DUPFD && command != FCNTL_DUPFD_CLOEXEC) {
-			state->fast = 0;
-			return 0;
-		}
+	if (call->flags & CALL_BY_COMMAND && !is_for_us(call->op, argument(regs, 2))) {
+		state->fast = 0;
+		return 0;
 	}
 	task = bpf_get_current_task_btf();
 	draw_sample(state, call, regs, now);
@@ -239,6 +253,10 @@ int sys_enter(u64 *context)
 		descriptors_changed();
 	if (call->op == OP_MSYNC && argument(regs, 3) & MSYNC_ASYNC)
 		state->op = OP_MSYNC_ASYNC;
+	if (call->op == OP_FALLOCATE && argument(regs, 2) & FALLOCATE_PUNCH_HOLE)
+		state->op = OP_DISCARD_RANGE;
+	else if (call->op == OP_DISCARD_RANGE)
+		note_range(state, argument(regs, 3));
 	if (call->op == OP_IO_SUBMIT || call->op == OP_IO_GETEVENTS) {
 		state->list_pointer = argument(regs, call->op == OP_IO_SUBMIT ? 3 : 4);
 		if (call->op == OP_IO_SUBMIT)

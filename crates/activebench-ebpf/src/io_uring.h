@@ -27,6 +27,7 @@ enum {
 	URING_READ = 22,
 	URING_WRITE = 23,
 	URING_SPLICE = 30,
+	URING_COMMAND = 46, /* of a device: discards and passed-through commands */
 	URING_READ_MULTISHOT = 49,
 	URING_READV_FIXED = 60,
 	URING_WRITEV_FIXED = 61,
@@ -48,6 +49,7 @@ static always_inline u16 op_of_uring(struct io_kiocb *request)
 		return READ_FIELD((struct io_sync *)request, flags) & URING_FSYNC_DATASYNC ? OP_URING_FDATASYNC
 											    : OP_URING_FSYNC;
 	case URING_SPLICE:
+	case URING_COMMAND:
 	case URING_READ_MULTISHOT: return OP_URING_OTHER;
 	case URING_CLOSE: descriptors_changed(); return 0;
 	}

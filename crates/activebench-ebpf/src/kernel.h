@@ -170,5 +170,8 @@ enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
 enum { MAPPING_FLAGS = 3 };
 enum { MSYNC_ASYNC = 1 };
 enum { FCNTL_DUPFD = 0, FCNTL_DUPFD_CLOEXEC = 1030 };
+enum { FALLOCATE_PUNCH_HOLE = 2 };
+/* ioctl of a block device, with the address of offset and length. */
+enum { IOCTL_DISCARD = 0x1277, IOCTL_SECURE_DISCARD = 0x127d };
 
 #endif

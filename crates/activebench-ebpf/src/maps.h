@@ -51,6 +51,7 @@ struct {
 /* Set before loading. */
 const volatile u32 observer_tgid = 0;
 const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call in SAMPLED_CALLS */
+const volatile u32 look_every_caller_up = 0; /* as where addresses of registers are not constant */
 
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
 u64 fd_generation;
@@ -118,6 +119,14 @@ static always_inline void count_inferred(u32 record_class)
 		__sync_fetch_and_add(&counter->inferred, 1);
 }
 
+static always_inline void count_looked_up(void)
+{
+	struct record_counters *counter = counters_of(CLASS_CALLS);
+
+	if (counter)
+		counter->looked_up++;
+}
+
 /* Sends a message of at most `limit` bytes; what the ring has no room for is counted. */
 #define send_batch(message, size, limit)                                                          \
 	({                                                                                        \
@@ -174,12 +183,13 @@ static always_inline struct task_state *state_of_caller(struct pt_regs *pointer)
 	u32 *caller = &callers[registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2)];
 	struct task_state *state = bpf_map_lookup_elem(&threads, caller);
 
-	if (state && state->registers == registers)
+	if (!look_every_caller_up && state && state->registers == registers)
 		return state;
 	state = state_of(bpf_get_current_task_btf());
 	if (state) {
 		state->registers = registers;
 		*caller = state->thread;
+		count_looked_up();
 	}
 	return state;
 }

@@ -35,6 +35,7 @@ enum {
 	OP_FIRST_WRITE = 5, /* write, pwrite, writev, pwritev */
 	OP_LAST_WRITE = 8,
 	OP_MSYNC = 15,
+	OP_FALLOCATE = 21,
 	OP_IO_SUBMIT = 29,
 	OP_IO_GETEVENTS = 32,
 	OP_AIO_READ = 33,
@@ -48,6 +49,7 @@ enum {
 	OP_URING_OTHER = 41,
 	OP_MSYNC_ASYNC = 42,
 	OP_EXECUTE = 47,
+	OP_DISCARD_RANGE = 48,
 };
 
 enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2 };
@@ -194,6 +196,7 @@ struct record_counters {
 	u64 lost;
 	u64 inferred;  /* of those made: concluded, not seen */
 	u64 estimated; /* of those made: calls whose entry was not timed */
+	u64 looked_up; /* entries and exits of calls whose thread was found the longer way */
 };
 
 enum { CALL_BATCH = 16, BLOCK_BATCH = 32, CACHE_BATCH = 64 };
@@ -213,7 +216,7 @@ enum {
 	CALL_VECTOR = 1,       /* the length argument counts iovecs */
 	CALL_FILE_POSITION = 2, /* data moves at the file position */
 	CALL_RETURNS_FD = 4,   /* the file is the one behind the returned descriptor */
-	CALL_IF_DUPLICATES = 8, /* fcntl: only F_DUPFD and F_DUPFD_CLOEXEC */
+	CALL_BY_COMMAND = 8,   /* only with some commands in argument 2: duplicating, discarding */
 	CALL_CHANGES_FDS = 16, /* remembered descriptors are stale afterwards */
 	CALL_OFFSET_POINTERS = 32, /* the offset arguments are addresses of offsets, or NULL: the file position */
 	CALL_TWO_FILES = 64,   /* the second_ fields are set */

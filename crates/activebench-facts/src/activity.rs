@@ -37,7 +37,7 @@ fn on_followed_file(call: &Call) -> Option<FileId> {
 }
 
 fn moves_data_or_position(op: Op) -> bool {
-    op.is_read() || op.is_write() || op == Op::Lseek
+    op.is_data() || op == Op::Lseek
 }
 
 /// Folds the calls of a run.

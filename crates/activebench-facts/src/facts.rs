@@ -187,7 +187,8 @@ pub fn resolve_phases<S: EventSource>(
         phase.facts = std::mem::take(&mut facts[index]);
         if let Some(window) = phase.window {
             let (_, devices) = &plans[index];
-            device_facts::add(&gaps[index], window, devices, std::mem::take(&mut tallies[index]), &mut phase.facts);
+            let device = std::mem::take(&mut tallies[index]);
+            device_facts::add(&gaps[index], window, phase.direction, devices, device, &mut phase.facts);
         }
     }
     payload::add(source, manifest, &mut phases)?;

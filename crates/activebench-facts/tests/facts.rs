@@ -351,6 +351,54 @@ fn direct_reads_say_nothing_of_the_cache() {
 }
 
 #[test]
+fn discards_are_counted_where_a_pass_is_one_of_discards() {
+    let mut story = Story::new();
+    story.flags = open_bits::WRITABLE;
+    story.open(3, "f");
+    let start_ns = story.now;
+    for offset in [0, 8 * BLOCK, 0] {
+        story.call(Op::Discard, 3, offset as i64, 2 * BLOCK, 2 * BLOCK as i64);
+    }
+    story.call(Op::Discard, 3, 0, 2 * BLOCK, -95);
+    let window = (start_ns, story.now);
+    story.writes(3, 1);
+    story.completed(start_ns + 10, BlockAction::Discard, 4 * BLOCK, None);
+    story.completed(start_ns + 10, BlockAction::Write, BLOCK, Some(FILE));
+    let over_ns = story.now;
+    story.completed(over_ns, BlockAction::Discard, BLOCK, None);
+    let foreign = story.completed(start_ns + 20, BlockAction::Discard, BLOCK, None);
+    foreign.origin = Origin::Foreign;
+    let facts = story.facts(phase(Direction::Discard, vec![part(3, window.0, window.1)]));
+    check(
+        "discards",
+        &facts,
+        &[
+            (DiscardBytes, blocks(6)),
+            (DiscardCalls, count(4)),
+            (FailedCalls, count(1)),
+            (DeviceDiscardBytes, blocks(4)),
+            (DiscardLatencyMean, count(100)),
+            (UniqueBlocks, count(2)),
+            (SumOfTaskRates, Is::Whole(6.0 * BLOCK as f64 * 1e9 / (window.1 - window.0) as f64)),
+            (WriteBytes, count(0)),
+            (ReadBytes, count(0)),
+        ],
+    );
+    // A pass that writes is none of them, and a hint that is refused is no error of it.
+    let facts = story.facts(write_phase(3, window));
+    check(
+        "writes",
+        &facts,
+        &[
+            (DiscardBytes, Is::Absent),
+            (DeviceDiscardBytes, Is::Absent),
+            (FailedCalls, count(0)),
+            (WriteBytes, count(0)),
+        ],
+    );
+}
+
+#[test]
 fn the_device_is_seen_inside_the_window() {
     let mut story = Story::new();
     story.open(3, "f");

@@ -186,6 +186,8 @@ pub enum StepKind {
     Read,
     /// Writes, with any seeks between them.
     Write,
+    /// Discards.
+    Discard,
     /// Seeks before any data moved.
     Seek,
     /// One or more of fsync, fdatasync, `sync_file_range`, msync.

@@ -155,7 +155,7 @@ operations! {
     UringFsync = 39, "uring_fsync";
     /// `IORING_OP_FSYNC` with `IORING_FSYNC_DATASYNC`.
     UringFdatasync = 40, "uring_fdatasync";
-    /// A request of io_uring whose data is not followed: splice, multishot reads.
+    /// A request of io_uring whose data is not followed: splice, multishot reads, commands of a device.
     UringOther = 41, "uring_other";
     /// `msync(2)` with `MS_ASYNC`: it promises nothing.
     MsyncAsync = 42, "msync_async";
@@ -170,6 +170,9 @@ operations! {
     /// `execve(2)`, as the arguments that it passed: names alone, no calls. The event's `name` is an argument (or
     /// the next 255 bytes of one), its `returned` the argument's number from 0.
     Execute = 47, "execve";
+    /// A range of a file or block device given back: `fallocate(2)` with `FALLOC_FL_PUNCH_HOLE`,
+    /// `ioctl(2)` with `BLKDISCARD`. `returned` is the number of bytes where it succeeded.
+    Discard = 48, "discard";
 }
 
 impl Op {
@@ -182,6 +185,10 @@ impl Op {
     pub fn is_write(self) -> bool {
         matches!(self, Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev | Op::AioWrite | Op::UringWrite)
             || matches!(self, Op::SendfileTo | Op::SpliceTo | Op::CopyFileRangeTo)
+    }
+    /// Moves data, or gives room back: what the operations of a pass are.
+    pub fn is_data(self) -> bool {
+        self.is_read() || self.is_write() || self == Op::Discard
     }
     /// Is submitted and completed apart: several can be on their way for one thread.
     pub fn is_asynchronous(self) -> bool {

@@ -119,6 +119,10 @@ pub struct RecordAccount {
     /// succession the entry of one in sixteen is timed.
     #[serde(default)]
     pub estimated: u64,
+    /// Entries and exits of calls at which the thread was not known by where its registers lay, and was
+    /// found the longer way: a few at the start of each thread. 0 in runs of an activebench that did not count.
+    #[serde(default)]
+    pub looked_up: u64,
 }
 
 impl RecordAccount {

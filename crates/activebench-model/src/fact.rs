@@ -95,6 +95,29 @@ fact_names! {
     ReadCalls = "read_calls", Count;
     /// Write calls inside the window, failed ones included. Source: calls.
     WriteCalls = "write_calls", Count;
+    /// Bytes of files and devices that discards gave back inside the window. Missing in passes that are none of
+    /// discards. Source: calls.
+    DiscardBytes = "discard_bytes", Bytes;
+    /// Discards inside the window, failed ones included. Missing as above. Source: calls.
+    DiscardCalls = "discard_calls", Count;
+    /// Half of the discards took at most so long, as in `read_latency_p50_ns`.
+    DiscardLatencyP50 = "discard_latency_p50_ns", Ns;
+    /// The same for 95 of 100.
+    DiscardLatencyP95 = "discard_latency_p95_ns", Ns;
+    /// The same for 99 of 100.
+    DiscardLatencyP99 = "discard_latency_p99_ns", Ns;
+    /// The same for 999 of 1000.
+    DiscardLatencyP999 = "discard_latency_p999_ns", Ns;
+    /// The longest discard.
+    DiscardLatencyMax = "discard_latency_max_ns", Ns;
+    /// Mean over the discards.
+    DiscardLatencyMean = "discard_latency_mean_ns", Ns;
+    /// Discards whose latency was measured, as in `read_latency_timed`.
+    DiscardLatencyTimed = "discard_latency_timed", Count;
+    /// Bytes of discards, writes of zeroes included, that the device completed inside the window for anybody
+    /// but processes outside the tree. Missing in passes that are none of discards. Scope: device. Source: block
+    /// completions.
+    DeviceDiscardBytes = "device_discard_bytes", Bytes;
     /// The request size that most data calls asked for. Missing without data calls. Source: calls.
     ModalRequest = "modal_request_bytes", Bytes;
     /// Data and sync calls inside the window that failed. Source: calls.

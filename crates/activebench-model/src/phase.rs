@@ -114,7 +114,7 @@ impl Phase {
                 Direction::Write | Direction::Mixed => {
                     part.sync_after.or(part.sync_inside).map_or(u64::MAX, |sync| sync.end_ns)
                 }
-                Direction::Read | Direction::None => 0,
+                Direction::Read | Direction::Discard | Direction::None => 0,
             };
             close_ns.max(synced_ns).max(part.last_data_ns)
         };
@@ -133,6 +133,8 @@ pub enum Direction {
     Write,
     /// Both.
     Mixed,
+    /// None: room is given back.
+    Discard,
     /// Neither (metadata).
     None,
 }

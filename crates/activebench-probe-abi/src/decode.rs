@@ -89,7 +89,10 @@ pub fn call(record: &CallRecord) -> Option<Call> {
         open_flags: neutral_open_flags(record.open_flags | asked_flags),
         offset: record.offset,
         requested,
-        returned: record.returned,
+        returned: match (op, record.returned) {
+            (Op::Discard, 0) => i64::try_from(record.requested).unwrap_or(i64::MAX),
+            (_, returned) => returned,
+        },
         storage_read_bytes: u64::from(record.storage_read_bytes),
         cached_bytes: u64::from(record.cached_pages) * PAGE_BYTES,
         cpu_ns: record.cpu_ns,

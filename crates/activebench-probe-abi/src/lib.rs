@@ -367,6 +367,8 @@ shared! {
         inferred: u64,
         /// Of those made: calls whose entry was not timed.
         estimated: u64,
+        /// Entries and exits of calls whose thread was found the longer way.
+        looked_up: u64,
     }
 
     /// What a system call number means; arguments count from 1, 0 is none.

@@ -12,8 +12,8 @@ pub const VECTOR: u8 = 1;
 pub const FILE_POSITION: u8 = 2;
 /// The file is the one behind the returned descriptor.
 pub const RETURNS_FD: u8 = 4;
-/// `fcntl`: only when it duplicates.
-pub const IF_DUPLICATES: u8 = 8;
+/// `fcntl` and `ioctl`: only when it duplicates, when it discards.
+pub const BY_COMMAND: u8 = 8;
 /// Remembered descriptors are stale afterwards.
 pub const CHANGES_FDS: u8 = 16;
 /// The offset arguments are addresses of offsets; where they are NULL, data moves at the file position.
@@ -96,6 +96,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (8, ranged(Op::Lseek, 2, 3)),
         (9, CallDescription { length_argument: 2, offset_argument: 6, ..on_fd(Op::Mmap, 5) }),
         (11, CallDescription { offset_argument: 1, length_argument: 2, ..call(Op::Munmap) }),
+        (16, CallDescription { flags: BY_COMMAND, ..on_fd(Op::Discard, 1) }),
         (17, plain_at(Op::Pread)),
         (18, plain_at(Op::Pwrite)),
         (19, vectored(Op::Readv, 0, FILE_POSITION)),
@@ -104,7 +105,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (32, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
         (33, CallDescription { flags: CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
         (40, two_files(Op::Sendfile, Op::SendfileTo, [2, 3], [1, 0], 4)),
-        (72, CallDescription { flags: IF_DUPLICATES | CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
+        (72, CallDescription { flags: BY_COMMAND | CHANGES_FDS, ..on_fd(Op::Dup, 1) }),
         (74, on_fd(Op::Fsync, 1)),
         (75, on_fd(Op::Fdatasync, 1)),
         (76, CallDescription { length_argument: 2, ..named(Op::Truncate, 1) }),

@@ -79,6 +79,9 @@ pub struct ProbeOptions {
     pub ring_bytes: u32,
     /// Time the entry of every call, also of fast ones in quick succession.
     pub time_every_call: bool,
+    /// Find the thread of every call the longer way, as where the addresses of registers are not constant:
+    /// to try what that costs.
+    pub look_every_caller_up: bool,
     /// How the event log is kept.
     pub log: LogOptions,
     /// Overlays, each with the file system that all its directories are on, by device: their
@@ -102,6 +105,7 @@ impl Default for ProbeOptions {
         Self {
             ring_bytes: 32 << 20,
             time_every_call: false,
+            look_every_caller_up: false,
             log: LogOptions::default(),
             overlays: Vec::new(),
             sample_hz: Self::SAMPLE_HZ,
@@ -226,6 +230,7 @@ impl Probe {
             .map_max_entries("payload_ring", payload_ring_bytes)
             .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
+            .override_global("look_every_caller_up", &u32::from(options.look_every_caller_up), true)
             .load(activebench_ebpf::OBJECT)
             .map_err(|error| refusal(&error))?;
 
@@ -512,6 +517,7 @@ impl Probe {
                 account.lost += counter.lost;
                 account.inferred += counter.inferred;
                 account.estimated += counter.estimated;
+                account.looked_up += counter.looked_up;
             }
             account.lost += store.dropped(class);
             accounts.insert(class.name().to_owned(), account);

@@ -162,6 +162,7 @@ fn row(phase: &Phase) -> Vec<String> {
         (None, Direction::Read) => "read",
         (None, Direction::Write) => "written",
         (None, Direction::Mixed) => "read and written",
+        (None, Direction::Discard) => "discarded",
         (None, Direction::None) => "",
     };
     let size = match (phase.requested_bytes, phase.time_limit_ns) {

@@ -1,6 +1,6 @@
 //! Observation, target, host and what to run next. Raw text; the format escapes it.
 
-use activebench_model::coverage::{Coverage, OtherTracer};
+use activebench_model::coverage::{Coverage, OtherTracer, RecordAccount};
 use activebench_model::finding::Outcome;
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::log::EventLog;
@@ -17,6 +17,9 @@ const PROBES_NAMED: usize = 3;
 const TRACERS_NAMED: usize = 3;
 /// Packed bytes from which on it matters where the event log lay.
 const LOG_WORTH_SAYING: u64 = 16 << 20;
+
+/// Entries and exits of calls below which it does not matter how their thread was found.
+const LEAST_MET: u64 = 10_000;
 
 /// The observation in one line: backend, records, blind paths, probes, cost.
 pub(crate) fn observation(coverage: &Coverage) -> String {
@@ -64,6 +67,8 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
         ));
     }
 
+    parts.extend(coverage.records.get("calls").and_then(longer_way));
+
     // Whoever passes a run on should know.
     if let Some(kept) = coverage.payload.as_ref().map(|payload| payload.kept_bytes).filter(|bytes| *bytes > 0) {
         parts.push(format!("{} of what the tool wrote are kept in the run directory", Quantity::bytes(kept)));
@@ -92,6 +97,20 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
 }
 
 /// `block_rq_complete by bpftrace (pid 4711)`.
+/// Says that most calls were observed by the dearer way: on a machine where a thread's calls do not always
+/// find their registers at the same address.
+fn longer_way(calls: &RecordAccount) -> Option<String> {
+    // Each call is met twice.
+    let met = 2 * calls.made;
+    let most = met >= LEAST_MET && calls.looked_up * 2 > met;
+    most.then(|| {
+        format!(
+            "calls observed the longer way ({} of {met} times the thread was looked up), which costs each some tens of nanoseconds more",
+            calls.looked_up
+        )
+    })
+}
+
 fn tracer(tracer: &OtherTracer) -> String {
     let hook = tracer.hook.rsplit('/').next().unwrap_or(&tracer.hook);
     match (&tracer.comm, tracer.pid) {

@@ -162,6 +162,9 @@ pub(crate) struct Verify {
     /// Which calls are timed from their entry to their exit.
     #[arg(long, value_enum, default_value_t = LatencyArgument::Sampled)]
     pub(crate) latency: LatencyArgument,
+    /// Find the thread of every call the longer way: to try what machines pay where the cheap one does not apply.
+    #[arg(long, hide = true)]
+    pub(crate) look_every_caller_up: bool,
     /// Stack samples a second and processor, which tell in which functions the time goes; 0 takes none.
     #[arg(long, value_name = "HZ", default_value_t = activebench_probe::ProbeOptions::SAMPLE_HZ)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]

@@ -87,6 +87,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         probe: Some(ProbeOptions {
             ring_bytes: arguments.ring_kib << 10,
             time_every_call: arguments.latency == LatencyArgument::Full,
+            look_every_caller_up: arguments.look_every_caller_up,
             sample_hz: arguments.sample_hz,
             payload: arguments.payload.into(),
             overlays: survey.overlays(),

@@ -66,6 +66,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let name = match phase.direction {
         Direction::Read => FactName::ReadSequential,
         Direction::Write => FactName::WriteSequential,
+        Direction::Discard => return Err(Halt::not_applicable("of discards the order is not counted")),
         Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
     };
     let case = &case.concerning_storage()?;

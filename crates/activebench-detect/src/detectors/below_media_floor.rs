@@ -62,6 +62,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let bytes = match phase.direction {
         Direction::Read => FactName::DeviceReadBytes,
         Direction::Write => FactName::DeviceWriteBytes,
+        Direction::Discard => return Err(Halt::not_applicable("a discard moves no medium")),
         Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
     };
     let latency = case.claims().iter().copied().find(|claim| claim.metric == Metric::LatencyMean);

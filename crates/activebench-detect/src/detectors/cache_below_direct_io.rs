@@ -60,6 +60,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.moved(phase)? == 0.0 {
         return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
     }
+    if phase.direction == Direction::Discard {
+        return Err(Halt::not_applicable("a discard moves no data that a cache could keep"));
+    }
     if run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
         return Err(Halt::not_applicable("the pass does not go past the page cache"));
     }

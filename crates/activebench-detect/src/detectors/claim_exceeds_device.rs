@@ -61,13 +61,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let at_device = match phase.direction {
         Direction::Read => FactName::DeviceReadBytes,
         Direction::Write => FactName::DeviceWriteBytesDurable,
+        Direction::Discard => FactName::DeviceDiscardBytes,
         Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
     };
     let moved = run.moved(phase)?;
     if moved == 0.0 {
         return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
     }
-    if run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
+    let discards = phase.direction == Direction::Discard;
+    if !discards && run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
         return Err(Halt::not_applicable("the pass does not go past the page cache: AB201 and AB301 judge it"));
     }
     let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
@@ -77,8 +79,17 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
     let claimed = counted.map_or(moved, |counted| counted as f64);
     let of_files = run.fact(phase, at_device)?;
-    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
-    let own = of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0));
+    if discards && of_files == 0.0 {
+        return Err(Halt::not_applicable("no discard reached the device: AB106 speaks of it"));
+    }
+    // Discards carry no data, and none is put down to a file.
+    let own = match discards {
+        true => of_files,
+        false => {
+            let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+            of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0))
+        }
+    };
     let limit = &limits.ab102_excess_fail_ratio;
     if claimed <= own * limit.value.value {
         return Ok(case.silent(""));
@@ -89,8 +100,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(in_bytes(own)),
         threshold: limit.clone(),
         message: format!(
-            "{} are claimed to have gone past the page cache, the device moved {} at most for this run",
+            "{} are claimed to have {}, the device moved {} at most for this run",
             in_bytes(claimed),
+            if discards { "been discarded" } else { "gone past the page cache" },
             in_bytes(own)
         ),
         meaning: "the figure is not that of the device".to_owned(),

@@ -24,6 +24,7 @@
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
+use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
@@ -52,6 +53,9 @@ impl Detector for DirectIoNotHonoured {
             let target = run.target_of(phase);
             if target.is_some_and(|target| target.tier == Tier::Memory) {
                 return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+            }
+            if phase.direction == Direction::Discard {
+                return Err(Halt::not_applicable("discards move no data"));
             }
             let moved = run.moved(phase)?;
             let direct = run.fact(phase, FactName::DirectShare)? * moved;

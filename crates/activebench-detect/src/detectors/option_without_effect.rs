@@ -127,7 +127,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
     let run = &case.run;
     let limits = case.thresholds();
     let storage = !run.storage_rates_of(phase).is_empty();
-    let writes = phase.direction != Direction::Read;
+    let writes = matches!(phase.direction, Direction::Write | Direction::Mixed);
     let reads = matches!(phase.direction, Direction::Read | Direction::Mixed);
     let nothing_rests = || Halt::not_applicable("nothing rests on it in this pass");
     let share_of = |name: FactName, words: &str, meaning, advice: &str| -> Result<Option<Broken>, Halt> {

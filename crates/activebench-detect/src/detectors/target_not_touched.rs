@@ -130,6 +130,7 @@ fn moved_in_run(case: &Case<'_>, phase: &Phase) -> Result<f64, String> {
     match phase.direction {
         Direction::Read => fact(FactName::ReadBytes),
         Direction::Write => fact(FactName::WriteBytes),
+        Direction::Discard => Err("discards of a whole run are not added up".to_owned()),
         _ => Ok(fact(FactName::ReadBytes)? + fact(FactName::WriteBytes)?),
     }
 }
@@ -154,7 +155,8 @@ fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
 
 fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let limits = case.thresholds();
-    let direct = case.run.fact(phase, FactName::DirectShare)? >= 1.0;
+    let discards = phase.direction == Direction::Discard;
+    let direct = !discards && case.run.fact(phase, FactName::DirectShare)? >= 1.0;
     let (at_device, how) = match phase.direction {
         Direction::Read if !direct => return Ok(case.silent("buffered reads: AB201 says where they came from")),
         Direction::Read => (case.run.fact(phase, FactName::DeviceReadBytes)?, "read with O_DIRECT"),
@@ -163,6 +165,7 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             let read = case.run.fact(phase, FactName::DeviceReadBytes)?;
             (read + case.run.fact(phase, FactName::DeviceWriteBytesDurable)?, "moved with O_DIRECT")
         }
+        Direction::Discard => (case.run.fact(phase, FactName::DeviceDiscardBytes)?, "discarded"),
         _ => {
             let synced = case.run.fact(phase, FactName::SyncedBytes)?;
             if !direct && synced < limits.ab106_inline_ceiling_bytes.value.value {
@@ -176,6 +179,9 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     };
     if at_device > limits.ab106_device_floor_bytes.value.value {
         return Ok(case.silent(""));
+    }
+    if phase.direction == Direction::Discard {
+        return nothing_discarded(case, phase);
     }
     let moved = case.run.moved(phase)?;
     let total = case.run.fact(phase, FactName::DeviceTotalBytes)?;
@@ -217,6 +223,26 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Direction::Write => "name a file on the device that the figure is meant for".to_owned(),
             _ => "write the whole file with data before reading it".to_owned(),
         },
+    }))
+}
+
+/// A file system that gives room back keeps that to itself, unless it is mounted to tell the device.
+fn nothing_discarded(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let device = case.run.target_of(phase).and_then(|target| target.device());
+    if device.is_none_or(|device| !COMPLETING.contains(&device.kind.as_str())) {
+        return Err(Halt::undecided("the target device reports no completions, and it is not seen what it discarded"));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(in_bytes(0.0)),
+        threshold: case.thresholds().ab106_device_floor_bytes.clone(),
+        message: format!(
+            "{}; {} were given back to the file system, and no discard reached the device while the clock ran",
+            case.claimed(),
+            in_bytes(case.run.moved(phase)?)
+        ),
+        meaning: "the figure is the rate at which the file system frees room, not that of the device".to_owned(),
+        advice: "trim the device itself, with its name as filename".to_owned(),
     }))
 }
 

@@ -138,6 +138,7 @@ fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: 
     let kind = match call.op {
         op if op.is_read() => StepKind::Read,
         op if op.is_write() => StepKind::Write,
+        Op::Discard => StepKind::Discard,
         _ => StepKind::Seek,
     };
     // A seek after data belongs to the data: it is between or after.
@@ -229,7 +230,7 @@ fn lower(one: i64, other: i64) -> i64 {
 
 /// Bytes of the file that a call returned; an address or a position is not bytes.
 fn moved(call: &Call) -> u64 {
-    if call.op.is_read() || call.op.is_write() { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
+    if call.op.is_data() { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
 }
 
 /// First byte and end of what a call touched in the file; (-1, -1) when unknown.
@@ -239,7 +240,7 @@ fn touched(call: &Call) -> (i64, i64) {
         _ => (-1, -1),
     };
     match call.op {
-        op if op.is_read() || op.is_write() => match u64::try_from(call.returned) {
+        op if op.is_data() => match u64::try_from(call.returned) {
             Ok(length) => range(call.offset, length),
             Err(_) => (-1, -1),
         },

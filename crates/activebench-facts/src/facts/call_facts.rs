@@ -83,6 +83,7 @@ impl View<'_> {
         match self.phase.direction {
             Direction::Read => (tally.read_bytes, tally.read_calls),
             Direction::Write => (tally.write_bytes, tally.write_calls),
+            Direction::Discard => (tally.discard_bytes, tally.discard_calls),
             Direction::Mixed | Direction::None => {
                 (tally.read_bytes + tally.write_bytes, tally.read_calls + tally.write_calls)
             }
@@ -103,6 +104,10 @@ impl View<'_> {
         add(FactName::WriteBytes, Quantity::bytes(write_bytes));
         add(FactName::ReadCalls, Quantity::count(self.sum(|part| part.read_calls)));
         add(FactName::WriteCalls, Quantity::count(self.sum(|part| part.write_calls)));
+        if self.phase.direction == Direction::Discard {
+            add(FactName::DiscardBytes, Quantity::bytes(self.sum(|part| part.discard_bytes)));
+            add(FactName::DiscardCalls, Quantity::count(self.sum(|part| part.discard_calls)));
+        }
         add(FactName::FailedCalls, Quantity::count(self.sum(|part| part.failed_data_calls) + failed_syncs));
         add(FactName::ShortCalls, Quantity::count(self.sum(|part| part.short_calls)));
         add(FactName::UntimedBytes, Quantity::bytes(self.sum(|part| part.untimed_bytes)));

@@ -38,6 +38,8 @@ pub(super) struct FilePlan {
 pub(super) struct DeviceTally {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
+    /// Given back, by anybody but processes outside the tree.
+    pub(super) discard_bytes: u64,
     pub(super) durable_write_bytes: u64,
     pub(super) total_bytes: u64,
     pub(super) foreign_bytes: u64,
@@ -189,6 +191,9 @@ impl DeviceTally {
         let is_flush = event.action == BlockAction::Flush || (event.kind == BlockEventKind::Queued && event.preflush);
         if in_span && is_flush {
             self.flushes += 1;
+        }
+        if event.action == BlockAction::Discard && window.contains(at_ns) && !is_foreign(event, own_files) {
+            self.discard_bytes += event.bytes;
         }
         if !matches!(event.action, BlockAction::Read | BlockAction::Write) {
             return;

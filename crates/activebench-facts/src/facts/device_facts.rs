@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::FileId;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
-use activebench_model::phase::{Phase, Window};
+use activebench_model::phase::{Direction, Phase, Window};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
@@ -110,13 +110,24 @@ fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
 }
 
 /// Adds what the device did for a phase.
-pub(super) fn add(gaps: &Gaps, window: Window, devices: &Devices, mut device: DeviceTally, facts: &mut Facts) {
+pub(super) fn add(
+    gaps: &Gaps,
+    window: Window,
+    direction: Direction,
+    devices: &Devices,
+    mut device: DeviceTally,
+    facts: &mut Facts,
+) {
     let (gap, source, by_requests) = match devices {
         Devices::Requests(_) => (&gaps.completed, COMPLETED_HOOK.to_owned(), true),
         Devices::Bios(_) => (&gaps.queued, format!("{QUEUED_HOOK} (the device takes bios, no requests)"), false),
         Devices::None(why) => {
             for name in OF_DEVICE {
                 facts.insert(name, Fact::missing(why.clone(), Scope::Device, COMPLETED_HOOK));
+            }
+            if direction == Direction::Discard {
+                let missing = Fact::missing(why.clone(), Scope::Device, COMPLETED_HOOK);
+                facts.insert(FactName::DeviceDiscardBytes, missing);
             }
             return;
         }
@@ -128,6 +139,9 @@ pub(super) fn add(gaps: &Gaps, window: Window, devices: &Devices, mut device: De
     put(FactName::DeviceTotalBytes, Quantity::bytes(device.total_bytes));
     put(FactName::ForeignBytes, Quantity::bytes(device.foreign_bytes));
     put(FactName::DeviceRequests, Quantity::count(device.requests));
+    if direction == Direction::Discard {
+        put(FactName::DeviceDiscardBytes, Quantity::bytes(device.discard_bytes));
+    }
     put(FactName::Flushes, Quantity::count(device.flushes));
     put(FactName::FuaWrites, Quantity::count(device.fua_writes));
     if !by_requests {

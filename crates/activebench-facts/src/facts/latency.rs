@@ -63,6 +63,17 @@ impl LatencyNames {
         mean: Some(FactName::WriteLatencyMean),
         timed: Some(FactName::WriteLatencyTimed),
     };
+    pub(super) const DISCARDS: Self = Self {
+        quantiles: [
+            (0.5, FactName::DiscardLatencyP50),
+            (0.95, FactName::DiscardLatencyP95),
+            (0.99, FactName::DiscardLatencyP99),
+            (0.999, FactName::DiscardLatencyP999),
+        ],
+        longest: FactName::DiscardLatencyMax,
+        mean: Some(FactName::DiscardLatencyMean),
+        timed: Some(FactName::DiscardLatencyTimed),
+    };
     pub(super) const DEVICE: Self = Self {
         quantiles: [
             (0.5, FactName::DeviceLatencyP50),

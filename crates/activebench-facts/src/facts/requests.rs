@@ -46,7 +46,7 @@ impl RequestSizes {
     }
 
     pub(super) fn feed(&mut self, call: &Call) {
-        if !call.op.is_read() && !call.op.is_write() {
+        if !call.op.is_data() {
             return;
         }
         let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };

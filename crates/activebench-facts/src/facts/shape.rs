@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use activebench_model::call::{Call, FileId};
+use activebench_model::call::{Call, FileId, Op};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::units::Quantity;
 
@@ -21,6 +21,8 @@ const MOST_SIZES: usize = 1 << 16;
 pub(super) struct Shape {
     reads: Directed,
     writes: Directed,
+    /// How long discards took; of their sizes and order nobody asks.
+    discards: Latencies,
     /// Streams by what they are of.
     numbers: HashMap<StreamKey, usize>,
     streams: Vec<Stream>,
@@ -47,6 +49,12 @@ struct Directed {
 impl Shape {
     /// Takes a data call inside the phase's window.
     pub(super) fn feed(&mut self, file: FileId, call: &Call) {
+        if call.op == Op::Discard {
+            if call.returned >= 0 {
+                self.discards.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
+            }
+            return;
+        }
         let is_write = call.op.is_write();
         let key = StreamKey { file, tgid: call.tgid, tid: call.tid, fd: call.fd, is_write };
         let number = match self.last {
@@ -69,6 +77,9 @@ impl Shape {
     pub(super) fn add_facts(&self, gap: &Gap, facts: &mut Facts) {
         self.reads.add_facts(gap, &READS, facts);
         self.writes.add_facts(gap, &WRITES, facts);
+        for (name, latency) in self.discards.quantities(&LatencyNames::DISCARDS).into_iter().flatten() {
+            facts.insert(name, gap.fact(latency, Scope::Tree, CALLS_HOOK));
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct PartTally {
     pub(super) write_bytes: u64,
     pub(super) read_calls: u64,
     pub(super) write_calls: u64,
+    pub(super) discard_bytes: u64,
+    pub(super) discard_calls: u64,
     pub(super) failed_data_calls: u64,
     pub(super) short_calls: u64,
     pub(super) direct_bytes: u64,
@@ -191,7 +193,7 @@ impl Tally {
 
     pub(super) fn feed(&mut self, call: &Call) {
         self.feed_time(call);
-        if !call.op.is_read() && !call.op.is_write() {
+        if !call.op.is_data() {
             return;
         }
         let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
@@ -285,6 +287,14 @@ impl Tally {
 impl PartTally {
     fn add(&mut self, plan: &PlannedPart, call: &Call) {
         let (bytes, is_write) = (u64::try_from(call.returned).unwrap_or(0), call.op.is_write());
+        if call.op == Op::Discard {
+            self.discard_calls += 1;
+            self.discard_bytes += bytes;
+            // Elsewhere it is a hint that a file system may refuse.
+            self.failed_data_calls += u64::from(call.returned < 0 && plan.direction == Direction::Discard);
+            self.unplaced_calls += u64::from(call.offset < 0 && plan.direction == Direction::Discard);
+            return;
+        }
         let direct = call.open_flags & open_bits::DIRECT != 0;
         let sync_write = is_write && call.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0;
         if is_write {

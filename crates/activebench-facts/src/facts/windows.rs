@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use activebench_model::call::Call;
+use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, TaskSpan, Window};
 
 use super::index::Index;
@@ -12,6 +12,7 @@ pub(super) fn is_of(direction: Direction, call: &Call) -> bool {
     match direction {
         Direction::Read => call.op.is_read(),
         Direction::Write => call.op.is_write(),
+        Direction::Discard => call.op == Op::Discard,
         Direction::Mixed | Direction::None => call.op.is_read() || call.op.is_write(),
     }
 }

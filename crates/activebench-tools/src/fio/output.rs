@@ -194,9 +194,6 @@ impl Claims {
         }
         let id = self.claim(target, Metric::OperationRate, Unit::OpsPerSec, rate.as_ref(), moved.filter(|_| moves));
         self.restate(id, Unit::OpsPerSec, beside.and_then(|other| Some((other.rate.as_ref()?, other.runtime_ms))));
-        if way == Way::Trim {
-            return;
-        }
         if moves {
             self.claim(target, Metric::BytesMoved, Unit::Bytes, bytes.as_ref(), moved);
         }

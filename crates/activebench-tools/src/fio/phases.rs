@@ -80,10 +80,6 @@ struct Locator<'a> {
 impl Locator<'_> {
     /// Fills parts or spans; gives the bytes that the parts' calls moved, where calls show them.
     fn locate(&self, tasks: &[JobTask], phase: &mut Phase) -> Option<f64> {
-        if self.way == Way::Trim {
-            phase.incomplete = Some("discards are not observed: no call moves their data".to_owned());
-            return None;
-        }
         let unknown = JobOptions::default();
         let mut moved = 0.0;
         let mut exact = true;
@@ -236,7 +232,7 @@ fn is_of(step: &Step, way: Way) -> bool {
     let kind = match way {
         Way::Read => StepKind::Read,
         Way::Write => StepKind::Write,
-        Way::Trim => return false,
+        Way::Trim => StepKind::Discard,
     };
     step.kind == kind && step.calls > 0
 }
@@ -262,7 +258,8 @@ struct Clock {
 }
 
 fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
-    let is_data = |step: &Step| matches!(step.kind, StepKind::Read | StepKind::Write) && step.calls > 0;
+    let is_data =
+        |step: &Step| matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Discard) && step.calls > 0;
     let last = pass.steps.iter().rposition(is_data)?;
     let last_data_ns = pass.steps.iter().filter(|step| is_data(step)).map(|step| step.end_ns).max()?;
     let mut clock = Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None };

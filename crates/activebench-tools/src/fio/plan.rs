@@ -37,7 +37,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let direction = match way {
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
-        Way::Trim => Direction::None,
+        Way::Trim => Direction::Discard,
     };
     let id = paired.phase_id(way);
     let count = u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX);
