@@ -182,6 +182,22 @@ fn files_are_created_looked_up_and_deleted_as_often_as_claimed() {
 }
 
 #[test]
+fn links_are_counted_as_the_files_that_they_stand_for() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    for (kind, quiet) in [("16:-1", &[][..]), ("16:-2", &["-q"])] {
+        let run = bonnie(&volume, &[], &[&["-s", "0", "-n", kind], quiet].concat());
+        run.assert_nothing_lost();
+        for phase in ["seq-create", "seq-del", "ran-create", "ran-del"] {
+            assert_eq!(run.fact(phase, "name_calls"), 16384.0, "{kind} {phase}: {}", run.story());
+        }
+        for claim in claims(&run).iter().filter(|claim| claim["metric"] != "cpu-total") {
+            assert_eq!(claim["verdict"], "confirmed", "{kind}: {}", run.story());
+        }
+    }
+}
+
+#[test]
 fn a_quiet_run_is_followed_by_its_calls_alone() {
     needs!("bonnie++", "mkfs.ext4", "losetup");
     let volume = ext4(1536);

@@ -21,7 +21,7 @@ mod tasks;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, NamedCall, OutputWrite};
+use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, MadeLink, NamedCall, OutputWrite};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::event::NameEvent;
 
@@ -50,7 +50,7 @@ fn moves_data_or_position(op: Op) -> bool {
 pub fn fold_activity<S: EventSource>(source: &S) -> Result<Activity, S::Error> {
     let (tasks, mut execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
-    let Structure { calls: structure, unlink_spans, global_syncs, files, output_writes, bursts } =
+    let Structure { calls: structure, unlink_spans, links, global_syncs, files, output_writes, bursts } =
         read_structure(source, &stub)?;
     let Names { opened, unlinks, arguments } = read_names(source, &stub, &unlink_spans)?;
     for exec in &mut execs {
@@ -61,7 +61,7 @@ pub fn fold_activity<S: EventSource>(source: &S) -> Result<Activity, S::Error> {
     let passes = slots::fill(source, &stub, timelines)?.into_passes();
 
     let files = with_names(files, &opened);
-    Ok(Activity { tasks, files, passes, global_syncs, unlinks, execs, output_writes, bursts })
+    Ok(Activity { tasks, files, passes, global_syncs, unlinks, links, execs, output_writes, bursts })
 }
 
 /// What the first reading of the calls gives.
@@ -70,6 +70,7 @@ struct Structure {
     /// Calls that begin, end or divide the passes.
     calls: Vec<Call>,
     unlink_spans: HashMap<(u32, u64), CallSpan>,
+    links: Vec<MadeLink>,
     global_syncs: Vec<CallSpan>,
     /// Each file with its kind and first use.
     files: HashMap<FileId, (FileKind, u64)>,
@@ -100,6 +101,9 @@ fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, 
                 op if moves_data_or_position(op) => {}
                 Op::Sync => structure.global_syncs.push((&call).into()),
                 Op::Syncfs => structure.global_syncs.push((&call).into()),
+                Op::Link if call.returned >= 0 => {
+                    structure.links.push(MadeLink { span: (&call).into(), tgid: call.tgid });
+                }
                 Op::Unlink => {
                     structure.unlink_spans.insert((call.tid, call.end_ns), (&call).into());
                 }
@@ -112,6 +116,7 @@ fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, 
     }
     structure.calls.sort_by_key(|call| (call.start_ns, call.end_ns));
     structure.global_syncs.sort_by_key(|span| span.start_ns);
+    structure.links.sort_by_key(|link| link.span.start_ns);
     structure.output_writes.sort_by_key(|write| write.span.start_ns);
     structure.output_writes.truncate(Activity::MOST_OUTPUT_WRITES);
     structure.bursts = bursts.close();

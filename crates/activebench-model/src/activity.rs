@@ -20,6 +20,9 @@ pub struct Activity {
     pub global_syncs: Vec<CallSpan>,
     /// `unlink(2)`s of the tree, with the name as the tool wrote it.
     pub unlinks: Vec<NamedCall>,
+    /// Links that were made, in order.
+    #[serde(default)]
+    pub links: Vec<MadeLink>,
     /// Successful executions, in order.
     pub execs: Vec<Exec>,
     /// Writes to standard output and standard error where these are no files, in order: when the
@@ -134,6 +137,15 @@ pub struct NamedCall {
     pub span: CallSpan,
     /// The name as the tool wrote it.
     pub name: String,
+}
+
+/// A name that was given to a file which has one already, or to another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeLink {
+    /// When.
+    pub span: CallSpan,
+    /// The process.
+    pub tgid: u32,
 }
 
 /// The times of one call.

@@ -173,6 +173,8 @@ operations! {
     /// A range of a file or block device given back: `fallocate(2)` with `FALLOC_FL_PUNCH_HOLE`,
     /// `ioctl(2)` with `BLKDISCARD`. `returned` is the number of bytes where it succeeded.
     Discard = 48, "discard";
+    /// `link(2)`, `symlink(2)` and their kin: a name more.
+    Link = 49, "link";
 }
 
 impl Op {

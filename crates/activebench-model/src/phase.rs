@@ -230,7 +230,7 @@ pub struct NamePass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameOperation {
-    /// Opens with `O_CREAT`.
+    /// Opens with `O_CREAT`, and links.
     Create,
     /// stat and its kin.
     Stat,
@@ -239,12 +239,12 @@ pub enum NameOperation {
 }
 
 impl NameOperation {
-    /// The calls that count.
-    pub fn op(self) -> Op {
+    /// Whether a call counts; of opens those that may create.
+    pub fn is_done_by(self, op: Op) -> bool {
         match self {
-            NameOperation::Create => Op::Open,
-            NameOperation::Stat => Op::Stat,
-            NameOperation::Delete => Op::Unlink,
+            NameOperation::Create => matches!(op, Op::Open | Op::Link),
+            NameOperation::Stat => op == Op::Stat,
+            NameOperation::Delete => op == Op::Unlink,
         }
     }
 }

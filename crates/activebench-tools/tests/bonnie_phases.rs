@@ -264,14 +264,6 @@ fn a_test_that_moves_data_another_way_is_not_taken() {
 }
 
 #[test]
-fn the_making_of_links_is_not_followed() {
-    let row = "host,,,,,,,,,,,,,,16:link,1000,9,2000,9,3000,9,1000,9,2000,9,3000,9";
-    let run = old("bonnie -u root -s 0 -n 16:-1", row, "task 10 10 0 0 9000\n");
-    let phase = run.phase("seq-create");
-    assert_eq!(phase.incomplete.as_deref(), Some("links are made, by calls that are not recorded"));
-}
-
-#[test]
 fn small_files_of_the_same_inode_are_not_taken_for_the_large_one() {
     // The first small file gets the inode of the large one, which has just been deleted.
     let mut calls = OLD_CALLS.to_owned();

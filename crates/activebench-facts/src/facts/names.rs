@@ -1,6 +1,6 @@
 //! The calls of passes over names: files created, looked up, deleted.
 
-use activebench_model::call::{Call, open_bits};
+use activebench_model::call::{Call, Op, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
@@ -89,5 +89,5 @@ impl NameTally {
 }
 
 fn counts(operation: NameOperation, call: &Call) -> bool {
-    call.op == operation.op() && (operation != NameOperation::Create || call.open_flags & open_bits::CREATE != 0)
+    operation.is_done_by(call.op) && (call.op != Op::Open || call.open_flags & open_bits::CREATE != 0)
 }

@@ -6,20 +6,18 @@
 
 use std::collections::HashSet;
 
-use activebench_model::activity::{Activity, CallSpan};
+use activebench_model::activity::{Activity, CallSpan, MadeLink};
 use activebench_model::call::open_bits;
 use activebench_model::phase::{NameOperation, TaskSpan};
 
 use super::catalogue::Kind;
 use super::data::{Group, is_large_file};
-use super::options::Options;
 use super::plan::Planned;
 use super::progress::Framed;
 
 /// Gives each planned test its window, in the order of `planned`; the error says why there is none.
 pub(super) fn find(
     planned: &[&Planned],
-    options: &Options,
     groups: &[Group<'_>],
     framed: &[Framed],
     activity: &Activity,
@@ -29,9 +27,6 @@ pub(super) fn find(
     planned
         .iter()
         .map(|planned| {
-            if options.makes_links() && planned.kind.name_operation() == Some(NameOperation::Create) {
-                return Err("links are made, by calls that are not recorded".to_owned());
-            }
             let said = framed.iter().find(|said| (said.kind, said.run) == (planned.kind, planned.run));
             match said {
                 Some(said) => Ok(framed_span(planned.kind, said, &creations, activity)),
@@ -69,6 +64,9 @@ fn creations(groups: &[Group<'_>], activity: &Activity) -> Vec<Creation> {
             Some(Creation { tgid: pass.tgid, start_ns: open.start_ns, end_ns })
         })
         .collect();
+    // Of links the first of a test is a file, and every one is a single call.
+    let linked = |link: &MadeLink| Creation { tgid: link.tgid, start_ns: link.span.start_ns, end_ns: link.span.end_ns };
+    creations.extend(activity.links.iter().map(linked));
     creations.sort_by_key(|creation| creation.start_ns);
     creations
 }

@@ -117,11 +117,6 @@ impl Options {
     pub(super) fn has_file_tests(&self) -> bool {
         self.files != Some(0)
     }
-
-    /// Whether these tests make links, which they do without opening a file.
-    pub(super) fn makes_links(&self) -> bool {
-        self.max_file_bytes.is_some_and(|bytes| bytes < 0)
-    }
 }
 
 /// The digits at the beginning, as `atoi` reads them; `None` where there are none or too many.
@@ -173,8 +168,8 @@ mod tests {
         assert!(given("bonnie++ -y s -D").direct);
         assert!(given("bonnie -y -D").direct);
         let files = given("bonnie++ -n 4:4k:512:2");
-        assert_eq!((files.files, files.max_file_bytes, files.makes_links()), (Some(4), Some(4096), false));
-        assert!(given("bonnie++ -n 1:-1").makes_links());
+        assert_eq!((files.files, files.max_file_bytes), (Some(4), Some(4096)));
+        assert!(given("bonnie++ -n 1:-1").max_file_bytes == Some(-1));
         assert_eq!(given("bonnie++ -s 2t").size_mib, Some(2 << 20));
         assert_eq!(given("bonnie++ -s 99999999999999999999t"), Options { known: true, ..Options::default() });
         assert_eq!(given(""), Options::default());

@@ -18,7 +18,7 @@ pub(super) fn phases(options: &Options, output: &ToolOutput, parsed: &Parsed, ac
     let of_data: Vec<&Planned> = planned.iter().filter(|pass| pass.kind.is_data()).collect();
     let of_files: Vec<&Planned> = planned.iter().filter(|pass| !pass.kind.is_data()).collect();
     let mut data = data::find(&of_data, &groups, &framed, parsed.complete, activity).into_iter();
-    let mut names = names::find(&of_files, options, &groups, &framed, activity).into_iter();
+    let mut names = names::find(&of_files, &groups, &framed, activity).into_iter();
     let mut phases = Vec::new();
     for planned in &planned {
         let mut phase = plan::phase(planned, options, parsed.version.as_deref());
