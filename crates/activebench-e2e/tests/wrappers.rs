@@ -56,6 +56,19 @@ fn a_shell_and_a_script_are_seen_through() {
 }
 
 #[test]
+fn several_measurements_of_one_command_are_told() {
+    needs!("iozone", "mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let line = TOOL.join(" ");
+    let run = verify(&volume, &[], &["sh", "-c", &format!("{line} && {line}")]);
+    assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{}", run.story());
+    let incomplete = run.report["run"]["incomplete"].to_string();
+    assert!(incomplete.contains("the command ran 2 measurements (iozone, iozone)"), "{incomplete}");
+    // Asking a tool for its version measures nothing.
+    check(&volume, &["sh", "-c", &format!("iozone -v >/dev/null; {line}")]);
+}
+
+#[test]
 fn a_tool_that_nobody_knows_is_judged_by_what_needs_no_claim() {
     needs!("mkfs.ext4", "losetup", "dd");
     let volume = Volume::on_loop("ext4", 256, "noatime");

@@ -48,6 +48,10 @@ impl Adapter for Iozone {
 
     fn plan(&self, command: &CommandLine, _files: &[ToolFile]) -> Plan {
         let options = options::Options::parse(&command.argv);
+        if options.runs_nothing {
+            let notes = vec!["nothing is measured with -v or -h".to_owned()];
+            return Plan { phases: Vec::new(), notes };
+        }
         let nothing_printed = Parsed::default();
         let passes = match options.is_throughput() {
             true => plan::throughput(&options, &nothing_printed),

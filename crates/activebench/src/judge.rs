@@ -6,7 +6,7 @@ use activebench_detect::context::Run;
 use activebench_detect::thresholds::Thresholds;
 use activebench_detect::verdicts;
 use activebench_facts::EventSource;
-use activebench_model::activity::Activity;
+use activebench_model::activity::{Activity, Exec};
 use activebench_model::call::Call;
 use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
@@ -113,12 +113,48 @@ pub(crate) fn tool_command(
     if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
         return Some((adapter, command.clone()));
     }
-    let (adapter, exec) = activity.execs.iter().find_map(|exec| {
+    let executed = executed_tools(command, activity);
+    // One that was only asked for its version measured nothing.
+    let measuring = executed.iter().position(|(adapter, command)| measures(*adapter, command));
+    executed.into_iter().nth(measuring.unwrap_or(0))
+}
+
+/// Whether a command makes its tool measure something; one that reads its work from files does.
+fn measures(adapter: &dyn activebench_tools::Adapter, command: &CommandLine) -> bool {
+    !adapter.input_files(command).is_empty() || !adapter.plan(command, &[]).phases.is_empty()
+}
+
+/// Every tool that the tree executed, in order, each with its own command line.
+fn executed_tools(
+    command: &CommandLine,
+    activity: &Activity,
+) -> Vec<(&'static dyn activebench_tools::Adapter, CommandLine)> {
+    let of_tool = |exec: &Exec| {
         let file_name = exec.filename.rsplit('/').next().unwrap_or(&exec.filename);
-        Some((activebench_tools::adapter_for_program(file_name)?, exec))
-    })?;
-    let argv = if exec.arguments.is_empty() { behind_wrapper(&command.argv, adapter) } else { exec.arguments.clone() };
-    Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+        let adapter = activebench_tools::adapter_for_program(file_name)?;
+        let argv = match exec.arguments.is_empty() {
+            true => behind_wrapper(&command.argv, adapter),
+            false => exec.arguments.clone(),
+        };
+        Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+    };
+    activity.execs.iter().filter_map(of_tool).collect()
+}
+
+/// What to say where a command ran several measurements: the output of one is read.
+fn several_measurements(command: &CommandLine, activity: &Activity) -> Option<String> {
+    let measuring: Vec<&str> = executed_tools(command, activity)
+        .iter()
+        .filter(|(adapter, command)| measures(*adapter, command))
+        .map(|(adapter, _)| adapter.name())
+        .collect();
+    (measuring.len() > 1).then(|| {
+        format!(
+            "the command ran {} measurements ({}), and the figures of one are judged: verify each on its own",
+            measuring.len(),
+            measuring.join(", ")
+        )
+    })
 }
 
 /// The adapter that a command line names, and the tool's own words in it: what can be told before anything is
@@ -158,7 +194,8 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
             Err(why) => format!("{name} cannot be read: {why}"),
         });
     }
-    let Derived { parsed, phases, run_facts, profiles, .. } = derive(reader, &mut manifest)?;
+    let Derived { activity, parsed, phases, run_facts, profiles } = derive(reader, &mut manifest)?;
+    manifest.incomplete.extend(several_measurements(&manifest.command, &activity));
     let judgement = verdicts::judge(&Run {
         manifest: &manifest,
         parsed: &parsed,

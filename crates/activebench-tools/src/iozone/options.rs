@@ -113,6 +113,8 @@ pub(super) struct Options {
     pub purge_cpu_cache: bool,
     /// `-K`.
     pub jitter: bool,
+    /// `-v`, `-h`: it prints and ends.
+    pub runs_nothing: bool,
     /// `-X`: the writes' offsets and sizes come from a file.
     pub write_telemetry: bool,
     /// `-Y`: the reads' offsets and sizes come from a file.
@@ -190,6 +192,7 @@ impl Options {
             'x' => self.no_stonewall = true,
             'p' => self.purge_cpu_cache = true,
             'K' => self.jitter = true,
+            'h' | 'v' => self.runs_nothing = true,
             // Reports, locks, child counts, help: nothing that moves a window.
             _ => {}
         }
