@@ -269,7 +269,7 @@ impl Fio {
 
 /// The options on an iozone command line, wherever the command stands in a wrapper's
 /// arguments: `-e`, `-+d`. Values are left out.
-fn iozone_options(argv: &[String]) -> BTreeSet<String> {
+pub(crate) fn iozone_options(argv: &[String]) -> BTreeSet<String> {
     // `sh -c 'iozone -e'` hides the words in one argument.
     let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
     let program = |word: &&str| word.trim_matches(['\'', '"']).rsplit('/').next() == Some("iozone");

@@ -15,5 +15,6 @@ pub mod manual;
 mod packing;
 pub mod questions;
 pub mod registry;
+pub mod remedy;
 pub mod thresholds;
 pub mod verdicts;

@@ -1,0 +1,285 @@
+//! The same command with the advice of a report applied, for a second run beside the first.
+//!
+//! Only what an option of the tool mends is applied. A larger file, another file system or another
+//! tool is the user's to choose, and is listed as left to them with the reason.
+
+use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::phase::Submission;
+use serde::Serialize;
+
+use crate::context::Run;
+
+/// A command line with the advice applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Remedied {
+    /// The whole command, wrapper included; as it was where nothing was applied.
+    pub argv: Vec<String>,
+    /// What was changed, each change once, in the order of the codes.
+    pub applied: Vec<Applied>,
+    /// Codes that warned or failed and that no option mends, with the reason.
+    pub left: Vec<Left>,
+}
+
+/// One change of the command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Applied {
+    /// The findings that ask for it.
+    pub codes: Vec<String>,
+    /// What was done: ``added `-e -c` ``.
+    pub change: String,
+}
+
+/// A finding that the second run will have too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// Its code.
+    pub code: String,
+    /// Why no option was changed for it.
+    pub why: String,
+}
+
+/// A change of a tool's own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    /// Words that are put to the others.
+    Add(&'static [&'static str]),
+    /// Options of fio, by name, that are taken out.
+    Drop(&'static [&'static str]),
+}
+
+/// The command of a run with what its findings (warnings and failures) ask for.
+pub fn remedied(run: &Run<'_>, findings: &[Finding]) -> Remedied {
+    let argv = &run.manifest.command.argv;
+    let mut result = Remedied { argv: argv.clone(), ..Remedied::default() };
+    let mut codes: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note))
+        .map(|finding| finding.code.as_str())
+        .collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let place = place_of(argv, &run.parsed.tool);
+    let mut changes: Vec<(Change, Vec<String>)> = Vec::new();
+    for code in codes {
+        match place.and_then(|place| change_for(run, code, &argv[place..])) {
+            Ok(change) => match changes.iter_mut().find(|(other, _)| *other == change) {
+                Some((_, codes)) => codes.push(code.to_owned()),
+                None => changes.push((change, vec![code.to_owned()])),
+            },
+            Err(why) => result.left.push(Left { code: code.to_owned(), why: why.to_owned() }),
+        }
+    }
+    let Ok(place) = place else { return result };
+    for (change, codes) in changes {
+        let change = apply(&change, &run.parsed.tool, place, &mut result.argv);
+        result.applied.push(Applied { codes, change });
+    }
+    result
+}
+
+/// Where the tool's own words begin: it is a word of its own, alone or behind a wrapper.
+fn place_of(argv: &[String], tool: &str) -> Result<usize, &'static str> {
+    // A version may follow the name: `bonnie++-1.03`.
+    let is_tool = |word: &String| {
+        let rest = word.rsplit('/').next().and_then(|name| name.strip_prefix(tool));
+        rest.is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit() || "-._".contains(letter)))
+    };
+    match tool.is_empty() {
+        true => Err("the tool's options are not known"),
+        false => argv.iter().position(is_tool).ok_or("the tool's words stand in a script or in a shell's line"),
+    }
+}
+
+fn change_for(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'static str> {
+    match run.parsed.tool.as_str() {
+        "fio" => for_fio(run, code, words),
+        "iozone" => for_iozone(code, words),
+        "bonnie++" => for_bonnie(run, code, words),
+        _ => Err("no option of the tool mends it"),
+    }
+}
+
+fn for_fio(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'static str> {
+    let has = |name: &str| words.iter().any(|word| name_of_option(word) == Some(name));
+    if !has("name") {
+        return Err("the jobs stand in a file: change it there");
+    }
+    let lacking = |name: &str, options: &'static [&'static str]| match has(name) {
+        false => Ok(Change::Add(options)),
+        true => Err("the option that mends it is given already"),
+    };
+    match code {
+        "AB301" | "AB302" | "AB303" => lacking("end_fsync", &["--end_fsync=1"]),
+        "AB201" | "AB203" => lacking("direct", &["--direct=1"]),
+        "AB401" => {
+            const DRAWS: &[&str] = &["random_distribution", "norandommap", "percentage_random"];
+            match DRAWS.iter().any(|name| has(name)) {
+                true => Ok(Change::Drop(DRAWS)),
+                false => Err("no option of the command makes the offsets repeat"),
+            }
+        }
+        "AB402" => lacking("randrepeat", &["--randrepeat=0"]),
+        "AB403" => {
+            let by_one = run.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
+            match (has("direct"), by_one && !has("ioengine")) {
+                (true, true) => Ok(Change::Add(&["--ioengine=libaio"])),
+                (false, true) => Ok(Change::Add(&["--ioengine=libaio", "--direct=1"])),
+                (false, false) => Ok(Change::Add(&["--direct=1"])),
+                (true, false) => Err("another engine, or fewer requests at once, is yours to choose"),
+            }
+        }
+        "AB404" | "AB405" => lacking("refill_buffers", &["--refill_buffers"]),
+        "AB701" => match has("runtime") || has("time_based") {
+            false => Ok(Change::Add(&["--runtime=10s", "--time_based"])),
+            true => Err("the time that it runs is given"),
+        },
+        _ => Err("no option of fio mends it"),
+    }
+}
+
+fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
+    let given = crate::advice::iozone_options(words);
+    let lacking = |options: &'static [&'static str]| match options
+        .iter()
+        .filter(|option| option.starts_with('-'))
+        .all(|option| given.contains(*option))
+    {
+        false => Ok(Change::Add(options)),
+        true => Err("the option that mends it is given already"),
+    };
+    match code {
+        "AB301" | "AB302" => lacking(&["-e", "-c"]),
+        "AB303" => lacking(&["-e"]),
+        "AB110" if given.contains("-t") => lacking(&["-x"]),
+        "AB112" if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
+        "AB201" | "AB203" => lacking(&["-I"]),
+        "AB404" | "AB405" => lacking(&["-+w", "0"]),
+        "AB701" => Err("it takes a larger file: how large is yours to choose"),
+        _ => Err("no option of iozone mends it"),
+    }
+}
+
+fn for_bonnie(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'static str> {
+    let old = run.parsed.version.as_deref().is_none_or(|version| version.starts_with("1.0"));
+    match code {
+        "AB301" | "AB302" | "AB303" if old && !words.iter().any(|word| word == "-b") => Ok(Change::Add(&["-b"])),
+        "AB201" | "AB202" | "AB701" => Err("it takes a larger file: how large is yours to choose"),
+        _ => Err("no option of bonnie++ mends it"),
+    }
+}
+
+/// `direct` of `--direct=1`; `None` for other words.
+fn name_of_option(word: &str) -> Option<&str> {
+    let option = word.strip_prefix("--")?;
+    Some(option.split('=').next().unwrap_or(option))
+}
+
+/// Changes the command and says what was done.
+fn apply(change: &Change, tool: &str, place: usize, argv: &mut Vec<String>) -> String {
+    match change {
+        Change::Add(words) => {
+            // What stands before fio's first job holds for all of them.
+            let at = if tool == "fio" { place + 1 } else { argv.len() };
+            argv.splice(at..at, words.iter().map(|word| (*word).to_owned()));
+            format!("added `{}`", words.join(" "))
+        }
+        Change::Drop(names) => {
+            let is_dropped = |word: &String| name_of_option(word).is_some_and(|name| names.contains(&name));
+            let dropped: Vec<String> = argv.iter().filter(|word| is_dropped(word)).cloned().collect();
+            argv.retain(|word| !is_dropped(word));
+            format!("dropped `{}`", dropped.join(" "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::claim::Parsed;
+    use activebench_model::command::CommandLine;
+    use activebench_model::fact::Facts;
+    use activebench_model::phase::{Direction, Phase};
+    use activebench_model::run::{ChildEnd, Choices, Clocks, Manifest};
+
+    use super::*;
+    use crate::thresholds::Thresholds;
+
+    fn fires(code: &str) -> Finding {
+        Finding {
+            code: code.to_owned(),
+            name: String::new(),
+            outcome: Outcome::Fires,
+            severity: Some(Severity::Fail),
+            effect: None,
+            phase: None,
+            claims: Vec::new(),
+            observed: None,
+            threshold: None,
+            message: String::new(),
+            meaning: String::new(),
+            advice: String::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    fn check(tool: &str, line: &str, codes: &[&str], expected: &str, left: &[&str]) {
+        // Quotes hold a shell's line together.
+        let words = line.split('\'').enumerate().flat_map(|(number, part)| match number % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect::<Vec<String>>(),
+            _ => vec![part.to_owned()],
+        });
+        let manifest = Manifest {
+            format: 1,
+            activebench: String::new(),
+            command: CommandLine { argv: words.collect(), cwd: String::new() },
+            added_arguments: Vec::new(),
+            choices: Choices::default(),
+            child: ChildEnd::default(),
+            clocks: Clocks::default(),
+            host: Default::default(),
+            coverage: Default::default(),
+            incomplete: Vec::new(),
+            sha256: Default::default(),
+        };
+        let parsed = Parsed { tool: tool.to_owned(), ..Parsed::default() };
+        let phase = Phase { submission: Submission::AsynchronousIfDirect, ..Phase::planned("p", "p", Direction::Read) };
+        let thresholds = Thresholds::profile("default").expect("the profile exists");
+        let findings: Vec<Finding> = codes.iter().map(|code| fires(code)).collect();
+        let run = Run {
+            manifest: &manifest,
+            parsed: &parsed,
+            phases: &[phase],
+            facts: &Facts::default(),
+            thresholds: &thresholds,
+        };
+        let result = remedied(&run, &findings);
+        assert_eq!(result.argv.join(" "), expected.replace('\'', ""), "{line}: {codes:?}");
+        let kept: Vec<&str> = result.left.iter().map(|left| left.code.as_str()).collect();
+        assert_eq!(kept, left, "{line}: {:?}", result.left);
+    }
+
+    #[test]
+    fn an_option_is_added_once_and_never_one_that_is_given() {
+        check("iozone", "iozone -i0 -s1g", &["AB302", "AB301"], "iozone -i0 -s1g -e -c", &[]);
+        check("iozone", "iozone -i0 -e -c", &["AB302"], "iozone -i0 -e -c", &["AB302"]);
+        check("iozone", "nice -n 5 iozone -i0 -i1", &["AB201", "AB302"], "nice -n 5 iozone -i0 -i1 -I -e -c", &[]);
+        check("iozone", "sh -c 'iozone -i0'", &["AB302"], "sh -c 'iozone -i0'", &["AB302"]);
+        check("bonnie++", "bonnie++ -s 1g", &["AB201", "AB301"], "bonnie++ -s 1g -b", &["AB201"]);
+        check("orion", "orion -run simple", &["AB401"], "orion -run simple", &["AB401"]);
+        check("", "dd if=a of=b", &["AB301"], "dd if=a of=b", &["AB301"]);
+    }
+
+    #[test]
+    fn what_fio_is_told_holds_for_all_its_jobs() {
+        check("fio", "fio --name=a --rw=write", &["AB301"], "fio --end_fsync=1 --name=a --rw=write", &[]);
+        check("fio", "fio --name=a --norandommap", &["AB401"], "fio --name=a", &[]);
+        check("fio", "fio --name=a --rw=randread", &["AB401"], "fio --name=a --rw=randread", &["AB401"]);
+        check("fio", "fio jobs.fio", &["AB301"], "fio jobs.fio", &["AB301"]);
+        check(
+            "fio",
+            "fio --name=a --iodepth=8",
+            &["AB403", "AB701"],
+            "fio --runtime=10s --time_based --direct=1 --name=a --iodepth=8",
+            &[],
+        );
+    }
+}
