@@ -181,6 +181,17 @@ fn files_are_created_looked_up_and_deleted_as_often_as_claimed() {
     assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
 }
 
+/// More seeks than the file has chunks: they cannot all be distinct, and nobody said so.
+#[test]
+fn seeks_of_a_small_file_do_not_repeat_themselves_unduly() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = ext4(512);
+    let run = bonnie(&volume, &[], &["-r", "64", "-s", "128:64k", "-n", "0", "-f"]);
+    let of_seeks = |name: &str| run.fact("seeks", name);
+    assert_eq!((of_seeks("block_grid_bytes"), of_seeks("read_bytes")), (65536.0, 512.0 * MIB), "{}", run.story());
+    assert!(!run.codes("seeks").contains(&"AB401"), "{}", run.story());
+}
+
 #[test]
 fn links_are_counted_as_the_files_that_they_stand_for() {
     needs!("bonnie++", "mkfs.ext4", "losetup");

@@ -319,3 +319,15 @@ fn direct_io_above_a_cache_is_found() {
     let run = verify(&cached, &[], &["iozone", "-I", "-e", "-i0", "-s128m", "-r1m"]);
     assert!(!run.codes("write").contains(&"AB205"), "{}", run.story());
 }
+
+/// The report of `-b` is written into a new file, which gets the inode of the one that was deleted.
+#[test]
+fn a_report_in_a_file_is_none_of_the_passes() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s64m", "-r64k", "-R", "-b", "out.xls"]);
+    run.assert_nothing_lost();
+    for phase in ["write", "rewrite"] {
+        assert_eq!(run.claim_verdict(phase), "confirmed", "{}", run.story());
+    }
+}

@@ -21,7 +21,7 @@ mod tasks;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, MadeLink, NamedCall, OutputWrite};
+use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, MadeLink, NamedCall, OutputWrite, Pass};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::event::NameEvent;
 
@@ -58,7 +58,8 @@ pub fn fold_activity<S: EventSource>(source: &S) -> Result<Activity, S::Error> {
     }
 
     let timelines = slots::Timelines::new(structure, &execs);
-    let passes = slots::fill(source, &stub, timelines)?.into_passes();
+    let mut passes = slots::fill(source, &stub, timelines)?.into_passes();
+    name_passes(&mut passes, &opened);
 
     let files = with_names(files, &opened);
     Ok(Activity { tasks, files, passes, global_syncs, unlinks, links, execs, output_writes, bursts })
@@ -177,6 +178,20 @@ fn read_names<S: EventSource>(
 /// The span of a name whose call record was lost: its end alone is known.
 fn instant(event: &NameEvent) -> CallSpan {
     CallSpan { start_ns: event.at_ns, end_ns: event.at_ns, tid: event.tid, op: event.op, returned: event.returned }
+}
+
+/// Says which of several names a pass was made under.
+fn name_passes(passes: &mut [Pass], opened: &[(u64, FileId, String)]) {
+    let mut names: HashMap<FileId, Vec<(u64, &str)>> = HashMap::new();
+    for (at_ns, file, name) in opened {
+        names.entry(*file).or_default().push((*at_ns, name));
+    }
+    names.retain(|_, names| names.len() > 1);
+    for pass in passes {
+        let (Some(names), Some(open)) = (names.get(&pass.file), pass.open) else { continue };
+        let known = names.partition_point(|(at_ns, _)| *at_ns <= open.end_ns);
+        pass.name = known.checked_sub(1).map(|last| names[last].1.to_owned());
+    }
 }
 
 fn with_names(files: HashMap<FileId, (FileKind, u64)>, opened: &[(u64, FileId, String)]) -> Vec<FileSeen> {

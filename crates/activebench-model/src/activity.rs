@@ -182,6 +182,10 @@ pub struct Pass {
     pub kind: FileKind,
     /// Bits of [`crate::call::open_bits`].
     pub open_flags: u32,
+    /// Under which name, where the inode bore several: deleted files leave theirs to new ones. The last name that
+    /// was first used before the pass began; `None` where there was one name or none.
+    #[serde(default)]
+    pub name: Option<String>,
     /// `None` for a descriptor that was inherited.
     pub open: Option<CallSpan>,
     /// `None` for a descriptor that the end of the process closed.

@@ -111,6 +111,7 @@ impl Run {
             file,
             kind: FileKind::Regular,
             open_flags: open_bits::WRITABLE | open_bits::CREATE,
+            name: None,
             open: Some(span(Op::Open, open_ms, open_ms, 6)),
             close: Some(span(Op::Close, end_ms + 1, end_ms + 1, 0)),
             steps: steps.iter().map(step).collect(),

@@ -36,6 +36,7 @@ fn pass(fd: i32, op: Op, start_ns: u64, end_ns: u64) -> Pass {
         file: FileId { s_dev: 1, ino: fd as u64 },
         kind: FileKind::Regular,
         open_flags: 0,
+        name: None,
         open: None,
         close: None,
         steps: vec![step],

@@ -54,7 +54,7 @@ struct Descriptor<'a> {
 impl Descriptor<'_> {
     fn begin(&mut self, file: FileId, kind: FileKind, open_flags: u32, open: Option<CallSpan>) -> usize {
         let (tgid, fd) = self.key;
-        self.passes.push(Pass { tgid, fd, file, kind, open_flags, open, close: None, steps: Vec::new() });
+        self.passes.push(Pass { tgid, fd, file, kind, open_flags, name: None, open, close: None, steps: Vec::new() });
         self.current = Some(self.passes.len() - 1);
         self.passes.len() - 1
     }

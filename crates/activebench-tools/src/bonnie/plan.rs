@@ -29,6 +29,8 @@ pub(super) struct Planned {
     pub(super) generation: Generation,
     /// Bytes that the figure counts; `None` when not known, and for tests of files.
     pub(super) bytes: Option<u64>,
+    /// Bytes of the region that it draws its places from, where these are not the ones that it moves.
+    pub(super) region_bytes: Option<u64>,
     /// Bytes of a call; `None` where the C library chooses.
     pub(super) block_bytes: Option<u64>,
     pub(super) tasks: u32,
@@ -88,6 +90,7 @@ fn passes_of_run(run: usize, options: &Options, row: Option<&Row>, table: &Table
             kind if kind.is_data() => file_bytes,
             _ => None,
         },
+        region_bytes: (kind == Kind::Seeks).then_some(file_bytes).flatten(),
         block_bytes: match kind {
             kind if kind.is_per_character() => (generation == Generation::Modern).then_some(1),
             kind if kind.is_data() => Some(chunk),
@@ -106,6 +109,7 @@ pub(super) fn phase(planned: &Planned, options: &Options, version: Option<&str>)
         pattern: kind.pattern(),
         block_bytes: planned.block_bytes,
         requested_bytes: planned.bytes,
+        region_bytes: planned.region_bytes,
         requested_tasks: planned.tasks,
         clock: clock(planned, options),
         submission: if kind.is_data() { Submission::Synchronous } else { Submission::Unknown },

@@ -98,6 +98,11 @@ impl Locator<'_> {
                 phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
                 continue;
             }
+            if job.get("latency_target").is_some() {
+                let why = "with latency_target fio counts anew whenever it tries another depth";
+                phase.incomplete = Some(why.to_owned());
+                continue;
+            }
             moved += self.add_parts(task, job, &passes, phase);
         }
         if !phase.is_found() && phase.incomplete.is_none() {
@@ -120,7 +125,10 @@ impl Locator<'_> {
         let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
         if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
             let names: Vec<&str> = names.split(':').map(last_component).collect();
-            let named = |pass: &&Pass| self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name)));
+            let named = |pass: &&Pass| match &pass.name {
+                Some(name) => names.contains(&last_component(name)),
+                None => self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name))),
+            };
             let of_names: Vec<&Pass> = passes.iter().copied().filter(named).collect();
             if !of_names.is_empty() {
                 passes = of_names;

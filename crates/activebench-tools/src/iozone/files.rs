@@ -31,7 +31,10 @@ impl<'a> Observed<'a> {
             .filter(|file| file.names.iter().any(|name| names.matches(name)))
             .map(|file| file.id)
             .collect();
-        let mut passes: Vec<_> = activity.passes.iter().filter(|pass| files.contains(&pass.file)).collect();
+        // The inode of a deleted file can be that of iozone's report.
+        let own =
+            |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(|name| names.matches(name));
+        let mut passes: Vec<_> = activity.passes.iter().filter(own).collect();
         passes.sort_by_key(|pass| started_ns(pass));
         Observed { activity, files, passes }
     }

@@ -114,6 +114,7 @@ impl Run {
                         file,
                         kind: FileKind::Regular,
                         open_flags: call.open_flags,
+                        name: None,
                         open: Some(span),
                         close: None,
                         steps: Vec::new(),
