@@ -45,10 +45,10 @@ pub(crate) enum Agreement {
 /// A difference between claim and observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// The observed figure: the border of [`Rebuilt`] that is nearer to the claim.
+    /// The observed figure: the border of [`Rebuilt`] that is nearer to the claim, or what was seen where our own
+    /// slack makes the border.
     pub(crate) observed: Quantity,
-    /// How much better (above 0) or worse (below 0) than the observation the claim is, as a
-    /// share of the observation; the printed number's resolution is taken out.
+    /// How much better (above 0) or worse (below 0) than the border the claim is, as a share of it; the printed number's resolution is taken out.
     pub(crate) excess: f64,
     /// From which size on, as a share, a difference in this direction warns.
     pub(crate) warn: f64,
@@ -432,8 +432,9 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
             "a task was stopped before its end, and no printed count of its bytes says when its clock stopped (iozone: -C)",
         ));
     }
-    // The borders of a share of processor time are those of our slack: what was seen lies between.
-    let seen = if claim.metric.is_cpu() { rebuilt.figure.map_or(nearest, |figure| figure.value) } else { nearest };
+    // The borders of a share of processor time and of a latency are those of our slack: what was seen lies inside.
+    let ours = claim.metric.is_cpu() || claim.metric.is_latency();
+    let seen = rebuilt.figure.filter(|_| ours).map_or(nearest, |figure| figure.value);
     let observed = Quantity { value: seen, unit: rebuilt.unit };
     let noise = if timed { noise_share(run, phase, excess)? } else { 0.0 };
     // Twice the noise before anything fails: the noise is a measured typical size, not a bound.
