@@ -2,4 +2,5 @@
 
 mod cases;
 mod detectors;
+mod mutations;
 mod verdicts;
