@@ -114,7 +114,7 @@ impl Detector for EvidenceLost {
         } else if !spare.is_empty() {
             Case::of_run(self, run, &[]).fires(Firing {
                 weight: Weight::Note,
-                observed: Some(Quantity::count(0)),
+                observed: Some(Quantity::count(count)),
                 threshold: limit.clone(),
                 message: match tolerated {
                     true => format!("{count} lost or missed, which the threshold allows: {}", spare.join("; ")),
@@ -128,6 +128,8 @@ impl Detector for EvidenceLost {
             })
         } else if coverage.records.is_empty() && coverage.backend != "ptrace" {
             case.halted(Halt::undecided("no account of the records was kept"))
+        } else if coverage.probes.is_empty() && coverage.backend != "ptrace" {
+            case.halted(Halt::undecided("it was not kept which hooks were attached"))
         } else {
             case.silent("")
         };

@@ -30,7 +30,8 @@ use crate::context::{Detector, Run};
 /// See the head of this file.
 pub struct WorkingSetFitsMemory;
 
-const FACTS: &[FactName] = &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid];
+const FACTS: &[FactName] =
+    &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
 
 impl Detector for WorkingSetFitsMemory {
     fn code(&self) -> &'static str {

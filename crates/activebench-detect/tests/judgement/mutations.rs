@@ -4,13 +4,17 @@ use std::path::PathBuf;
 
 use activebench_detect::registry::DETECTORS;
 use activebench_detect::thresholds::Thresholds;
-use activebench_model::finding::{Effect, Outcome, Severity};
+use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::units::Unit;
 
 use crate::cases::{self, Stored};
 
 /// What a finding weighs; its words may change with any threshold.
-type Weight = (Option<String>, Outcome, Option<Severity>, Option<Effect>);
+pub(crate) type Weight = (Option<String>, Outcome, Option<Severity>, Option<Effect>);
+
+pub(crate) fn weight(finding: &Finding) -> Weight {
+    (finding.phase.clone(), finding.outcome, finding.severity, finding.effect)
+}
 
 /// Every case of every detector.
 fn every_case() -> Vec<PathBuf> {
@@ -26,9 +30,7 @@ fn every_case() -> Vec<PathBuf> {
 
 fn judged(stored: &Stored, code: &str) -> Vec<Weight> {
     let own = DETECTORS.iter().filter(|detector| detector.code() == code);
-    own.flat_map(|detector| detector.judge(&stored.run()))
-        .map(|finding| (finding.phase, finding.outcome, finding.severity, finding.effect))
-        .collect()
+    own.flat_map(|detector| detector.judge(&stored.run())).map(|finding| weight(&finding)).collect()
 }
 
 #[test]
