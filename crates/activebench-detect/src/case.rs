@@ -4,6 +4,7 @@
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
+use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
@@ -72,12 +73,19 @@ pub(crate) struct Case<'a> {
     name: &'static str,
     phase: Option<&'a Phase>,
     claims: Vec<&'a Claim>,
-    facts: &'static [FactName],
+    facts: Vec<FactName>,
 }
 
 impl<'a> Case<'a> {
     pub(crate) fn of_run(detector: &dyn Detector, run: &Run<'a>, facts: &'static [FactName]) -> Self {
-        Self { run: *run, code: detector.code(), name: detector.name(), phase: None, claims: Vec::new(), facts }
+        Self {
+            run: *run,
+            code: detector.code(),
+            name: detector.name(),
+            phase: None,
+            claims: Vec::new(),
+            facts: facts.to_vec(),
+        }
     }
 
     pub(crate) fn of_phase(
@@ -93,6 +101,11 @@ impl<'a> Case<'a> {
     /// The same case, concerning these claims only.
     pub(crate) fn concerning(&self, claims: Vec<&'a Claim>) -> Self {
         Self { claims, ..self.clone() }
+    }
+
+    /// The same case, resting on these facts; on none where the command line or the tool's own words decide.
+    pub(crate) fn resting_on(&self, facts: Vec<FactName>) -> Self {
+        Self { facts, ..self.clone() }
     }
 
     /// The same case, concerning the claims that take the phase for storage.
@@ -170,7 +183,7 @@ impl<'a> Case<'a> {
             message,
             meaning: String::new(),
             advice: String::new(),
-            facts: self.facts.to_vec(),
+            facts: self.facts.clone(),
             effect: None,
         }
     }
@@ -226,6 +239,22 @@ pub(crate) fn seen(phase: &Phase) -> Result<(), Halt> {
         return Err(Halt::undecided(format!("the pass was not found in the observed calls: {why}")));
     }
     Ok(())
+}
+
+/// The device at which claims on a target's files are judged.
+pub(crate) fn device_below(target: &Target) -> Result<&Layer, Halt> {
+    match (target.device(), target.tier) {
+        (Some(device), _) => Ok(device),
+        (None, Tier::Block | Tier::Unknown) => Err(what_lies_below(target)),
+        (None, Tier::Memory | Tier::Network | Tier::Fuse) => {
+            Err(Halt::not_applicable("no block device lies below the file"))
+        }
+    }
+}
+
+/// Leaves a question on the devices open.
+pub(crate) fn what_lies_below(target: &Target) -> Halt {
+    Halt::undecided(format!("it is not known which devices lie below {} at {}", target.fs_type, target.mount_point))
 }
 
 /// A fact that applies to some phases only: `None` when it was not computed for this one.

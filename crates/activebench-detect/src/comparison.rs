@@ -45,10 +45,10 @@ pub(crate) enum Agreement {
 /// A difference between claim and observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// The observed figure: the border of [`Rebuilt`] that is nearer to the claim.
+    /// The observed figure: the border of [`Rebuilt`] that is nearer to the claim, or what was seen where our own
+    /// slack makes the border.
     pub(crate) observed: Quantity,
-    /// How much better (above 0) or worse (below 0) than the observation the claim is, as a
-    /// share of the observation; the printed number's resolution is taken out.
+    /// How much better (above 0) or worse (below 0) than the border the claim is, as a share of it; the printed number's resolution is taken out.
     pub(crate) excess: f64,
     /// From which size on, as a share, a difference in this direction warns.
     pub(crate) warn: f64,
@@ -229,13 +229,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
     let limits = run.thresholds;
     let exact = 1.0 - limits.ab101_latency_slack_ratio.value.value;
     if metric.is_sync_latency() {
-        let observed = fact(match metric {
-            Metric::SyncLatencyMean => FactName::SyncLatencyMean,
-            Metric::SyncLatencyP50 => FactName::SyncLatencyP50,
-            Metric::SyncLatencyP95 => FactName::SyncLatencyP95,
-            Metric::SyncLatencyP99 => FactName::SyncLatencyP99,
-            _ => FactName::SyncLatencyP999,
-        })?;
+        let observed = fact(sync_latency(metric))?;
         return Ok((observed * exact, Some(observed)));
     }
     if phase.names.is_some() {
@@ -325,6 +319,16 @@ fn percentile_below(metric: Metric) -> Option<Metric> {
     }
 }
 
+fn sync_latency(metric: Metric) -> FactName {
+    match metric {
+        Metric::SyncLatencyMean => FactName::SyncLatencyMean,
+        Metric::SyncLatencyP50 => FactName::SyncLatencyP50,
+        Metric::SyncLatencyP95 => FactName::SyncLatencyP95,
+        Metric::SyncLatencyP99 => FactName::SyncLatencyP99,
+        _ => FactName::SyncLatencyP999,
+    }
+}
+
 fn read_latency(metric: Metric) -> FactName {
     match metric {
         Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::ReadLatencyP50,
@@ -369,6 +373,61 @@ fn stonewalled(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
 fn moved_by_all(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
     let counted = |other: &&Claim| matches!(other.metric, Metric::BytesMoved | Metric::TaskThroughput);
     run.claims_of(phase).filter(counted).all(|other| other.id == claim.id)
+}
+
+/// The facts on which the comparison of a claim rests: those of [`rebuild`], and those that say whether a
+/// difference has a meaning.
+pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
+    let by_direction = |read, write, discard| match phase.direction {
+        Direction::Read => vec![read],
+        Direction::Write => vec![write],
+        Direction::Discard => vec![discard],
+        Direction::Mixed => vec![read, write],
+        Direction::None => Vec::new(),
+    };
+    let bytes = || by_direction(FactName::ReadBytes, FactName::WriteBytes, FactName::DiscardBytes);
+    let calls = || by_direction(FactName::ReadCalls, FactName::WriteCalls, FactName::DiscardCalls);
+    let operations = || match (&phase.names, phase.block_bytes) {
+        (Some(_), _) => vec![FactName::NameCalls],
+        (None, Some(1..)) => bytes(),
+        (None, _) => calls(),
+    };
+    let metric = claim.metric;
+    let mut facts = match metric {
+        Metric::Throughput | Metric::BytesMoved | Metric::MinTaskBytes => bytes(),
+        Metric::OperationRate | Metric::TimePerOperation | Metric::OperationsDone => operations(),
+        Metric::SumOfTaskThroughput | Metric::MeanTaskThroughput => vec![FactName::SumOfTaskRates],
+        Metric::SumOfTaskOperationRate => vec![FactName::SumOfTaskRates, FactName::SumOfTaskOpRates],
+        Metric::ParentThroughput => [bytes(), vec![FactName::ParentWindow]].concat(),
+        Metric::ParentOperationRate => [operations(), vec![FactName::ParentWindow]].concat(),
+        Metric::MinTaskThroughput => vec![FactName::MinTaskRate],
+        Metric::MaxTaskThroughput => vec![FactName::MaxTaskRate],
+        Metric::TaskThroughput => vec![FactName::MinTaskRate, FactName::MaxTaskRate],
+        Metric::SyncsDone => vec![FactName::SyncsInside],
+        Metric::CpuUser => vec![FactName::UserCpu],
+        Metric::CpuSystem => vec![FactName::KernelCpu],
+        Metric::CpuTotal => vec![FactName::UserCpu, FactName::KernelCpu],
+        _ if metric.is_sync_latency() => vec![sync_latency(metric)],
+        _ if metric.is_latency() && phase.names.is_some() => vec![FactName::NameLatencyMax],
+        _ if metric.is_latency() => {
+            let of = |metric| by_direction(read_latency(metric), write_latency(metric), discard_latency(metric));
+            let timed =
+                by_direction(FactName::ReadLatencyTimed, FactName::WriteLatencyTimed, FactName::DiscardLatencyTimed);
+            let handed_over = metric.is_completion_latency().then_some(FactName::SubmitLatencyP999);
+            let below = percentile_below(metric).map(of).unwrap_or_default();
+            [of(metric), below, calls(), timed, handed_over.into_iter().collect()].concat()
+        }
+        _ => Vec::new(),
+    };
+    if !metric.is_count() {
+        facts.push(FactName::Window);
+        facts.extend(operations());
+    }
+    if phase.requested_tasks > 1 {
+        facts.extend(bytes());
+        facts.push(FactName::UntimedBytes);
+    }
+    facts
 }
 
 /// The conversion factors that tools and readers confuse.
@@ -432,8 +491,9 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
             "a task was stopped before its end, and no printed count of its bytes says when its clock stopped (iozone: -C)",
         ));
     }
-    // The borders of a share of processor time are those of our slack: what was seen lies between.
-    let seen = if claim.metric.is_cpu() { rebuilt.figure.map_or(nearest, |figure| figure.value) } else { nearest };
+    // The borders of a share of processor time and of a latency are those of our slack: what was seen lies inside.
+    let ours = claim.metric.is_cpu() || claim.metric.is_latency();
+    let seen = rebuilt.figure.filter(|_| ours).map_or(nearest, |figure| figure.value);
     let observed = Quantity { value: seen, unit: rebuilt.unit };
     let noise = if timed { noise_share(run, phase, excess)? } else { 0.0 };
     // Twice the noise before anything fails: the noise is a measured typical size, not a bound.
@@ -475,10 +535,16 @@ pub(crate) fn of_each_claim<'a>(
 ) -> Result<Vec<Finding>, Halt> {
     let (mut findings, mut silent, mut open, mut outside) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut undecided, mut not_applicable) = (None, None);
+    let concerning = |claims: Vec<&'a Claim>| {
+        let mut facts: Vec<FactName> = claims.iter().flat_map(|claim| basis(phase, claim)).collect();
+        facts.sort_unstable();
+        facts.dedup();
+        case.concerning(claims).resting_on(facts)
+    };
     for claim in case.claims() {
         match compare(&case.run, phase, claim) {
             Ok(agreement) => match firing(claim, &agreement) {
-                Some(firing) => findings.push(case.concerning(vec![claim]).fires(firing)),
+                Some(firing) => findings.push(concerning(vec![claim]).fires(firing)),
                 None => silent.push(*claim),
             },
             Err(halt @ Halt::Undecided(_)) => {
@@ -492,13 +558,13 @@ pub(crate) fn of_each_claim<'a>(
         }
     }
     if !silent.is_empty() {
-        findings.push(case.concerning(silent).silent(""));
+        findings.push(concerning(silent).silent(""));
     }
     if let Some(halt) = undecided {
-        findings.push(case.concerning(open).halted(halt));
+        findings.push(concerning(open).halted(halt));
     }
     if let Some(halt) = not_applicable {
-        findings.push(case.concerning(outside).halted(halt));
+        findings.push(concerning(outside).halted(halt));
     }
     Ok(findings)
 }

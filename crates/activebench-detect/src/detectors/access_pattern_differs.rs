@@ -31,7 +31,13 @@ use crate::context::{Detector, Run};
 /// See the head of this file.
 pub struct AccessPatternDiffers;
 
-const FACTS: &[FactName] = &[FactName::ReadSequential, FactName::WriteSequential, FactName::UniqueBlocks];
+const FACTS: &[FactName] = &[
+    FactName::ReadSequential,
+    FactName::WriteSequential,
+    FactName::UniqueBlocks,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+];
 
 /// Fewer blocks than this have no order worth a word.
 const LEAST_BLOCKS: f64 = 32.0;

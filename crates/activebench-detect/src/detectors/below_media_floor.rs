@@ -24,10 +24,11 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -39,6 +40,9 @@ const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
     FactName::DeviceWriteBytes,
     FactName::DeviceRequests,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::Window,
 ];
 
 impl Detector for BelowMediaFloor {
@@ -119,7 +123,10 @@ fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> 
     if !matches!(phase.pattern, Pattern::RandomIndependent | Pattern::RandomPermutation) {
         return Err(Halt::not_applicable("the pass is not random"));
     }
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::not_applicable("the device is not known"))?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    if target.tier == Tier::Unknown || (target.tier == Tier::Block && target.layers.is_empty()) {
+        return Err(what_lies_below(target));
+    }
     let disk = target.layers.last().filter(|disk| disk.rotational == Some(true));
     let disk = disk.ok_or_else(|| Halt::not_applicable("no device below says that it rotates"))?;
     if !matches!(disk.kind.as_str(), "scsi") {

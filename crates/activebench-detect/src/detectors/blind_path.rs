@@ -25,7 +25,7 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
 use crate::advice::Given;
-use crate::case::{Case, Firing, Weight, fact_if_any, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -47,6 +47,9 @@ impl Detector for BlindPath {
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         let limit = &run.thresholds.ab901_blind_calls_count;
         let mut findings = of_each_seen_phase(self, run, FACTS, |case, phase| {
+            if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
+                return Err(Halt::undecided("nothing was observed: it is not known on which path data moved"));
+            }
             let mappings = fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0);
             if mappings <= limit.value.value {
                 return Ok(case.silent(""));

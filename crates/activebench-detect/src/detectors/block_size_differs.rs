@@ -32,7 +32,7 @@ use crate::lint::promise;
 /// See the head of this file.
 pub struct BlockSizeDiffers;
 
-const FACTS: &[FactName] = &[FactName::ModalRequest];
+const FACTS: &[FactName] = &[FactName::ModalRequest, FactName::ReadBytes, FactName::WriteBytes];
 
 impl Detector for BlockSizeDiffers {
     fn code(&self) -> &'static str {

@@ -23,16 +23,17 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
 pub struct CacheBelowDirectIo;
 
-const FACTS: &[FactName] = &[FactName::DirectShare, FactName::SyncsInside];
+const FACTS: &[FactName] = &[FactName::DirectShare, FactName::SyncsInside, FactName::ReadBytes, FactName::WriteBytes];
 
 impl Detector for CacheBelowDirectIo {
     fn code(&self) -> &'static str {
@@ -54,7 +55,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-    if !target.layers.iter().any(|layer| layer.kind == "loop") {
+    let known = target.tier != Tier::Unknown && (target.tier != Tier::Block || !target.layers.is_empty());
+    let has_loop = target.layers.iter().any(|layer| layer.kind == "loop");
+    if known && !has_loop {
         return Err(Halt::not_applicable("no loop device lies below the file"));
     }
     if run.moved(phase)? == 0.0 {
@@ -65,6 +68,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     if run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
         return Err(Halt::not_applicable("the pass does not go past the page cache"));
+    }
+    if !has_loop {
+        return Err(what_lies_below(target));
     }
     let loops = target.layers.iter().filter(|layer| layer.kind == "loop");
     let Some(buffered) = loops.clone().find(|layer| layer.loop_direct_io != Some(true)) else {

@@ -28,6 +28,7 @@
 //! # References
 //! IOR prints expected, `stat()` and moved bytes when they differ (`ior.c`); fio #752.
 
+use activebench_model::claim::Metric;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
@@ -62,7 +63,16 @@ impl Detector for ClaimExceedsCalls {
                     true => (Weight::Fail(effect), &limits.ab101_difference_fail_ratio, difference.fail),
                     false => (Weight::Warn(effect), &limits.ab101_difference_warn_ratio, difference.warn),
                 };
-                let side = if difference.overstates() { "above" } else { "below" };
+                // A short time is a good figure: there a claim overstates from below.
+                let is_time = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
+                let side = if difference.overstates() != is_time { "above" } else { "below" };
+                let apart = if is_time { 1.0 / (1.0 + difference.excess) - 1.0 } else { difference.excess }.abs();
+                let (give, than) = match (claim.metric.is_completion_latency(), claim.metric.is_latency()) {
+                    (true, _) => ("allow no less than", "that"),
+                    (false, true) => ("give", "what that allows"),
+                    (false, false) if claim.metric.is_cpu() => ("give", "what that allows"),
+                    (false, false) => ("give", "them"),
+                };
                 let counted = match (claim.claimed_bytes, run.moved(phase)) {
                     (Some(bytes), Ok(moved)) => format!(
                         "; the tool counts {}, the calls moved {}",
@@ -76,10 +86,10 @@ impl Detector for ClaimExceedsCalls {
                     observed: Some(difference.observed),
                     threshold: difference.threshold(threshold, limit),
                     message: format!(
-                        "{} was claimed, the calls inside the clock give {}: the claim is {} {side} them{counted}",
+                        "{} was claimed, the calls inside the clock {give} {}: the claim is {} {side} {than}{counted}",
                         claim.value,
                         difference.observed,
-                        Quantity::ratio(difference.excess.abs())
+                        Quantity::ratio(apart)
                     ),
                     meaning: match (difference.overstates(), claim.claimed_bytes) {
                         (true, _) if claim.metric.is_cpu() => {
@@ -87,6 +97,9 @@ impl Detector for ClaimExceedsCalls {
                         }
                         (false, _) if claim.metric.is_cpu() => {
                             "the figure leaves out processor time that the threads of the pass used"
+                        }
+                        (true, _) if claim.metric.is_latency() => {
+                            "the figure leaves out a part of the time that the calls took"
                         }
                         (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
                         (true, None) => {
@@ -96,7 +109,10 @@ impl Detector for ClaimExceedsCalls {
                         (false, _) => "the figure leaves out bytes that calls moved, or counts time beside the calls",
                     }
                     .to_owned(),
-                    advice: format!("quote {}, the figure that the calls give", difference.observed),
+                    advice: match claim.metric.is_completion_latency() {
+                        true => "look at what the tool's clock leaves out, and quote the total latency".to_owned(),
+                        false => format!("quote {}, the figure that the calls give", difference.observed),
+                    },
                 })
             })
         })

@@ -37,6 +37,8 @@ const FACTS: &[FactName] = &[
     FactName::DeviceWriteBytesDurable,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
 ];
 
 impl Detector for ClaimExceedsDevice {
@@ -55,8 +57,15 @@ impl Detector for ClaimExceedsDevice {
     }
 }
 
+/// Those of a pass that discards.
+const FACTS_OF_DISCARDS: &[FactName] = &[FactName::DiscardBytes, FactName::DeviceDiscardBytes];
+
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let case = &case.concerning_storage()?;
+    let mut case = case.concerning_storage()?;
+    if phase.direction == Direction::Discard {
+        case = case.resting_on(FACTS_OF_DISCARDS.to_vec());
+    }
+    let case = &case;
     let (run, limits) = (&case.run, case.thresholds());
     let at_device = match phase.direction {
         Direction::Read => FactName::DeviceReadBytes,

@@ -32,7 +32,8 @@ use crate::packing::packer_of_sampled;
 /// See the head of this file.
 pub struct CompressiblePayload;
 
-const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadCompressed, FactName::PayloadZeroShare];
+const FACTS: &[FactName] =
+    &[FactName::PayloadSamples, FactName::PayloadCompressed, FactName::PayloadZeroShare, FactName::WriteCalls];
 
 impl Detector for CompressiblePayload {
     fn code(&self) -> &'static str {

@@ -13,6 +13,7 @@
 //! A note only for writes that were durable, with every byte at the device, before the clock
 //! stopped, and of whose processor time less than half was user mode: the storage did take those
 //! bytes in that time, and what kept the processor busy was the file system on the way to it.
+//! Where it is not known whether they were, it is undecided.
 //!
 //! # When it is wrong
 //! Busy means at least one request in flight: a device that serves many at once may be far from
@@ -44,6 +45,9 @@ const FACTS: &[FactName] = &[
     FactName::DeviceBusy,
     FactName::DeviceWriteBytes,
     FactName::DurableSpan,
+    FactName::WriteBytes,
+    FactName::UnsyncedBytes,
+    FactName::SyncsInside,
 ];
 
 impl Detector for CpuBound {
@@ -71,24 +75,40 @@ pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> 
     }
     // Mapped data moves without calls, so that no task counts as active; the clock's task is.
     let tasks = run.fact(phase, FactName::ActiveTasks)?.max(1.0);
-    let processors = match run.manifest.host.cpus {
-        0 => tasks,
-        cpus => f64::from(cpus),
-    };
-    Ok(window * tasks.min(processors))
+    match run.manifest.host.cpus {
+        0 if tasks > 1.0 => Err("it is not known how many processors the host has".to_owned()),
+        0 => Ok(window),
+        cpus => Ok(window * tasks.min(f64::from(cpus))),
+    }
 }
 
-/// Whether every byte written was at the device and durable when the clock stopped. Not known
-/// counts as no.
-fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> bool {
+/// Whether every byte written was at the device and durable when the clock stopped.
+///
+/// # Errors
+/// When that is not known: what was seen says yes, and a fact that could say no is missing.
+fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
+    if phase.direction != Direction::Write {
+        return Ok(false);
+    }
     let late = 1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value;
-    let left = 1.0 - run.thresholds.ab301_unsynced_fail_ratio.value.value;
-    let fact = |name| run.fact(phase, name).ok();
-    let durable = fact(FactName::DurableSpan).zip(fact(FactName::Window));
-    let reached = fact(FactName::DeviceWriteBytes).zip(fact(FactName::WriteBytes));
-    phase.direction == Direction::Write
-        && durable.is_some_and(|(span, window)| span <= window * late)
-        && reached.is_some_and(|(device, written)| written > 0.0 && device >= written * left)
+    let limit = run.thresholds.ab301_unsynced_fail_ratio.value.value;
+    let fact = |name| run.fact(phase, name);
+    let written = fact(FactName::WriteBytes)?;
+    let reached = fact(FactName::DeviceWriteBytes).map(|reached| written > 0.0 && reached >= written * (1.0 - limit));
+    let durable = match (fact(FactName::DurableSpan), fact(FactName::UnsyncedBytes)) {
+        (Ok(span), _) => fact(FactName::Window).map(|window| span <= window * late),
+        // No sync covered all bytes, so that no span ends with one.
+        (Err(_), Ok(unsynced)) if unsynced > written * limit => Ok(false),
+        // All but the end was synced as the pass went on; AB301 judges that end.
+        (Err(why), Ok(unsynced)) if unsynced > 0.0 => {
+            fact(FactName::SyncsInside).and_then(|syncs| if syncs > 0.0 { Ok(true) } else { Err(why) })
+        }
+        (Err(why), _) => Err(why),
+    };
+    match (reached, durable) {
+        (Ok(false), _) | (_, Ok(false)) => Ok(false),
+        (reached, durable) => Ok(reached? && durable?),
+    }
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
@@ -113,7 +133,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let window = run.fact(phase, FactName::Window)?;
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
-    let stored = user < (user + kernel) / 2.0 && stored_inside_clock(run, phase);
+    let stored = user < (user + kernel) / 2.0 && stored_inside_clock(run, phase)?;
     Ok(case.fires(Firing {
         weight: if stored { Weight::Note } else { Weight::Fail(Effect::Misleading) },
         observed: Some(Quantity::ratio(share)),

@@ -33,7 +33,8 @@ use crate::context::{Detector, Run};
 /// See the head of this file.
 pub struct DirectIoNotHonoured;
 
-const FACTS: &[FactName] = &[FactName::DirectShare, FactName::DirectCachedBytes];
+const FACTS: &[FactName] =
+    &[FactName::DirectShare, FactName::DirectCachedBytes, FactName::ReadBytes, FactName::WriteBytes];
 
 impl Detector for DirectIoNotHonoured {
     fn code(&self) -> &'static str {

@@ -30,7 +30,7 @@ use crate::packing::packer_of_sampled;
 /// See the head of this file.
 pub struct DuplicatePayload;
 
-const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates];
+const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates, FactName::WriteCalls];
 
 impl Detector for DuplicatePayload {
     fn code(&self) -> &'static str {

@@ -25,13 +25,13 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Weight, of_each_seen_phase};
+use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
 pub struct ErrorsSwallowed;
 
-const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls];
+const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls, FactName::ReadBytes, FactName::WriteBytes];
 
 impl Detector for ErrorsSwallowed {
     fn code(&self) -> &'static str {
@@ -57,6 +57,9 @@ impl Detector for ErrorsSwallowed {
                     "{failed} calls failed and {short} were short; the tool reports errors itself ({} line {})",
                     error.source.stream, error.source.line
                 )));
+            }
+            if run.manifest.child.exit_code.is_none() && run.manifest.child.signal.is_none() {
+                return Err(Halt::undecided("calls failed or were short, and it is not known how the tool ended"));
             }
             if run.manifest.child.exit_code != Some(0) {
                 return Ok(case.silent(format!(

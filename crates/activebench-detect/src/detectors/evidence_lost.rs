@@ -8,8 +8,10 @@
 //! # How it decides
 //! One class of records whose kernel count is not what arrived, one missed event, one required
 //! hook not attached (calls, tasks, page cache, block completions), or one reason in the manifest
-//! why the record is incomplete: it warns and every claim is unverifiable. A probe beyond those,
-//! and a lost total of processor time or stack sample, is a note; where it was needed its facts are missing and their detectors undecided. The ptrace
+//! why the record is incomplete: it warns and every claim is unverifiable. Losses up to
+//! `ab902_lost_records_count`, which is 0 unless it is raised, a probe beyond those, and a lost
+//! total of processor time or stack sample, are a note; where it was needed its facts are missing
+//! and their detectors undecided. The ptrace
 //! backend attaches no hooks and stops the tool at each call: there only the accounts are looked
 //! at. An observation by BPF without any account is undecided.
 //!
@@ -67,7 +69,7 @@ impl Detector for EvidenceLost {
         let coverage = &run.manifest.coverage;
         let case = Case::of_run(self, run, &[]).concerning(run.parsed.claims.iter().collect());
         let limit = &run.thresholds.ab902_lost_records_count;
-        let (mut gaps, mut count, mut spare) = (Vec::new(), 0_u64, Vec::new());
+        let (mut gaps, mut lost, mut count, mut spare) = (Vec::new(), Vec::new(), 0_u64, Vec::new());
         for (class, account) in &coverage.records {
             if !account.is_whole() {
                 let gap = format!("{class}: {} of {} records arrived", account.received, account.made);
@@ -75,13 +77,13 @@ impl Detector for EvidenceLost {
                     spare.push(gap);
                     continue;
                 }
-                gaps.push(gap);
+                lost.push(gap);
                 count += account.lost.max(account.made.saturating_sub(account.received));
             }
         }
         for probe in &coverage.probes {
             if probe.missed > 0 {
-                gaps.push(format!("{} missed {} events", probe.hook, probe.missed));
+                lost.push(format!("{} missed {} events", probe.hook, probe.missed));
                 count += probe.missed;
             }
             if !probe.attached && coverage.backend != "ptrace" {
@@ -91,6 +93,8 @@ impl Detector for EvidenceLost {
                 if REQUIRED.contains(&hook) { gaps.push(gap) } else { spare.push(gap) }
             }
         }
+        let tolerated = count > 0 && count as f64 <= limit.value.value;
+        if tolerated { &mut spare } else { &mut gaps }.splice(0..0, lost);
         let broken_off = gaps.is_empty();
         gaps.extend(run.manifest.incomplete.iter().map(|why| format!("the record is incomplete: {why}")));
         let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref()).map(|cut| self.cut(run, cut));
@@ -110,9 +114,12 @@ impl Detector for EvidenceLost {
         } else if !spare.is_empty() {
             Case::of_run(self, run, &[]).fires(Firing {
                 weight: Weight::Note,
-                observed: Some(Quantity::count(0)),
+                observed: Some(Quantity::count(count)),
                 threshold: limit.clone(),
-                message: format!("every record on I/O arrived; {}", spare.join("; ")),
+                message: match tolerated {
+                    true => format!("{count} lost or missed, which the threshold allows: {}", spare.join("; ")),
+                    false => format!("every record on I/O arrived; {}", spare.join("; ")),
+                },
                 meaning: "facts that need it are missing, and their detectors undecided".to_owned(),
                 advice: match coverage.probes.iter().all(|probe| probe.attached) {
                     true => "repeat the run on a quieter machine where they matter".to_owned(),
@@ -121,6 +128,8 @@ impl Detector for EvidenceLost {
             })
         } else if coverage.records.is_empty() && coverage.backend != "ptrace" {
             case.halted(Halt::undecided("no account of the records was kept"))
+        } else if coverage.probes.is_empty() && coverage.backend != "ptrace" {
+            case.halted(Halt::undecided("it was not kept which hooks were attached"))
         } else {
             case.silent("")
         };

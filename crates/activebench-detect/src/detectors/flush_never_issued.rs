@@ -32,7 +32,7 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::advice::Given;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -46,6 +46,7 @@ const FACTS: &[FactName] = &[
     FactName::DirectShare,
     FactName::DurableSpan,
     FactName::DeviceTotalBytes,
+    FactName::WriteBytes,
 ];
 
 impl Detector for FlushNeverIssued {
@@ -89,7 +90,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
     let device = match target.tier {
         Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
-        _ => target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?,
+        _ => device_below(target)?,
     };
     match device.write_cache.as_deref() {
         Some("write through") => {

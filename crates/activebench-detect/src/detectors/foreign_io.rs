@@ -24,7 +24,7 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
+use crate::case::{Firing, Halt, Weight, device_below, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -49,7 +49,7 @@ impl Detector for ForeignIo {
             let (run, limits) = (&case.run, case.thresholds());
             let target =
                 run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-            let device = target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?;
+            let device = device_below(target)?;
             let total = run.fact(phase, FactName::DeviceTotalBytes)?;
             if total == 0.0 {
                 return Err(Halt::not_applicable(format!("{} moved no byte while the clock ran", device.name)));

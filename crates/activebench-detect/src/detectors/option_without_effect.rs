@@ -53,6 +53,8 @@ const FACTS: &[FactName] = &[
     FactName::Msyncs,
     FactName::ResidentAtStart,
     FactName::CacheInsertedBytes,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
 ];
 
 impl Detector for OptionWithoutEffect {

@@ -108,7 +108,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_bytes(inserted),
             Quantity::ratio(served)
         ),
-        meaning: match served >= limits.ab201_cache_share_fail_ratio.value.value {
+        meaning: match served >= 0.5 {
             true => "the figure is mostly the rate of copying from memory".to_owned(),
             false => "a part of the figure is the rate of copying from memory".to_owned(),
         },

@@ -48,6 +48,12 @@ const FACTS: &[FactName] = &[
     FactName::DeviceBusy,
     FactName::DirectShare,
     FactName::SubmitTime,
+    FactName::Window,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytes,
+    FactName::ModalRequest,
 ];
 
 /// Depths claimed below this say nothing of a device that seems to work one by one.
@@ -81,7 +87,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let tasks = tasks_of(phase);
     let claimed = depth * tasks;
     let limits = case.thresholds();
-    let one_by_one = |how: &str| {
+    let one_by_one = |case: &Case<'_>, how: &str| {
         let share = tasks / claimed;
         let (weight, threshold) = match share {
             share if share < limits.ab403_depth_fail_ratio.value.value => {
@@ -95,17 +101,21 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         case.fires(firing(weight, threshold, share, format!("`{option}` claims {claimed} operations in flight; {how}")))
     };
     if phase.submission == Submission::Synchronous {
-        return Ok(one_by_one("each call ends before the task makes the next one"));
+        let case = &case.resting_on(Vec::new());
+        return Ok(one_by_one(case, "each call ends before the task makes the next one"));
     }
     if let Some(submitting) = fact_if_any(phase, FactName::SubmitTime)? {
         let time = case.run.fact(phase, FactName::Window)? * tasks;
         let share = if time > 0.0 { submitting / time } else { 0.0 };
         let buffered = case.run.fact(phase, FactName::DirectShare)? < 0.5;
         if buffered && share >= limits.ab403_submit_share_ratio.value.value {
-            return Ok(one_by_one(&format!(
-                "they pass the page cache, and io_submit returned when each was done: {} of the time went there",
-                Quantity::ratio(share)
-            )));
+            return Ok(one_by_one(
+                case,
+                &format!(
+                    "they pass the page cache, and io_submit returned when each was done: {} of the time went there",
+                    Quantity::ratio(share)
+                ),
+            ));
         }
     }
     at_the_device(case, phase, claimed, option)

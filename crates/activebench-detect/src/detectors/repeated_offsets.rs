@@ -48,6 +48,8 @@ const FACTS: &[FactName] = &[
     FactName::BlockGrid,
     FactName::ReadCalls,
     FactName::WriteCalls,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
 ];
 
 impl Detector for RepeatedOffsets {

@@ -77,15 +77,16 @@ impl Detector for SizeDiffers {
             };
             let after =
                 if untimed > 0.0 { format!(" and {} after it had stopped", in_bytes(untimed)) } else { String::new() };
+            // Two sizes that read alike are told apart by their bytes.
+            let (mut asked, mut done) = (in_bytes(requested).to_string(), in_bytes(moved).to_string());
+            if asked == done && requested != moved {
+                (asked, done) = (format!("{requested} B"), format!("{moved} B"));
+            }
             Ok(case.fires(Firing {
                 weight: Weight::Note,
                 observed: Some(in_bytes(moved)),
                 threshold: limit.clone(),
-                message: format!(
-                    "{} were asked for, {} moved while the clock ran{after}",
-                    in_bytes(requested),
-                    in_bytes(moved)
-                ),
+                message: format!("{asked} were asked for, {done} moved while the clock ran{after}"),
                 meaning: meaning.to_owned(),
                 advice,
             }))

@@ -55,6 +55,9 @@ const FACTS: &[FactName] = &[
     FactName::ForeignBytes,
 ];
 
+/// Those of a pass that discards.
+const FACTS_OF_DISCARDS: &[FactName] = &[FactName::DiscardBytes, FactName::DeviceDiscardBytes];
+
 /// Kinds of device that complete requests themselves; a device mapper or RAID hands bios down.
 const COMPLETING: [&str; 5] = ["loop", "virtio", "nvme", "scsi", "btrfs-member"];
 
@@ -78,6 +81,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction == Direction::None {
         return Err(Halt::not_applicable("the pass moves no data"));
     }
+    let of_discards = case.resting_on(FACTS_OF_DISCARDS.to_vec());
+    let case = if phase.direction == Direction::Discard { &of_discards } else { case };
     if case.run.maps_files(phase) {
         return Err(Halt::not_applicable("data moves through a mapping: AB901 speaks of it"));
     }
@@ -136,7 +141,11 @@ fn moved_in_run(case: &Case<'_>, phase: &Phase) -> Result<f64, String> {
 }
 
 fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
-    let blind = &case.run.manifest.coverage.blind_paths;
+    let coverage = &case.run.manifest.coverage;
+    if matches!(coverage.backend.as_str(), "" | "none") {
+        return Err(Halt::undecided("nothing was observed: it is not known whether other paths than calls were used"));
+    }
+    let blind = &coverage.blind_paths;
     if let Some(path) = blind.iter().find(|path| path.calls > 0) {
         return Err(Halt::undecided(format!("no call moved data, but {} was used, which is not decoded", path.path)));
     }

@@ -50,6 +50,7 @@ const FACTS: &[FactName] = &[
     FactName::ForeignBytes,
     FactName::CacheInsertedBytes,
     FactName::DirectCachedBytes,
+    FactName::WriteBytes,
 ];
 
 impl Detector for UnwrittenBlocksRead {

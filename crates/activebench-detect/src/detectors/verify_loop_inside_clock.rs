@@ -80,7 +80,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         says(&note.source.text) || says(&note.message)
     });
     if let Some(note) = disowned {
-        return Ok(case.fires(Firing {
+        // The tool's own words decide, whatever was measured.
+        return Ok(case.resting_on(Vec::new()).fires(Firing {
             weight: Weight::WarnWith(Effect::Misleading),
             observed: share.ok().map(Quantity::ratio),
             threshold: user_limit.clone(),

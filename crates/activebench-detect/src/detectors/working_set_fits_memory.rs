@@ -30,7 +30,8 @@ use crate::context::{Detector, Run};
 /// See the head of this file.
 pub struct WorkingSetFitsMemory;
 
-const FACTS: &[FactName] = &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid];
+const FACTS: &[FactName] =
+    &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
 
 impl Detector for WorkingSetFitsMemory {
     fn code(&self) -> &'static str {
@@ -68,6 +69,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if read >= limit as f64 {
         return Ok(case.silent(""));
     }
+    let of_it = Quantity::bytes(memory);
+    let holds = match read <= memory as f64 {
+        true => format!("which {of_it} of memory can hold"),
+        false => format!("of which {of_it} of memory can hold a part"),
+    };
     let read = Quantity { value: read, ..Quantity::bytes(0) };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Unverifiable),
@@ -76,10 +82,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             value: Quantity::bytes(limit),
             source: "twice the memory: bonnie++ refuses less".to_owned(),
         },
-        message: format!(
-            "{read} were read, which {} of memory can hold, and the page cache was not observed",
-            Quantity::bytes(memory)
-        ),
+        message: format!("{read} were read, {holds}, and the page cache was not observed"),
         meaning: "the figure may be that of the page cache".to_owned(),
         advice: Given::new(run).cold_reads(phase),
     }))

@@ -12,6 +12,7 @@ use activebench_model::units::Quantity;
 use serde_json::{Map, Value};
 
 /// A stored run, owned.
+#[derive(Clone)]
 pub(crate) struct Stored {
     pub(crate) says: String,
     pub(crate) manifest: Manifest,
@@ -94,7 +95,7 @@ fn apply(mut run: Value, case: &Value) -> Value {
     for (key, change) in case.as_object().expect("a case is an object") {
         match key.as_str() {
             "base" => {}
-            "says" | "run_facts" => run[key] = change.clone(),
+            "says" | "run_facts" | "thresholds" => run[key] = change.clone(),
             "manifest" | "parsed" => merge(&mut run[key], change),
             "phase" => merge(&mut run["phases"][0], change),
             "facts" => merge(&mut run["phases"][0]["facts"], change),
@@ -143,13 +144,17 @@ fn build(mut run: Value) -> Stored {
         phase.facts = facts(&short);
         phases.push(phase);
     }
+    let mut thresholds = Thresholds::profile("default").expect("the profile exists");
+    for (name, value) in run["thresholds"].as_object().into_iter().flatten() {
+        thresholds = thresholds.overridden(&format!("{name} = {value}"), "limits.toml").expect("a threshold");
+    }
     Stored {
         says: run["says"].as_str().expect("a case says what it is").to_owned(),
         manifest: typed(run["manifest"].take()),
         parsed: typed(run["parsed"].take()),
         phases,
         facts: facts(&run["run_facts"]),
-        thresholds: Thresholds::profile("default").expect("the profile exists"),
+        thresholds,
     }
 }
 

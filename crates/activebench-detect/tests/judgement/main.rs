@@ -2,4 +2,6 @@
 
 mod cases;
 mod detectors;
+mod evidence;
+mod mutations;
 mod verdicts;
