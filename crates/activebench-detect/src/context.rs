@@ -4,7 +4,7 @@ use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::finding::Finding;
 use activebench_model::host::Target;
-use activebench_model::phase::{Direction, Phase};
+use activebench_model::phase::{Direction, Part, Phase};
 use activebench_model::run::Manifest;
 
 use crate::manual;
@@ -89,6 +89,17 @@ impl<'a> Run<'a> {
             return Err("data moved through a mapping, which calls do not show".to_owned());
         }
         Ok(bytes)
+    }
+
+    /// The phase of the other direction over the same parts: what a tool reports of a mix apart.
+    pub(crate) fn counterpart(&self, phase: &Phase, direction: Direction) -> Option<&'a Phase> {
+        let same = |one: &Part, other: &Part| {
+            (one.tgid, one.fd, one.start_ns) == (other.tgid, other.fd, other.start_ns) && one.tids == other.tids
+        };
+        self.phases.iter().find(|other| {
+            let shares = || other.parts.iter().any(|part| phase.parts.iter().any(|own| same(own, part)));
+            other.direction == direction && phase.mix.is_some() && other.mix.is_some() && shares()
+        })
     }
 
     /// Whether the phase mapped its files.

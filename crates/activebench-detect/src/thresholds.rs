@@ -136,6 +136,10 @@ thresholds! {
     /// AB106: share of the bytes that must pass the device, whoever they are put down to, to
     /// doubt our attribution rather than the run.
     ab106_unattributed_ratio = 0.01, Ratio, "proposed";
+    /// AB108: difference between the promised share of reads and the observed one, from which on it warns.
+    ab108_difference_warn_ratio = 0.02, Ratio, "proposed; Drishti P01 to P04 warn of 10 %";
+    /// AB108: standard deviations that chance may take from a share that is drawn.
+    ab108_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 16,000";
     /// AB109: share of consecutive calls below which a sequential pass is none.
     ab109_sequential_least_ratio = 0.8, Ratio, "proposed; 20 % as in Drishti's random_operations";
     /// AB109: share of consecutive calls above which a random pass is none.
@@ -233,6 +237,12 @@ thresholds! {
     ab504_rotating_fail_per_sec = 500.0, OpsPerSec, "proposed; fio #41: 20,000 on a disk of 7,200 rpm";
     /// AB505: rate at the device as a share of what a control group allows, from which on the limit was in the way.
     ab505_limit_share_fail_ratio = 0.8, Ratio, "proposed: a limit is kept on average over a slice of time";
+    /// AB506: share of the tasks' time in which they idled although no option limits them, from which on it warns.
+    ab506_idle_warn_ratio = 0.5, Ratio, "proposed: most of the time";
+    /// AB506: the same with an option of the tool that limits it.
+    ab506_own_limit_idle_warn_ratio = 0.1, Ratio, "proposed: the pause is a tenth of the figure";
+    /// AB506: share of the window with a request at the device, below which the device did not set the pace.
+    ab506_device_busy_ceiling_ratio = 0.5, Ratio, "reference rule: device busy below 50 %";
     /// AB601: share of the device's bytes that others moved, from which on it warns.
     ab601_foreign_warn_ratio = 0.02, Ratio, "proposed";
     /// AB601: the same, from which on it fails.
@@ -245,6 +255,14 @@ thresholds! {
     ab701_window_note_ns = 10_000_000_000.0, Ns, "proposed";
     /// AB701: steps of the tool's own clock that a window must have.
     ab701_clock_steps_fail_count = 100.0, Count, "proposed: one step is then 1 % of the figure";
+    /// AB703: rate of the last fifth of the window as a share of the first's, below which it warns.
+    ab703_last_fifth_warn_ratio = 0.8, Ratio, "proposed; NVBench #231 discards trials below 75 % of the clock";
+    /// AB703: windows below this have no cliff, only pauses.
+    ab703_window_least_ns = 5_000_000_000.0, Ns, "proposed: a fifth is then a second";
+    /// AB703: calls below this number have no rate that changes.
+    ab703_calls_least_count = 100.0, Count, "proposed: 20 a fifth";
+    /// AB703: standard errors by which the first and the last fifth must differ.
+    ab703_error_deviations_count = 4.0, Count, "proposed: a pause of a part of a fifth stays below it";
     /// AB901: calls into an undecoded path above this number.
     ab901_blind_calls_count = 0.0, Count, "tracee #309: undecoded paths hide I/O";
     /// AB902: lost records or missed events above this number.
