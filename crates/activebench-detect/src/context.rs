@@ -6,6 +6,7 @@ use activebench_model::finding::Finding;
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Part, Phase};
 use activebench_model::run::Manifest;
+use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest};
 
 use crate::manual;
 use crate::thresholds::Thresholds;
@@ -108,6 +109,19 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Repeated runs as the detectors of a series see them.
+#[derive(Clone, Copy, Debug)]
+pub struct Series<'a> {
+    /// Which runs belong to it.
+    pub manifest: &'a SeriesManifest,
+    /// The runs, in order.
+    pub runs: &'a [RunOfSeries],
+    /// Their figures, see [`crate::statistics::figures`].
+    pub figures: &'a [Repeated],
+    /// The thresholds of the chosen profile.
+    pub thresholds: &'a Thresholds,
+}
+
 /// One detector.
 pub trait Detector: Sync {
     /// `AB302`.
@@ -120,6 +134,14 @@ pub trait Detector: Sync {
     /// observed it says nothing: what was seen comes before what options suggest.
     fn is_of_the_plan(&self) -> bool {
         false
+    }
+    /// Whether it compares the runs of a series (`verify --repeat`). Of a single run it is not applicable.
+    fn is_of_the_series(&self) -> bool {
+        false
+    }
+    /// Judges a series: at least one finding of a detector that compares runs, none of others.
+    fn judge_series(&self, _series: &Series<'_>) -> Vec<Finding> {
+        Vec::new()
     }
     /// Judges the run: at least one finding, one a phase (or claim) where that is its subject.
     fn judge(&self, run: &Run<'_>) -> Vec<Finding>;

@@ -15,5 +15,8 @@ pub mod manual;
 mod packing;
 pub mod questions;
 pub mod registry;
+pub mod series;
+mod series_case;
+pub mod statistics;
 pub mod thresholds;
 pub mod verdicts;

@@ -61,6 +61,8 @@ macro_rules! thresholds {
             pub profile: String,
             /// Whether each warning counts as a failure (`strict`).
             pub warn_counts_as_fail: bool,
+            /// Whether a series must be in a steady state: AB702 then fails instead of warning.
+            pub steady_state_required: bool,
             $($(#[$doc])* pub $field: Threshold,)*
         }
 
@@ -70,6 +72,7 @@ macro_rules! thresholds {
                 Self {
                     profile: "default".to_owned(),
                     warn_counts_as_fail: false,
+                    steady_state_required: false,
                     $($field: Threshold {
                         value: Quantity { value: $value, unit: Unit::$unit },
                         source: $source.to_owned(),
@@ -192,6 +195,12 @@ thresholds! {
     ab401_distinct_fail_ratio = 0.5, Ratio, "proposed";
     /// AB401: standard deviations that chance may take from the expectation of independent draws.
     ab401_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 30,000";
+    /// AB402: Jaccard index of the first offsets of two runs, above which they are the same.
+    ab402_same_offsets_warn_ratio = 0.9, Ratio, "proposed";
+    /// AB402: blocks of the region for each offset that is compared, at least: two runs then share few by chance.
+    ab402_blocks_per_offset_count = 8.0, Count, "proposed: independent draws share 1 in 15";
+    /// AB402: offsets that must be compared.
+    ab402_offsets_least_count = 32.0, Count, "proposed";
     /// AB403: requests in flight as a share of those claimed, below which it warns.
     ab403_depth_warn_ratio = 0.5, Ratio, "proposed";
     /// AB403: the same, below which it fails.
@@ -255,6 +264,12 @@ thresholds! {
     ab701_window_note_ns = 10_000_000_000.0, Ns, "proposed";
     /// AB701: steps of the tool's own clock that a window must have.
     ab701_clock_steps_fail_count = 100.0, Count, "proposed: one step is then 1 % of the figure";
+    /// AB702: (largest - smallest) / mean over the last rounds, above which they are not steady.
+    ab702_range_ratio = 0.20, Ratio, "SNIA PTS 2.0.2, section 2.1.24";
+    /// AB702: excursion of the least-squares line / mean over the same rounds.
+    ab702_excursion_ratio = 0.10, Ratio, "SNIA PTS 2.0.2, section 2.1.24";
+    /// AB702: rounds that are looked at, the last ones: the measurement window.
+    ab702_rounds_count = 5.0, Count, "SNIA PTS 2.0.2: five rounds";
     /// AB703: rate of the last fifth of the window as a share of the first's, below which it warns.
     ab703_last_fifth_warn_ratio = 0.8, Ratio, "proposed; NVBench #231 discards trials below 75 % of the clock";
     /// AB703: windows below this have no cliff, only pauses.
@@ -263,6 +278,16 @@ thresholds! {
     ab703_calls_least_count = 100.0, Count, "proposed: 20 a fifth";
     /// AB703: standard errors by which the first and the last fifth must differ.
     ab703_error_deviations_count = 4.0, Count, "proposed: a pause of a part of a fifth stays below it";
+    /// AB704: median absolute deviations from the median, above which a run is an outlier.
+    ab704_deviations_count = 14.826, Count, "hyperfine: ten standard deviations of a normal distribution";
+    /// AB704: runs below this have no outliers.
+    ab704_runs_least_count = 5.0, Count, "proposed: of fewer the deviation is a matter of luck";
+    /// AB705: (largest - smallest) / median, above which a figure does not reproduce.
+    ab705_spread_warn_ratio = 0.05, Ratio, "MLPerf Storage 6.7: five runs within 5 %";
+    /// AB705: standard deviation / mean, above which more runs are asked for.
+    ab705_deviation_note_ratio = 0.025, Ratio, "Phoronix Test Suite, default configuration";
+    /// AB705: runs that are needed.
+    ab705_runs_least_count = 5.0, Count, "MLPerf Storage 6.7";
     /// AB901: calls into an undecoded path above this number.
     ab901_blind_calls_count = 0.0, Count, "tracee #309: undecoded paths hide I/O";
     /// AB902: lost records or missed events above this number.

@@ -4,7 +4,6 @@
 //! machine.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use activebench_e2e::{Throttled, Verified, Volume, binary, needs, verify};

@@ -2,4 +2,5 @@
 
 mod cases;
 mod detectors;
+mod series;
 mod verdicts;
