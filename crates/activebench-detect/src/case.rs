@@ -54,6 +54,25 @@ pub(crate) enum Weight {
     FailOfRun,
 }
 
+impl Weight {
+    /// What it comes to under a profile.
+    pub(crate) fn under(self, thresholds: &Thresholds, has_adapter: bool) -> (Severity, Option<Effect>) {
+        match self {
+            Weight::Note => (Severity::Note, None),
+            Weight::Warn(effect) if thresholds.warn_counts_as_fail => (Severity::Fail, Some(effect)),
+            Weight::Warn(_) => (Severity::Warn, None),
+            Weight::WarnWith(effect) if thresholds.warn_counts_as_fail => (Severity::Fail, Some(effect)),
+            Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
+            // Where nothing was claimed nobody is accused.
+            Weight::Fail(_) | Weight::FailOfRun if !has_adapter => (Severity::Warn, None),
+            Weight::Fail(effect) => (Severity::Fail, Some(effect)),
+            Weight::WarnOfRun if thresholds.warn_counts_as_fail => (Severity::Fail, None),
+            Weight::WarnOfRun => (Severity::Warn, None),
+            Weight::FailOfRun => (Severity::Fail, None),
+        }
+    }
+}
+
 /// A discrepancy, as a detector states it.
 #[derive(Clone, Debug)]
 pub(crate) struct Firing {
@@ -146,19 +165,7 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn fires(&self, firing: Firing) -> Finding {
-        let (severity, effect) = match firing.weight {
-            Weight::Note => (Severity::Note, None),
-            Weight::Warn(effect) if self.thresholds().warn_counts_as_fail => (Severity::Fail, Some(effect)),
-            Weight::Warn(_) => (Severity::Warn, None),
-            Weight::WarnWith(effect) if self.thresholds().warn_counts_as_fail => (Severity::Fail, Some(effect)),
-            Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
-            // Where nothing was claimed nobody is accused.
-            Weight::Fail(_) | Weight::FailOfRun if !self.run.has_adapter() => (Severity::Warn, None),
-            Weight::Fail(effect) => (Severity::Fail, Some(effect)),
-            Weight::WarnOfRun if self.thresholds().warn_counts_as_fail => (Severity::Fail, None),
-            Weight::WarnOfRun => (Severity::Warn, None),
-            Weight::FailOfRun => (Severity::Fail, None),
-        };
+        let (severity, effect) = firing.weight.under(self.thresholds(), self.run.has_adapter());
         Finding {
             severity: Some(severity),
             observed: firing.observed,

@@ -4,8 +4,9 @@ use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::finding::Finding;
 use activebench_model::host::Target;
-use activebench_model::phase::{Direction, Phase};
+use activebench_model::phase::{Direction, Part, Phase};
 use activebench_model::run::Manifest;
+use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest};
 
 use crate::manual;
 use crate::thresholds::Thresholds;
@@ -96,10 +97,34 @@ impl<'a> Run<'a> {
         Ok(bytes)
     }
 
+    /// The phase of the other direction over the same parts: what a tool reports of a mix apart.
+    pub(crate) fn counterpart(&self, phase: &Phase, direction: Direction) -> Option<&'a Phase> {
+        let same = |one: &Part, other: &Part| {
+            (one.tgid, one.fd, one.start_ns) == (other.tgid, other.fd, other.start_ns) && one.tids == other.tids
+        };
+        self.phases.iter().find(|other| {
+            let shares = || other.parts.iter().any(|part| phase.parts.iter().any(|own| same(own, part)));
+            other.direction == direction && phase.mix.is_some() && other.mix.is_some() && shares()
+        })
+    }
+
     /// Whether the phase mapped its files.
     pub(crate) fn maps_files(&self, phase: &Phase) -> bool {
         phase.facts.complete(FactName::Mappings).is_ok_and(|mappings| mappings > 0.0)
     }
+}
+
+/// Repeated runs as the detectors of a series see them.
+#[derive(Clone, Copy, Debug)]
+pub struct Series<'a> {
+    /// Which runs belong to it.
+    pub manifest: &'a SeriesManifest,
+    /// The runs, in order.
+    pub runs: &'a [RunOfSeries],
+    /// Their figures, see [`crate::statistics::figures`].
+    pub figures: &'a [Repeated],
+    /// The thresholds of the chosen profile.
+    pub thresholds: &'a Thresholds,
 }
 
 /// One detector.
@@ -114,6 +139,14 @@ pub trait Detector: Sync {
     /// observed it says nothing: what was seen comes before what options suggest.
     fn is_of_the_plan(&self) -> bool {
         false
+    }
+    /// Whether it compares the runs of a series (`verify --repeat`). Of a single run it is not applicable.
+    fn is_of_the_series(&self) -> bool {
+        false
+    }
+    /// Judges a series: at least one finding of a detector that compares runs, none of others.
+    fn judge_series(&self, _series: &Series<'_>) -> Vec<Finding> {
+        Vec::new()
     }
     /// Judges the run: at least one finding, one a phase (or claim) where that is its subject.
     fn judge(&self, run: &Run<'_>) -> Vec<Finding>;

@@ -9,11 +9,12 @@ use activebench_model::verdict::Corrected;
 
 use crate::comparison::{operations, rebuild, tasks_of};
 use crate::context::Run;
+use crate::detectors::cliff_or_throttling::Basis;
 
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 21] = [
+const ORDER: [(&str, Remedy, &str); 24] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -39,6 +40,7 @@ const ORDER: [(&str, Remedy, &str); 21] = [
     ("AB110", Remedy::Together, "fewer tasks at once than it is printed for"),
     ("AB401", Remedy::None("the rate over the whole region was not measured"), "a small set of blocks"),
     ("AB403", Remedy::None("the rate at the claimed depth was not measured"), "operations made one after the other"),
+    ("AB108", Remedy::None("the rate of the promised mix was not measured"), "another mix of reads and writes"),
     ("AB107", Remedy::None("the rate at the claimed block size was not measured"), "calls of another size"),
     (
         "AB406",
@@ -62,6 +64,8 @@ const ORDER: [(&str, Remedy, &str); 21] = [
         "a cache of the disk or controller",
     ),
     ("AB102", Remedy::ByDirection, "more than the device moved"),
+    ("AB506", Remedy::None("what the storage gives without the tool's own limit was not measured"), "the tool's pace"),
+    ("AB703", Remedy::LaterPart, "a fast beginning and a slower rest"),
     ("AB105", Remedy::None("what the failed calls would have taken is not known"), "a pass with failed calls"),
 ];
 
@@ -86,6 +90,8 @@ enum Remedy {
     ByDirection,
     /// All tasks' bytes over one wall clock.
     Together,
+    /// What was done in the last fifth of the window.
+    LaterPart,
     /// There is none: why.
     None(&'static str),
 }
@@ -119,6 +125,7 @@ pub(crate) fn of_misleading(run: &Run<'_>, phase: &Phase, claim: &Claim, codes: 
         Remedy::None(why) => Err((*why).to_owned()),
         Remedy::Durable => durable(run, phase, claim),
         Remedy::FromDevice => from_device(run, phase, claim),
+        Remedy::LaterPart => later_part(run, phase, claim),
         Remedy::ByDirection if phase.direction == Direction::Read => from_device(run, phase, claim),
         Remedy::ByDirection if phase.direction == Direction::Discard => {
             Err("what the device would have taken was not seen".to_owned())
@@ -223,6 +230,14 @@ fn device_latency(metric: Metric) -> Result<FactName, String> {
         Metric::LatencyMax => Ok(FactName::DeviceLatencyMax),
         _ => Err("the device has no latency of syncs".to_owned()),
     }
+}
+
+fn later_part(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
+    let [_, last, _] = Basis::of(run, phase)?.facts();
+    let (rate, moved) = (run.fact(phase, last)?, run.moved(phase)?);
+    let operations = if moved > 0.0 { operations(run, phase)? * rate / moved } else { 0.0 };
+    let value = in_metric(phase, claim, rate, operations, 1e9)?;
+    Ok(Corrected { value, meaning: "the later part: the last fifth of the window".to_owned() })
 }
 
 fn together(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {

@@ -16,5 +16,8 @@ mod packing;
 pub mod questions;
 pub mod registry;
 pub mod remedy;
+pub mod series;
+mod series_case;
+pub mod statistics;
 pub mod thresholds;
 pub mod verdicts;

@@ -61,6 +61,8 @@ macro_rules! thresholds {
             pub profile: String,
             /// Whether each warning counts as a failure (`strict`).
             pub warn_counts_as_fail: bool,
+            /// Whether a series must be in a steady state: AB702 then fails instead of warning.
+            pub steady_state_required: bool,
             $($(#[$doc])* pub $field: Threshold,)*
         }
 
@@ -70,6 +72,7 @@ macro_rules! thresholds {
                 Self {
                     profile: "default".to_owned(),
                     warn_counts_as_fail: false,
+                    steady_state_required: false,
                     $($field: Threshold {
                         value: Quantity { value: $value, unit: Unit::$unit },
                         source: $source.to_owned(),
@@ -136,6 +139,10 @@ thresholds! {
     /// AB106: share of the bytes that must pass the device, whoever they are put down to, to
     /// doubt our attribution rather than the run.
     ab106_unattributed_ratio = 0.01, Ratio, "proposed";
+    /// AB108: difference between the promised share of reads and the observed one, from which on it warns.
+    ab108_difference_warn_ratio = 0.02, Ratio, "proposed; Drishti P01 to P04 warn of 10 %";
+    /// AB108: standard deviations that chance may take from a share that is drawn.
+    ab108_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 16,000";
     /// AB109: share of consecutive calls below which a sequential pass is none.
     ab109_sequential_least_ratio = 0.8, Ratio, "proposed; 20 % as in Drishti's random_operations";
     /// AB109: share of consecutive calls above which a random pass is none.
@@ -188,6 +195,12 @@ thresholds! {
     ab401_distinct_fail_ratio = 0.5, Ratio, "proposed";
     /// AB401: standard deviations that chance may take from the expectation of independent draws.
     ab401_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 30,000";
+    /// AB402: Jaccard index of the first offsets of two runs, above which they are the same.
+    ab402_same_offsets_warn_ratio = 0.9, Ratio, "proposed";
+    /// AB402: blocks of the region for each offset that is compared, at least: two runs then share few by chance.
+    ab402_blocks_per_offset_count = 8.0, Count, "proposed: independent draws share 1 in 15";
+    /// AB402: offsets that must be compared.
+    ab402_offsets_least_count = 32.0, Count, "proposed";
     /// AB403: requests in flight as a share of those claimed, below which it warns.
     ab403_depth_warn_ratio = 0.5, Ratio, "proposed";
     /// AB403: the same, below which it fails.
@@ -233,6 +246,12 @@ thresholds! {
     ab504_rotating_fail_per_sec = 500.0, OpsPerSec, "proposed; fio #41: 20,000 on a disk of 7,200 rpm";
     /// AB505: rate at the device as a share of what a control group allows, from which on the limit was in the way.
     ab505_limit_share_fail_ratio = 0.8, Ratio, "proposed: a limit is kept on average over a slice of time";
+    /// AB506: share of the tasks' time in which they idled although no option limits them, from which on it warns.
+    ab506_idle_warn_ratio = 0.5, Ratio, "proposed: most of the time";
+    /// AB506: the same with an option of the tool that limits it.
+    ab506_own_limit_idle_warn_ratio = 0.1, Ratio, "proposed: the pause is a tenth of the figure";
+    /// AB506: share of the window with a request at the device, below which the device did not set the pace.
+    ab506_device_busy_ceiling_ratio = 0.5, Ratio, "reference rule: device busy below 50 %";
     /// AB601: share of the device's bytes that others moved, from which on it warns.
     ab601_foreign_warn_ratio = 0.02, Ratio, "proposed";
     /// AB601: the same, from which on it fails.
@@ -245,6 +264,30 @@ thresholds! {
     ab701_window_note_ns = 10_000_000_000.0, Ns, "proposed";
     /// AB701: steps of the tool's own clock that a window must have.
     ab701_clock_steps_fail_count = 100.0, Count, "proposed: one step is then 1 % of the figure";
+    /// AB702: (largest - smallest) / mean over the last rounds, above which they are not steady.
+    ab702_range_ratio = 0.20, Ratio, "SNIA PTS 2.0.2, section 2.1.24";
+    /// AB702: excursion of the least-squares line / mean over the same rounds.
+    ab702_excursion_ratio = 0.10, Ratio, "SNIA PTS 2.0.2, section 2.1.24";
+    /// AB702: rounds that are looked at, the last ones: the measurement window.
+    ab702_rounds_count = 5.0, Count, "SNIA PTS 2.0.2: five rounds";
+    /// AB703: rate of the last fifth of the window as a share of the first's, below which it warns.
+    ab703_last_fifth_warn_ratio = 0.8, Ratio, "proposed; NVBench #231 discards trials below 75 % of the clock";
+    /// AB703: windows below this have no cliff, only pauses.
+    ab703_window_least_ns = 5_000_000_000.0, Ns, "proposed: a fifth is then a second";
+    /// AB703: calls below this number have no rate that changes.
+    ab703_calls_least_count = 100.0, Count, "proposed: 20 a fifth";
+    /// AB703: standard errors by which the first and the last fifth must differ.
+    ab703_error_deviations_count = 4.0, Count, "proposed: a pause of a part of a fifth stays below it";
+    /// AB704: median absolute deviations from the median, above which a run is an outlier.
+    ab704_deviations_count = 14.826, Count, "hyperfine: ten standard deviations of a normal distribution";
+    /// AB704: runs below this have no outliers.
+    ab704_runs_least_count = 5.0, Count, "proposed: of fewer the deviation is a matter of luck";
+    /// AB705: (largest - smallest) / median, above which a figure does not reproduce.
+    ab705_spread_warn_ratio = 0.05, Ratio, "MLPerf Storage 6.7: five runs within 5 %";
+    /// AB705: standard deviation / mean, above which more runs are asked for.
+    ab705_deviation_note_ratio = 0.025, Ratio, "Phoronix Test Suite, default configuration";
+    /// AB705: runs that are needed.
+    ab705_runs_least_count = 5.0, Count, "MLPerf Storage 6.7";
     /// AB901: calls into an undecoded path above this number.
     ab901_blind_calls_count = 0.0, Count, "tracee #309: undecoded paths hide I/O";
     /// AB902: lost records or missed events above this number.

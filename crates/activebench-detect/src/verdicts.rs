@@ -69,14 +69,14 @@ pub fn judge_plan(run: &Run<'_>) -> Vec<Finding> {
 }
 
 /// The user's reason to leave a detector out, by its code or name.
-fn suppression<'a>(choices: &'a Choices, finding: &Finding) -> Option<&'a str> {
+pub(crate) fn suppression<'a>(choices: &'a Choices, finding: &Finding) -> Option<&'a str> {
     let names = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
     choices.suppressed.iter().find(|(key, _)| names(key)).map(|(_, reason)| reason.as_str())
 }
 
 /// Takes the weight from what the user suppressed: it still fires and is still shown, as a
 /// note without effect that gives the user's reason.
-fn suppress(findings: &mut [Finding], choices: &Choices) {
+pub(crate) fn suppress(findings: &mut [Finding], choices: &Choices) {
     for finding in findings {
         let Some(reason) = suppression(choices, finding) else { continue };
         if matches!(finding.outcome, Outcome::Fires | Outcome::Undecided) {
@@ -255,7 +255,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
 }
 
 /// The exit code of a verdict.
-fn exit_code(verdict: RunVerdict, fail_on: FailOn) -> i32 {
+pub(crate) fn exit_code(verdict: RunVerdict, fail_on: FailOn) -> i32 {
     match (verdict, fail_on) {
         (RunVerdict::Verified, _) => 0,
         (RunVerdict::Qualified, FailOn::Warn) => 1,

@@ -259,6 +259,51 @@ fn mounted(path: &Path) -> bool {
     Command::new("mountpoint").arg("--quiet").arg(path).status().is_ok_and(|status| status.success())
 }
 
+/// A control group of version 1 that limits reads; gone when dropped.
+#[derive(Debug)]
+pub struct Throttled {
+    group: PathBuf,
+    device: String,
+}
+
+impl Throttled {
+    /// Allows so many bytes a second to be read from a volume's device; `None` where there is no such controller.
+    pub fn reads(volume: &Volume, bytes_per_sec: u64) -> Option<Self> {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("activebench-e2e-{}-{number}", std::process::id());
+        let group = Path::new("/sys/fs/cgroup/blkio").join(name);
+        let name = volume.device()?.strip_prefix("/dev/")?.to_owned();
+        let device = fs::read_to_string(format!("/sys/block/{name}/dev")).ok()?.trim().to_owned();
+        fs::create_dir(&group).ok()?;
+        let throttled = Self { group, device };
+        fs::write(throttled.limit(), format!("{} {bytes_per_sec}", throttled.device)).ok()?;
+        Some(throttled)
+    }
+
+    fn limit(&self) -> PathBuf {
+        self.group.join("blkio.throttle.read_bps_device")
+    }
+
+    /// A shell's script that runs a command inside.
+    pub fn join(&self, command: &str) -> String {
+        format!("echo $$ > {}/cgroup.procs; exec {command}", self.group.display())
+    }
+
+    /// A shell's command that allows another rate.
+    pub fn allow(&self, bytes_per_sec: u64) -> String {
+        format!("echo {} {bytes_per_sec} > {}", self.device, self.limit().display())
+    }
+}
+
+impl Drop for Throttled {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir(&self.group) {
+            eprintln!("cleaning up: {}: {error}", self.group.display());
+        }
+    }
+}
+
 /// A finished `activebench verify`.
 #[derive(Debug)]
 pub struct Verified {

@@ -4,10 +4,9 @@
 //! machine.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use activebench_e2e::{Verified, Volume, binary, needs, verify};
+use activebench_e2e::{Throttled, Verified, Volume, binary, needs, verify};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -588,31 +587,6 @@ fn blocks_that_were_never_written_are_found() {
     verify(&volume, &[], &command).assert_honest();
 }
 
-/// A control group of version 1 that goes away with its value.
-struct Throttled(std::path::PathBuf);
-
-impl Throttled {
-    /// Allows so many bytes a second to be read from a volume's device; `None` where there is no such controller.
-    fn reads(volume: &Volume, bytes_per_sec: u64) -> Option<Self> {
-        let group = Path::new("/sys/fs/cgroup/blkio").join(format!("activebench-e2e-{}", std::process::id()));
-        std::fs::create_dir(&group).ok()?;
-        let group = Self(group);
-        let name = volume.device()?.strip_prefix("/dev/")?.to_owned();
-        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).ok()?;
-        let limit = format!("{} {bytes_per_sec}", number.trim());
-        std::fs::write(group.0.join("blkio.throttle.read_bps_device"), limit).ok()?;
-        Some(group)
-    }
-}
-
-impl Drop for Throttled {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir(&self.0) {
-            eprintln!("cleaning up: {}: {error}", self.0.display());
-        }
-    }
-}
-
 #[test]
 fn a_control_group_that_throttles_is_found() {
     needs!("fio", "mkfs.ext4", "losetup", "sh");
@@ -623,8 +597,7 @@ fn a_control_group_that_throttles_is_found() {
         activebench_e2e::skip("there is no blkio controller of version 1 here");
         return;
     };
-    let join = format!("echo $$ > {}/cgroup.procs; exec {fio}", group.0.display());
-    let run = verify(&volume, &[], &["sh", "-c", &join]);
+    let run = verify(&volume, &[], &["sh", "-c", &group.join(fio)]);
     assert!(run.codes("a-read").contains(&"AB505"), "{}", run.story());
     assert_claims(&run, "a-read", "misleading");
     // Its honest twin: the same run outside of the group.

@@ -18,6 +18,7 @@ mod cpu_times;
 mod depth;
 mod device;
 mod device_facts;
+mod fifths;
 mod gaps;
 mod index;
 mod inserted;
@@ -25,6 +26,7 @@ mod intervals;
 mod latency;
 mod names;
 mod order;
+mod pace;
 mod payload;
 mod places;
 mod profile;
@@ -128,11 +130,13 @@ pub fn resolve_phases<S: EventSource>(
     let limits = limits(&index, &phases, &parts, &syncs);
 
     let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &blocks);
+    let mut paces = pace::Paces::new(&phases);
     let mut names = names::NameTally::new(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
             tally.feed(call);
+            paces.feed(&phases, call);
             names.feed(call);
             whole.feed(call);
         }
@@ -182,13 +186,16 @@ pub fn resolve_phases<S: EventSource>(
     plans.push(whole.device_plan(manifest, &seen));
     // The largest of what is held, and not needed for the device.
     drop(tally);
+    for (number, phase) in phases.iter_mut().enumerate().filter(|(_, phase)| phase.window.is_some()) {
+        paces.add_facts(number, phase, &gaps[number].calls, &mut facts[number]);
+    }
+    drop(paces);
     let mut tallies = device::read(source, &plans, &own_files)?;
     for (index, phase) in phases.iter_mut().enumerate() {
         phase.facts = std::mem::take(&mut facts[index]);
-        if let Some(window) = phase.window {
-            let (_, devices) = &plans[index];
-            let device = std::mem::take(&mut tallies[index]);
-            device_facts::add(&gaps[index], window, phase.direction, devices, device, &mut phase.facts);
+        if phase.window.is_some() {
+            let (plan, devices) = &plans[index];
+            device_facts::add(&gaps[index], (plan, devices), std::mem::take(&mut tallies[index]), &mut phase.facts);
         }
     }
     payload::add(source, manifest, &mut phases)?;

@@ -300,6 +300,39 @@ fact_names! {
     Mappings = "mappings", Count;
     /// msync calls inside the window. Source: calls.
     Msyncs = "msyncs", Count;
+    /// Sum over the tasks of the length of their own windows. Source: calls.
+    TaskWindows = "task_windows_ns", Ns;
+    /// The part of it in which at least one of the task's data calls, asynchronous requests or syncs was on its
+    /// way: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
+    InFlight = "calls_in_flight_ns", Ns;
+    /// Rate at which calls moved data of the phase's direction in the first fifth of the time in which all its tasks
+    /// were at work; what took a while counts evenly over it. Missing when they were at work together for less
+    /// than half of the window. Source: calls.
+    Fifth1Rate = "throughput_fifth_1_bytes_per_sec", BytesPerSec;
+    /// As above, in the second fifth.
+    Fifth2Rate = "throughput_fifth_2_bytes_per_sec", BytesPerSec;
+    /// As above, in the third.
+    Fifth3Rate = "throughput_fifth_3_bytes_per_sec", BytesPerSec;
+    /// As above, in the fourth.
+    Fifth4Rate = "throughput_fifth_4_bytes_per_sec", BytesPerSec;
+    /// As above, in the last.
+    Fifth5Rate = "throughput_fifth_5_bytes_per_sec", BytesPerSec;
+    /// Standard error of the difference between the first and the last of these rates, from ten slices of each
+    /// fifth. Source: calls.
+    FifthsError = "throughput_fifths_error_bytes_per_sec", BytesPerSec;
+    /// Rate at which the device moved data of the phase's files and direction in the first fifth of that time.
+    /// Scope: device. Source: block probe.
+    DeviceFifth1Rate = "device_throughput_fifth_1_bytes_per_sec", BytesPerSec;
+    /// As above, in the second fifth.
+    DeviceFifth2Rate = "device_throughput_fifth_2_bytes_per_sec", BytesPerSec;
+    /// As above, in the third.
+    DeviceFifth3Rate = "device_throughput_fifth_3_bytes_per_sec", BytesPerSec;
+    /// As above, in the fourth.
+    DeviceFifth4Rate = "device_throughput_fifth_4_bytes_per_sec", BytesPerSec;
+    /// As above, in the last.
+    DeviceFifth5Rate = "device_throughput_fifth_5_bytes_per_sec", BytesPerSec;
+    /// Standard error of the difference between the first and the last of these. Scope: device.
+    DeviceFifthsError = "device_throughput_fifths_error_bytes_per_sec", BytesPerSec;
     /// Smallest number of bytes that a read call inside the window asked for, failed ones included. The facts
     /// named `read_` from here on are absent without read calls. Source: calls.
     ReadSizeMin = "read_size_min_bytes", Bytes;

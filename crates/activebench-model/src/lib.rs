@@ -19,5 +19,6 @@ pub mod phase;
 pub mod profile;
 pub mod report;
 pub mod run;
+pub mod series;
 pub mod units;
 pub mod verdict;

@@ -26,6 +26,10 @@ pub struct Phase {
     pub call_bytes: Option<u64>,
     /// Bytes that the command asks to be moved, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
+    /// Bytes that the command names as the size of the pass without promising that they move this way: a time
+    /// limit can end it before, and both directions of a mix share them. `None` where `requested_bytes` says it.
+    #[serde(default)]
+    pub size_bytes: Option<u64>,
     /// Bytes of the region that it goes over, all files together; `None` when not stated. Fewer than
     /// those asked for where it goes over them more than once by design.
     #[serde(default)]
@@ -43,6 +47,13 @@ pub struct Phase {
     pub submission: Submission,
     /// Mechanisms that the command promised for this pass.
     pub promises: Vec<Promise>,
+    /// The mix of reads and writes that the command promises; `None` when it promises none. Where a tool
+    /// states each direction's figures apart, both directions' phases have it, over the same parts.
+    #[serde(default)]
+    pub mix: Option<Mix>,
+    /// Options by which the command makes the tool hold itself back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_limits: Vec<OwnLimit>,
     /// How long the command lets it run at most; `None` when it ends by its amount of work.
     #[serde(default)]
     pub time_limit_ns: Option<u64>,
@@ -62,6 +73,11 @@ pub struct Phase {
     pub verifies: Option<String>,
     /// Why the pass is not what the command promises (not found, killed, cut short).
     pub incomplete: Option<String>,
+    /// Where the first calls of each task of a random pass began in its file, in their order; at most
+    /// [`Phase::MOST_FIRST_OFFSETS`] together, as many of each task. Empty for other passes, and where calls were
+    /// lost. Filled by `activebench-facts`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_offsets: Vec<Vec<u64>>,
     /// Filled by `activebench-facts`.
     #[serde(default)]
     pub facts: Facts,
@@ -72,6 +88,9 @@ fn once() -> u32 {
 }
 
 impl Phase {
+    /// Offsets of first calls that are kept of a phase.
+    pub const MOST_FIRST_OFFSETS: usize = 1024;
+
     /// A pass as a command asks for it: nothing promised, nothing observed.
     pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {
         Self {
@@ -82,12 +101,15 @@ impl Phase {
             block_bytes: None,
             call_bytes: None,
             requested_bytes: None,
+            size_bytes: None,
             region_bytes: None,
             rounds: once(),
             requested_tasks: 1,
             clock: String::new(),
             submission: Submission::Unknown,
             promises: Vec::new(),
+            mix: None,
+            own_limits: Vec::new(),
             time_limit_ns: None,
             parts: Vec::new(),
             names: None,
@@ -95,6 +117,7 @@ impl Phase {
             cold_by_design: false,
             verifies: None,
             incomplete: None,
+            first_offsets: Vec::new(),
             facts: Facts::default(),
         }
     }
@@ -157,6 +180,36 @@ pub enum Pattern {
     Strided,
     /// Not known.
     Unknown,
+}
+
+/// The mix of reads and writes that an option promises.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mix {
+    /// The option as given, or the one that implies it: `rwmixread=70`.
+    pub option: String,
+    /// The share of reads, from 0 to 1.
+    pub read_ratio: f64,
+    /// What it is a share of.
+    pub of: MixOf,
+}
+
+/// What a promised share of reads is a share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixOf {
+    /// The operations: each is drawn with this chance.
+    Operations,
+    /// The tasks: each does one of both alone.
+    Tasks,
+}
+
+/// An option that makes the tool do less than it could.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnLimit {
+    /// The option as given: `rate=10m`.
+    pub option: String,
+    /// It waits by computing, not by sleeping.
+    pub computes: bool,
 }
 
 /// A mechanism that an option promised for a pass.

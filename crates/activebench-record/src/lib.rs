@@ -39,6 +39,7 @@ mod error;
 mod hash;
 mod part;
 mod reader;
+mod series;
 mod storage;
 mod tables;
 mod writer;
@@ -58,6 +59,7 @@ pub(crate) struct KeptFile {
 pub use error::RecordError;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
+pub use series::{read_series, write_series};
 pub use writer::RunWriter;
 
 /// The file of the totals past the log's cut.

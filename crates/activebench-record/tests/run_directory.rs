@@ -420,3 +420,33 @@ fn files_that_the_manifest_does_not_list_are_not_evidence() {
     assert_eq!(all(reader.calls()).len(), 50);
     assert!(reader.output().unwrap().stderr.is_empty());
 }
+
+#[test]
+fn a_series_is_read_as_it_was_written_and_a_damaged_one_is_named() {
+    use activebench_model::series::SeriesManifest;
+    use activebench_record::{read_series, write_series};
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(read_series(folder.path()).expect("nothing is wrong").is_none());
+    let manifest = SeriesManifest {
+        format: activebench_model::series::FORMAT,
+        activebench: "0.1.0".to_owned(),
+        command: Default::default(),
+        planned_runs: 3,
+        runs: vec!["1".to_owned(), "2".to_owned()],
+        choices: Default::default(),
+        incomplete: vec!["interrupted".to_owned()],
+    };
+    write_series(folder.path(), &manifest).expect("it is written");
+    assert_eq!(read_series(folder.path()).expect("it is read"), Some(manifest.clone()));
+
+    let check = |text: &str, part: &str| {
+        fs::write(folder.path().join("series.json"), text).expect("it is written");
+        let error = read_series(folder.path()).expect_err("it is damaged").to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    check("{", "cannot read the manifest");
+    check(r#"{"format": 99}"#, "version 99");
+    check(r#"{"format": 1}"#, "cannot read the manifest");
+    let outside = SeriesManifest { runs: vec!["../1".to_owned()], ..manifest };
+    check(&serde_json::to_string(&outside).expect("JSON"), "leads out of");
+}

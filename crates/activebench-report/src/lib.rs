@@ -19,6 +19,7 @@ mod page;
 pub mod plan;
 mod processor;
 mod questions;
+pub mod series;
 mod surroundings;
 pub mod text;
 mod wording;

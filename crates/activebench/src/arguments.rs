@@ -150,7 +150,11 @@ pub(crate) struct Verify {
     /// line already. `--format json` gives it to a program.
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Directory of the run's record [default: ./activebench-runs/UTC-TOOL].
+    /// Run it this often, each time under observation and into a directory of its own (OUT/1, OUT/2, ...), and
+    /// say whether the figures reproduce.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "plan")]
+    pub(crate) repeat: Option<u32>,
+    /// Directory of the run's record, or of the series' [default: ./activebench-runs/UTC-TOOL].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// End the benchmark after this time: `90s`, `10min`.
@@ -223,7 +227,7 @@ impl From<PayloadArgument> for activebench_probe::Payload {
 
 #[derive(Args, Debug)]
 pub(crate) struct Recheck {
-    /// The run's directory.
+    /// The run's directory, or that of a series.
     pub(crate) run: PathBuf,
     /// Judge with another profile than the run's own.
     #[arg(long)]
@@ -234,7 +238,7 @@ pub(crate) struct Recheck {
 
 #[derive(Args, Debug)]
 pub(crate) struct Render {
-    /// The run's directory.
+    /// The run's directory, or that of a series.
     pub(crate) run: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,

@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod progress;
 mod recorded;
+mod series;
 mod show;
 mod tool_files;
 mod verify;
@@ -25,6 +26,7 @@ use activebench_detect::context::Detector;
 use activebench_detect::{manual, registry};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
+use activebench_model::run::Choices;
 use activebench_record::RunReader;
 use activebench_runner::stub;
 use anyhow::{Context, anyhow};
@@ -72,18 +74,28 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
 }
 
 fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
+    let choose = |choices: &mut Choices| {
+        if let Some(profile) = &arguments.profile {
+            choices.profile.clone_from(profile);
+        }
+        choices.fail_on = arguments.output.fail_on.into();
+    };
+    if let Some(judged) = series::stored(&arguments.run, choose)? {
+        series::render(&judged, &arguments.output)?;
+        return Ok(judged.exit_code);
+    }
     let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
     let mut manifest = reader.manifest().clone();
-    if let Some(profile) = &arguments.profile {
-        manifest.choices.profile.clone_from(profile);
-    }
-    manifest.choices.fail_on = arguments.output.fail_on.into();
+    choose(&mut manifest.choices);
     let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
     output::render(&judged, &arguments.output)?;
     Ok(judged.exit_code)
 }
 
 fn report(arguments: &Render) -> Result<(), Failure> {
+    if let Some(judged) = series::stored(&arguments.run, |_| {})? {
+        return series::render(&judged, &arguments.output);
+    }
     let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
     let judged = judge::judge(&arguments.run, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
     output::render(&judged, &arguments.output)

@@ -12,6 +12,7 @@ use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::log::Totals;
+use activebench_model::report::JudgedRun;
 use activebench_model::run::{FORMAT, Manifest};
 use activebench_probe::{DamagedChunk, LogOptions, NeighbourError, Observation, ProbeOptions, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
@@ -26,7 +27,7 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
-use crate::{plan, tool_files};
+use crate::{plan, series, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -50,18 +51,45 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         return plan::main(arguments, command, &thresholds);
     }
     find_program(&arguments.command[0])?;
+    let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")
+        .or_exit(ExitCode::Bug)?;
+    if let Some(runs) = arguments.repeat {
+        return series::main(arguments, command, &directory, runs, &runtime);
+    }
+    let Recorded { judged, interrupted } = record_run(arguments, &command, &directory, &runtime)?;
+    output::render(&judged, &arguments.output)?;
+    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+}
+
+/// A run that was recorded and judged.
+pub(crate) struct Recorded {
+    pub(crate) judged: JudgedRun,
+    /// Whether a signal ended it.
+    pub(crate) interrupted: bool,
+}
+
+/// Runs the tool once under observation, writes its run directory and judges it.
+pub(crate) fn record_run(
+    arguments: &Verify,
+    command: &CommandLine,
+    directory: &Path,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<Recorded, Failure> {
     let identity = identity(arguments)?;
     let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
-    let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
-    let mut writer = RunWriter::create(&directory).or_exit(ExitCode::Usage)?;
+    let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
     let child_output =
         if output::report_owns_stdout(&arguments.output) { ChildOutput::Stderr } else { ChildOutput::Stdout };
     let mut terminal = Terminal::new(child_output, arguments.output.quiet);
     let adapter = activebench_tools::adapter_for_program(command.program());
-    let added = adapter.map(|adapter| adapter.added_arguments(&command)).unwrap_or_default();
+    let added = adapter.map(|adapter| adapter.added_arguments(command)).unwrap_or_default();
     if !added.is_empty() {
-        terminal.filter(adapter.and_then(|adapter| adapter.output_filter(&command)));
+        terminal.filter(adapter.and_then(|adapter| adapter.output_filter(command)));
     }
     if adapter.is_none() {
         activebench_runner::Hooks::notice(
@@ -91,14 +119,9 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
             sample_hz: arguments.sample_hz,
             payload: arguments.payload.into(),
             overlays: survey.overlays(),
-            log: log_options(arguments.events_limit, &mut survey, &directory),
+            log: log_options(arguments.events_limit, &mut survey, directory),
         }),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")
-        .or_exit(ExitCode::Bug)?;
     // Before ours are attached: afterwards they would be among them.
     let other_tracers = activebench_probe::other_tracers();
     let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
@@ -107,34 +130,33 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         Ok(outcome) => outcome,
         Err(error) => {
             // Nothing was gathered: the folder holds a placeholder alone.
-            if let Err(error) = std::fs::remove_dir_all(&directory) {
+            if let Err(error) = std::fs::remove_dir_all(directory) {
                 eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
             }
             return Err(no_run(error));
         }
     };
 
-    let files = tool_files::kept(&command, outcome.observation.as_ref());
+    let files = tool_files::kept(command, outcome.observation.as_ref());
     if !added.is_empty()
         && let Some(adapter) = adapter
     {
-        tool_files::restore(adapter, &command, &files.kept, &mut terminal);
+        tool_files::restore(adapter, command, &files.kept, &mut terminal);
     }
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
     let mut incomplete = record(&mut writer, &outcome);
     incomplete.extend(files.unread);
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
     let manifest =
-        Manifest { added_arguments: added, ..manifest(arguments, command, outcome, other_tracers, incomplete) };
+        Manifest { added_arguments: added, ..manifest(arguments, command.clone(), outcome, other_tracers, incomplete) };
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
-    let reader = RunReader::open(&directory).or_exit(ExitCode::Bug)?;
-    let judged = judge::judge(&directory, &reader, manifest).or_exit(ExitCode::Bug)?;
+    let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
+    let judged = judge::judge(directory, &reader, manifest).or_exit(ExitCode::Bug)?;
     output::write_stages(&reader, &judged).unwrap_or_else(|error| {
         eprintln!("activebench: cannot write the derived files of {}: {error:#}", directory.display());
     });
-    output::render(&judged, &arguments.output)?;
-    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+    Ok(Recorded { judged, interrupted })
 }
 
 /// `./activebench-runs/20261121T040506Z-iozone`, with a number behind it when that exists.

@@ -7,27 +7,29 @@
 //! computes a wrong time, or overlooks that a part of the file was moved untimed.
 //!
 //! # How it decides
-//! `read_bytes` or `write_bytes` inside the window against the requested size, and
-//! `untimed_bytes`, what the same pass moved after its clock had stopped: a note for any
-//! difference. Both are exact counts. It changes no verdict.
+//! `read_bytes` or `write_bytes` inside the window against the requested size (of a mix of reads and writes
+//! both together), against the size that the tool prints beside the figure, and `untimed_bytes`, what the same
+//! pass moved after its clock had stopped: a note for any difference. All are exact counts. It changes no verdict.
 //!
 //! # When it is wrong
-//! It states two counts. A test that goes on after its clock (a stonewalled task) does so by
-//! design.
+//! It states two counts. A test that goes on after its clock (a stonewalled task), or that a time limit ends before
+//! its size (fio `runtime`), does so by design.
 //!
 //! # What to do
 //! Choose a size that is a multiple of the block size; time every task to its end.
 //!
 //! # References
 //! `iozone -s 100k -r 64k` prints 100 and moves 64 KiB; a stonewalled `iozone -t 2` counts
-//! 32768 and 17984 kB and writes 65536 kB (both measured, 3.489).
+//! 32768 and 17984 kB and writes 65536 kB (both measured, 3.489). `fio --size=100k --bs=64k` moves 64 KiB (3.33).
 
+use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
+use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::advice::Given;
-use crate::case::{Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -47,49 +49,105 @@ impl Detector for SizeDiffers {
     }
 
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            let requested =
-                phase.requested_bytes.ok_or_else(|| Halt::not_applicable("the command states no size for this pass"))?
-                    as f64;
-            let moved = case.run.moved(phase)?;
-            let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
-            let limit = &case.thresholds().ab113_difference_bytes;
-            if (requested - moved).abs() <= limit.value.value && untimed <= limit.value.value {
-                return Ok(case.silent(""));
-            }
-            let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-            let block = phase.block_bytes.unwrap_or(0) as f64;
-            let (meaning, advice) = if untimed > 0.0 {
-                (
-                    "the clock of a task stopped before its work was done: the figure speaks of the part before",
-                    Given::new(run).all_tasks(),
-                )
-            } else if requested > moved && requested - moved < block {
-                (
-                    "the size is no multiple of the block: the rest of it was left out, of the figure too",
-                    format!("choose a size that is a multiple of {}", in_bytes(block)),
-                )
-            } else {
-                (
-                    "the figure speaks of the bytes that moved, not of the size that was asked for",
-                    "look at how the tool counts its size".to_owned(),
-                )
-            };
-            let after =
-                if untimed > 0.0 { format!(" and {} after it had stopped", in_bytes(untimed)) } else { String::new() };
-            // Two sizes that read alike are told apart by their bytes.
-            let (mut asked, mut done) = (in_bytes(requested).to_string(), in_bytes(moved).to_string());
-            if asked == done && requested != moved {
-                (asked, done) = (format!("{requested} B"), format!("{moved} B"));
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Note,
-                observed: Some(in_bytes(moved)),
-                threshold: limit.clone(),
-                message: format!("{asked} were asked for, {done} moved while the clock ran{after}"),
-                meaning: meaning.to_owned(),
-                advice,
-            }))
-        })
+        of_each_seen_phase(self, run, FACTS, judge)
     }
+}
+
+/// A size that was stated, and by whom.
+struct Stated {
+    bytes: f64,
+    words: &'static str,
+    /// What moved of it.
+    moved: f64,
+}
+
+/// The figure that speaks of the whole pass, where the tool prints a size beside it.
+fn printed(run: &Run<'_>, phase: &Phase) -> Result<Option<Stated>, Halt> {
+    let whole =
+        |claim: &&Claim| matches!(claim.metric, Metric::Throughput | Metric::OperationRate | Metric::TimePerOperation);
+    let bytes = run.claims_of(phase).filter(whole).find_map(|claim| claim.claimed_bytes);
+    // A figure of one direction has that direction's bytes beside it.
+    let stated = |bytes: u64| {
+        let moved = run.moved(phase)?;
+        Ok(Stated { bytes: bytes as f64, words: "are printed beside the figure", moved })
+    };
+    bytes.map(stated).transpose()
+}
+
+/// Bytes of the pass in its own direction, or of both where both share one size.
+fn moved_of_size(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
+    let own = run.moved(phase)?;
+    if phase.requested_bytes.is_some() || phase.mix.is_none() {
+        return Ok(own);
+    }
+    match phase.direction {
+        Direction::Read => match run.counterpart(phase, Direction::Write) {
+            Some(writes) => Ok(own + run.moved(writes)?),
+            None => Ok(own),
+        },
+        Direction::Write => match run.counterpart(phase, Direction::Read) {
+            Some(reads) => Err(Halt::not_applicable(format!("its size is judged with {}", reads.id))),
+            None => Ok(own),
+        },
+        _ => Ok(own),
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let run = &case.run;
+    let asked = match phase.requested_bytes.or(phase.size_bytes) {
+        Some(bytes) => Some(Stated { bytes: bytes as f64, words: "were asked for", moved: moved_of_size(run, phase)? }),
+        None => None,
+    };
+    let printed = printed(run, phase)?;
+    let stated = || asked.iter().chain(&printed);
+    if stated().next().is_none() {
+        return Err(Halt::not_applicable("neither the command nor the output states a size for this pass"));
+    }
+    let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
+    let limit = &case.thresholds().ab113_difference_bytes;
+    let differs = |stated: &&Stated| (stated.bytes - stated.moved).abs() > limit.value.value;
+    let first = stated().find(differs).or_else(|| stated().next().filter(|_| untimed > limit.value.value));
+    let Some(stated) = first else { return Ok(case.silent("")) };
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    let after = if untimed > 0.0 { format!(" and {} after it had stopped", in_bytes(untimed)) } else { String::new() };
+    let (meaning, advice) = reason(run, phase, stated.bytes - stated.moved, untimed);
+    // Two sizes that read alike are told apart by their bytes.
+    let (mut size, mut moved) = (in_bytes(stated.bytes).to_string(), in_bytes(stated.moved).to_string());
+    if size == moved && stated.bytes != stated.moved {
+        (size, moved) = (format!("{} B", stated.bytes), format!("{} B", stated.moved));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(in_bytes(stated.moved)),
+        threshold: limit.clone(),
+        message: format!("{size} {}, {moved} moved while the clock ran{after}", stated.words),
+        meaning: meaning.to_owned(),
+        advice,
+    }))
+}
+
+/// What the difference means, and what to do about it.
+fn reason(run: &Run<'_>, phase: &Phase, short: f64, untimed: f64) -> (&'static str, String) {
+    let block = phase.block_bytes.unwrap_or(0) as f64;
+    if untimed > 0.0 {
+        let meaning = "the clock of a task stopped before its work was done: the figure speaks of the part before";
+        return (meaning, Given::new(run).all_tasks());
+    }
+    if short > 0.0 && short < block * f64::from(phase.requested_tasks.max(1)) {
+        return (
+            "the size is no multiple of the block: the rest of it was left out, of the figure too",
+            format!("choose a size that is a multiple of {}", Quantity { value: block, ..Quantity::bytes(0) }),
+        );
+    }
+    if let (true, Some(limit_ns)) = (short > 0.0, phase.time_limit_ns) {
+        return (
+            "the time limit ended the pass: the rest of the file was not reached, and the figure does not speak of it",
+            format!("quote the bytes that moved, or give it more time than {}", Quantity::ns(limit_ns)),
+        );
+    }
+    (
+        "the figure speaks of the bytes that moved, not of the size that was stated",
+        "look at how the tool counts its size".to_owned(),
+    )
 }

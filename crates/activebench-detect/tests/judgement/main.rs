@@ -4,4 +4,5 @@ mod cases;
 mod detectors;
 mod evidence;
 mod mutations;
+mod series;
 mod verdicts;

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use activebench_detect::context::Detector;
 use activebench_detect::registry::DETECTORS;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::units::Unit;
 
 use crate::cases::{self, Stored};
+use crate::series;
 
 /// What a finding weighs; its words may change with any threshold.
 pub(crate) type Weight = (Option<String>, Outcome, Option<Severity>, Option<Effect>);
@@ -16,30 +18,53 @@ pub(crate) fn weight(finding: &Finding) -> Weight {
     (finding.phase.clone(), finding.outcome, finding.severity, finding.effect)
 }
 
-/// Every case of every detector.
-fn every_case() -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(cases::fixtures()).expect("the fixtures are there") {
-        let folder = entry.expect("an entry").path();
-        if folder.is_dir() && !folder.ends_with("honest") {
-            all.extend(cases::files(&folder));
-        }
-    }
-    all
+/// A case of a run, or of a series of runs.
+enum Case {
+    Run(Stored),
+    Series(series::Case),
 }
 
-fn judged(stored: &Stored, code: &str) -> Vec<Weight> {
-    let own = DETECTORS.iter().filter(|detector| detector.code() == code);
-    own.flat_map(|detector| detector.judge(&stored.run())).map(|finding| weight(&finding)).collect()
+impl Case {
+    fn judged(&mut self, detector: &dyn Detector, thresholds: &Thresholds) -> Vec<Weight> {
+        let findings = match self {
+            Case::Run(stored) => {
+                stored.thresholds = thresholds.clone();
+                detector.judge(&stored.run())
+            }
+            Case::Series(case) => {
+                // What a case sets beside the numbers is its own.
+                let steady_state_required = case.thresholds.steady_state_required;
+                case.thresholds = Thresholds { steady_state_required, ..thresholds.clone() };
+                case.judge(detector)
+            }
+        };
+        findings.iter().map(weight).collect()
+    }
+}
+
+/// Every case, of runs or of series.
+fn every_case(of_series: bool) -> Vec<Case> {
+    let read = |path: &PathBuf| match of_series {
+        true => Case::Series(series::case(path)),
+        false => Case::Run(cases::case(path)),
+    };
+    let detectors = DETECTORS.iter().filter(|detector| detector.is_of_the_series() == of_series);
+    let folders = detectors.map(|detector| format!("{}-{}", detector.code().to_lowercase(), detector.name()));
+    let paths = folders.flat_map(|folder| cases::files(&cases::fixtures().join(folder)));
+    paths.map(|path| read(&path)).collect()
 }
 
 #[test]
 fn twice_or_half_of_any_threshold_changes_a_judgement() {
     let base = Thresholds::profile("default").expect("the profile exists");
-    let mut cases: Vec<Stored> = every_case().iter().map(|path| cases::case(path)).collect();
+    let (mut of_runs, mut of_series) = (every_case(false), every_case(true));
     let mut idle = Vec::new();
     for (name, threshold) in base.table() {
         let code = format!("AB{}", &name[2..5]);
+        let Some(detector) = DETECTORS.iter().find(|detector| detector.code() == code) else {
+            panic!("{name} is of no detector");
+        };
+        let cases = if detector.is_of_the_series() { &mut of_series } else { &mut of_runs };
         let value = threshold.value.value;
         // Nothing is twice nothing: one more stands for it, of bytes one more sector, since no device moves less.
         let mutations = match (value, threshold.value.unit) {
@@ -50,12 +75,8 @@ fn twice_or_half_of_any_threshold_changes_a_judgement() {
         for mutation in mutations {
             let line = format!("{name} = {mutation:?}");
             let mutated = base.clone().overridden(&line, "mutation").expect("a threshold takes any number");
-            let changes = cases.iter_mut().any(|stored| {
-                stored.thresholds = base.clone();
-                let before = judged(stored, &code);
-                stored.thresholds = mutated.clone();
-                before != judged(stored, &code)
-            });
+            let changes =
+                cases.iter_mut().any(|case| case.judged(*detector, &base) != case.judged(*detector, &mutated));
             if !changes {
                 idle.push(line);
             }

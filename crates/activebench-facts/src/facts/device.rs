@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, Origin};
 use activebench_model::host::Host;
-use activebench_model::phase::Window;
+use activebench_model::phase::{Direction, Window};
 
 use super::depth::QueueDepth;
+use super::fifths::Fifths;
 use super::intervals::Intervals;
 use super::latency::Latencies;
 use super::span_index::SpanIndex;
@@ -21,6 +22,10 @@ pub(super) struct DevicePlan {
     pub(super) files: HashMap<FileId, FilePlan>,
     /// End of the span for the device's own totals and its flushes.
     pub(super) span_end_ns: u64,
+    /// Which way the phase moves data.
+    pub(super) direction: Direction,
+    /// The time whose fifths are looked at; `Err` says why there is none, `None` leaves them out.
+    pub(super) together: Option<Result<Window, String>>,
 }
 
 /// One file of a phase.
@@ -57,6 +62,8 @@ pub(super) struct DeviceTally {
     pub(super) latencies: Latencies,
     /// Requests with the files' data that were in flight in the window, whenever they completed.
     pub(super) depth: QueueDepth,
+    /// The files' data of the phase's direction over its time.
+    pub(super) fifths: Option<Fifths>,
     /// Serial number of the last request that was counted.
     counted: Option<u64>,
     /// Serial number of the last request that was in flight.
@@ -123,7 +130,11 @@ pub(super) fn read<S: EventSource>(
     plans: &[(DevicePlan, Devices)],
     own_files: &HashSet<FileId>,
 ) -> Result<Vec<DeviceTally>, S::Error> {
-    let mut tallies = vec![DeviceTally::default(); plans.len()];
+    let tally = |(plan, _): &(DevicePlan, Devices)| DeviceTally {
+        fifths: plan.together.iter().flatten().next().map(|span| Fifths::new(*span)),
+        ..DeviceTally::default()
+    };
+    let mut tallies: Vec<DeviceTally> = plans.iter().map(tally).collect();
     let spans = plans.iter().enumerate().map(|(number, (plan, _))| (plan.window.start_ns, plan.last_ns(), number));
     let index = SpanIndex::new(spans.collect());
     // Requests of one device follow one another; the events of one request are consecutive.
@@ -209,6 +220,16 @@ impl DeviceTally {
         let Some(file) = event.file.and_then(|file| plan.files.get(&file)) else { return };
         if !file.devices.contains(&event.device) {
             return;
+        }
+        let is_of_phase = match plan.direction {
+            Direction::Read => !is_write,
+            Direction::Write => is_write,
+            Direction::Mixed | Direction::None => true,
+            Direction::Discard => false,
+        };
+        if let Some(fifths) = self.fifths.as_mut().filter(|_| is_of_phase) {
+            let latency_ns = request.map_or(event.latency_ns, |request| request.latency_ns);
+            fifths.add(at_ns.saturating_sub(latency_ns), at_ns, event.bytes);
         }
         if is_write && at_ns <= file.durable_ns {
             self.durable_write_bytes += event.bytes;

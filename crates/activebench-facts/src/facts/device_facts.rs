@@ -12,6 +12,7 @@ use super::Gaps;
 use super::call_facts::DurableEnds;
 use super::depth::QueueDepth;
 use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
+use super::fifths::{FifthNames, time_together};
 use super::gaps::Gap;
 use super::index::Index;
 use super::latency::LatencyNames;
@@ -98,7 +99,8 @@ pub(super) fn plan(
         None if all.is_empty() => Devices::None("the phase has no files".to_owned()),
         None => seen.devices(all),
     };
-    (DevicePlan { window, files, span_end_ns }, devices)
+    let together = time_together(phase);
+    (DevicePlan { window, files, span_end_ns, direction: phase.direction, together: Some(together) }, devices)
 }
 
 /// When the next pass over a file began, after the phase was over.
@@ -110,14 +112,8 @@ fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
 }
 
 /// Adds what the device did for a phase.
-pub(super) fn add(
-    gaps: &Gaps,
-    window: Window,
-    direction: Direction,
-    devices: &Devices,
-    mut device: DeviceTally,
-    facts: &mut Facts,
-) {
+pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut device: DeviceTally, facts: &mut Facts) {
+    let window = plan.window;
     let (gap, source, by_requests) = match devices {
         Devices::Requests(_) => (&gaps.completed, COMPLETED_HOOK.to_owned(), true),
         Devices::Bios(_) => (&gaps.queued, format!("{QUEUED_HOOK} (the device takes bios, no requests)"), false),
@@ -125,13 +121,21 @@ pub(super) fn add(
             for name in OF_DEVICE {
                 facts.insert(name, Fact::missing(why.clone(), Scope::Device, COMPLETED_HOOK));
             }
-            if direction == Direction::Discard {
+            if plan.direction == Direction::Discard {
                 let missing = Fact::missing(why.clone(), Scope::Device, COMPLETED_HOOK);
                 facts.insert(FactName::DeviceDiscardBytes, missing);
+            }
+            if plan.together.is_some() {
+                FifthNames::DEVICE.missing(why, Scope::Device, COMPLETED_HOOK, facts);
             }
             return;
         }
     };
+    match (&device.fifths, &plan.together) {
+        (Some(fifths), _) => fifths.add_facts(&FifthNames::DEVICE, gap, Scope::Device, &source, facts),
+        (None, Some(Err(why))) => FifthNames::DEVICE.missing(why, Scope::Device, &source, facts),
+        (None, _) => {}
+    }
     let mut put = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Device, &source));
     put(FactName::DeviceReadBytes, Quantity::bytes(device.read_bytes));
     put(FactName::DeviceWriteBytes, Quantity::bytes(device.write_bytes));
@@ -139,7 +143,7 @@ pub(super) fn add(
     put(FactName::DeviceTotalBytes, Quantity::bytes(device.total_bytes));
     put(FactName::ForeignBytes, Quantity::bytes(device.foreign_bytes));
     put(FactName::DeviceRequests, Quantity::count(device.requests));
-    if direction == Direction::Discard {
+    if plan.direction == Direction::Discard {
         put(FactName::DeviceDiscardBytes, Quantity::bytes(device.discard_bytes));
     }
     put(FactName::Flushes, Quantity::count(device.flushes));

@@ -126,7 +126,9 @@ impl WholeRun {
             None if all.is_empty() => Devices::None("no data moved".to_owned()),
             None => seen.devices(all),
         };
-        (DevicePlan { window, files, span_end_ns: window.end_ns }, devices)
+        let plan =
+            DevicePlan { window, files, span_end_ns: window.end_ns, direction: Direction::Mixed, together: None };
+        (plan, devices)
     }
 
     pub(super) fn facts(
@@ -176,7 +178,7 @@ impl WholeRun {
         let cached = gaps.cache.fact(Quantity::bytes(cached_bytes), Scope::File, CACHE_HOOK);
         facts.insert(FactName::CacheInsertedBytes, cached);
 
-        device_facts::add(&log_gaps, plan.window, Direction::Mixed, devices, device, &mut facts);
+        device_facts::add(&log_gaps, (plan, devices), device, &mut facts);
         // There is no durable span of a whole run.
         facts.0.remove(&FactName::DeviceWriteBytesDurable);
         if let Devices::Requests(several) | Devices::Bios(several) = devices

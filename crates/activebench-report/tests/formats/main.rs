@@ -5,4 +5,5 @@ mod json;
 mod markdown;
 mod parts;
 mod samples;
+mod series;
 mod text;

@@ -42,6 +42,13 @@ impl JobOptions {
             self.values.insert("direct".to_owned(), direct.to_owned());
             return;
         }
+        // Each of both sets the other; the later one counts.
+        let opposite = match name {
+            "rwmixread" => Some("rwmixwrite"),
+            "rwmixwrite" => Some("rwmixread"),
+            _ => None,
+        };
+        opposite.map(|opposite| self.values.remove(opposite));
         self.values.insert(name.to_owned(), value.to_owned());
     }
 
@@ -95,6 +102,26 @@ impl JobOptions {
 
     pub(super) fn mixes(&self) -> bool {
         matches!(self.rw(), "rw" | "readwrite" | "randrw")
+    }
+
+    /// The option that sets the mix of reads and writes, and the share of reads, from 0 to 1. Half where
+    /// none is given; `None` for a job that does not mix, or whose mix comes from elsewhere: a log of I/O, or
+    /// the reads of a check beside its own.
+    pub(super) fn mix(&self) -> Option<(String, f64)> {
+        if !self.mixes() || self.get("read_iolog").is_some() || self.verify().is_some() {
+            return None;
+        }
+        let percent = |name: &str| self.get(name).map(|value| (value, value.parse::<u32>().ok()));
+        match (percent("rwmixread"), percent("rwmixwrite")) {
+            (Some((value, reads)), _) => {
+                Some((format!("rwmixread={value}"), f64::from(reads.filter(|reads| *reads <= 100)?) / 100.0))
+            }
+            (None, Some((value, writes))) => {
+                let reads = 100 - writes.filter(|writes| *writes <= 100)?;
+                Some((format!("rwmixwrite={value}"), f64::from(reads) / 100.0))
+            }
+            (None, None) => Some((format!("rw={}", self.rw()), 0.5)),
+        }
     }
 
     pub(super) fn trims(&self) -> bool {
@@ -289,6 +316,24 @@ mod tests {
     fn a_file_that_was_not_kept_is_said() {
         let argv = ["fio".to_owned(), "other.fio".to_owned()];
         assert_eq!(Setup::new(&argv, &[]).notes.len(), 1);
+    }
+
+    #[test]
+    fn the_later_option_sets_the_mix() {
+        for (line, expected) in [
+            ("fio --name=a --rw=randrw --rwmixread=70", Some(("rwmixread=70", 0.7))),
+            ("fio --name=a --rw=rw --rwmixwrite=20", Some(("rwmixwrite=20", 0.8))),
+            ("fio --name=a --rw=rw --rwmixread=70 --rwmixwrite=20", Some(("rwmixwrite=20", 0.8))),
+            ("fio --name=a --rw=rw --rwmixwrite=20 --rwmixread=70", Some(("rwmixread=70", 0.7))),
+            ("fio --name=a --rw=randrw", Some(("rw=randrw", 0.5))),
+            ("fio --name=a --rw=randrw --rwmixread=170", None),
+            ("fio --name=a --rw=randrw --verify=crc32c", None),
+            ("fio --name=a --rw=randread --rwmixread=70", None),
+        ] {
+            let mix = setup(line, "").jobs[0].options.mix();
+            let mix = mix.as_ref().map(|(option, reads)| (option.as_str(), *reads));
+            assert_eq!(mix, expected, "{line}");
+        }
     }
 
     #[test]

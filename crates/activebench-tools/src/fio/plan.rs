@@ -1,6 +1,6 @@
 //! What a job makes of its command: the part of a phase that no observation adds to.
 
-use activebench_model::phase::{Direction, Mechanism, NamePass, Pattern, Phase, Promise};
+use activebench_model::phase::{Direction, Mechanism, Mix, MixOf, NamePass, OwnLimit, Pattern, Phase, Promise};
 
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
@@ -62,12 +62,19 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         pattern: if checks { Pattern::Unknown } else { pattern(job, &region) },
         block_bytes: agreed(&paired.jobs, |job| block_bytes(job, way)).filter(|_| !matches!(kind, Kind::Names(_))),
         requested_bytes: requested_bytes(&paired.jobs, way).filter(|_| !matches!(kind, Kind::Names(_))),
+        size_bytes: size_bytes(&paired.jobs, way).filter(|_| !matches!(kind, Kind::Names(_))),
         region_bytes: region.bytes,
         rounds: region.rounds(job),
         requested_tasks: tasks,
         clock: clock(Some(job)),
         submission: kind.submission(),
         promises: promises(&paired.jobs, way),
+        mix: agreed(&paired.jobs, JobOptions::mix).map(|(option, read_ratio)| Mix {
+            option,
+            read_ratio,
+            of: MixOf::Operations,
+        }),
+        own_limits: own_limits(job, way),
         time_limit_ns: job.seconds_as_ns("runtime").filter(|limit| *limit > 0),
         names: match kind {
             Kind::Names(operation) => {
@@ -115,27 +122,44 @@ fn block_bytes(job: &JobOptions, way: Way) -> Option<u64> {
 
 fn requested_bytes(jobs: &[Job], way: Way) -> Option<u64> {
     let of_one = |job: &JobOptions| {
-        let bound = [
-            "runtime",
-            "number_ios",
-            "fill_device",
-            "read_iolog",
-            "zonemode",
-            "zonesize",
-            "offset",
-            "offset_increment",
-            "bs_unaligned",
-        ];
-        let unknown = bound.iter().any(|name| job.get(name).is_some()) || job.is_on("time_based");
         // How a mixed job divides its size is drawn.
-        if unknown || job.mixes() || (job.trims() && way != Way::Trim && job.rw() != "write") {
-            return None;
-        }
-        let size = size(job)?;
-        let bytes = job.size("io_size").unwrap_or(size);
-        bytes.checked_mul(loops(job))
+        let shared = job.mixes() || (job.trims() && way != Way::Trim && job.rw() != "write");
+        if shared || job.get("runtime").is_some() { None } else { amount(job) }
     };
+    sum_over(jobs, of_one)
+}
+
+/// See [`Phase::size_bytes`].
+fn size_bytes(jobs: &[Job], way: Way) -> Option<u64> {
+    let of_one = |job: &JobOptions| if job.trims() || job.verifies_after() { None } else { amount(job) };
+    match requested_bytes(jobs, way) {
+        Some(_) => None,
+        None => sum_over(jobs, of_one),
+    }
+}
+
+fn sum_over(jobs: &[Job], of_one: impl Fn(&JobOptions) -> Option<u64>) -> Option<u64> {
     jobs.iter().map(|job| of_one(&job.options)).try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
+}
+
+/// Bytes that a job moves where no time limit ends it, both directions together; `None` where
+/// another option bounds them.
+fn amount(job: &JobOptions) -> Option<u64> {
+    let bound = [
+        "number_ios",
+        "fill_device",
+        "read_iolog",
+        "zonemode",
+        "zonesize",
+        "offset",
+        "offset_increment",
+        "bs_unaligned",
+    ];
+    if bound.iter().any(|name| job.get(name).is_some()) || job.is_on("time_based") {
+        return None;
+    }
+    let size = size(job)?;
+    job.size("io_size").unwrap_or(size).checked_mul(loops(job))
 }
 
 /// Bytes of one job's files together.
@@ -216,6 +240,27 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     } else {
         Pattern::RandomPermutation
     }
+}
+
+/// Options that hold a direction of the job back.
+fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
+    let mut limits = Vec::new();
+    for name in ["rate", "rate_iops"] {
+        let Some(value) = job.get(name) else { continue };
+        // One value for all directions, or one each: `rate=,10m` leaves the reads alone.
+        let of_way = match value.contains(',') {
+            true => value.split(',').nth(way as usize).unwrap_or(""),
+            false => value,
+        };
+        if !of_way.trim().is_empty() && is_true(of_way) {
+            limits.push(OwnLimit { option: format!("{name}={value}"), computes: false });
+        }
+    }
+    if let Some(value) = job.get("thinktime").filter(|value| is_true(value)) {
+        let computes = job.get("thinktime_spin").is_some_and(is_true);
+        limits.push(OwnLimit { option: format!("thinktime={value}"), computes });
+    }
+    limits
 }
 
 fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {

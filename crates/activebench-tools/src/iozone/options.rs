@@ -99,6 +99,10 @@ pub(super) struct Options {
     pub constant_aggregate: bool,
     /// `-+B`.
     pub sequential_mix: bool,
+    /// `-J`: milliseconds that it computes before each operation.
+    pub compute_ms: Option<u64>,
+    /// `-+p`: percent of the tasks that read in the mixed test.
+    pub mix_percent: Option<u32>,
     /// `-f`.
     pub file: Option<String>,
     /// `-F`.
@@ -212,11 +216,12 @@ impl Options {
             'u' => self.max_streams = Some(count(value).max(1)),
             'f' => self.file = Some(value.to_owned()),
             'H' | 'k' => self.asynchronous = Some((letter, count(value))),
+            'J' => self.compute_ms = Some(number(value)),
             'V' => self.verify = true,
             'U' => self.remount = true,
             'X' => self.write_telemetry = true,
             'Y' => self.read_telemetry = true,
-            // -J -j -d -S -L -P -b: nothing that changes what runs or where a window lies.
+            // -j -d -S -L -P -b: nothing that changes what runs or where a window lies.
             _ => {}
         }
     }
@@ -241,6 +246,7 @@ impl Options {
             'D' => self.data_sync_writes = true,
             'k' => self.constant_aggregate = true,
             'B' => self.sequential_mix = true,
+            'p' => self.mix_percent = Some(count(argument)),
             'x' => self.multiplier = Some(u64::from(count(argument)).max(2)),
             _ if PLUS_WITH_VALUE.contains(letter) || "FNustlLJVETXZzUv".contains(letter) => {}
             _ => self.unknown.push(format!("-+{letter}")),
@@ -404,6 +410,7 @@ mod tests {
                 diagnose: true,
                 read_sync: true,
                 data_sync_writes: true,
+                mix_percent: Some(70),
                 multiplier: Some(4),
                 include_flush: true,
                 ..Options::default()

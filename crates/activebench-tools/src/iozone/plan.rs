@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::claim::{Claim, Metric, Parsed};
-use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Promise, Submission};
+use activebench_model::phase::{Direction, Mechanism, Mix, MixOf, OwnLimit, Pattern, Phase, Promise, Submission};
 
 use super::catalogue::{Kind, PhaseName, THROUGHPUT_TESTS, single_id, throughput_id};
 use super::options::Options;
@@ -251,6 +251,13 @@ pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
             () => Submission::Synchronous,
         },
         promises: promises(kind, options),
+        mix: mix(planned, options),
+        own_limits: options
+            .compute_ms
+            .filter(|ms| *ms > 0)
+            .map(|ms| OwnLimit { option: format!("-J {ms}"), computes: true })
+            .into_iter()
+            .collect(),
         cold_by_design: options.remount && kind.direction() == Direction::Read,
         verifies: verifies(options),
         ..Phase::planned(&planned.id, &planned.name, kind.direction())
@@ -267,6 +274,13 @@ fn verifies(options: &Options) -> Option<String> {
     } else {
         None
     }
+}
+
+/// Each task of the mixed test either reads or writes; without `-+p` nothing is said of how many do.
+fn mix(planned: &Planned, options: &Options) -> Option<Mix> {
+    let percent = options.mix_percent.filter(|percent| (1..=100).contains(percent))?;
+    let mixes = planned.kind == Kind::Mixed && planned.throughput && planned.tasks > 1;
+    mixes.then(|| Mix { option: format!("-+p {percent}"), read_ratio: f64::from(percent) / 100.0, of: MixOf::Tasks })
 }
 
 fn promises(kind: Kind, options: &Options) -> Vec<Promise> {

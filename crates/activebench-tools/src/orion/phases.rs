@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::claim::Parsed;
-use activebench_model::phase::{Direction, Mechanism, Part, PartEnd, Pattern, Phase, Promise, Submission};
+use activebench_model::phase::{Direction, Mechanism, Mix, MixOf, Part, PartEnd, Pattern, Phase, Promise, Submission};
 
 use super::document::{Document, Rank};
 use super::points::{EVERY_LOAD_UP_TO, Point, Size, Which, planned};
@@ -91,6 +91,13 @@ fn phase(point: Point, size: Size, which: Which, settings: &Settings) -> Phase {
         clock: "first request to the end of -duration".to_owned(),
         submission: Submission::AsynchronousIfDirect,
         promises,
+        mix: settings.write_percent.filter(|percent| which == Which::All && (1..100).contains(percent)).map(
+            |percent| Mix {
+                option: spelled("write").unwrap_or_else(|| format!("-write {percent}")),
+                read_ratio: 1.0 - percent as f64 / 100.0,
+                of: MixOf::Operations,
+            },
+        ),
         time_limit_ns: Some(settings.duration_ns),
         ..Phase::planned(point.id(size, which), point.name(size, which), direction)
     }

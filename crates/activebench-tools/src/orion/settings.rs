@@ -38,6 +38,8 @@ pub(super) struct Settings {
     /// Of one data point.
     pub(super) duration_ns: u64,
     pub(super) direction: Direction,
+    /// Percent of the requests that write, where it is stated.
+    pub(super) write_percent: Option<u64>,
     pub(super) sequential: bool,
     /// Requests outstanding of one sequential stream.
     pub(super) requests_per_stream: u32,
@@ -73,6 +75,7 @@ impl Settings {
             large_bytes: kilobytes(stated.large_kb, "size_large", LARGE_KB),
             duration_ns: duration_s.unwrap_or(DURATION_S).saturating_mul(1_000_000_000),
             direction,
+            write_percent,
             sequential: stated.sequential.unwrap_or_else(|| options.value("type") == Some("seq")),
             requests_per_stream: options.number("num_streamIO").filter(|n| *n > 0).unwrap_or(REQUESTS_PER_STREAM),
             cache_bytes: megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20)),

@@ -1,0 +1,172 @@
+//! # What it finds
+//! A pass that was much slower at its end than at its beginning.
+//!
+//! # Why it matters
+//! The mean over the window is then neither what a short transfer sees nor what a long one does: a cache that was full,
+//! credit that was used up, or a device that became hot. A longer run gives the later rate.
+//!
+//! # How it decides
+//! The time in which all tasks were at work is divided into fifths. The rate of the last one below 0.8 times that of the
+//! first warns: of the calls (`throughput_fifth_*`), and of buffered writes with a sync inside the clock, whose calls tell
+//! only when they were copied, of the device (`device_throughput_fifth_*`). The fall must be more than 4 standard errors
+//! (ten slices a fifth), so that a moment's pause is none: otherwise it is undecided. Windows below 5 s and passes of
+//! fewer than 100 calls are not asked. The corrected figure is the rate of the last fifth.
+//!
+//! # When it is wrong
+//! A disk is slower on its inner tracks, and a file that lies there at its end is read more slowly by design. Buffered
+//! writes fall when the limit of dirty pages is reached: that cliff is real, and it is that of the page cache.
+//!
+//! # What to do
+//! Let the pass run until its rate is steady and quote that; bring the device into a known state before (discard,
+//! preconditioning), and look at its temperature and its cache.
+//!
+//! # References
+//! fio #1112 (a rate that falls during a run); NVBench #231 discards trials in which the clock fell below 75 %.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct CliffOrThrottling;
+
+const FACTS: &[FactName] = &[
+    FactName::Fifth1Rate,
+    FactName::Fifth5Rate,
+    FactName::FifthsError,
+    FactName::DeviceFifth1Rate,
+    FactName::DeviceFifth5Rate,
+    FactName::DeviceFifthsError,
+    FactName::SyncsInside,
+    FactName::Window,
+    FactName::ReadBytes,
+    FactName::ReadCalls,
+    FactName::WriteBytes,
+    FactName::WriteCalls,
+    FactName::DirectShare,
+    FactName::SyncWriteShare,
+];
+
+/// Share of the written bytes that must go past the page cache, or be synced by the call itself, for the
+/// calls to tell when the storage took them.
+const MOSTLY: f64 = 0.9;
+
+impl Detector for CliffOrThrottling {
+    fn code(&self) -> &'static str {
+        "AB703"
+    }
+    fn name(&self) -> &'static str {
+        "cliff-or-throttling"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("cliff_or_throttling.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+/// Whose rates tell how fast the pass was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// The calls: each ends when its data is where it should be.
+    Calls,
+    /// The calls, which end when the page cache has taken the data.
+    Copies,
+    /// The device: what the calls copied, a sync inside the clock stored.
+    Device,
+}
+
+impl Basis {
+    /// Of a pass, by how its writes become durable.
+    pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Self, String> {
+        if phase.direction != Direction::Write {
+            return Ok(Basis::Calls);
+        }
+        let through = run.fact(phase, FactName::DirectShare)?.max(run.fact(phase, FactName::SyncWriteShare)?);
+        let syncs = run.fact(phase, FactName::SyncsInside)?;
+        Ok(match (through >= MOSTLY, syncs > 0.0) {
+            (true, _) => Basis::Calls,
+            (false, true) => Basis::Device,
+            (false, false) => Basis::Copies,
+        })
+    }
+
+    /// The first rate, the last one, and the error of their difference.
+    pub(crate) fn facts(self) -> [FactName; 3] {
+        match self {
+            Basis::Calls | Basis::Copies => [FactName::Fifth1Rate, FactName::Fifth5Rate, FactName::FifthsError],
+            Basis::Device => [FactName::DeviceFifth1Rate, FactName::DeviceFifth5Rate, FactName::DeviceFifthsError],
+        }
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    if phase.names.is_some() || phase.direction == Direction::None {
+        return Err(Halt::not_applicable("the pass moves no data"));
+    }
+    if run.fact(phase, FactName::Window)? < limits.ab703_window_least_ns.value.value {
+        return Err(Halt::not_applicable("the window is too short to tell a cliff from a pause"));
+    }
+    if run.moved(phase)? == 0.0 {
+        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+    }
+    let calls = match phase.direction {
+        Direction::Read => run.fact(phase, FactName::ReadCalls)?,
+        Direction::Write => run.fact(phase, FactName::WriteCalls)?,
+        _ => run.fact(phase, FactName::ReadCalls)? + run.fact(phase, FactName::WriteCalls)?,
+    };
+    if calls < limits.ab703_calls_least_count.value.value {
+        return Err(Halt::not_applicable("so few calls have no rate that changes"));
+    }
+    let basis = Basis::of(run, phase)?;
+    let [first, last, error] = basis.facts();
+    let (first, last, error) = (run.fact(phase, first)?, run.fact(phase, last)?, run.fact(phase, error)?);
+    let limit = &limits.ab703_last_fifth_warn_ratio;
+    if first <= 0.0 || last >= limit.value.value * first {
+        return Ok(case.silent(""));
+    }
+    let rate = |value| Quantity::bytes_per_sec(value);
+    if first - last <= limits.ab703_error_deviations_count.value.value * error {
+        return Err(Halt::undecided(format!(
+            "the last fifth ran at {} and the first at {}, but the rate varies by as much inside them",
+            rate(last),
+            rate(first)
+        )));
+    }
+    let whose = match basis {
+        Basis::Calls => "the calls moved",
+        Basis::Copies => "the page cache took",
+        Basis::Device => "the device took",
+    };
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Misleading),
+        observed: Some(Quantity::ratio(last / first)),
+        threshold: limit.clone(),
+        message: format!(
+            "{whose} {} in the last fifth of the window and {} in the first: {} of it",
+            rate(last),
+            rate(first),
+            Quantity::ratio(last / first)
+        ),
+        meaning: match basis {
+            Basis::Copies => {
+                "the page cache took the first part until its limit of dirty pages; a longer run gives the later rate"
+            }
+            _ => "the figure is a mean of two rates; a longer run gives the later one",
+        }
+        .to_owned(),
+        advice: format!(
+            "quote {} for the later part, and run the pass until its rate is steady; look at the device's temperature and \
+             at its cache",
+            rate(last)
+        ),
+    }))
+}

@@ -1,0 +1,89 @@
+//! # What it finds
+//! A figure that differs between runs of the same command by more than a reader will expect.
+//!
+//! # Why it matters
+//! A single run could have given any of these values; a comparison with another system by less than the spread says
+//! nothing.
+//!
+//! # How it decides
+//! Of the first rate of each phase, over all runs of a series (`verify --repeat`): (largest - smallest) / median above
+//! 5 % warns. A standard deviation above 2.5 % of the mean is a note that asks for more runs. Fewer than 5 runs
+//! leave it undecided. No run is left out.
+//!
+//! # When it is wrong
+//! A system whose state changes by design (a device that fills up, a cache that warms) spreads without being noisy: look
+//! at AB702 and at the order of the values.
+//!
+//! # What to do
+//! Look for what differs between the runs (files that remain, caches, other load, temperature), and quote the median
+//! with its interval instead of one value.
+//!
+//! # References
+//! MLPerf Storage 6.7 (five runs within 5 %); HPC requests for proposals ask for the same; Phoronix Test Suite
+//! (2.5 % in its default configuration).
+
+use activebench_model::finding::Finding;
+use activebench_model::series::Repeated;
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run, Series};
+use crate::series_case::{SeriesCase, needs, of_each_rate, of_single_run, values};
+
+/// See the head of this file.
+pub struct NotReproducible;
+
+impl Detector for NotReproducible {
+    fn code(&self) -> &'static str {
+        "AB705"
+    }
+    fn name(&self) -> &'static str {
+        "not-reproducible"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("not_reproducible.rs")
+    }
+    fn is_of_the_series(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_single_run(self, run)
+    }
+
+    fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
+        of_each_rate(self, series, judge)
+    }
+}
+
+fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {
+    let limits = case.thresholds();
+    let count = values(&case.series, figure).len();
+    needs(count, limits.ab705_runs_least_count.value.value)?;
+    let spread = figure.spread_ratio.ok_or_else(|| Halt::undecided("the median is 0: there is no spread"))?;
+    let deviation = figure.deviation.map(|deviation| deviation.value / figure.mean.value).unwrap_or(0.0);
+    let range = format!("{count} runs range from {} to {}, median {}", figure.least, figure.most, figure.median);
+    let limit = &limits.ab705_spread_warn_ratio;
+    if spread > limit.value.value {
+        return Ok(vec![case.fires(Firing {
+            weight: Weight::WarnOfRun,
+            observed: Some(Quantity::ratio(spread)),
+            threshold: limit.clone(),
+            message: format!("{range}: {} of the median", Quantity::ratio(spread)),
+            meaning: "one run could have given any of these: a difference of less than that says nothing".to_owned(),
+            advice: "look for what differs between the runs, and quote the median with its interval".to_owned(),
+        })]);
+    }
+    let limit = &limits.ab705_deviation_note_ratio;
+    if deviation > limit.value.value {
+        return Ok(vec![case.fires(Firing {
+            weight: Weight::Note,
+            observed: Some(Quantity::ratio(deviation)),
+            threshold: limit.clone(),
+            message: format!("{range}: the standard deviation is {} of the mean", Quantity::ratio(deviation)),
+            meaning: "the median is not known to better than that".to_owned(),
+            advice: format!("run it more often: `--repeat {}`", 2 * count),
+        })]);
+    }
+    Ok(vec![case.silent(range)])
+}

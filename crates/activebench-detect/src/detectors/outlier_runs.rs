@@ -1,0 +1,111 @@
+//! # What it finds
+//! Single runs far away from all others, and a first run that was slower than the rest.
+//!
+//! # Why it matters
+//! Something happened in that run that is not the storage's usual doing; a mean over all runs is drawn towards it.
+//!
+//! # How it decides
+//! Of the first rate of each phase: |value - median| / MAD above 14.826, MAD being the median of these distances, and at
+//! least half a step of the printed number. It warns, and names the runs. A first run that is an outlier on the slow side
+//! is a note of its own: caches were cold, files were created, or a device slept. Fewer than 5 runs leave it undecided.
+//! Outliers stay in every figure of the series.
+//!
+//! # When it is wrong
+//! Where runs take one of two values (a second tier, two processor clocks), the rarer one is no accident.
+//!
+//! # What to do
+//! Look at the run's own report (others at the device, steal time, dirty pages) and repeat the series on a quiet system.
+//!
+//! # References
+//! hyperfine `src/outlier_detection.rs`: modified Z-scores, threshold 14.826.
+
+use activebench_model::finding::Finding;
+use activebench_model::series::Repeated;
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run, Series};
+use crate::series_case::{SeriesCase, is_slower, needs, of_each_rate, of_single_run, values};
+use crate::statistics::median_deviation;
+
+/// See the head of this file.
+pub struct OutlierRuns;
+
+impl Detector for OutlierRuns {
+    fn code(&self) -> &'static str {
+        "AB704"
+    }
+    fn name(&self) -> &'static str {
+        "outlier-runs"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("outlier_runs.rs")
+    }
+    fn is_of_the_series(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_single_run(self, run)
+    }
+
+    fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
+        of_each_rate(self, series, judge)
+    }
+}
+
+fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {
+    let limits = case.thresholds();
+    let runs = values(&case.series, figure);
+    needs(runs.len(), limits.ab704_runs_least_count.value.value)?;
+    let all: Vec<f64> = runs.iter().map(|(_, value)| *value).collect();
+    let median = figure.median.value;
+    let scale = median_deviation(&all).unwrap_or(0.0).max(figure.resolution);
+    if scale <= 0.0 {
+        return match all.iter().all(|value| *value == median) {
+            true => Ok(vec![case.silent("all runs are equal")]),
+            false => Err(Halt::undecided("most runs are equal to the last digit: there is no deviation to go by")),
+        };
+    }
+    let score = |value: f64| (value - median).abs() / scale;
+    let limit = &limits.ab704_deviations_count;
+    let outliers: Vec<(u32, f64)> =
+        runs.iter().copied().filter(|(_, value)| score(*value) > limit.value.value).collect();
+    let slow_first = |(number, value): &(u32, f64)| *number == 1 && is_slower(figure.metric, *value, median);
+    let (first, others): (Vec<_>, Vec<_>) = outliers.into_iter().partition(slow_first);
+    let in_unit = |value: f64| Quantity { value, ..figure.median };
+    let farthest = |of: &[(u32, f64)]| of.iter().map(|(_, value)| score(*value)).fold(0.0, f64::max);
+    let observed = |of: &[(u32, f64)]| Some(Quantity { value: farthest(of), ..Quantity::count(0) });
+    let mut findings = Vec::new();
+    if !others.is_empty() {
+        let named: Vec<String> =
+            others.iter().map(|(number, value)| format!("run {number} ({})", in_unit(*value))).collect();
+        findings.push(case.fires(Firing {
+            weight: Weight::WarnOfRun,
+            observed: observed(&others),
+            threshold: limit.clone(),
+            message: format!(
+                "far from the median {}: {}, by up to {:.1} median absolute deviations",
+                figure.median,
+                named.join(", "),
+                farthest(&others)
+            ),
+            meaning: "something happened there that the other runs did not meet".to_owned(),
+            advice: "look at the report of that run, and repeat the series on a quiet system".to_owned(),
+        }));
+    }
+    if let Some((_, value)) = first.first() {
+        findings.push(case.fires(Firing {
+            weight: Weight::Note,
+            observed: observed(&first),
+            threshold: limit.clone(),
+            message: format!("the first run ({}) was slower than the median {}", in_unit(*value), figure.median),
+            meaning: "it met a system in another state: cold caches, files to be made, or a device asleep".to_owned(),
+            advice: "make one run before the series, or bring the system into the same state before each".to_owned(),
+        }));
+    }
+    if findings.is_empty() {
+        findings.push(case.silent(""));
+    }
+    Ok(findings)
+}

@@ -1,0 +1,171 @@
+//! # What it finds
+//! A tool that held itself back, or idled, while the clock ran.
+//!
+//! # Why it matters
+//! The figure is then the tool's own pace; the storage could have given more.
+//!
+//! # How it decides
+//! A task is idle while none of its calls or requests is on its way and it is not on a processor:
+//! `task_windows_ns` - `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`, and at most `blocked_ns` -
+//! `iowait_ns`, so that a task that waits for requests of libaio or io_uring, or for the helper thread that makes its
+//! calls, is never idle. It warns when an option of the tool limits it (fio `rate`, `rate_iops`, `thinktime`) and the
+//! tasks idled for 10 % of their time; without such an option when they idled for half of it and the device was busy for
+//! less than half of the window. Options that wait by computing (iozone `-J`, fio `thinktime_spin`) are held against
+//! the time outside calls, processor time included.
+//!
+//! # When it is wrong
+//! A tool that waits for its input (a pipe, a network) idles too: it is then the input that limited it. A figure
+//! that was meant to be taken at a given rate (latencies) is right for that rate.
+//!
+//! # What to do
+//! Take the limit away, or quote it beside the figure.
+//!
+//! # References
+//! fio's manual on `rate` and `thinktime`; iozone's manual on `-J`, whose delay it takes out of its clock.
+
+use activebench_model::claim::Claim;
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct RateLimitedByTool;
+
+const FACTS: &[FactName] = &[
+    FactName::TaskWindows,
+    FactName::InFlight,
+    FactName::UserCpu,
+    FactName::KernelCpu,
+    FactName::Blocked,
+    FactName::IoWait,
+    FactName::DeviceBusy,
+    FactName::Window,
+    FactName::Mappings,
+];
+
+impl Detector for RateLimitedByTool {
+    fn code(&self) -> &'static str {
+        "AB506"
+    }
+    fn name(&self) -> &'static str {
+        "rate-limited-by-tool"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("rate_limited_by_tool.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let run = &case.run;
+    let rates: Vec<&Claim> = case.claims().iter().copied().filter(|claim| !claim.metric.is_latency()).collect();
+    if rates.is_empty() && run.has_adapter() {
+        return Err(Halt::not_applicable("no rate is claimed of this phase"));
+    }
+    let case = &case.concerning(rates);
+    if phase.names.is_some() {
+        return Err(Halt::not_applicable("the pass works on names and moves no data"));
+    }
+    if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    if fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0) > 0.0 {
+        return Err(Halt::not_applicable("data moved through a mapping, which no call shows to be on its way"));
+    }
+    match phase.own_limits.is_empty() {
+        true => idled(case, phase),
+        false => limited(case, phase),
+    }
+}
+
+/// Share of the tasks' time in which none of their calls was on its way.
+fn outside_calls(case: &Case<'_>, phase: &Phase) -> Result<(f64, f64), Halt> {
+    let windows = case.run.fact(phase, FactName::TaskWindows)?;
+    if windows <= 0.0 {
+        return Err(Halt::undecided("the tasks' windows have no length"));
+    }
+    Ok((windows, (windows - case.run.fact(phase, FactName::InFlight)?).max(0.0)))
+}
+
+/// Share of the tasks' time in which they idled, or silence as soon as it cannot reach a limit.
+fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
+    let run = &case.run;
+    let (windows, outside) = outside_calls(case, phase)?;
+    if outside / windows < limit {
+        return Ok(outside / windows);
+    }
+    let on_cpu = run.fact(phase, FactName::UserCpu)? + run.fact(phase, FactName::KernelCpu)?;
+    let without_cpu = (outside - on_cpu).max(0.0);
+    if without_cpu / windows < limit {
+        return Ok(without_cpu / windows);
+    }
+    let off_duty = (run.fact(phase, FactName::Blocked)? - run.fact(phase, FactName::IoWait)?).max(0.0);
+    Ok(without_cpu.min(off_duty) / windows)
+}
+
+/// An option of the tool limits it: did that show?
+fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let limit = &case.thresholds().ab506_own_limit_idle_warn_ratio;
+    let computes = phase.own_limits.iter().any(|own| own.computes);
+    let share = match computes {
+        true => {
+            let (windows, outside) = outside_calls(case, phase)?;
+            outside / windows
+        }
+        false => idle_share(case, phase, limit.value.value)?,
+    };
+    let options: Vec<String> = phase.own_limits.iter().map(|own| format!("`{}`", own.option)).collect();
+    let options = options.join(" and ");
+    if share < limit.value.value {
+        return Ok(case.silent(format!("{options} was not in the way")));
+    }
+    let how = if computes { "were not waiting for their I/O" } else { "idled" };
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Misleading),
+        observed: Some(Quantity::ratio(share)),
+        threshold: limit.clone(),
+        message: format!("{options} held the tool back: its tasks {how} for {} of their time", Quantity::ratio(share)),
+        meaning: "the figure is the pace that the tool was told to keep, not what the storage could give".to_owned(),
+        advice: format!("drop {options}, or quote the limit beside the figure"),
+    }))
+}
+
+/// No option limits it: did it idle all the same, and the device with it?
+fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let limits = case.thresholds();
+    let limit = &limits.ab506_idle_warn_ratio;
+    let share = idle_share(case, phase, limit.value.value)?;
+    if share < limit.value.value {
+        return Ok(case.silent(""));
+    }
+    let busy = case.run.fact(phase, FactName::DeviceBusy)? / case.run.fact(phase, FactName::Window)?;
+    if busy >= limits.ab506_device_busy_ceiling_ratio.value.value {
+        return Ok(case.silent(format!(
+            "the tasks idled for {} of their time, and the device was busy for {}",
+            Quantity::ratio(share),
+            Quantity::ratio(busy)
+        )));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Misleading),
+        observed: Some(Quantity::ratio(share)),
+        threshold: limit.clone(),
+        message: format!(
+            "the tasks were neither on a processor nor waiting for I/O for {} of their time, and the device was busy for \
+             {}",
+            Quantity::ratio(share),
+            Quantity::ratio(busy)
+        ),
+        meaning: "something other than the storage set the pace, so that the figure is not one of the storage".to_owned(),
+        advice: "look at what the tool waits for: its input, a lock, or a pause that it was told to make".to_owned(),
+    }))
+}

@@ -1,0 +1,121 @@
+//! # What it finds
+//! A pass of reads and writes in another mix than its command promises.
+//!
+//! # Why it matters
+//! Storage reads and writes at different rates: the figures of a mix of 70 to 30 say nothing of another mix.
+//!
+//! # How it decides
+//! `read_calls` / (`read_calls` + `write_calls`) inside the window against the promised share of reads (fio
+//! `rwmixread`, `rwmixwrite` or the half that `rw=randrw` alone stands for; orion `-write`; iozone `-+p`): it warns
+//! from a difference of 2 points on. Reads and writes that a tool reports apart are one mix. Each operation of such a
+//! mix is drawn, so that few of them miss the share by chance: a difference within 4 standard deviations of the draw
+//! (binomial) leaves it undecided.
+//!
+//! # When it is wrong
+//! iozone's `-+p` is a share of the tasks; their clocks stop together, and the kind of task that was faster had done
+//! more by then. The figure is one of the mix that was seen all the same.
+//!
+//! # What to do
+//! Take limits a direction (fio `rate`, `rate_iops`) away, let the pass run longer, or quote the mix that was seen.
+//!
+//! # References
+//! Drishti P01 to P04 warn of imbalances of 10 %. fio draws the direction of each operation (io_u.c,
+//! `get_rand_ddir`, 3.33).
+
+use activebench_model::claim::Claim;
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::{Direction, Mix, MixOf, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ReadWriteMixDiffers;
+
+const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::WriteCalls];
+
+impl Detector for ReadWriteMixDiffers {
+    fn code(&self) -> &'static str {
+        "AB108"
+    }
+    fn name(&self) -> &'static str {
+        "read-write-mix-differs"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("read_write_mix_differs.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let run = &case.run;
+    let Some(mix) = &phase.mix else {
+        return Err(Halt::not_applicable("the command promises no mix of reads and writes"));
+    };
+    let (reading, writing) = match phase.direction {
+        Direction::Read => (phase, run.counterpart(phase, Direction::Write).unwrap_or(phase)),
+        Direction::Write => match run.counterpart(phase, Direction::Read) {
+            Some(reads) => return Err(Halt::not_applicable(format!("its mix is judged with {}", reads.id))),
+            None => (phase, phase),
+        },
+        Direction::Mixed => (phase, phase),
+        Direction::Discard | Direction::None => return Err(Halt::not_applicable("the pass moves no data")),
+    };
+    if run.maps_files(phase) {
+        return Err(Halt::undecided("data moved through a mapping, which calls do not show"));
+    }
+    let (reads, writes) = (run.fact(reading, FactName::ReadCalls)?, run.fact(writing, FactName::WriteCalls)?);
+    let operations = reads + writes;
+    if operations == 0.0 {
+        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+    }
+    let of_mix = |claim: &&Claim| claim.phase == reading.id || claim.phase == writing.id;
+    let rates = run.parsed.claims.iter().filter(of_mix).filter(|claim| !claim.metric.is_count());
+    let case = &case.concerning(rates.filter(|claim| !claim.metric.is_cpu()).collect());
+    let observed = reads / operations;
+    let difference = (observed - mix.read_ratio).abs();
+    let limits = case.thresholds();
+    let limit = &limits.ab108_difference_warn_ratio;
+    if difference <= limit.value.value {
+        return Ok(case.silent(""));
+    }
+    let deviation = (mix.read_ratio * (1.0 - mix.read_ratio) / operations).sqrt();
+    if difference <= limits.ab108_chance_deviations_count.value.value * deviation {
+        return Err(Halt::undecided(format!(
+            "{operations:.0} operations are too few: drawn with a chance of {} to be reads, {} of them can be by luck",
+            Quantity::ratio(mix.read_ratio),
+            Quantity::ratio(observed)
+        )));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Misleading),
+        observed: Some(Quantity::ratio(observed)),
+        threshold: limit.clone(),
+        message: message(mix, reads, operations),
+        meaning: "the figures are those of the mix that was seen, not of the one that was asked for".to_owned(),
+        advice: match mix.of {
+            MixOf::Operations => {
+                "take limits a direction (`rate`, `rate_iops`) away, or quote the mix that was seen".to_owned()
+            }
+            MixOf::Tasks => "quote the mix that was seen beside the figure".to_owned(),
+        },
+    }))
+}
+
+fn message(mix: &Mix, reads: f64, operations: f64) -> String {
+    let of = match mix.of {
+        MixOf::Operations => "operations",
+        MixOf::Tasks => "tasks",
+    };
+    format!(
+        "`{}` promises {} reads of all {of}; {} of the {operations:.0} operations inside the clock were reads",
+        mix.option,
+        Quantity::ratio(mix.read_ratio),
+        Quantity::ratio(reads / operations)
+    )
+}

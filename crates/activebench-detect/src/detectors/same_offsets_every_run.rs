@@ -1,0 +1,140 @@
+//! # What it finds
+//! A random pass that visits the same offsets in the same order in every run.
+//!
+//! # Why it matters
+//! What the first run left in a cache of the device or array serves the next ones, and repetitions add no evidence: they
+//! are one drawing, measured several times.
+//!
+//! # How it decides
+//! The first offsets of each task, as many as an eighth of the region's blocks and at most 1,024, are compared between
+//! every two runs of a series: the Jaccard index of their sets (shared / all) above 0.9 warns. Independent
+//! drawings share about 1 in 15 of so few, also where each run visits every block once. Below 32 offsets (a
+//! region of fewer than 256 blocks) it is undecided.
+//!
+//! # When it is wrong
+//! A repeatable sequence is what one wants when two systems are to do the very same work: say so beside the figure.
+//!
+//! # What to do
+//! Give each run a seed of its own (fio `randrepeat=0`, or another `randseed`).
+//!
+//! # References
+//! fio's `randrepeat` is on by default; MLPerf Storage 6.6: the seed must change between runs.
+
+use std::collections::HashSet;
+
+use activebench_model::finding::Finding;
+use activebench_model::series::{Beginning, Repeated, RunOfSeries};
+use activebench_model::units::Quantity;
+
+use crate::case::{Firing, Halt, Weight};
+use crate::context::{Detector, Run, Series};
+use crate::series_case::{SeriesCase, is_rate, of_single_run};
+
+/// See the head of this file.
+pub struct SameOffsetsEveryRun;
+
+impl Detector for SameOffsetsEveryRun {
+    fn code(&self) -> &'static str {
+        "AB402"
+    }
+    fn name(&self) -> &'static str {
+        "same-offsets-every-run"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("same_offsets_every_run.rs")
+    }
+    fn is_of_the_series(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_single_run(self, run)
+    }
+
+    fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
+        let mut phases: Vec<&str> = Vec::new();
+        for beginning in series.runs.iter().flat_map(|run| &run.beginnings) {
+            if !phases.contains(&beginning.phase.as_str()) {
+                phases.push(&beginning.phase);
+            }
+        }
+        let judged = |phase: &&str| {
+            let case = SeriesCase::new(self, series, Some(phase));
+            judge(&case, phase).unwrap_or_else(|halt| case.halted(halt))
+        };
+        let findings: Vec<Finding> = phases.iter().map(judged).collect();
+        match findings.is_empty() {
+            true => {
+                let why = Halt::not_applicable("no random pass was seen whole in any run");
+                vec![SeriesCase::new(self, series, None).halted(why)]
+            }
+            false => findings,
+        }
+    }
+}
+
+/// The first offsets of all tasks, so many of them together.
+fn first(beginning: &Beginning, most: usize) -> HashSet<u64> {
+    let each = most / beginning.first_offsets.len().max(1);
+    beginning.first_offsets.iter().flat_map(|task| task.iter().take(each.max(1)).copied()).collect()
+}
+
+fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
+    let (series, limits) = (&case.series, case.thresholds());
+    let of_storage = |figure: &Repeated| figure.phase == phase && is_rate(figure.metric) && figure.of_storage;
+    if !series.figures.iter().any(of_storage) {
+        return Err(Halt::not_applicable("no rate on this phase is taken for what storage did"));
+    }
+    let of_phase = |run: &RunOfSeries| {
+        let beginning = run.beginnings.iter().find(|beginning| beginning.phase == phase)?;
+        Some((run.number, beginning.clone()))
+    };
+    let beginnings: Vec<(u32, Beginning)> = series.runs.iter().filter_map(of_phase).collect();
+    if beginnings.len() < 2 {
+        return Err(Halt::undecided(format!("the offsets of {} runs are known, and 2 are needed", beginnings.len())));
+    }
+    let regions: Option<Vec<f64>> = beginnings.iter().map(|(_, beginning)| beginning.region_blocks).collect();
+    let region = regions.ok_or_else(|| Halt::undecided("the region that the pass goes over is not known"))?;
+    let region = region.into_iter().fold(f64::INFINITY, f64::min);
+    let most = (region / limits.ab402_blocks_per_offset_count.value.value.max(1.0)) as usize;
+    let least = limits.ab402_offsets_least_count.value.value;
+    let sets: Vec<(u32, HashSet<u64>)> =
+        beginnings.iter().map(|(number, beginning)| (*number, first(beginning, most))).collect();
+    let compared = sets.iter().map(|(_, set)| set.len()).min().unwrap_or(0).min(most);
+    if (compared as f64) < least {
+        return Err(Halt::undecided(format!(
+            "of a region of {region:.0} blocks {compared} first offsets can be compared, and {least:.0} are needed"
+        )));
+    }
+    let mut closest: Option<(f64, u32, u32)> = None;
+    for (index, (one, first)) in sets.iter().enumerate() {
+        for (other, second) in &sets[index + 1..] {
+            let shared = first.intersection(second).count() as f64;
+            let jaccard = shared / (first.len() as f64 + second.len() as f64 - shared);
+            if closest.is_none_or(|(known, ..)| jaccard > known) {
+                closest = Some((jaccard, *one, *other));
+            }
+        }
+    }
+    let (jaccard, one, other) = closest.ok_or_else(|| Halt::undecided("no two runs can be compared"))?;
+    let limit = &limits.ab402_same_offsets_warn_ratio;
+    let message = format!(
+        "of the first {compared} offsets of this random pass runs {one} and {other} share {}",
+        Quantity::ratio(jaccard)
+    );
+    if jaccard <= limit.value.value {
+        return Ok(case.silent(message));
+    }
+    let is_fio = series.manifest.command.argv.iter().any(|word| word.rsplit('/').next() == Some("fio"));
+    Ok(case.fires(Firing {
+        weight: Weight::WarnOfRun,
+        observed: Some(Quantity::ratio(jaccard)),
+        threshold: limit.clone(),
+        message,
+        meaning: "the runs are one drawing of offsets, repeated: what one left in a cache serves the next".to_owned(),
+        advice: match is_fio {
+            true => "add `randrepeat=0`, or give each run another `randseed`".to_owned(),
+            false => "give each run a seed of its own".to_owned(),
+        },
+    }))
+}

@@ -1,0 +1,123 @@
+//! Judges repeated runs: a pure function of what each of them was judged to be.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::phase::Phase;
+use activebench_model::report::JudgedRun;
+use activebench_model::series::{Beginning, ClaimOfRun, JudgedSeries, RunOfSeries, SeriesManifest};
+use activebench_model::verdict::RunVerdict;
+
+use crate::context::Series;
+use crate::registry::DETECTORS;
+use crate::statistics::figures;
+use crate::thresholds::Thresholds;
+use crate::verdicts::{exit_code, suppress, suppression};
+
+/// What a judged run contributes to its series.
+pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSeries {
+    let claims = run.parsed.claims.iter().zip(&run.judged).map(|(claim, judged)| ClaimOfRun {
+        phase: claim.phase.clone(),
+        metric: claim.metric,
+        value: claim.value,
+        resolution: claim.resolution,
+        of_storage: run.manifest.choices.subject.unwrap_or(claim.subject).is_storage(),
+        verdict: judged.verdict,
+        corrected: judged.corrected.as_ref().map(|corrected| corrected.value),
+    });
+    let random = run.phases.iter().filter(|phase| !phase.first_offsets.is_empty());
+    let beginnings = random.map(|phase| Beginning {
+        phase: phase.id.clone(),
+        first_offsets: phase.first_offsets.clone(),
+        region_blocks: region_blocks(phase),
+    });
+    RunOfSeries {
+        number,
+        directory: directory.to_owned(),
+        started_unix_s: run.manifest.clocks.started_unix_s,
+        verdict: run.verdict,
+        exit_code: run.exit_code,
+        claims: claims.collect(),
+        beginnings: beginnings.collect(),
+    }
+}
+
+/// Blocks that a pass could have begun at: what was asked for, or what was seen where that is more.
+fn region_blocks(phase: &Phase) -> Option<f64> {
+    let seen = phase.facts.complete(FactName::RegionBlocks).ok();
+    let block = phase.facts.complete(FactName::BlockGrid).ok().filter(|block| *block > 0.0);
+    let asked = phase.region_bytes.zip(block).map(|(bytes, block)| (bytes as f64 / block).floor());
+    match (seen, asked) {
+        (Some(seen), Some(asked)) => Some(seen.max(asked)),
+        (seen, asked) => seen.or(asked),
+    }
+}
+
+/// Judges a series. `directory` is where it lies, as the user would name it.
+pub fn judge(
+    manifest: SeriesManifest,
+    directory: String,
+    runs: Vec<RunOfSeries>,
+    thresholds: &Thresholds,
+) -> JudgedSeries {
+    let figures = figures(&runs);
+    let series = Series { manifest: &manifest, runs: &runs, figures: &figures, thresholds };
+    let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge_series(&series)).collect();
+    suppress(&mut findings, &manifest.choices);
+    let (own, why) = own_verdict(&manifest, &runs, &findings);
+    let verdict = runs.iter().map(|run| run.verdict).chain([own]).max_by_key(|verdict| rank(*verdict)).unwrap_or(own);
+    let because = match rank(verdict) > rank(own) {
+        true => {
+            let of_runs: Vec<String> =
+                runs.iter().filter(|run| run.verdict == verdict).map(|run| run.number.to_string()).collect();
+            format!("run {} of {}: {}", of_runs.join(", "), runs.len(), verdict.as_str())
+        }
+        false => why,
+    };
+    let codes = runs.iter().map(|run| run.exit_code).chain([exit_code(own, manifest.choices.fail_on)]);
+    let exit_code = codes.max_by_key(|code| weight(*code)).unwrap_or(0);
+    JudgedSeries { manifest, directory, runs, figures, findings, verdict, because, exit_code }
+}
+
+/// What the series itself adds to the verdicts of its runs.
+fn own_verdict(manifest: &SeriesManifest, runs: &[RunOfSeries], findings: &[Finding]) -> (RunVerdict, String) {
+    if let Some(failing) = findings.iter().find(|finding| finding.severity == Some(Severity::Fail)) {
+        return (RunVerdict::Discrepancy, format!("{} {} fails", failing.code, failing.name));
+    }
+    if runs.is_empty() {
+        return (RunVerdict::Inconclusive, "no run was recorded".to_owned());
+    }
+    if let Some(why) = manifest.incomplete.first() {
+        let (done, planned) = (runs.len(), manifest.planned_runs);
+        return (RunVerdict::Inconclusive, format!("{done} of {planned} runs were recorded: {why}"));
+    }
+    let warnings = findings.iter().filter(|finding| finding.severity == Some(Severity::Warn)).count();
+    let open =
+        |finding: &&Finding| finding.outcome == Outcome::Undecided && suppression(&manifest.choices, finding).is_none();
+    let open = findings.iter().filter(open).count();
+    if warnings + open > 0 {
+        let because = format!("over {} runs {warnings} warnings, {open} questions undecided", runs.len());
+        return (RunVerdict::Qualified, because);
+    }
+    (RunVerdict::Verified, format!("{} runs agree with each other", runs.len()))
+}
+
+/// From the best verdict up.
+fn rank(verdict: RunVerdict) -> u8 {
+    match verdict {
+        RunVerdict::Verified => 0,
+        RunVerdict::Qualified => 1,
+        RunVerdict::Inconclusive => 2,
+        RunVerdict::Discrepancy => 3,
+        RunVerdict::Failed => 4,
+    }
+}
+
+/// From the best exit code up: one that says nothing comes before one that accuses.
+fn weight(code: i32) -> u8 {
+    match code {
+        0 => 0,
+        3 => 1,
+        1 => 2,
+        _ => 3,
+    }
+}

@@ -1,0 +1,131 @@
+//! One detector looking at one figure of a series, or at one random pass of it.
+
+use activebench_model::claim::Metric;
+use activebench_model::finding::{Finding, Outcome};
+use activebench_model::series::Repeated;
+
+use crate::case::{Case, Firing, Halt};
+use crate::context::{Detector, Run, Series};
+use crate::thresholds::Thresholds;
+
+/// A detector before one phase of a series.
+pub(crate) struct SeriesCase<'a> {
+    pub(crate) series: Series<'a>,
+    code: &'static str,
+    name: &'static str,
+    phase: Option<&'a str>,
+    figures: Vec<&'a Repeated>,
+}
+
+impl<'a> SeriesCase<'a> {
+    pub(crate) fn new(detector: &dyn Detector, series: &Series<'a>, phase: Option<&'a str>) -> Self {
+        let figures = series.figures.iter().filter(|figure| Some(figure.phase.as_str()) == phase);
+        let figures = figures.filter(|figure| is_rate(figure.metric)).collect();
+        Self { series: *series, code: detector.code(), name: detector.name(), phase, figures }
+    }
+
+    pub(crate) fn thresholds(&self) -> &'a Thresholds {
+        self.series.thresholds
+    }
+
+    pub(crate) fn silent(&self, message: impl Into<String>) -> Finding {
+        self.finding(Outcome::Silent, message.into())
+    }
+
+    pub(crate) fn halted(&self, halt: Halt) -> Finding {
+        match halt {
+            Halt::NotApplicable(why) => self.finding(Outcome::NotApplicable, why),
+            Halt::Undecided(why) => self.finding(Outcome::Undecided, why),
+        }
+    }
+
+    pub(crate) fn fires(&self, firing: Firing) -> Finding {
+        let (severity, effect) = firing.weight.under(self.thresholds(), true);
+        Finding {
+            severity: Some(severity),
+            observed: firing.observed,
+            threshold: Some(firing.threshold),
+            meaning: firing.meaning,
+            advice: firing.advice,
+            effect,
+            ..self.finding(Outcome::Fires, firing.message)
+        }
+    }
+
+    fn finding(&self, outcome: Outcome, message: String) -> Finding {
+        Finding {
+            code: self.code.to_owned(),
+            name: self.name.to_owned(),
+            outcome,
+            severity: None,
+            phase: self.phase.map(str::to_owned),
+            claims: self.figures.iter().map(|figure| figure.id.clone()).collect(),
+            observed: None,
+            threshold: None,
+            message,
+            meaning: String::new(),
+            advice: String::new(),
+            facts: Vec::new(),
+            effect: None,
+        }
+    }
+}
+
+/// Whether a figure says how much was done in a time: counts, shares of a processor and latencies do not.
+pub(crate) fn is_rate(metric: Metric) -> bool {
+    !metric.is_count() && !metric.is_cpu() && !metric.is_latency()
+}
+
+/// Whether a value of a figure is slower than another.
+pub(crate) fn is_slower(metric: Metric, value: f64, than: f64) -> bool {
+    match metric {
+        Metric::TimePerOperation => value > than,
+        _ => value < than,
+    }
+}
+
+/// What a detector of series says of a single run.
+pub(crate) fn of_single_run(detector: &dyn Detector, run: &Run<'_>) -> Vec<Finding> {
+    let why = "a single run: `verify --repeat` compares several";
+    vec![Case::of_run(detector, run, &[]).halted(Halt::not_applicable(why))]
+}
+
+/// Asks a question of the first rate of each phase: its other rates are the same measurement in other units.
+pub(crate) fn of_each_rate<'a>(
+    detector: &dyn Detector,
+    series: &Series<'a>,
+    question: impl Fn(&SeriesCase<'a>, &'a Repeated) -> Result<Vec<Finding>, Halt>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut asked: Vec<&str> = Vec::new();
+    for figure in series.figures.iter().filter(|figure| is_rate(figure.metric)) {
+        if asked.contains(&figure.phase.as_str()) {
+            continue;
+        }
+        asked.push(&figure.phase);
+        let case = SeriesCase::new(detector, series, Some(&figure.phase));
+        match question(&case, figure) {
+            Ok(judged) => findings.extend(judged),
+            Err(halt) => findings.push(case.halted(halt)),
+        }
+    }
+    if findings.is_empty() {
+        let why = Halt::not_applicable("no rate was claimed in any run");
+        findings.push(SeriesCase::new(detector, series, None).halted(why));
+    }
+    findings
+}
+
+/// The values of a figure with the numbers of their runs.
+pub(crate) fn values(series: &Series<'_>, figure: &Repeated) -> Vec<(u32, f64)> {
+    let runs = series.runs.iter().map(|run| run.number);
+    runs.zip(&figure.values).filter_map(|(number, value)| Some((number, (*value)?))).collect()
+}
+
+/// Leaves a question open where fewer runs state the figure than it needs.
+pub(crate) fn needs(values: usize, least: f64) -> Result<(), Halt> {
+    if (values as f64) < least {
+        return Err(Halt::undecided(format!("{least:.0} runs are needed, and {values} state this figure")));
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! The directory of a series: `series.json` beside the directories of its runs, which stay whole on their own.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use activebench_model::series::{FORMAT, SeriesManifest};
+use serde::Deserialize;
+
+use crate::error::RecordError;
+use crate::is_inside;
+use crate::writer::json;
+
+/// The file that makes a directory one of a series.
+const SERIES: &str = "series.json";
+
+/// What every version's file begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+}
+
+/// Writes `series.json`, over an earlier one: a series grows run by run.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_series(directory: &Path, manifest: &SeriesManifest) -> Result<(), RecordError> {
+    let path = directory.join(SERIES);
+    let bytes = json(SERIES, manifest)?;
+    fs::write(&path, bytes).map_err(|source| RecordError::Io { path, source })
+}
+
+/// Reads `series.json`; `None` when the directory is none of a series.
+///
+/// # Errors
+/// When the file is damaged, a later version wrote it, or it names a run outside the directory.
+pub fn read_series(directory: &Path) -> Result<Option<SeriesManifest>, RecordError> {
+    let path = directory.join(SERIES);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(source) => return Err(RecordError::Io { path, source }),
+    };
+    let damaged = |error: serde_json::Error| RecordError::Manifest { path: path.clone(), why: error.to_string() };
+    let head: Head = serde_json::from_slice(&bytes).map_err(damaged)?;
+    if head.format > FORMAT {
+        return Err(RecordError::NewerFormat { path, found: head.format, supported: FORMAT });
+    }
+    let manifest: SeriesManifest = serde_json::from_slice(&bytes).map_err(damaged)?;
+    match manifest.runs.iter().find(|name| !is_inside(name)) {
+        Some(name) => Err(RecordError::OutsideName { name: name.clone() }),
+        None => Ok(Some(manifest)),
+    }
+}

@@ -1,0 +1,89 @@
+//! A series for programs: schema `activebench.series/1`, `docs/series.schema.json`.
+//!
+//! A value that is not known is `null`, never 0 and never left out. The runs' own reports stay in their
+//! directories.
+
+use activebench_model::finding::Finding;
+use activebench_model::series::{JudgedSeries, Repeated};
+use activebench_model::verdict::RunVerdict;
+use serde::Serialize;
+
+use super::SeriesFormat;
+use crate::{Style, escape};
+
+/// The value of the key `schema`. A reader refuses one that it does not know.
+const SCHEMA: &str = "activebench.series/1";
+
+/// `json`.
+pub(super) struct Json;
+
+impl SeriesFormat for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn extension(&self) -> &'static str {
+        "json"
+    }
+
+    fn render(&self, series: &JudgedSeries, _style: Style) -> String {
+        let document = serde_json::to_string_pretty(&Report::of(series))
+            .expect("a report has text keys only and no serialiser of its own that fails");
+        escape::json(&document) + "\n"
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    verdict: RunVerdict,
+    because: &'a str,
+    exit_code: i32,
+    command: &'a [String],
+    profile: &'a str,
+    directory: &'a str,
+    planned_runs: u32,
+    incomplete: &'a [String],
+    runs: Vec<RunEntry<'a>>,
+    figures: &'a [Repeated],
+    findings: &'a [Finding],
+}
+
+#[derive(Serialize)]
+struct RunEntry<'a> {
+    number: u32,
+    directory: &'a str,
+    started_unix_s: i64,
+    verdict: RunVerdict,
+    exit_code: i32,
+}
+
+impl<'a> Report<'a> {
+    fn of(series: &'a JudgedSeries) -> Self {
+        let manifest = &series.manifest;
+        Self {
+            schema: SCHEMA,
+            verdict: series.verdict,
+            because: &series.because,
+            exit_code: series.exit_code,
+            command: &manifest.command.argv,
+            profile: &manifest.choices.profile,
+            directory: &series.directory,
+            planned_runs: manifest.planned_runs,
+            incomplete: &manifest.incomplete,
+            runs: series
+                .runs
+                .iter()
+                .map(|run| RunEntry {
+                    number: run.number,
+                    directory: &run.directory,
+                    started_unix_s: run.started_unix_s,
+                    verdict: run.verdict,
+                    exit_code: run.exit_code,
+                })
+                .collect(),
+            figures: &series.figures,
+            findings: &series.findings,
+        }
+    }
+}

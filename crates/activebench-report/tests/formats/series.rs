@@ -1,0 +1,145 @@
+//! Reports of a series: snapshots, the schema, hostile text and the bound of a ticket.
+
+use activebench_model::claim::Metric;
+use activebench_model::finding::{Finding, Outcome, Severity, Threshold};
+use activebench_model::series::{FORMAT, Interval, JudgedSeries, Repeated, RunOfSeries, SeriesManifest};
+use activebench_model::units::Quantity;
+use activebench_model::verdict::RunVerdict;
+use activebench_report::Style;
+use activebench_report::markdown::LIMIT;
+use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
+
+fn render(name: &str, series: &JudgedSeries) -> String {
+    series_format_by_name(name).expect("the format exists").render(series, Style::default())
+}
+
+fn run(number: u32) -> RunOfSeries {
+    RunOfSeries {
+        number,
+        directory: number.to_string(),
+        started_unix_s: 1_700_000_000 + i64::from(number),
+        verdict: RunVerdict::Verified,
+        exit_code: 0,
+        claims: Vec::new(),
+        beginnings: Vec::new(),
+    }
+}
+
+fn figure(id: &str, phase: &str, metric: Metric, quantity: fn(f64) -> Quantity, values: &[f64]) -> Repeated {
+    Repeated {
+        id: id.to_owned(),
+        phase: phase.to_owned(),
+        metric,
+        of_storage: true,
+        values: values.iter().copied().map(Some).collect(),
+        median: quantity(values[2]),
+        mean: quantity(values[2]),
+        least: quantity(values[0]),
+        most: quantity(values[4]),
+        deviation: Some(quantity(1.0)),
+        spread_ratio: Some((values[4] - values[0]) / values[2]),
+        median_interval: Some(Interval {
+            low: quantity(values[0]),
+            high: quantity(values[4]),
+            confidence_ratio: 0.96875,
+        }),
+        resolution: 0.5,
+    }
+}
+
+fn finding(code: &str, outcome: Outcome, message: &str) -> Finding {
+    let fires = outcome == Outcome::Fires;
+    let said = |text: &str| if fires { text.to_owned() } else { String::new() };
+    Finding {
+        code: code.to_owned(),
+        name: "not-reproducible".to_owned(),
+        outcome,
+        severity: fires.then_some(Severity::Warn),
+        phase: Some("read".to_owned()),
+        claims: vec!["f1".to_owned()],
+        observed: fires.then(|| Quantity::ratio(0.08)),
+        threshold: fires.then(|| Threshold { value: Quantity::ratio(0.05), source: "MLPerf Storage 6.7".to_owned() }),
+        message: message.to_owned(),
+        meaning: said("one run could have given any of these"),
+        advice: said("quote the median with its interval"),
+        facts: Vec::new(),
+        effect: None,
+    }
+}
+
+fn sample() -> JudgedSeries {
+    let argv = ["fio", "--name=a b", "--rw=read"].map(str::to_owned).to_vec();
+    let command = activebench_model::command::CommandLine { argv, ..Default::default() };
+    let rates = [92e6, 96e6, 100e6, 100e6, 104e6];
+    let mut short = figure("f2", "read", Metric::BytesMoved, |value| Quantity::bytes(value as u64), &rates);
+    short.median_interval = None;
+    short.values[3] = None;
+    JudgedSeries {
+        manifest: SeriesManifest {
+            format: FORMAT,
+            activebench: "0.1.0".to_owned(),
+            command,
+            planned_runs: 6,
+            runs: (1..=5).map(|number| number.to_string()).collect(),
+            choices: Default::default(),
+            incomplete: vec!["interrupted".to_owned()],
+        },
+        directory: "/tmp/a series".to_owned(),
+        runs: (1..=5).map(run).collect(),
+        figures: vec![short, figure("f1", "read", Metric::Throughput, Quantity::bytes_per_sec, &rates)],
+        findings: vec![
+            finding("AB705", Outcome::Fires, "5 runs range from 87.74 MiB/s to 99.18 MiB/s: 12 % of the median"),
+            finding("AB702", Outcome::Undecided, "5 runs are needed, and 4 state this figure"),
+            finding("AB704", Outcome::Silent, ""),
+        ],
+        verdict: RunVerdict::Inconclusive,
+        because: "5 of 6 runs were recorded: interrupted".to_owned(),
+        exit_code: 3,
+    }
+}
+
+#[test]
+fn every_format_reads_as_intended() {
+    for format in SERIES_FORMATS {
+        insta::assert_snapshot!(format!("series-{}", format.name()), render(format.name(), &sample()));
+    }
+}
+
+#[test]
+fn the_json_report_is_what_its_schema_says() {
+    let schema = include_str!("../../../../docs/series.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
+    let mut empty = sample();
+    empty.runs.clear();
+    empty.figures.clear();
+    empty.findings.clear();
+    for series in [sample(), empty] {
+        let report: serde_json::Value = serde_json::from_str(&render("json", &series)).expect("JSON");
+        let faults: Vec<String> =
+            schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+        assert!(faults.is_empty(), "{faults:#?}");
+    }
+}
+
+#[test]
+fn hostile_text_stays_text_and_a_long_series_fits_a_ticket() {
+    let mut series = sample();
+    let hostile = "\u{1b}[31m|<img>@a\n# x ".repeat(200);
+    series.because.clone_from(&hostile);
+    series.manifest.command.argv = vec![hostile.clone()];
+    series.runs = (1..=1_000).map(run).collect();
+    let figure = Repeated { phase: hostile.clone(), ..series.figures[1].clone() };
+    series.figures = vec![figure; 500];
+    let fired =
+        Finding { message: hostile.clone(), advice: hostile.clone(), meaning: hostile, ..series.findings[0].clone() };
+    series.findings = vec![fired; 500];
+    series.findings.extend(vec![sample().findings[1].clone(); 500]);
+    for format in SERIES_FORMATS {
+        assert!(!render(format.name(), &series).contains('\u{1b}'), "{}", format.name());
+    }
+    let report = render("markdown", &series);
+    assert!(report.chars().count() < LIMIT, "{}", report.chars().count());
+    // Inside a code span nothing is markup.
+    let mut outside = report.lines().filter(|line| !line.starts_with("Command: `"));
+    assert!(outside.all(|line| !line.contains("<img>")) && report.contains("Left out"));
+}

@@ -1,0 +1,167 @@
+//! `verify --repeat`: the same command several times, each run recorded in a directory of its own below that of
+//! the series, and what they say together. `recheck` and `report` read such a directory again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use activebench_detect::series::{contribution, judge};
+use activebench_detect::thresholds::Thresholds;
+use activebench_model::command::CommandLine;
+use activebench_model::run::Choices;
+use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
+use activebench_record::{RunReader, read_series, write_series};
+use activebench_report::Style;
+use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
+use anyhow::{Context, anyhow};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::{Output, Verify};
+use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::verify::{Recorded, record_run};
+use crate::{judge, output};
+
+/// How long we look for a signal that came between two runs.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// Records and judges a series; gives the exit code.
+pub(crate) fn main(
+    arguments: &Verify,
+    command: CommandLine,
+    directory: &Path,
+    planned: u32,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<i32, Failure> {
+    formats_exist(&arguments.output)?;
+    let thresholds = Thresholds::profile(&arguments.profile).or_exit(ExitCode::Usage)?;
+    create(directory)?;
+    let mut manifest = SeriesManifest {
+        format: FORMAT,
+        activebench: env!("CARGO_PKG_VERSION").to_owned(),
+        command,
+        planned_runs: planned,
+        runs: Vec::new(),
+        choices: arguments.choices(),
+        incomplete: vec!["the series was never finished".to_owned()],
+    };
+    let mut interrupts = {
+        // Signals of one kind wake every listener: the run that they end, and us.
+        let _context = runtime.enter();
+        signal(SignalKind::interrupt()).context("cannot listen for SIGINT").or_exit(ExitCode::Bug)?
+    };
+    let mut pending = || runtime.block_on(async { tokio::time::timeout(GLANCE, interrupts.recv()).await.is_ok() });
+    let mut runs = Vec::new();
+    let mut stopped = None;
+    for number in 1..=planned {
+        if !arguments.output.quiet {
+            eprintln!("activebench: run {number} of {planned}");
+        }
+        let name = number.to_string();
+        match record_run(arguments, &manifest.command, &directory.join(&name), runtime) {
+            Ok(Recorded { judged, interrupted }) => {
+                runs.push(contribution(number, &name, &judged));
+                manifest.runs.push(name);
+                // From here on the run counts, whatever becomes of us.
+                write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
+                if interrupted || pending() {
+                    stopped = Some("interrupted".to_owned());
+                    break;
+                }
+            }
+            Err(failure) if runs.is_empty() => {
+                remove_empty(directory);
+                return Err(failure);
+            }
+            Err(failure) => {
+                eprintln!("activebench: {:#}", failure.error);
+                stopped = Some(format!("run {number} could not be recorded: {:#}", failure.error));
+                break;
+            }
+        }
+    }
+    let interrupted = stopped.as_deref() == Some("interrupted");
+    manifest.incomplete = stopped.into_iter().collect();
+    write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
+    let judged = judge(manifest, directory.display().to_string(), runs, &thresholds);
+    write_reports(directory, &judged);
+    render(&judged, &arguments.output)?;
+    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+}
+
+/// Judges a stored series again, its runs too; `None` when the directory is none of a series.
+pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<Option<JudgedSeries>, Failure> {
+    let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
+    choose(&mut manifest.choices);
+    let thresholds = Thresholds::profile(&manifest.choices.profile).or_exit(ExitCode::Usage)?;
+    let mut runs = Vec::new();
+    for (number, name) in (1..).zip(&manifest.runs) {
+        let path = directory.join(name);
+        let reader = RunReader::open(&path).or_exit(ExitCode::Usage)?;
+        let mut of_run = reader.manifest().clone();
+        choose(&mut of_run.choices);
+        let judged = judge::judge(&path, &reader, of_run).or_exit(ExitCode::Usage)?;
+        runs.push(contribution(number, name, &judged));
+    }
+    Ok(Some(judge(manifest, directory.display().to_string(), runs, &thresholds)))
+}
+
+/// Renders a series to where the user asked: as text to standard output when nothing was asked.
+pub(crate) fn render(judged: &JudgedSeries, output: &Output) -> Result<(), Failure> {
+    formats_exist(output)?;
+    for request in &output.formats {
+        let Some(format) = series_format_by_name(&request.format) else { continue };
+        match &request.file {
+            None => crate::print(&format.render(judged, output::terminal_style()))?,
+            Some(path) => std::fs::write(path, format.render(judged, Style::default()))
+                .with_context(|| format!("cannot write the {} report to {}", format.name(), path.display()))
+                .or_exit(ExitCode::Usage)?,
+        }
+    }
+    match series_format_by_name("text").filter(|_| output.formats.is_empty()) {
+        Some(text) => crate::print(&text.render(judged, output::terminal_style())),
+        None => Ok(()),
+    }
+}
+
+/// A format that single runs alone have is said before anything runs.
+fn formats_exist(output: &Output) -> Result<(), Failure> {
+    let unknown = output.formats.iter().find(|request| series_format_by_name(&request.format).is_none());
+    let Some(request) = unknown else { return Ok(()) };
+    let known: Vec<_> = SERIES_FORMATS.iter().map(|format| format.name()).collect();
+    let hint = format!("no report of a series as {} (hint: one of {})", request.format, known.join(", "));
+    Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
+}
+
+/// Makes the directory of the series, which must not hold anything.
+fn create(directory: &Path) -> Result<(), Failure> {
+    let cannot =
+        || format!("cannot create the series directory {} (hint: name another one with --out)", directory.display());
+    std::fs::create_dir_all(directory).with_context(cannot).or_exit(ExitCode::Usage)?;
+    let mut entries = std::fs::read_dir(directory).with_context(cannot).or_exit(ExitCode::Usage)?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!(
+                "cannot use {} for a series: it is not empty (hint: name a new one with --out)",
+                directory.display()
+            ),
+        )),
+    }
+}
+
+/// Nothing was recorded: the directory has no use.
+fn remove_empty(directory: &Path) {
+    if let Err(error) = std::fs::remove_dir(directory) {
+        eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
+    }
+}
+
+/// Every report of the series, beside `series.json`; they are computed anew by `recheck`.
+fn write_reports(directory: &Path, judged: &JudgedSeries) {
+    for format in SERIES_FORMATS {
+        let path = directory.join(format!("series-report.{}", format.extension()));
+        if let Err(error) = std::fs::write(&path, format.render(judged, Style::default())) {
+            eprintln!("activebench: cannot write {}: {error}", path.display());
+        }
+    }
+}
