@@ -97,6 +97,56 @@ impl Records {
     }
 }
 
+/// What the observer says that observing took, over one run or several. Unlike the difference of
+/// two runs it does not scatter; but it leaves out what a hook costs that is not its program: the
+/// way there and back, and the caches that it takes from the tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct OwnAccount {
+    /// Wall time of the observed commands.
+    pub(crate) run_ns: u64,
+    /// Run time of the kernel programs in them, all processors added up; `None` when one run did
+    /// not measure it.
+    pub(crate) bpf_run_ns: Option<u64>,
+    /// Processor time of our own process in them; `None` when one run did not measure it.
+    pub(crate) observer_cpu_ns: Option<u64>,
+}
+
+impl OwnAccount {
+    /// From `run.json` of a run directory.
+    ///
+    /// # Errors
+    /// When the length of the run is not there.
+    pub(crate) fn read(manifest: &str) -> Result<OwnAccount> {
+        let document: Value = serde_json::from_str(manifest).context("cannot read the run's manifest")?;
+        let overhead = &document["coverage"]["overhead"];
+        Ok(OwnAccount {
+            run_ns: overhead["run_ns"].as_u64().context("the manifest does not say how long the run was")?,
+            bpf_run_ns: overhead["bpf_run_ns"].as_u64(),
+            observer_cpu_ns: overhead["observer_cpu_ns"].as_u64(),
+        })
+    }
+
+    /// This account and another run's.
+    pub(crate) fn and(self, other: OwnAccount) -> OwnAccount {
+        let sum = |left: Option<u64>, right: Option<u64>| Some(left? + right?);
+        OwnAccount {
+            run_ns: self.run_ns + other.run_ns,
+            bpf_run_ns: sum(self.bpf_run_ns, other.bpf_run_ns),
+            observer_cpu_ns: sum(self.observer_cpu_ns, other.observer_cpu_ns),
+        }
+    }
+
+    /// The kernel programs' run time as a share of the runs; `None` when it was not measured.
+    pub(crate) fn bpf_share(self) -> Option<f64> {
+        Some(self.bpf_run_ns? as f64 / self.run_ns as f64).filter(|share| share.is_finite())
+    }
+
+    /// Our process's processor time as a share of the runs; `None` when it was not measured.
+    pub(crate) fn observer_share(self) -> Option<f64> {
+        Some(self.observer_cpu_ns? as f64 / self.run_ns as f64).filter(|share| share.is_finite())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +197,17 @@ mod tests {
         check(bonnie_ns_per_character("vm,1G,1024,99"), Err("format vm"));
         check(bonnie_ns_per_character("1.98,2.00a"), Err("missing"));
         check(bonnie_ns_per_character(""), Err("no CSV"));
+    }
+
+    #[test]
+    fn a_share_that_one_run_did_not_measure_is_unknown_of_all() {
+        let read = |text: &str| OwnAccount::read(text).expect("an account");
+        let whole = read(r#"{"coverage":{"overhead":{"run_ns":1000,"bpf_run_ns":4,"observer_cpu_ns":10}}}"#);
+        let part = read(r#"{"coverage":{"overhead":{"run_ns":3000,"bpf_run_ns":null,"observer_cpu_ns":10}}}"#);
+        assert_eq!((whole.bpf_share(), whole.observer_share()), (Some(0.004), Some(0.01)));
+        let both = whole.and(part);
+        assert_eq!((both.run_ns, both.bpf_share(), both.observer_share()), (4000, None, Some(0.005)));
+        assert!(OwnAccount::read(r#"{"coverage":{}}"#).is_err());
     }
 
     #[test]

@@ -26,6 +26,18 @@ pub(crate) struct Workload {
     pub(crate) variants: &'static [Variant],
     /// Its share of the rounds, one of so many: long runs get fewer.
     pub(crate) rounds_divisor: u32,
+    /// Rounds of a few variants alone, after those with all; `None` where no aim speaks of it.
+    pub(crate) more: Option<More>,
+}
+
+/// Rounds for the variants that an aim speaks of: what one round costs with all of them buys
+/// several of these, and the aims are small beside the scatter of a round.
+#[derive(Debug)]
+pub(crate) struct More {
+    /// Untraced among them.
+    pub(crate) variants: &'static [Variant],
+    /// How many, unless the command line says otherwise.
+    pub(crate) rounds: u32,
 }
 
 /// The program of a workload.
@@ -69,6 +81,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::COUNTING, rounds: 20 }),
     },
     Workload {
         name: "bystander",
@@ -78,6 +91,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::SYSTEM_WIDE,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::OURS, rounds: 20 }),
     },
     Workload {
         name: "fio-psync",
@@ -87,6 +101,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: None,
     },
     Workload {
         name: "fio-io-uring",
@@ -96,6 +111,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "io_uring_enter",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: None,
     },
     Workload {
         name: "direct-loop",
@@ -105,6 +121,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::OURS, rounds: 60 }),
     },
     Workload {
         name: "direct-file",
@@ -114,6 +131,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::OURS, rounds: 60 }),
     },
     Workload {
         name: "bonnie-putc",
@@ -123,6 +141,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "write",
         variants: variants::ALL,
         rounds_divisor: 4,
+        more: None,
     },
 ];
 
@@ -285,6 +304,10 @@ mod tests {
         for workload in ALL {
             assert_eq!(workload.variants.first(), Some(&Variant::Untraced), "{}", workload.name);
             assert!(workload.rounds(1) >= 1);
+            if let Some(more) = &workload.more {
+                assert_eq!(more.variants.first(), Some(&Variant::Untraced), "{}", workload.name);
+                assert!(more.variants.iter().all(|variant| workload.variants.contains(variant)), "{}", workload.name);
+            }
         }
         names.sort_unstable();
         names.dedup();
