@@ -13,6 +13,7 @@ pub mod detectors;
 mod lint;
 pub mod manual;
 mod packing;
+pub mod profiles;
 pub mod questions;
 pub mod registry;
 pub mod thresholds;

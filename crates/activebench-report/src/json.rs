@@ -16,7 +16,7 @@ use activebench_model::host::Host;
 use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::profile::CpuProfile;
-use activebench_model::report::{Answer, JudgedRun};
+use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
@@ -56,6 +56,8 @@ struct Report<'run> {
     exit_code: i32,
     tool: Tool<'run>,
     profile: &'run str,
+    threshold_file: Option<&'run str>,
+    changed_thresholds: Vec<ChangedEntry<'run>>,
     claims: Vec<ClaimEntry<'run>>,
     phases: Vec<PhaseEntry<'run>>,
     findings: Vec<FindingEntry<'run>>,
@@ -63,6 +65,15 @@ struct Report<'run> {
     coverage: CoverageEntry<'run>,
     host: &'run Host,
     run: RunEntry<'run>,
+}
+
+#[derive(Serialize)]
+struct ChangedEntry<'run> {
+    name: &'run str,
+    value: Number,
+    unit: &'static str,
+    source: &'run str,
+    default: Number,
 }
 
 #[derive(Serialize)]
@@ -218,6 +229,8 @@ impl<'run> Report<'run> {
                 notes: &parsed.notes,
             },
             profile: &manifest.choices.profile,
+            threshold_file: manifest.choices.thresholds.as_ref().map(|thresholds| thresholds.file.as_str()),
+            changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied())).collect(),
             phases: run.phases.iter().map(|phase| phase_entry(phase, run.profiles.phases.get(&phase.id))).collect(),
             findings: run.findings.iter().flat_map(finding_entries).collect(),
@@ -250,6 +263,16 @@ impl<'run> Report<'run> {
                 cpu: &run.profiles.run,
             },
         }
+    }
+}
+
+fn changed_entry(changed: &ChangedThreshold) -> ChangedEntry<'_> {
+    ChangedEntry {
+        name: &changed.name,
+        value: changed.threshold.value.value.into(),
+        unit: changed.threshold.value.unit.as_str(),
+        source: &changed.threshold.source,
+        default: changed.default.value.into(),
     }
 }
 

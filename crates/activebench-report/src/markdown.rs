@@ -200,6 +200,9 @@ fn surroundings_section(run: &JudgedRun) -> Section {
         bullet(&format!("Machine: {}.", surroundings::machine(host))),
         bullet(&format!("Checked: {}.", surroundings::checked(run))),
     ];
+    items.extend(
+        surroundings::changed_thresholds(run).map(|changed| bullet(&format!("Changed thresholds: {changed}."))),
+    );
     let times = processor::lines(run, PROFILES_SHOWN);
     items.splice(1..1, times.iter().map(|line| bullet(&format!("Time of the threads in {line}."))));
     let targets = surroundings::targets(host);

@@ -194,6 +194,9 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
         page.labelled("", &format!("and {} more", targets.len() - TARGETS_SHOWN));
     }
     page.labelled("checked", &surroundings::checked(run));
+    if let Some(changed) = surroundings::changed_thresholds(run) {
+        page.labelled("changed", &format!("thresholds: {changed}"));
+    }
     page.labelled_verbatim("run", &run.directory);
     for (index, command) in surroundings::next_commands(run).iter().enumerate() {
         page.labelled_verbatim(if index == 0 { "next" } else { "" }, command);

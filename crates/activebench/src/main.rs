@@ -14,6 +14,7 @@ mod plan;
 mod progress;
 mod recorded;
 mod show;
+mod thresholds;
 mod tool_files;
 mod verify;
 mod workload;
@@ -22,6 +23,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use activebench_detect::context::Detector;
+use activebench_detect::thresholds::Thresholds;
 use activebench_detect::{manual, registry};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
@@ -30,7 +32,7 @@ use activebench_runner::stub;
 use anyhow::{Context, anyhow};
 use clap::Parser;
 
-use crate::arguments::{Cli, Command, Parse, Recheck, Render};
+use crate::arguments::{Cli, Command, Detectors, Parse, Recheck, Render};
 use crate::exit::{ExitCode, Failure, OrExit};
 
 fn main() {
@@ -57,7 +59,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Report(arguments) => report(arguments)?,
         Command::Show(arguments) => show::main(arguments)?,
         Command::Parse(arguments) => parse(arguments)?,
-        Command::Detectors => list_detectors()?,
+        Command::Detectors(arguments) => list_detectors(arguments)?,
         Command::Explain { detector } => explain(detector)?,
         Command::Doctor(arguments) => return doctor::main(arguments),
         Command::Recorded(recorded) => recorded.write().or_exit(ExitCode::Usage)?,
@@ -76,6 +78,9 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
     let mut manifest = reader.manifest().clone();
     if let Some(profile) = &arguments.profile {
         manifest.choices.profile.clone_from(profile);
+    }
+    if let Some(path) = &arguments.thresholds {
+        manifest.choices.thresholds = Some(thresholds::read(path).or_exit(ExitCode::Usage)?);
     }
     manifest.choices.fail_on = arguments.output.fail_on.into();
     let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
@@ -123,7 +128,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn list_detectors() -> Result<(), Failure> {
+fn list_detectors(arguments: &Detectors) -> Result<(), Failure> {
+    if let Some(profile) = &arguments.profile {
+        return print(&thresholds::listed(&Thresholds::profile(profile).or_exit(ExitCode::Usage)?));
+    }
     let width = registry::DETECTORS.iter().map(|detector| detector.name().len()).max().unwrap_or(0);
     let mut text = String::new();
     for detector in registry::DETECTORS {

@@ -143,13 +143,14 @@ fn build(mut run: Value) -> Stored {
         phase.facts = facts(&short);
         phases.push(phase);
     }
+    let manifest: Manifest = typed(run["manifest"].take());
     Stored {
         says: run["says"].as_str().expect("a case says what it is").to_owned(),
-        manifest: typed(run["manifest"].take()),
         parsed: typed(run["parsed"].take()),
         phases,
         facts: facts(&run["run_facts"]),
-        thresholds: Thresholds::profile("default").expect("the profile exists"),
+        thresholds: Thresholds::profile(&manifest.choices.profile).expect("the profile exists"),
+        manifest,
     }
 }
 

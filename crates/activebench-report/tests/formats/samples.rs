@@ -9,8 +9,8 @@ use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
-use activebench_model::report::{Answer, JudgedRun};
-use activebench_model::run::ChildEnd;
+use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
+use activebench_model::run::{ChildEnd, ThresholdFile};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
@@ -233,6 +233,8 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run.manifest.child.stopped_by_us = Some(text.into());
     run.manifest.incomplete = vec![text.into()];
     run.manifest.choices.profile = text.into();
+    run.manifest.choices.thresholds = Some(ThresholdFile { file: text.into(), text: text.into() });
+    run.changed_thresholds = vec![changed_threshold(text, text)];
     run.manifest.choices.suppressed = BTreeMap::from([(text.into(), text.into())]);
     run.manifest.sha256 = BTreeMap::from([(text.into(), "9f86d081884c7d65".repeat(4))]);
     run.manifest.host.kernel = text.into();
@@ -366,10 +368,22 @@ pub(crate) fn undecided() -> JudgedRun {
     run
 }
 
+fn changed_threshold(name: &str, source: &str) -> ChangedThreshold {
+    ChangedThreshold {
+        name: name.into(),
+        threshold: Threshold { value: Quantity::ratio(0.1), source: source.into() },
+        default: Quantity::ratio(0.05),
+    }
+}
+
 /// `iozone -t 2`: several metrics of one phase, warnings only.
 pub(crate) fn throughput() -> JudgedRun {
     let mut run = base(&["iozone", "-t", "2", "-i", "0", "-s", "512m", "-e", "-c"]);
     run.phases = vec![write_phase("initial-writers", "initial writers", 0)];
+    run.manifest.choices.profile = "bonnie".into();
+    run.manifest.choices.thresholds =
+        Some(ThresholdFile { file: "limits.toml".into(), text: "ab302_late_sync_fail_ratio = 0.1\n".into() });
+    run.changed_thresholds = vec![changed_threshold("ab302_late_sync_fail_ratio", "limits.toml")];
     run.parsed.notes = vec![note(40, "+++++", "below the resolution of the tool: not measured")];
     let metrics = [
         Metric::SumOfTaskThroughput,
