@@ -10,6 +10,8 @@ mod comparison;
 pub mod context;
 mod correction;
 pub mod detectors;
+pub mod goal;
+mod limiter;
 mod lint;
 pub mod manual;
 mod packing;

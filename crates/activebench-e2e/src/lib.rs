@@ -392,6 +392,12 @@ impl Verified {
         assert_eq!((self.verdict(), self.exit_code()), (expected, Some(0)), "{}", self.story());
     }
 
+    /// What limited a phase, or null.
+    pub fn limiter(&self, phase: &str) -> &Value {
+        let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);
+        phases.iter().find(|candidate| candidate["id"] == phase).map_or(&Value::Null, |phase| &phase["limiter"])
+    }
+
     /// A complete fact of a phase.
     pub fn fact(&self, phase: &str, name: &str) -> f64 {
         let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);

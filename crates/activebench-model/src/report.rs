@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::Parsed;
 use crate::finding::{Finding, Threshold};
+use crate::limiter::Limiter;
 use crate::phase::Phase;
 use crate::profile::Profiles;
 use crate::run::Manifest;
@@ -39,6 +40,9 @@ pub struct JudgedRun {
     /// Thresholds that are not those of the profile `default`: by the profile, or by the user's file.
     #[serde(default)]
     pub changed_thresholds: Vec<ChangedThreshold>,
+    /// What limited each phase that was found.
+    #[serde(default)]
+    pub limiters: Vec<Limiter>,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
 }

@@ -51,6 +51,12 @@ pub struct Choices {
     /// `--thresholds FILE`; `None` when none was given (or by an activebench without it).
     #[serde(default)]
     pub thresholds: Option<ThresholdFile>,
+    /// `--purpose`: what the run is for, in the user's words.
+    #[serde(default)]
+    pub purpose: Option<String>,
+    /// `--target`: the figure that it is for, as given: `>= 200 MB/s`.
+    #[serde(default)]
+    pub target: Option<String>,
     /// `--suppress CODE=REASON`.
     pub suppressed: BTreeMap<String, String>,
     /// `--fail-on`.

@@ -13,6 +13,7 @@ use activebench_model::coverage::{
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::host::Host;
+use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::profile::CpuProfile;
@@ -57,6 +58,8 @@ struct Report<'run> {
     tool: Tool<'run>,
     profile: &'run str,
     threshold_file: Option<&'run str>,
+    purpose: Option<&'run str>,
+    target: Option<&'run str>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
     claims: Vec<ClaimEntry<'run>>,
     phases: Vec<PhaseEntry<'run>>,
@@ -122,6 +125,22 @@ struct PhaseEntry<'run> {
     incomplete: Option<&'run str>,
     facts: FactEntries<'run>,
     cpu: Option<&'run CpuProfile>,
+    limiter: Option<LimiterEntry<'run>>,
+}
+
+#[derive(Serialize)]
+struct LimiterEntry<'run> {
+    kind: Option<LimiterKind>,
+    sentence: &'run str,
+    figures: Vec<FigureEntry<'run>>,
+    facts: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct FigureEntry<'run> {
+    name: &'run str,
+    value: Number,
+    unit: &'static str,
 }
 
 type FactEntries<'run> = BTreeMap<&'static str, FactEntry<'run>>;
@@ -230,9 +249,11 @@ impl<'run> Report<'run> {
             },
             profile: &manifest.choices.profile,
             threshold_file: manifest.choices.thresholds.as_ref().map(|thresholds| thresholds.file.as_str()),
+            purpose: manifest.choices.purpose.as_deref(),
+            target: manifest.choices.target.as_deref(),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied())).collect(),
-            phases: run.phases.iter().map(|phase| phase_entry(phase, run.profiles.phases.get(&phase.id))).collect(),
+            phases: run.phases.iter().map(|phase| phase_entry(phase, run)).collect(),
             findings: run.findings.iter().flat_map(finding_entries).collect(),
             questions: &run.questions,
             coverage: CoverageEntry {
@@ -301,7 +322,7 @@ fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {
     CorrectedEntry { value, unit, meaning: &corrected.meaning }
 }
 
-fn phase_entry<'run>(phase: &'run Phase, cpu: Option<&'run CpuProfile>) -> PhaseEntry<'run> {
+fn phase_entry<'run>(phase: &'run Phase, run: &'run JudgedRun) -> PhaseEntry<'run> {
     let mut files: Vec<FileId> = phase.parts.iter().map(|part| part.file).collect();
     files.sort_unstable();
     files.dedup();
@@ -312,8 +333,22 @@ fn phase_entry<'run>(phase: &'run Phase, cpu: Option<&'run CpuProfile>) -> Phase
         files,
         incomplete: phase.incomplete.as_deref(),
         facts: fact_entries(&phase.facts),
-        cpu,
+        cpu: run.profiles.phases.get(&phase.id),
+        limiter: run.limiters.iter().find(|limiter| limiter.phase == phase.id).map(limiter_entry),
     }
+}
+
+fn limiter_entry(limiter: &Limiter) -> LimiterEntry<'_> {
+    LimiterEntry {
+        kind: limiter.kind,
+        sentence: &limiter.sentence,
+        figures: limiter.figures.iter().map(figure_entry).collect(),
+        facts: limiter.facts.iter().map(|fact| fact.as_str()).collect(),
+    }
+}
+
+fn figure_entry(figure: &Figure) -> FigureEntry<'_> {
+    FigureEntry { name: &figure.name, value: figure.value.value.into(), unit: figure.value.unit.as_str() }
 }
 
 fn fact_entries(facts: &Facts) -> FactEntries<'_> {

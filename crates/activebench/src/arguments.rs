@@ -163,6 +163,13 @@ pub(crate) struct Verify {
     /// run; `activebench detectors --profile default` prints all of them.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) thresholds: Option<PathBuf>,
+    /// What the figures are for, in your words: the report answers with it whether they matter.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) purpose: Option<String>,
+    /// The figure that they are for: `>= 200 MB/s`, `write >= 1.5 GiB/s`, `p99 <= 5 ms`. The report says whether the
+    /// honest figures reach it; verdict and exit code stay those of the figures.
+    #[arg(long, value_name = "FIGURE", value_parser = parse_target)]
+    pub(crate) target: Option<String>,
     /// Do not count a detector, and say why: `AB601=shared test host`.
     #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
     pub(crate) suppress: Vec<(String, String)>,
@@ -410,6 +417,11 @@ fn parse_size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| format!("no size in bytes: `{text}` (hint: 500M, 2GiB)"))
 }
 
+/// A target figure that can be read; the user's own words are kept.
+fn parse_target(text: &str) -> Result<String, String> {
+    activebench_detect::goal::Goal::parse(text).map(|_| text.to_owned())
+}
+
 fn parse_suppression(text: &str) -> Result<(String, String), String> {
     let (code, reason) = text.split_once('=').ok_or("a suppression needs its reason (hint: AB601=shared test host)")?;
     if activebench_detect::registry::find(code).is_none() {
@@ -431,6 +443,8 @@ impl Verify {
             subject: self.subject.map(Into::into),
             profile: self.profile.clone(),
             thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
+            purpose: self.purpose.clone(),
+            target: self.target.clone(),
             suppressed: self.suppressed(),
             fail_on: self.output.fail_on.into(),
         })

@@ -163,6 +163,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         parsed: &parsed,
         phases: &phases,
         facts: &run_facts,
+        profiles: &profiles,
         thresholds: &thresholds,
     });
     Ok(JudgedRun {
@@ -176,6 +177,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         verdict: judgement.verdict,
         exit_code: judgement.exit_code,
         changed_thresholds: thresholds.changed(),
+        limiters: judgement.limiters,
         questions: judgement.questions,
         manifest,
     })

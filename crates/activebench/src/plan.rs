@@ -13,6 +13,7 @@ use activebench_model::coverage::Coverage;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::output::ToolFile;
+use activebench_model::profile::Profiles;
 use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, FailOn, Manifest};
 use activebench_report::plan::PlanReport;
 use activebench_report::target_line;
@@ -45,8 +46,15 @@ pub(crate) fn main(
     let manifest = manifest(choices, command, &roots);
     let parsed = Parsed { tool: tool.unwrap_or_default().to_owned(), ..Parsed::default() };
     let facts = Facts::default();
-    let findings =
-        judge_plan(&Run { manifest: &manifest, parsed: &parsed, phases: &plan.phases, facts: &facts, thresholds });
+    let profiles = Profiles::default();
+    let findings = judge_plan(&Run {
+        manifest: &manifest,
+        parsed: &parsed,
+        phases: &plan.phases,
+        facts: &facts,
+        profiles: &profiles,
+        thresholds,
+    });
     let worst = findings.iter().filter(|finding| finding.outcome == Outcome::Fires).filter_map(|f| f.severity).max();
     let report = PlanReport {
         command: manifest.command.argv.clone(),

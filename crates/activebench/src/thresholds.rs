@@ -35,13 +35,13 @@ pub(crate) fn listed(thresholds: &Thresholds) -> String {
     if thresholds.warn_counts_as_fail {
         text.push_str("# Each warning counts as a failure.\n");
     }
-    for detector in DETECTORS {
-        let code = detector.code().to_lowercase();
-        let own: Vec<_> = table.iter().filter(|(name, _)| name.split('_').next() == Some(code.as_str())).collect();
+    let detectors = DETECTORS.iter().map(|detector| (detector.code().to_lowercase(), detector.name()));
+    for (prefix, name) in detectors.chain([("limiter".to_owned(), "what limited a phase")]) {
+        let own: Vec<_> = table.iter().filter(|(name, _)| name.split('_').next() == Some(prefix.as_str())).collect();
         if own.is_empty() {
             continue;
         }
-        text.push_str(&format!("\n# {} {}\n", detector.code(), detector.name()));
+        text.push_str(&format!("\n# {} {name}\n", prefix.to_uppercase()));
         for (name, threshold) in own {
             // A bare number of nanoseconds or bytes is hard to read.
             let source = threshold.source.replace(['\n', '\r'], " ");

@@ -7,6 +7,7 @@ use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Parsed;
 use activebench_model::fact::{Completeness, Fact, FactName, Facts, Scope};
 use activebench_model::phase::Phase;
+use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 use serde_json::{Map, Value};
@@ -18,6 +19,7 @@ pub(crate) struct Stored {
     pub(crate) parsed: Parsed,
     pub(crate) phases: Vec<Phase>,
     pub(crate) facts: Facts,
+    pub(crate) profiles: Profiles,
     pub(crate) thresholds: Thresholds,
 }
 
@@ -28,6 +30,7 @@ impl Stored {
             parsed: &self.parsed,
             phases: &self.phases,
             facts: &self.facts,
+            profiles: &self.profiles,
             thresholds: &self.thresholds,
         }
     }
@@ -149,6 +152,7 @@ fn build(mut run: Value) -> Stored {
         parsed: typed(run["parsed"].take()),
         phases,
         facts: facts(&run["run_facts"]),
+        profiles: Profiles::default(),
         thresholds: Thresholds::profile(&manifest.choices.profile).expect("the profile exists"),
         manifest,
     }

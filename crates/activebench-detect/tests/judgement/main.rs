@@ -2,4 +2,6 @@
 
 mod cases;
 mod detectors;
+mod limiter;
+mod questions;
 mod verdicts;

@@ -54,6 +54,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         verdict: RunVerdict::Verified,
         exit_code: 0,
         changed_thresholds: Vec::new(),
+        limiters: Vec::new(),
         questions: questions(),
     }
 }
