@@ -223,6 +223,7 @@ fn measure_round(workload: &Workload, variants: &[Variant], bench: &Bench, round
     // A row has an entry for every round, whether or not its variant took part.
     for row in &mut result.variants {
         row.ns_per_call.push(None);
+        row.median_ns.push(None);
     }
     let count = variants.len();
     for variant in (0..count).map(|offset| variants[(round + offset) % count]) {
@@ -234,6 +235,9 @@ fn measure_round(workload: &Workload, variants: &[Variant], bench: &Bench, round
             Ok(sample) => {
                 if let Some(figure) = row.ns_per_call.last_mut() {
                     *figure = Some(sample.ns_per_call);
+                }
+                if let Some(figure) = row.median_ns.last_mut() {
+                    *figure = sample.median_ns;
                 }
                 if let Some((records, account)) = sample.accounts {
                     row.records.get_or_insert_with(Records::default).add(records);

@@ -38,6 +38,8 @@ const LOSS_THREADS: u64 = 8;
 pub(crate) struct Sample {
     /// Nanoseconds a call.
     pub(crate) ns_per_call: f64,
+    /// Nanoseconds that half of the calls do not exceed, where the device takes most of them.
+    pub(crate) median_ns: Option<f64>,
     /// The account of records and of the observation's own cost, under activebench.
     pub(crate) accounts: Option<(Records, OwnAccount)>,
 }
@@ -119,7 +121,7 @@ impl Bench {
         let path = self.folder().join(RESULT_FILE);
         let output = fs::read_to_string(&path).context("the workload left no result")?;
         let accounts = if variant == Variant::Activebench { Some(self.accounts()?) } else { None };
-        Ok(Sample { ns_per_call: workload.ns_per_call(&output)?, accounts })
+        Ok(Sample { ns_per_call: workload.ns_per_call(&output)?, median_ns: workload.median_ns(&output), accounts })
     }
 
     fn command(&self, workload: &Workload, variant: Variant, script: &str) -> Command {

@@ -35,6 +35,36 @@ pub(crate) fn fio_ns_per_call(output: &str) -> Result<f64> {
     Ok(runtime_ms * 1e6 / reads)
 }
 
+/// fio's JSON: the time that half of its reads do not exceed, from the histogram of `json+`; `None` without one.
+///
+/// Between two runs the mean of reads from a device scatters with its few slowest ones, the median hardly. A
+/// bin of the histogram is 1/64 wide at most (axboe/fio, stat.h), more than what is looked for, so the median
+/// is interpolated inside of its bin.
+pub(crate) fn fio_median_ns(output: &str) -> Option<f64> {
+    let document: Value = serde_json::from_str(&output[output.find('{')?..]).ok()?;
+    let bins = document["jobs"][0]["read"]["clat_ns"]["bins"].as_object()?;
+    let mut bins: Vec<(u64, u64)> =
+        bins.iter().map(|(ns, count)| Some((ns.parse().ok()?, count.as_u64()?))).collect::<Option<_>>()?;
+    bins.sort_unstable();
+    let half = bins.iter().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
+    let mut before = 0.0;
+    for (ns, count) in bins {
+        let count = count as f64;
+        if before + count >= half && count > 0.0 {
+            let (start, width) = bin_of(ns);
+            return Some(start as f64 + width as f64 * (half - before) / count);
+        }
+        before += count;
+    }
+    None
+}
+
+/// Where the bin with this middle begins, and how wide it is: 64 bins between two powers of two, 1 ns below 128.
+fn bin_of(ns: u64) -> (u64, u64) {
+    let width = 1 << (64 - ns.leading_zeros()).saturating_sub(7);
+    (ns / width * width, width)
+}
+
 /// bonnie++'s CSV line: the time of one character, from its rate in KiB/s.
 ///
 /// # Errors
@@ -183,6 +213,22 @@ mod tests {
         check(fio_ns_per_call(&document(0, 0, 0)), Err("runtime"));
         check(fio_ns_per_call(&document(0, 10, 0)), Err("total_ios"));
         check(fio_ns_per_call("fio: engine io_uring not loadable\n"), Err("no JSON"));
+    }
+
+    #[test]
+    fn the_median_lies_inside_of_a_bin() {
+        let output = |bins: &str| format!(r#"{{"jobs":[{{"read":{{"clat_ns":{{"bins":{{{bins}}}}}}}}}]}}"#);
+        #[track_caller]
+        fn check(output: &str, expected: Option<f64>) {
+            assert_eq!(fio_median_ns(output), expected, "{output}");
+        }
+        // Bins of 512 ns begin at 39,424 and 39,936; their order in JSON is that of text.
+        check(&output(r#""40192": 60, "39680": 40, "100352": 0"#), Some(39_936.0 + 512.0 * 10.0 / 60.0));
+        check(&output(r#""39680": 100"#), Some(39_424.0 + 256.0));
+        check(&output(r#""90": 4"#), Some(90.5));
+        check(&output(""), None);
+        check(r#"{"jobs":[{"read":{"clat_ns":{}}}]}"#, None);
+        check("no JSON", None);
     }
 
     /// The line of 2.00a is a real one; that of 1.97 is made up after its list of fields.

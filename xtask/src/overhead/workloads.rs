@@ -210,7 +210,7 @@ impl Workload {
             Program::Fio { engine, target } => {
                 let mut command = words(&[&path_of(&tools::FIO), "--name=reads", "--rw=randread", "--bs=4k"]);
                 command.extend(words(&["--readonly", "--norandommap", "--invalidate=0", "--time_based"]));
-                command.extend(words(&["--size=64m", "--output-format=json"]));
+                command.extend(words(&["--size=64m", "--output-format=json+"]));
                 command.push(format!("--runtime={}ms", amount.fio_ms));
                 command.extend(match engine {
                     Engine::Psync => words(&["--ioengine=psync"]),
@@ -239,6 +239,16 @@ impl Workload {
             write!(script, " {}", quoted(&word)).expect("a String takes every character");
         }
         script + " > " + RESULT_FILE + "\n"
+    }
+
+    /// Whether the device takes most of a call's time.
+    pub(crate) fn is_device_bound(&self) -> bool {
+        matches!(self.program, Program::Fio { target: Target::DirectFile | Target::DirectLoop, .. })
+    }
+
+    /// Nanoseconds that half of the calls do not exceed, where the device takes most of them; `None` elsewhere.
+    pub(crate) fn median_ns(&self, output: &str) -> Option<f64> {
+        self.is_device_bound().then(|| outputs::fio_median_ns(output)).flatten()
     }
 
     /// Nanoseconds a call, from the workload's own output.
