@@ -44,7 +44,7 @@ pub(crate) fn answers(
     let answers = [
         why_not_double(run, findings, limiters),
         was_it_tuned(run, findings),
-        did_it_break_limits(run, judged),
+        did_it_break_limits(run, findings, judged),
         did_it_error(run, findings),
         answer("not known: one run", &["run"]),
         does_it_matter(run, judged),
@@ -119,21 +119,26 @@ fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
     Answer { answer: format!("not known: only this configuration was run; {given}{effect}"), evidence }
 }
 
-fn did_it_break_limits(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
+fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> Answer {
     let beyond =
         judged.iter().filter(|claim| matches!(claim.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted)).count();
     let all = run.parsed.claims.len();
-    let text = match beyond {
-        0 => {
-            "not known: the limits of the links and of the device are not read; no claim went beyond what was observed"
-                .to_owned()
-        }
-        _ => format!(
-            "the limits of the links and of the device are not read; {beyond} of {all} claims are above what the storage \
-             was seen to do, or are not about it"
-        ),
+    let claims = match beyond {
+        0 => "no claim went beyond what was observed".to_owned(),
+        _ => format!("{beyond} of {all} claims are above what the storage was seen to do, or are not about it"),
     };
-    answer(text, &["claims"])
+    // What the media, the links or a policy allow, where a detector knows it.
+    let fired = fired(findings, &["AB503", "AB504", "AB505"]);
+    let limits = match fired.is_empty() {
+        true => format!("not known: the limits of the links and of the device are not read; {claims}"),
+        false => {
+            let said: Vec<&str> = fired.iter().map(|finding| finding.message.as_str()).collect();
+            format!("{}; {claims}", said.join("; "))
+        }
+    };
+    let mut evidence = vec!["claims".to_owned()];
+    evidence.extend(codes_of(&fired));
+    Answer { answer: limits, evidence }
 }
 
 /// The sum of a fact over all phases, and how many phases lack it.

@@ -27,6 +27,16 @@ fn every_question_has_an_answer_and_evidence() {
     }
 }
 
+#[test]
+fn a_limit_that_a_detector_knows_is_one_that_was_broken_or_reached() {
+    let limit = json!({"group": "/bench", "file": "io.max", "device": 265_289_728, "direction": "read",
+        "per_second": {"value": 89_478_485.0, "unit": "bytes_per_sec"}});
+    let case = json!({"manifest": {"host": {"io_limits": [limit]}}});
+    let answer = judge(&cases::changed("read-direct", &case).run()).questions["did_it_break_limits"].clone();
+    assert!(answer.answer.starts_with("io.max of the control group /bench allows 85.33 MiB/s"), "{}", answer.answer);
+    assert!(answer.evidence.contains(&"AB505".to_owned()), "{:?}", answer.evidence);
+}
+
 /// 1 GiB in 12 s is 85.33 MiB/s, or 89.48 MB/s.
 #[test]
 fn whether_it_matters_is_told_by_purpose_and_target() {
