@@ -24,15 +24,19 @@ use crate::mounts;
 use crate::overhead::bench::Bench;
 use crate::overhead::outputs::Records;
 use crate::overhead::results::{Measurement, Provenance, SCHEMA, WorkloadResult};
+use crate::overhead::variants::Variant;
 use crate::overhead::workloads::{Amount, Workload};
 use crate::packages::{self, Missing};
 use crate::workspace::{self, Selection};
 use crate::{process, tools};
 
-/// Rounds that let the whole task end in about ten minutes on two processors.
-const ROUNDS: u32 = 7;
+/// Rounds that, with those of [`workloads::More`], let the whole task end in less than twenty
+/// minutes on two processors. Fewer have no interval.
+const ROUNDS: u32 = 6;
 /// Rounds of a quick run.
 const QUICK_ROUNDS: u32 = 2;
+/// Rounds of a few variants alone in a quick run: with the others enough for an interval.
+const QUICK_MORE_ROUNDS: u32 = 4;
 
 /// Enough calls that a run takes some tenths of a second: the longest pause of a scheduler
 /// is then a hundredth of it.
@@ -50,9 +54,12 @@ const OFFSETS: &str = "offsets";
 /// Options of `cargo xtask overhead`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Rounds of each workload [default: 7, with --quick 2]
+    /// Rounds of each workload [default: 6, with --quick 2]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
+    /// Rounds of untraced and activebench alone that follow where an aim speaks of them [default: 20 to 60, with --quick 4]
+    #[arg(long, value_name = "ROUNDS")]
+    more_rounds: Option<u32>,
     /// Short runs and few rounds: to try it out, not to quote it
     #[arg(long)]
     quick: bool,
@@ -144,7 +151,8 @@ fn measure(options: &Options, mut bench: Bench, missing: &[Missing], mut provena
         if process::interrupted() {
             break;
         }
-        results.push(measure_workload(workload, &mut bench, missing, provenance.rounds));
+        let more = options.more_rounds.or(options.quick.then_some(QUICK_MORE_ROUNDS));
+        results.push(measure_workload(workload, &mut bench, missing, provenance.rounds, more));
     }
     let mut loss = None;
     if wanted(LOSS) && !process::interrupted() {
@@ -168,7 +176,13 @@ fn measure(options: &Options, mut bench: Bench, missing: &[Missing], mut provena
     }
 }
 
-fn measure_workload(workload: &Workload, bench: &mut Bench, missing: &[Missing], rounds: u32) -> WorkloadResult {
+fn measure_workload(
+    workload: &Workload,
+    bench: &mut Bench,
+    missing: &[Missing],
+    rounds: u32,
+    more_rounds: Option<u32>,
+) -> WorkloadResult {
     let mut result = WorkloadResult::new(workload);
     if let Some(tool) = workload.tools().iter().find(|tool| tool.find().is_none()) {
         result.reason = Some(why_missing(tool, missing));
@@ -185,12 +199,15 @@ fn measure_workload(workload: &Workload, bench: &mut Bench, missing: &[Missing],
         }
     }
     let rounds = workload.rounds(rounds);
-    for round in 0..rounds {
+    let more = workload.more.as_ref().map(|more| (more.variants, more_rounds.unwrap_or(more.rounds)));
+    let all = rounds + more.map_or(0, |(_, rounds)| rounds);
+    for round in 0..all {
         if process::interrupted() {
             break;
         }
-        eprintln!("{}: round {} of {rounds}", workload.name, round + 1);
-        measure_round(workload, bench, round as usize, &mut result);
+        eprintln!("{}: round {} of {all}", workload.name, round + 1);
+        let variants = more.filter(|_| round >= rounds).map_or(workload.variants, |(variants, _)| variants);
+        measure_round(workload, variants, bench, round as usize, &mut result);
         if let Some(reason) = &result.variants[0].reason {
             result.reason = Some(reason.clone());
             break;
@@ -200,25 +217,34 @@ fn measure_workload(workload: &Workload, bench: &mut Bench, missing: &[Missing],
     result
 }
 
-/// Runs every variant once that has not failed before, first another one each round.
-fn measure_round(workload: &Workload, bench: &Bench, round: usize, result: &mut WorkloadResult) {
+/// Runs each of these variants once that has not failed before, first another one each round.
+fn measure_round(workload: &Workload, variants: &[Variant], bench: &Bench, round: usize, result: &mut WorkloadResult) {
     let mut foreign = foreign_tracers(bench);
-    let count = workload.variants.len();
-    for index in (0..count).map(|offset| (round + offset) % count) {
-        let (variant, row) = (workload.variants[index], &mut result.variants[index]);
+    // A row has an entry for every round, whether or not its variant took part.
+    for row in &mut result.variants {
+        row.ns_per_call.push(None);
+        row.median_ns.push(None);
+    }
+    let count = variants.len();
+    for variant in (0..count).map(|offset| variants[(round + offset) % count]) {
+        let Some(row) = result.variants.iter_mut().find(|row| row.name == variant.name()) else { continue };
         if process::interrupted() || row.reason.is_some() {
-            row.ns_per_call.push(None);
             continue;
         }
         match bench.run(workload, variant) {
             Ok(sample) => {
-                row.ns_per_call.push(Some(sample.ns_per_call));
-                if let Some(records) = sample.records {
+                if let Some(figure) = row.ns_per_call.last_mut() {
+                    *figure = Some(sample.ns_per_call);
+                }
+                if let Some(figure) = row.median_ns.last_mut() {
+                    *figure = sample.median_ns;
+                }
+                if let Some((records, account)) = sample.accounts {
                     row.records.get_or_insert_with(Records::default).add(records);
+                    row.own_account = Some(row.own_account.map_or(account, |sum| sum.and(account)));
                 }
             }
             Err(error) => {
-                row.ns_per_call.push(None);
                 // Whatever an interrupt broke is not the variant's fault.
                 if !process::interrupted() {
                     let reason = format!("{error:#}");

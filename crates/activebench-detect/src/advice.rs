@@ -173,6 +173,20 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// The option of the command line that makes the tool pause, as it was given: fio's `rate`, iozone's `-J`.
+    /// Those of a job file are not known here.
+    pub(crate) fn option_of_pauses(&self) -> Option<String> {
+        let words = self.run.manifest.command.argv.iter().flat_map(|argument| argument.split_whitespace());
+        let mut words = words.map(|word| word.trim_matches(['\'', '"']));
+        if self.fio.is_some() {
+            let pauses = |name: &str| name.starts_with("rate") || name.starts_with("thinktime") || name == "flow";
+            let is_pause =
+                |word: &&str| word.strip_prefix("--").and_then(|option| option.split('=').next()).is_some_and(pauses);
+            return words.find(is_pause).map(str::to_owned);
+        }
+        self.has("-J").then(|| "-J".to_owned())
+    }
+
     /// How to visit more of the region.
     pub(crate) fn distinct_offsets(&self) -> String {
         if self.is_orion() {

@@ -5,6 +5,7 @@ use activebench_model::fact::{FactName, Facts};
 use activebench_model::finding::Finding;
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Part, Phase};
+use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest};
 
@@ -22,6 +23,8 @@ pub struct Run<'a> {
     pub phases: &'a [Phase],
     /// Facts on the whole run.
     pub facts: &'a Facts,
+    /// Where the time of the threads went, and in which functions.
+    pub profiles: &'a Profiles,
     /// The thresholds of the chosen profile.
     pub thresholds: &'a Thresholds,
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::limiter::Limiter;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::report::Answer;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::context::Run;
-use crate::detectors::cpu_bound::cpu_capacity;
+use crate::goal::Goal;
 
 /// Keys of the seven questions, in Gregg's order.
 pub const KEYS: [&str; 7] = [
@@ -34,14 +35,19 @@ fn count(number: usize, noun: &str) -> String {
 }
 
 /// The answers by key.
-pub(crate) fn answers(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> BTreeMap<String, Answer> {
+pub(crate) fn answers(
+    run: &Run<'_>,
+    findings: &[Finding],
+    judged: &[JudgedClaim],
+    limiters: &[Limiter],
+) -> BTreeMap<String, Answer> {
     let answers = [
-        why_not_double(run, findings),
+        why_not_double(run, findings, limiters),
         was_it_tuned(run, findings),
-        did_it_break_limits(run, judged),
+        did_it_break_limits(run, findings, judged),
         did_it_error(run, findings),
         answer("not known: one run", &["run"]),
-        does_it_matter(run),
+        does_it_matter(run, judged),
         did_it_even_happen(run, findings),
     ];
     KEYS.iter().map(|key| (*key).to_owned()).zip(answers).collect()
@@ -73,41 +79,25 @@ fn longest<'a>(run: &Run<'a>) -> Option<(&'a Phase, f64)> {
         .max_by(|left, right| left.1.total_cmp(&right.1))
 }
 
-fn why_not_double(run: &Run<'_>, findings: &[Finding]) -> Answer {
+fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> Answer {
     let Some((phase, window)) = longest(run).filter(|(_, window)| *window > 0.0) else {
         return answer("not known: no window was found", &[FactName::Window.as_str()]);
     };
-    let share = |ratio: Result<f64, String>| match ratio {
-        Ok(ratio) => Quantity::ratio(ratio).to_string(),
-        Err(_) => "an unknown share".to_owned(),
-    };
-    let busy = run.fact(phase, FactName::DeviceBusy).map(|busy| busy / window);
-    let cpu = run
-        .fact(phase, FactName::UserCpu)
-        .and_then(|user| Ok((user + run.fact(phase, FactName::KernelCpu)?) / cpu_capacity(run, phase)?));
-    let thresholds = run.thresholds;
-    let limited = match (&busy, &cpu) {
-        (_, Ok(cpu)) if *cpu >= thresholds.ab501_cpu_share_fail_ratio.value.value => "the processor limited it",
-        (Ok(busy), _) if *busy >= thresholds.ab501_device_busy_ceiling_ratio.value.value => {
-            "the device was at work for most of it"
-        }
-        (Ok(_), Ok(_)) => "neither device nor processor limited it: the tasks waited for something else",
-        _ => "what limited it is not known",
-    };
-    let text = format!(
-        "in the longest pass, {} ({}), the device was busy for {} of the time and the threads were on a processor for {} of \
-         theirs: {limited}",
-        phase.name,
-        Quantity { value: window, ..Quantity::ns(0) },
-        share(busy),
-        share(cpu)
-    );
-    let mut evidence = vec![FactName::DeviceBusy.as_str(), FactName::UserCpu.as_str(), FactName::KernelCpu.as_str()];
-    let findings = fired(findings, &["AB501"]);
-    if !findings.is_empty() {
-        evidence.push("AB501");
+    let limiter = limiters.iter().find(|limiter| limiter.phase == phase.id);
+    let sentence =
+        limiter.map_or("not known: the pass was not found in the observed calls", |limiter| &limiter.sentence);
+    let facts = limiter.map_or(&[][..], |limiter| &limiter.facts);
+    let mut evidence: Vec<&str> = facts.iter().map(|fact| fact.as_str()).collect();
+    if evidence.is_empty() {
+        evidence.push(FactName::Window.as_str());
     }
-    answer(text, &evidence)
+    let fired = fired(findings, &["AB501", "AB502", "AB505"]);
+    let codes = codes_of(&fired);
+    evidence.extend(codes.iter().map(String::as_str));
+    answer(
+        format!("in the longest pass, {} ({}): {sentence}", phase.name, Quantity { value: window, ..Quantity::ns(0) }),
+        &evidence,
+    )
 }
 
 fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
@@ -129,21 +119,26 @@ fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
     Answer { answer: format!("not known: only this configuration was run; {given}{effect}"), evidence }
 }
 
-fn did_it_break_limits(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
+fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> Answer {
     let beyond =
         judged.iter().filter(|claim| matches!(claim.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted)).count();
     let all = run.parsed.claims.len();
-    let text = match beyond {
-        0 => {
-            "not known: the limits of the links and of the device are not read; no claim went beyond what was observed"
-                .to_owned()
-        }
-        _ => format!(
-            "the limits of the links and of the device are not read; {beyond} of {all} claims are above what the storage \
-             was seen to do, or are not about it"
-        ),
+    let claims = match beyond {
+        0 => "no claim went beyond what was observed".to_owned(),
+        _ => format!("{beyond} of {all} claims are above what the storage was seen to do, or are not about it"),
     };
-    answer(text, &["claims"])
+    // What the media, the links or a policy allow, where a detector knows it.
+    let fired = fired(findings, &["AB503", "AB504", "AB505"]);
+    let limits = match fired.is_empty() {
+        true => format!("not known: the limits of the links and of the device are not read; {claims}"),
+        false => {
+            let said: Vec<&str> = fired.iter().map(|finding| finding.message.as_str()).collect();
+            format!("{}; {claims}", said.join("; "))
+        }
+    };
+    let mut evidence = vec!["claims".to_owned()];
+    evidence.extend(codes_of(&fired));
+    Answer { answer: limits, evidence }
 }
 
 /// The sum of a fact over all phases, and how many phases lack it.
@@ -179,9 +174,44 @@ fn did_it_error(run: &Run<'_>, findings: &[Finding]) -> Answer {
     answer(text, &evidence)
 }
 
-fn does_it_matter(run: &Run<'_>) -> Answer {
+fn does_it_matter(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
+    let choices = &run.manifest.choices;
+    let (load, mut evidence) = load(run);
+    let purpose = choices.purpose.as_ref().map(|purpose| format!("the purpose is \"{}\"", purpose.trim()));
+    if purpose.is_some() {
+        evidence.push("--purpose".to_owned());
+    }
+    let target = choices.target.as_ref().map(|target| {
+        evidence.push("--target".to_owned());
+        let compared = match Goal::parse(target) {
+            Ok(goal) => {
+                let (compared, claims) = goal.compared(run, judged);
+                evidence.extend(claims);
+                compared
+            }
+            Err(why) => format!("not known: {why}"),
+        };
+        format!("the target is {}; {compared}", target.trim())
+    });
+    let text = match (purpose, target) {
+        (None, None) => {
+            format!("not known: no purpose was given (`--purpose`, `--target`); compare it with your own load: {load}")
+        }
+        (Some(purpose), None) => {
+            format!("{purpose}; no target figure was given (`--target`), so compare your load with this one: {load}")
+        }
+        (None, Some(target)) => {
+            format!("{target}; no purpose was given (`--purpose`); it holds for a load like this one: {load}")
+        }
+        (Some(purpose), Some(target)) => format!("{purpose}, {target}; it holds for a load like this one: {load}"),
+    };
+    Answer { answer: text, evidence }
+}
+
+/// What the longest pass did, to be compared with one's own load, and what that rests on.
+fn load(run: &Run<'_>) -> (String, Vec<String>) {
     let Some((phase, _)) = longest(run) else {
-        return answer("not known: what the run did was not found", &["phases"]);
+        return ("what the run did was not found".to_owned(), vec!["phases".to_owned()]);
     };
     let direction = match phase.direction {
         Direction::Read => "reads",
@@ -206,14 +236,13 @@ fn does_it_matter(run: &Run<'_>) -> Answer {
         Ok(share) => format!("{} of them with O_DIRECT", Quantity::ratio(share)),
         Err(_) => "whether with O_DIRECT is not known".to_owned(),
     };
-    answer(
-        format!(
-            "not known: compare it with your own load; the longest pass, {}, {direction} {order} with {}, {block}, {through}",
-            phase.name,
-            count(phase.requested_tasks as usize, "task")
-        ),
-        &["phases", FactName::ModalRequest.as_str(), FactName::DirectShare.as_str()],
-    )
+    let text = format!(
+        "the longest pass, {}, {direction} {order} with {}, {block}, {through}",
+        phase.name,
+        count(phase.requested_tasks as usize, "task")
+    );
+    let evidence = ["phases", FactName::ModalRequest.as_str(), FactName::DirectShare.as_str()];
+    (text, evidence.map(str::to_owned).to_vec())
 }
 
 fn did_it_even_happen(run: &Run<'_>, findings: &[Finding]) -> Answer {

@@ -249,6 +249,7 @@ mod tests {
             parsed: &parsed,
             phases: &[phase],
             facts: &Facts::default(),
+            profiles: &Default::default(),
             thresholds: &thresholds,
         };
         let result = remedied(&run, &findings);

@@ -1,21 +1,22 @@
-//! Every threshold, with its unit and its origin, and the profiles that choose them.
+//! Every threshold, with its unit and its origin.
 //!
-//! One threshold serves one detector and one meaning; the field's name says the code, the
-//! meaning and the unit. `proposed` marks a starting point that no experiment has replaced
+//! The profiles that choose other values are in `profiles`. One threshold serves one detector
+//! and one meaning (AB8xx, which look ahead, use those of the detector that will judge the run);
+//! the field's name says the code, the meaning and the unit. `proposed` marks a starting point that no experiment has replaced
 //! yet. Reports print the threshold and its origin beside each finding.
 
 use activebench_model::finding::Threshold;
+use activebench_model::report::ChangedThreshold;
 use activebench_model::units::{Quantity, Unit};
 use serde::Serialize;
 
-/// Names of the profiles, in the order in which help shows them.
-pub const PROFILES: &[&str] = &["default", "strict"];
+use crate::profiles;
 
 /// Why a profile or an override could not be used.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ThresholdError {
     /// No profile has this name.
-    #[error("there is no profile {name:?} (hint: choose one of {})", PROFILES.join(", "))]
+    #[error("there is no profile {name:?} (hint: choose one of {})", profiles::names().join(", "))]
     UnknownProfile {
         /// As asked for.
         name: String,
@@ -31,7 +32,7 @@ pub enum ThresholdError {
         answer: String,
     },
     /// The override file names a threshold that does not exist.
-    #[error("{file} sets {key:?}, which is no threshold (hint: `activebench detectors` lists them)")]
+    #[error("{file} sets {key:?}, which is no threshold (hint: `activebench detectors --profile default` lists them)")]
     UnknownThreshold {
         /// The file, as the user names it.
         file: String,
@@ -172,6 +173,11 @@ thresholds! {
     /// AB201: bytes read from storage beyond those that entered the cache, as a share of the
     /// bytes read, above which the two sources contradict each other.
     ab201_contradiction_ratio = 0.05, Ratio, "proposed; both sources are exact for buffered reads, measured";
+    /// AB202: bytes read as a multiple of the memory, below which it warns where the page cache was not observed.
+    ab202_memory_warn_ratio = 2.0, Ratio, "bonnie++ refuses less than twice the memory";
+    /// AB202: bytes read as a multiple of the memory that the profile's rule asks for, whatever was observed;
+    /// 0 where none does.
+    ab202_required_memory_ratio = 0.0, Ratio, "no rule asks for a size: where the bytes came from is observed";
     /// AB203: share of the bytes read that were resident before a cold pass began.
     ab203_resident_fail_ratio = 0.01, Ratio, "proposed";
     /// AB204: bytes that direct I/O put into the page cache, as a share of the direct bytes.
@@ -262,6 +268,8 @@ thresholds! {
     ab701_window_warn_ns = 500_000_000.0, Ns, "bonnie++ prints +++++ below it";
     /// AB701: windows below this are worth a note.
     ab701_window_note_ns = 10_000_000_000.0, Ns, "proposed";
+    /// AB701: windows of writing passes below this fail; 0 where no rule asks for a length.
+    ab701_write_window_fail_ns = 0.0, Ns, "no rule asks for a length";
     /// AB701: steps of the tool's own clock that a window must have.
     ab701_clock_steps_fail_count = 100.0, Count, "proposed: one step is then 1 % of the figure";
     /// AB702: (largest - smallest) / mean over the last rounds, above which they are not steady.
@@ -288,6 +296,16 @@ thresholds! {
     ab705_deviation_note_ratio = 0.025, Ratio, "Phoronix Test Suite, default configuration";
     /// AB705: runs that are needed.
     ab705_runs_least_count = 5.0, Count, "MLPerf Storage 6.7";
+    /// The limiter: share of the threads' time that one thing must take to have limited a pass.
+    limiter_share_ratio = 0.5, Ratio, "more than half: nothing else can have taken as much";
+    /// The limiter: share of the window with a request at the device, from which on the threads waited for it.
+    limiter_busy_ratio = 0.5, Ratio, "proposed, as AB501";
+    /// The limiter: requests at the device at once, below which they went one by one.
+    limiter_serial_count = 1.5, Count, "proposed, as AB403: between one and two";
+    /// The limiter: bytes a sync, up to which it is the sync that takes the time and not its data.
+    limiter_sync_bytes = 1_048_576.0, Bytes, "proposed: at 200 MB/s 1 MiB takes 5 ms, as long as a sync of a slow device";
+    /// The limiter: bytes a call, below which the call costs more than what it copies.
+    limiter_copy_request_bytes = 512.0, Bytes, "proposed: one sector; a call takes some 200 ns, copying 512 bytes a tenth of that";
     /// AB901: calls into an undecoded path above this number.
     ab901_blind_calls_count = 0.0, Count, "tracee #309: undecoded paths hide I/O";
     /// AB902: lost records or missed events above this number.
@@ -309,12 +327,38 @@ impl Thresholds {
     /// # Errors
     /// When no profile has this name; the error names those that exist.
     pub fn profile(name: &str) -> Result<Self, ThresholdError> {
-        let warn_counts_as_fail = match name {
-            "default" => false,
-            "strict" => true,
-            _ => return Err(ThresholdError::UnknownProfile { name: name.to_owned() }),
+        let Some(profile) = profiles::find(name) else {
+            return Err(ThresholdError::UnknownProfile { name: name.to_owned() });
         };
-        Ok(Self { profile: name.to_owned(), warn_counts_as_fail, ..Self::base() })
+        let mut thresholds = Self {
+            profile: name.to_owned(),
+            warn_counts_as_fail: profile.warn_counts_as_fail,
+            steady_state_required: profile.steady_state_required,
+            ..Self::base()
+        };
+        for (name, value, rule) in profile.rules {
+            // A test looks every name up.
+            if let Some(threshold) = thresholds.entry(name) {
+                threshold.value.value = *value;
+                threshold.source = (*rule).to_owned();
+            }
+        }
+        Ok(thresholds)
+    }
+
+    /// The thresholds whose value is another one than in the profile `default`, by name, in the
+    /// order of the codes.
+    pub fn changed(&self) -> Vec<ChangedThreshold> {
+        let default = Self::base();
+        let pairs = self.table().into_iter().zip(default.table());
+        pairs
+            .filter(|((_, here), (_, default))| here.value != default.value)
+            .map(|((name, here), (_, default))| ChangedThreshold {
+                name: name.to_owned(),
+                threshold: here.clone(),
+                default: default.value,
+            })
+            .collect()
     }
 
     /// The same thresholds with those replaced that a TOML text sets (`name = number`);
@@ -366,18 +410,49 @@ mod tests {
             assert!(name.ends_with(suffix), "{name} should end with {suffix}");
             assert!(!threshold.source.is_empty(), "{name} has no origin");
             let code = name.split('_').next().expect("a name").to_uppercase();
-            assert!(crate::registry::find(&code).is_some(), "{name}: no detector {code}");
+            let is_known = code == "LIMITER" || crate::registry::find(&code).is_some();
+            assert!(is_known, "{name}: no detector {code}");
         }
     }
 
     #[test]
     fn profiles_are_found_by_name_and_the_error_names_them() {
         assert!(Thresholds::profile("strict").expect("the profile exists").warn_counts_as_fail);
-        for name in PROFILES {
-            assert_eq!(Thresholds::profile(name).expect("a listed profile exists").profile, *name);
+        for name in profiles::names() {
+            assert_eq!(Thresholds::profile(name).expect("a listed profile exists").profile, name);
         }
-        let error = Thresholds::profile("pts").expect_err("not there");
-        assert_eq!(error.to_string(), "there is no profile \"pts\" (hint: choose one of default, strict)");
+        let error = Thresholds::profile("ptss").expect_err("not there");
+        assert_eq!(
+            error.to_string(),
+            "there is no profile \"ptss\" (hint: choose one of default, strict, pts, io500, mlperf, bonnie)"
+        );
+    }
+
+    #[test]
+    fn a_profile_sets_thresholds_that_exist_and_names_its_rule() {
+        for profile in profiles::PROFILES {
+            let thresholds = Thresholds::profile(profile.name).expect("a listed profile exists");
+            for (name, value, rule) in profile.rules {
+                let table = thresholds.table();
+                let (_, set) = table.iter().find(|(known, _)| known == name).expect("a threshold of this name");
+                assert_eq!((set.value.value, set.source.as_str()), (*value, *rule), "{}: {name}", profile.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_differs_from_default_is_told_with_both_values() {
+        let changed = |profile: &str| Thresholds::profile(profile).expect("the profile exists").changed();
+        assert_eq!(changed("default"), []);
+        assert_eq!(changed("strict"), []);
+        let io500 = changed("io500");
+        let window = io500.iter().find(|entry| entry.name == "ab701_write_window_fail_ns").expect("it is changed");
+        assert_eq!((window.threshold.value.value, window.default.value), (300e9, 0.0));
+        assert!(window.threshold.source.contains("300 s"), "{}", window.threshold.source);
+        let overridden = Thresholds::profile("default").expect("the profile exists");
+        let overridden = overridden.overridden("ab302_late_sync_fail_ratio = 0.1", "limits.toml").expect("good");
+        let names: Vec<String> = overridden.changed().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["ab302_late_sync_fail_ratio"]);
     }
 
     #[test]

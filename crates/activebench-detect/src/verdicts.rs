@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::claim::{Claim, Subject};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
+use activebench_model::limiter::Limiter;
 use activebench_model::report::Answer;
 use activebench_model::run::{ChildEnd, Choices, FailOn};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
@@ -25,6 +26,7 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use crate::comparison::rebuild;
 use crate::context::Run;
 use crate::correction::{measured_instead, of_misleading, of_refuted};
+use crate::limiter;
 use crate::questions::answers;
 use crate::registry::DETECTORS;
 
@@ -44,6 +46,8 @@ pub struct Judgement {
     pub because: String,
     /// What activebench exits with.
     pub exit_code: i32,
+    /// What limited each phase that was found.
+    pub limiters: Vec<Limiter>,
     /// Gregg's seven questions, by key.
     pub questions: BTreeMap<String, Answer>,
 }
@@ -55,8 +59,9 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let judged: Vec<JudgedClaim> = run.parsed.claims.iter().map(|claim| judge_claim(run, claim, &findings)).collect();
     let (verdict, because) = judge_run(run, &judged, &findings);
     let exit_code = exit_code(verdict, run.manifest.choices.fail_on);
-    let questions = answers(run, &findings, &judged);
-    Judgement { findings, judged, verdict, because, exit_code, questions }
+    let limiters = limiter::of_phases(run);
+    let questions = answers(run, &findings, &judged, &limiters);
+    Judgement { findings, judged, verdict, because, exit_code, limiters, questions }
 }
 
 /// What a command line alone says, before anything ran: the findings of the detectors that ask it, in the

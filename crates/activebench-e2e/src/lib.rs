@@ -338,6 +338,22 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
     verified
 }
 
+/// Judges a stored run again.
+pub fn recheck(run: &Path, options: &[&str]) -> Verified {
+    let output = Command::new(binary())
+        .args(["recheck", "--format", "json"])
+        .args(options)
+        .arg(run)
+        .output()
+        .expect("the binary runs");
+    let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    let verified = Verified { report, run: run.to_owned(), output };
+    if !verified.report.is_null() {
+        verified.assert_fits_its_schema();
+    }
+    verified
+}
+
 /// A stage of a stored run as rows by column name.
 pub fn rows(run: &Path, stage: &str) -> Vec<HashMap<String, String>> {
     let output = Command::new(binary())
@@ -419,6 +435,12 @@ impl Verified {
         }
         let expected = if list("findings").iter().any(warns) { "qualified" } else { "verified" };
         assert_eq!((self.verdict(), self.exit_code()), (expected, Some(0)), "{}", self.story());
+    }
+
+    /// What limited a phase, or null.
+    pub fn limiter(&self, phase: &str) -> &Value {
+        let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);
+        phases.iter().find(|candidate| candidate["id"] == phase).map_or(&Value::Null, |phase| &phase["limiter"])
     }
 
     /// A complete fact of a phase.

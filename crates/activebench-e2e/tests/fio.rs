@@ -600,6 +600,7 @@ fn a_control_group_that_throttles_is_found() {
     let run = verify(&volume, &[], &["sh", "-c", &group.join(fio)]);
     assert!(run.codes("a-read").contains(&"AB505"), "{}", run.story());
     assert_claims(&run, "a-read", "misleading");
+    assert_eq!(run.limiter("a-read")["kind"], "throttling", "{}", run.limiter("a-read"));
     // Its honest twin: the same run outside of the group.
     verify(&volume, &[], &fio.split_whitespace().collect::<Vec<_>>()).assert_honest();
 }

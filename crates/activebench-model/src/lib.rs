@@ -13,6 +13,7 @@ pub mod event;
 pub mod fact;
 pub mod finding;
 pub mod host;
+pub mod limiter;
 pub mod log;
 pub mod output;
 pub mod phase;

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Parsed;
-use crate::finding::Finding;
+use crate::finding::{Finding, Threshold};
+use crate::limiter::Limiter;
 use crate::phase::Phase;
 use crate::profile::Profiles;
 use crate::run::Manifest;
+use crate::units::Quantity;
 use crate::verdict::{JudgedClaim, RunVerdict};
 
 /// All stages of one run, judged.
@@ -35,8 +37,25 @@ pub struct JudgedRun {
     pub verdict: RunVerdict,
     /// What activebench's exit code is.
     pub exit_code: i32,
+    /// Thresholds that are not those of the profile `default`: by the profile, or by the user's file.
+    #[serde(default)]
+    pub changed_thresholds: Vec<ChangedThreshold>,
+    /// What limited each phase that was found.
+    #[serde(default)]
+    pub limiters: Vec<Limiter>,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
+}
+
+/// A threshold that the run was judged with instead of the one of the profile `default`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangedThreshold {
+    /// `ab302_late_sync_fail_ratio`.
+    pub name: String,
+    /// What it was judged with, and whose rule or file says so.
+    pub threshold: Threshold,
+    /// What `default` has.
+    pub default: Quantity,
 }
 
 /// The answer to one of the seven questions.

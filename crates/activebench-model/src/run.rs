@@ -48,10 +48,28 @@ pub struct Choices {
     pub subject: Option<Subject>,
     /// `--profile`.
     pub profile: String,
+    /// `--thresholds FILE`; `None` when none was given (or by an activebench without it).
+    #[serde(default)]
+    pub thresholds: Option<ThresholdFile>,
+    /// `--purpose`: what the run is for, in the user's words.
+    #[serde(default)]
+    pub purpose: Option<String>,
+    /// `--target`: the figure that it is for, as given: `>= 200 MB/s`.
+    #[serde(default)]
+    pub target: Option<String>,
     /// `--suppress CODE=REASON`.
     pub suppressed: BTreeMap<String, String>,
     /// `--fail-on`.
     pub fail_on: FailOn,
+}
+
+/// A file of thresholds, kept whole so that a run is judged again as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThresholdFile {
+    /// As the user named it.
+    pub file: String,
+    /// What was in it: TOML.
+    pub text: String,
 }
 
 /// From which severity on a run counts as a discrepancy for the exit code.

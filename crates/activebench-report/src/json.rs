@@ -13,10 +13,11 @@ use activebench_model::coverage::{
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::host::Host;
+use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::profile::CpuProfile;
-use activebench_model::report::{Answer, JudgedRun};
+use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
@@ -56,6 +57,10 @@ struct Report<'run> {
     exit_code: i32,
     tool: Tool<'run>,
     profile: &'run str,
+    threshold_file: Option<&'run str>,
+    purpose: Option<&'run str>,
+    target: Option<&'run str>,
+    changed_thresholds: Vec<ChangedEntry<'run>>,
     claims: Vec<ClaimEntry<'run>>,
     phases: Vec<PhaseEntry<'run>>,
     findings: Vec<FindingEntry<'run>>,
@@ -63,6 +68,15 @@ struct Report<'run> {
     coverage: CoverageEntry<'run>,
     host: &'run Host,
     run: RunEntry<'run>,
+}
+
+#[derive(Serialize)]
+struct ChangedEntry<'run> {
+    name: &'run str,
+    value: Number,
+    unit: &'static str,
+    source: &'run str,
+    default: Number,
 }
 
 #[derive(Serialize)]
@@ -111,6 +125,22 @@ struct PhaseEntry<'run> {
     incomplete: Option<&'run str>,
     facts: FactEntries<'run>,
     cpu: Option<&'run CpuProfile>,
+    limiter: Option<LimiterEntry<'run>>,
+}
+
+#[derive(Serialize)]
+struct LimiterEntry<'run> {
+    kind: Option<LimiterKind>,
+    sentence: &'run str,
+    figures: Vec<FigureEntry<'run>>,
+    facts: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct FigureEntry<'run> {
+    name: &'run str,
+    value: Number,
+    unit: &'static str,
 }
 
 type FactEntries<'run> = BTreeMap<&'static str, FactEntry<'run>>;
@@ -218,8 +248,12 @@ impl<'run> Report<'run> {
                 notes: &parsed.notes,
             },
             profile: &manifest.choices.profile,
+            threshold_file: manifest.choices.thresholds.as_ref().map(|thresholds| thresholds.file.as_str()),
+            purpose: manifest.choices.purpose.as_deref(),
+            target: manifest.choices.target.as_deref(),
+            changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied())).collect(),
-            phases: run.phases.iter().map(|phase| phase_entry(phase, run.profiles.phases.get(&phase.id))).collect(),
+            phases: run.phases.iter().map(|phase| phase_entry(phase, run)).collect(),
             findings: run.findings.iter().flat_map(finding_entries).collect(),
             questions: &run.questions,
             coverage: CoverageEntry {
@@ -253,6 +287,16 @@ impl<'run> Report<'run> {
     }
 }
 
+fn changed_entry(changed: &ChangedThreshold) -> ChangedEntry<'_> {
+    ChangedEntry {
+        name: &changed.name,
+        value: changed.threshold.value.value.into(),
+        unit: changed.threshold.value.unit.as_str(),
+        source: &changed.threshold.source,
+        default: changed.default.value.into(),
+    }
+}
+
 fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>) -> ClaimEntry<'run> {
     ClaimEntry {
         id: &claim.id,
@@ -278,7 +322,7 @@ fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {
     CorrectedEntry { value, unit, meaning: &corrected.meaning }
 }
 
-fn phase_entry<'run>(phase: &'run Phase, cpu: Option<&'run CpuProfile>) -> PhaseEntry<'run> {
+fn phase_entry<'run>(phase: &'run Phase, run: &'run JudgedRun) -> PhaseEntry<'run> {
     let mut files: Vec<FileId> = phase.parts.iter().map(|part| part.file).collect();
     files.sort_unstable();
     files.dedup();
@@ -289,8 +333,22 @@ fn phase_entry<'run>(phase: &'run Phase, cpu: Option<&'run CpuProfile>) -> Phase
         files,
         incomplete: phase.incomplete.as_deref(),
         facts: fact_entries(&phase.facts),
-        cpu,
+        cpu: run.profiles.phases.get(&phase.id),
+        limiter: run.limiters.iter().find(|limiter| limiter.phase == phase.id).map(limiter_entry),
     }
+}
+
+fn limiter_entry(limiter: &Limiter) -> LimiterEntry<'_> {
+    LimiterEntry {
+        kind: limiter.kind,
+        sentence: &limiter.sentence,
+        figures: limiter.figures.iter().map(figure_entry).collect(),
+        facts: limiter.facts.iter().map(|fact| fact.as_str()).collect(),
+    }
+}
+
+fn figure_entry(figure: &Figure) -> FigureEntry<'_> {
+    FigureEntry { name: &figure.name, value: figure.value.value.into(), unit: figure.value.unit.as_str() }
 }
 
 fn fact_entries(facts: &Facts) -> FactEntries<'_> {

@@ -14,6 +14,7 @@ mod findings;
 mod headline;
 pub mod json;
 mod likeness;
+mod limiter;
 pub mod markdown;
 mod page;
 pub mod plan;

@@ -10,7 +10,7 @@ use activebench_model::report::JudgedRun;
 use crate::escape::{clipped, markdown as text, markdown_code as code};
 use crate::findings::Group;
 use crate::wording::list;
-use crate::{Format, Style, claims, findings, headline, processor, questions, surroundings};
+use crate::{Format, Style, claims, findings, headline, limiter, processor, questions, surroundings};
 
 /// Fewer characters than this in every report. GitHub refuses more than 65,536, and text
 /// cut exactly at a limit has overflowed after conversion (mozilla/jira-bugzilla-integration
@@ -190,7 +190,7 @@ fn finding(group: &Group) -> String {
     item
 }
 
-/// Phases whose threads' time is shown.
+/// Phases whose threads' time, and whose limits, are shown.
 const PROFILES_SHOWN: usize = 12;
 
 fn surroundings_section(run: &JudgedRun) -> Section {
@@ -200,8 +200,13 @@ fn surroundings_section(run: &JudgedRun) -> Section {
         bullet(&format!("Machine: {}.", surroundings::machine(host))),
         bullet(&format!("Checked: {}.", surroundings::checked(run))),
     ];
+    items.extend(
+        surroundings::changed_thresholds(run).map(|changed| bullet(&format!("Changed thresholds: {changed}."))),
+    );
     let times = processor::lines(run, PROFILES_SHOWN);
     items.splice(1..1, times.iter().map(|line| bullet(&format!("Time of the threads in {line}."))));
+    let limits = limiter::lines(run, PROFILES_SHOWN);
+    items.splice(1..1, limits.iter().map(|line| bullet(&format!("Limit of {line}."))));
     let targets = surroundings::targets(host);
     items.splice(1..1, targets.iter().map(|target| bullet(&format!("Target: {target}."))));
     if !host.unread.is_empty() {

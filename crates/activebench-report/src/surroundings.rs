@@ -8,6 +8,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::FailOn;
 use activebench_model::units::Quantity;
 
+use crate::escape::clipped;
 use crate::findings::{firing, tally};
 use crate::wording::{count, list, shell_word};
 
@@ -15,6 +16,11 @@ use crate::wording::{count, list, shell_word};
 const PROBES_NAMED: usize = 3;
 /// Other tracers named; the rest is counted.
 const TRACERS_NAMED: usize = 3;
+/// Changed thresholds named; the rest is counted.
+const THRESHOLDS_NAMED: usize = 8;
+/// Most characters of a threshold's name and of its origin.
+const NAME_SHOWN: usize = 60;
+const SOURCE_SHOWN: usize = 160;
 /// Packed bytes from which on it matters where the event log lay.
 const LOG_WORTH_SAYING: u64 = 16 << 20;
 
@@ -229,6 +235,20 @@ pub(crate) fn checked(run: &JudgedRun) -> String {
         FailOn::Never => "never",
     };
     format!("{}; profile {profile}, fails on: {fail_on}", tally(run))
+}
+
+/// Which thresholds are not those of the profile `default`, and by whose rule; `None` when all are.
+pub(crate) fn changed_thresholds(run: &JudgedRun) -> Option<String> {
+    let changed: Vec<String> = run
+        .changed_thresholds
+        .iter()
+        .map(|changed| {
+            let name = clipped(&changed.name, NAME_SHOWN);
+            let source = clipped(&changed.threshold.source, SOURCE_SHOWN);
+            format!("{name} {} instead of {} ({source})", changed.threshold.value, changed.default)
+        })
+        .collect();
+    (!changed.is_empty()).then(|| list(&changed, THRESHOLDS_NAMED))
 }
 
 /// Commands that go on from here, ready for a shell.

@@ -11,13 +11,13 @@ use crate::claims::{self, SCREEN_ROWS};
 use crate::escape;
 use crate::findings::Group;
 use crate::page::{Page, Set, Tone};
-use crate::{Format, Style, findings, headline, processor, surroundings};
+use crate::{Format, Style, findings, headline, limiter, processor, questions, surroundings};
 
 /// Most characters of a command line in the first line; the whole is in `run.json`.
 const COMMAND_SHOWN: usize = 160;
 /// Targets shown; the rest is counted.
 const TARGETS_SHOWN: usize = 3;
-/// Phases whose threads' time is shown.
+/// Phases whose threads' time, and whose limits, are shown.
 const PROFILES_SHOWN: usize = 4;
 
 /// `text`.
@@ -194,8 +194,24 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
         page.labelled("", &format!("and {} more", targets.len() - TARGETS_SHOWN));
     }
     page.labelled("checked", &surroundings::checked(run));
+    if let Some(changed) = surroundings::changed_thresholds(run) {
+        page.labelled("changed", &format!("thresholds: {changed}"));
+    }
+    add_questions(page, run);
     page.labelled_verbatim("run", &run.directory);
     for (index, command) in surroundings::next_commands(run).iter().enumerate() {
         page.labelled_verbatim(if index == 0 { "next" } else { "" }, command);
+    }
+}
+
+/// The seven questions with their answers, and before them what limited the phases of which the
+/// first answer does not speak. The answers carry the figures; what these rest on is in the
+/// other formats, so that a screen holds the report.
+fn add_questions(page: &mut Page, run: &JudgedRun) {
+    for (index, line) in limiter::lines_beside_answers(run, PROFILES_SHOWN).iter().enumerate() {
+        page.labelled(if index == 0 { "limits" } else { "" }, line);
+    }
+    for (index, (question, answer)) in questions::answered(run).iter().enumerate() {
+        page.labelled(if index == 0 { "asked" } else { "" }, &format!("{question} {}", answer.answer));
     }
 }

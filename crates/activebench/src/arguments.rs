@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use activebench_model::claim::Subject;
 use activebench_model::run::{Choices, FailOn};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::recorded::Recorded;
+use crate::thresholds;
 use crate::workload::Workload;
 
 /// Runs a disk benchmark, watches with eBPF what the kernel really did for it, and says
@@ -43,8 +45,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Turn a tool's stored output into claims as JSON.
     Parse(Parse),
-    /// List the detectors.
-    Detectors,
+    /// List the detectors, or their thresholds.
+    Detectors(Detectors),
     /// One detector's manual page.
     Explain {
         /// Code or name: `AB302` or `sync-outside-clock`.
@@ -77,6 +79,20 @@ pub(crate) enum Command {
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },
+}
+
+/// What is listed of the detectors.
+#[derive(Args, Debug)]
+pub(crate) struct Detectors {
+    /// Show the thresholds of this profile, as a file that `verify --thresholds` takes.
+    #[arg(long, value_name = "NAME", value_parser = known_profile())]
+    pub(crate) profile: Option<String>,
+}
+
+/// Profiles with their help.
+fn known_profile() -> PossibleValuesParser {
+    let profiles = activebench_detect::profiles::PROFILES.iter();
+    PossibleValuesParser::new(profiles.map(|profile| PossibleValue::new(profile.name).help(profile.about)))
 }
 
 const DOCTOR_ABOUT: &str = "\
@@ -141,8 +157,19 @@ pub(crate) struct Verify {
     #[arg(long, value_enum)]
     pub(crate) subject: Option<SubjectArgument>,
     /// Set of thresholds.
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_name = "NAME", value_parser = known_profile())]
     pub(crate) profile: String,
+    /// Replace thresholds of the profile: lines like `ab302_late_sync_fail_ratio = 0.1`. The file is kept with the
+    /// run; `activebench detectors --profile default` prints all of them.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// What the figures are for, in your words: the report answers with it whether they matter.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) purpose: Option<String>,
+    /// The figure that they are for: `>= 200 MB/s`, `write >= 1.5 GiB/s`, `p99 <= 5 ms`. The report says whether the
+    /// honest figures reach it; verdict and exit code stay those of the figures.
+    #[arg(long, value_name = "FIGURE", value_parser = parse_target)]
+    pub(crate) target: Option<String>,
     /// Do not count a detector, and say why: `AB601=shared test host`.
     #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
     pub(crate) suppress: Vec<(String, String)>,
@@ -230,8 +257,11 @@ pub(crate) struct Recheck {
     /// The run's directory, or that of a series.
     pub(crate) run: PathBuf,
     /// Judge with another profile than the run's own.
-    #[arg(long)]
+    #[arg(long, value_name = "NAME", value_parser = known_profile())]
     pub(crate) profile: Option<String>,
+    /// Judge with the thresholds of this file instead of the run's own file.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) thresholds: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -394,6 +424,11 @@ fn parse_size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| format!("no size in bytes: `{text}` (hint: 500M, 2GiB)"))
 }
 
+/// A target figure that can be read; the user's own words are kept.
+fn parse_target(text: &str) -> Result<String, String> {
+    activebench_detect::goal::Goal::parse(text).map(|_| text.to_owned())
+}
+
 fn parse_suppression(text: &str) -> Result<(String, String), String> {
     let (code, reason) = text.split_once('=').ok_or("a suppression needs its reason (hint: AB601=shared test host)")?;
     if activebench_detect::registry::find(code).is_none() {
@@ -407,13 +442,19 @@ fn parse_suppression(text: &str) -> Result<(String, String), String> {
 
 impl Verify {
     /// What of the choices bears on the judgement.
-    pub(crate) fn choices(&self) -> Choices {
-        Choices {
+    ///
+    /// # Errors
+    /// When the file of thresholds cannot be read.
+    pub(crate) fn choices(&self) -> anyhow::Result<Choices> {
+        Ok(Choices {
             subject: self.subject.map(Into::into),
             profile: self.profile.clone(),
+            thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
+            purpose: self.purpose.clone(),
+            target: self.target.clone(),
             suppressed: self.suppressed(),
             fail_on: self.output.fail_on.into(),
-        }
+        })
     }
 
     fn suppressed(&self) -> BTreeMap<String, String> {

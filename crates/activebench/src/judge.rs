@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use activebench_detect::context::Run;
-use activebench_detect::thresholds::Thresholds;
 use activebench_detect::verdicts;
 use activebench_facts::EventSource;
 use activebench_model::activity::{Activity, Exec};
@@ -23,7 +22,7 @@ use activebench_model::run::Manifest;
 use activebench_record::{Mismatch, RecordError, RunReader};
 use anyhow::Context;
 
-use crate::memory;
+use crate::{memory, thresholds};
 
 /// Everything before the judgement.
 #[derive(Debug)]
@@ -187,7 +186,7 @@ fn behind_wrapper(argv: &[String], adapter: &dyn activebench_tools::Adapter) -> 
 
 /// Judges a run whose manifest may differ from the stored one in its choices.
 pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest) -> anyhow::Result<JudgedRun> {
-    let thresholds = Thresholds::profile(&manifest.choices.profile)?;
+    let thresholds = thresholds::of(&manifest.choices)?;
     for Mismatch { name, found, .. } in reader.verify_hashes() {
         manifest.incomplete.push(match found {
             Ok(_) => format!("{name} is not what was recorded: its SHA-256 differs"),
@@ -201,6 +200,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         parsed: &parsed,
         phases: &phases,
         facts: &run_facts,
+        profiles: &profiles,
         thresholds: &thresholds,
     });
     Ok(JudgedRun {
@@ -213,6 +213,8 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         judged: judgement.judged,
         verdict: judgement.verdict,
         exit_code: judgement.exit_code,
+        changed_thresholds: thresholds.changed(),
+        limiters: judgement.limiters,
         questions: judgement.questions,
         manifest,
     })

@@ -15,6 +15,7 @@ mod progress;
 mod recorded;
 mod series;
 mod show;
+mod thresholds;
 mod tool_files;
 mod verify;
 mod workload;
@@ -23,6 +24,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use activebench_detect::context::Detector;
+use activebench_detect::thresholds::Thresholds;
 use activebench_detect::{manual, registry};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
@@ -32,7 +34,7 @@ use activebench_runner::stub;
 use anyhow::{Context, anyhow};
 use clap::Parser;
 
-use crate::arguments::{Cli, Command, Parse, Recheck, Render};
+use crate::arguments::{Cli, Command, Detectors, Parse, Recheck, Render};
 use crate::exit::{ExitCode, Failure, OrExit};
 
 fn main() {
@@ -59,7 +61,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Report(arguments) => report(arguments)?,
         Command::Show(arguments) => show::main(arguments)?,
         Command::Parse(arguments) => parse(arguments)?,
-        Command::Detectors => list_detectors()?,
+        Command::Detectors(arguments) => list_detectors(arguments)?,
         Command::Explain { detector } => explain(detector)?,
         Command::Doctor(arguments) => return doctor::main(arguments),
         Command::Recorded(recorded) => recorded.write().or_exit(ExitCode::Usage)?,
@@ -74,7 +76,14 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
 }
 
 fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
+    let file = match &arguments.thresholds {
+        Some(path) => Some(thresholds::read(path).or_exit(ExitCode::Usage)?),
+        None => None,
+    };
     let choose = |choices: &mut Choices| {
+        if file.is_some() {
+            choices.thresholds.clone_from(&file);
+        }
         if let Some(profile) = &arguments.profile {
             choices.profile.clone_from(profile);
         }
@@ -135,7 +144,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn list_detectors() -> Result<(), Failure> {
+fn list_detectors(arguments: &Detectors) -> Result<(), Failure> {
+    if let Some(profile) = &arguments.profile {
+        return print(&thresholds::listed(&Thresholds::profile(profile).or_exit(ExitCode::Usage)?));
+    }
     let width = registry::DETECTORS.iter().map(|detector| detector.name().len()).max().unwrap_or(0);
     let mut text = String::new();
     for detector in registry::DETECTORS {

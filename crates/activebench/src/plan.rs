@@ -13,7 +13,8 @@ use activebench_model::coverage::Coverage;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::output::ToolFile;
-use activebench_model::run::{ChildEnd, Clocks, FORMAT, FailOn, Manifest};
+use activebench_model::profile::Profiles;
+use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, FailOn, Manifest};
 use activebench_report::plan::PlanReport;
 use activebench_report::target_line;
 use activebench_tools::Adapter;
@@ -24,7 +25,12 @@ use crate::exit::{ExitCode, Failure, OrExit};
 use crate::{judge, output, print, tool_files};
 
 /// Shows the plan; gives the exit code.
-pub(crate) fn main(arguments: &Verify, command: CommandLine, thresholds: &Thresholds) -> Result<i32, Failure> {
+pub(crate) fn main(
+    arguments: &Verify,
+    choices: Choices,
+    command: CommandLine,
+    thresholds: &Thresholds,
+) -> Result<i32, Failure> {
     let known = judge::tool_of_words(&command);
     let (tool, plan) = match &known {
         Some((adapter, own)) => (Some(adapter.name()), adapter.plan(own, &input_files(*adapter, own))),
@@ -37,11 +43,18 @@ pub(crate) fn main(arguments: &Verify, command: CommandLine, thresholds: &Thresh
     let roots = Roots::default();
     let mut survey = Survey::of(&roots, Process::Own);
     let target = survey.target_of_path(Path::new(&command.cwd));
-    let manifest = manifest(arguments, command, &roots);
+    let manifest = manifest(choices, command, &roots);
     let parsed = Parsed { tool: tool.unwrap_or_default().to_owned(), ..Parsed::default() };
     let facts = Facts::default();
-    let findings =
-        judge_plan(&Run { manifest: &manifest, parsed: &parsed, phases: &plan.phases, facts: &facts, thresholds });
+    let profiles = Profiles::default();
+    let findings = judge_plan(&Run {
+        manifest: &manifest,
+        parsed: &parsed,
+        phases: &plan.phases,
+        facts: &facts,
+        profiles: &profiles,
+        thresholds,
+    });
     let worst = findings.iter().filter(|finding| finding.outcome == Outcome::Fires).filter_map(|f| f.severity).max();
     let report = PlanReport {
         command: manifest.command.argv.clone(),
@@ -81,13 +94,13 @@ fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> Vec<ToolFile> {
 }
 
 /// A run that has not begun.
-fn manifest(arguments: &Verify, command: CommandLine, roots: &Roots) -> Manifest {
+fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
     Manifest {
         format: FORMAT,
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         added_arguments: Vec::new(),
-        choices: arguments.choices(),
+        choices,
         child: ChildEnd::default(),
         clocks: Clocks::default(),
         host: activebench_host::read_host(roots, Process::Own, &[]),

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use activebench_detect::series::{contribution, judge};
-use activebench_detect::thresholds::Thresholds;
 use activebench_model::command::CommandLine;
 use activebench_model::run::Choices;
 use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
@@ -18,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::arguments::{Output, Verify};
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::verify::{Recorded, record_run};
-use crate::{judge, output};
+use crate::{judge, output, thresholds};
 
 /// How long we look for a signal that came between two runs.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -26,13 +25,14 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// Records and judges a series; gives the exit code.
 pub(crate) fn main(
     arguments: &Verify,
+    choices: Choices,
     command: CommandLine,
     directory: &Path,
     planned: u32,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<i32, Failure> {
     formats_exist(&arguments.output)?;
-    let thresholds = Thresholds::profile(&arguments.profile).or_exit(ExitCode::Usage)?;
+    let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
     create(directory)?;
     let mut manifest = SeriesManifest {
         format: FORMAT,
@@ -40,7 +40,7 @@ pub(crate) fn main(
         command,
         planned_runs: planned,
         runs: Vec::new(),
-        choices: arguments.choices(),
+        choices,
         incomplete: vec!["the series was never finished".to_owned()],
     };
     let mut interrupts = {
@@ -56,7 +56,7 @@ pub(crate) fn main(
             eprintln!("activebench: run {number} of {planned}");
         }
         let name = number.to_string();
-        match record_run(arguments, &manifest.command, &directory.join(&name), runtime) {
+        match record_run(arguments, &manifest.choices, &manifest.command, &directory.join(&name), runtime) {
             Ok(Recorded { judged, interrupted }) => {
                 runs.push(contribution(number, &name, &judged));
                 manifest.runs.push(name);
@@ -91,7 +91,7 @@ pub(crate) fn main(
 pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<Option<JudgedSeries>, Failure> {
     let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
     choose(&mut manifest.choices);
-    let thresholds = Thresholds::profile(&manifest.choices.profile).or_exit(ExitCode::Usage)?;
+    let thresholds = thresholds::of(&manifest.choices).or_exit(ExitCode::Usage)?;
     let mut runs = Vec::new();
     for (number, name) in (1..).zip(&manifest.runs) {
         let path = directory.join(name);

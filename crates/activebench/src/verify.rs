@@ -6,14 +6,13 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::log::Totals;
 use activebench_model::report::JudgedRun;
-use activebench_model::run::{FORMAT, Manifest};
+use activebench_model::run::{Choices, FORMAT, Manifest};
 use activebench_probe::{DamagedChunk, LogOptions, NeighbourError, Observation, ProbeOptions, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
@@ -27,7 +26,7 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
-use crate::{plan, series, tool_files};
+use crate::{plan, series, thresholds, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -41,14 +40,16 @@ const LEAST_MEMORY: u64 = 256 << 20;
 
 /// Runs the whole command; gives the exit code.
 pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
-    let thresholds = Thresholds::profile(&arguments.profile).or_exit(ExitCode::Usage)?;
+    // Before anything runs: a typing error should not cost a run.
+    let choices = arguments.choices().or_exit(ExitCode::Usage)?;
+    let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
     let cwd = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
     let command = CommandLine {
         argv: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         cwd: cwd.display().to_string(),
     };
     if arguments.plan {
-        return plan::main(arguments, command, &thresholds);
+        return plan::main(arguments, choices, command, &thresholds);
     }
     find_program(&arguments.command[0])?;
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
@@ -58,9 +59,9 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
     if let Some(runs) = arguments.repeat {
-        return series::main(arguments, command, &directory, runs, &runtime);
+        return series::main(arguments, choices, command, &directory, runs, &runtime);
     }
-    let Recorded { judged, interrupted } = record_run(arguments, &command, &directory, &runtime)?;
+    let Recorded { judged, interrupted } = record_run(arguments, &choices, &command, &directory, &runtime)?;
     output::render(&judged, &arguments.output)?;
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
 }
@@ -75,6 +76,7 @@ pub(crate) struct Recorded {
 /// Runs the tool once under observation, writes its run directory and judges it.
 pub(crate) fn record_run(
     arguments: &Verify,
+    choices: &Choices,
     command: &CommandLine,
     directory: &Path,
     runtime: &tokio::runtime::Runtime,
@@ -147,8 +149,10 @@ pub(crate) fn record_run(
     let mut incomplete = record(&mut writer, &outcome);
     incomplete.extend(files.unread);
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
-    let manifest =
-        Manifest { added_arguments: added, ..manifest(arguments, command.clone(), outcome, other_tracers, incomplete) };
+    let manifest = Manifest {
+        added_arguments: added,
+        ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
+    };
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
@@ -272,7 +276,7 @@ fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
 }
 
 fn manifest(
-    arguments: &Verify,
+    choices: Choices,
     command: CommandLine,
     outcome: Outcome,
     other_tracers: Result<Vec<OtherTracer>, NeighbourError>,
@@ -301,7 +305,7 @@ fn manifest(
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         added_arguments: Vec::new(),
-        choices: arguments.choices(),
+        choices,
         child: outcome.child,
         clocks: outcome.clocks,
         host,

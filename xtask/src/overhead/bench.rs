@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
 use crate::loop_device::LoopDevice;
-use crate::overhead::outputs::Records;
+use crate::overhead::outputs::{OwnAccount, Records};
 use crate::overhead::results::LossCheck;
 use crate::overhead::variants::Variant;
 use crate::overhead::workloads::{
@@ -38,8 +38,10 @@ const LOSS_THREADS: u64 = 8;
 pub(crate) struct Sample {
     /// Nanoseconds a call.
     pub(crate) ns_per_call: f64,
-    /// The account of records, under activebench.
-    pub(crate) records: Option<Records>,
+    /// Nanoseconds that half of the calls do not exceed, where the device takes most of them.
+    pub(crate) median_ns: Option<f64>,
+    /// The account of records and of the observation's own cost, under activebench.
+    pub(crate) accounts: Option<(Records, OwnAccount)>,
 }
 
 /// Where everything runs.
@@ -118,8 +120,8 @@ impl Bench {
         }
         let path = self.folder().join(RESULT_FILE);
         let output = fs::read_to_string(&path).context("the workload left no result")?;
-        let records = if variant == Variant::Activebench { Some(self.records()?) } else { None };
-        Ok(Sample { ns_per_call: workload.ns_per_call(&output)?, records })
+        let accounts = if variant == Variant::Activebench { Some(self.accounts()?) } else { None };
+        Ok(Sample { ns_per_call: workload.ns_per_call(&output)?, median_ns: workload.median_ns(&output), accounts })
     }
 
     fn command(&self, workload: &Workload, variant: Variant, script: &str) -> Command {
@@ -179,9 +181,10 @@ impl Bench {
         Ok(())
     }
 
-    fn records(&self) -> Result<Records> {
+    fn accounts(&self) -> Result<(Records, OwnAccount)> {
         let path = self.folder().join(RUN_DIR).join("run.json");
-        Records::read(&fs::read_to_string(path).context("activebench left no manifest")?)
+        let manifest = fs::read_to_string(path).context("activebench left no manifest")?;
+        Ok((Records::read(&manifest)?, OwnAccount::read(&manifest)?))
     }
 
     /// Several threads read at once under activebench: is any record lost?
@@ -211,7 +214,7 @@ impl Bench {
         let output = fs::read_to_string(self.folder().join(RESULT_FILE)).context("the workload left no result")?;
         let line: serde_json::Value = serde_json::from_str(&output).context("cannot read the loop's line")?;
         let rate = line["calls"].as_f64().zip(line["elapsed_ns"].as_f64()).map(|(calls, ns)| calls * 1e9 / ns);
-        Ok((rate.context("the loop's line lacks calls or elapsed_ns")?, self.records()?))
+        Ok((rate.context("the loop's line lacks calls or elapsed_ns")?, self.accounts()?.0))
     }
 
     /// Names of the tracing programs that others have loaded.

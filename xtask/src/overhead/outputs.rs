@@ -35,6 +35,36 @@ pub(crate) fn fio_ns_per_call(output: &str) -> Result<f64> {
     Ok(runtime_ms * 1e6 / reads)
 }
 
+/// fio's JSON: the time that half of its reads do not exceed, from the histogram of `json+`; `None` without one.
+///
+/// Between two runs the mean of reads from a device scatters with its few slowest ones, the median hardly. A
+/// bin of the histogram is 1/64 wide at most (axboe/fio, stat.h), more than what is looked for, so the median
+/// is interpolated inside of its bin.
+pub(crate) fn fio_median_ns(output: &str) -> Option<f64> {
+    let document: Value = serde_json::from_str(&output[output.find('{')?..]).ok()?;
+    let bins = document["jobs"][0]["read"]["clat_ns"]["bins"].as_object()?;
+    let mut bins: Vec<(u64, u64)> =
+        bins.iter().map(|(ns, count)| Some((ns.parse().ok()?, count.as_u64()?))).collect::<Option<_>>()?;
+    bins.sort_unstable();
+    let half = bins.iter().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
+    let mut before = 0.0;
+    for (ns, count) in bins {
+        let count = count as f64;
+        if before + count >= half && count > 0.0 {
+            let (start, width) = bin_of(ns);
+            return Some(start as f64 + width as f64 * (half - before) / count);
+        }
+        before += count;
+    }
+    None
+}
+
+/// Where the bin with this middle begins, and how wide it is: 64 bins between two powers of two, 1 ns below 128.
+fn bin_of(ns: u64) -> (u64, u64) {
+    let width = 1 << (64 - ns.leading_zeros()).saturating_sub(7);
+    (ns / width * width, width)
+}
+
 /// bonnie++'s CSV line: the time of one character, from its rate in KiB/s.
 ///
 /// # Errors
@@ -97,6 +127,56 @@ impl Records {
     }
 }
 
+/// What the observer says that observing took, over one run or several. Unlike the difference of
+/// two runs it does not scatter; but it leaves out what a hook costs that is not its program: the
+/// way there and back, and the caches that it takes from the tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct OwnAccount {
+    /// Wall time of the observed commands.
+    pub(crate) run_ns: u64,
+    /// Run time of the kernel programs in them, all processors added up; `None` when one run did
+    /// not measure it.
+    pub(crate) bpf_run_ns: Option<u64>,
+    /// Processor time of our own process in them; `None` when one run did not measure it.
+    pub(crate) observer_cpu_ns: Option<u64>,
+}
+
+impl OwnAccount {
+    /// From `run.json` of a run directory.
+    ///
+    /// # Errors
+    /// When the length of the run is not there.
+    pub(crate) fn read(manifest: &str) -> Result<OwnAccount> {
+        let document: Value = serde_json::from_str(manifest).context("cannot read the run's manifest")?;
+        let overhead = &document["coverage"]["overhead"];
+        Ok(OwnAccount {
+            run_ns: overhead["run_ns"].as_u64().context("the manifest does not say how long the run was")?,
+            bpf_run_ns: overhead["bpf_run_ns"].as_u64(),
+            observer_cpu_ns: overhead["observer_cpu_ns"].as_u64(),
+        })
+    }
+
+    /// This account and another run's.
+    pub(crate) fn and(self, other: OwnAccount) -> OwnAccount {
+        let sum = |left: Option<u64>, right: Option<u64>| Some(left? + right?);
+        OwnAccount {
+            run_ns: self.run_ns + other.run_ns,
+            bpf_run_ns: sum(self.bpf_run_ns, other.bpf_run_ns),
+            observer_cpu_ns: sum(self.observer_cpu_ns, other.observer_cpu_ns),
+        }
+    }
+
+    /// The kernel programs' run time as a share of the runs; `None` when it was not measured.
+    pub(crate) fn bpf_share(self) -> Option<f64> {
+        Some(self.bpf_run_ns? as f64 / self.run_ns as f64).filter(|share| share.is_finite())
+    }
+
+    /// Our process's processor time as a share of the runs; `None` when it was not measured.
+    pub(crate) fn observer_share(self) -> Option<f64> {
+        Some(self.observer_cpu_ns? as f64 / self.run_ns as f64).filter(|share| share.is_finite())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +215,22 @@ mod tests {
         check(fio_ns_per_call("fio: engine io_uring not loadable\n"), Err("no JSON"));
     }
 
+    #[test]
+    fn the_median_lies_inside_of_a_bin() {
+        let output = |bins: &str| format!(r#"{{"jobs":[{{"read":{{"clat_ns":{{"bins":{{{bins}}}}}}}}}]}}"#);
+        #[track_caller]
+        fn check(output: &str, expected: Option<f64>) {
+            assert_eq!(fio_median_ns(output), expected, "{output}");
+        }
+        // Bins of 512 ns begin at 39,424 and 39,936; their order in JSON is that of text.
+        check(&output(r#""40192": 60, "39680": 40, "100352": 0"#), Some(39_936.0 + 512.0 * 10.0 / 60.0));
+        check(&output(r#""39680": 100"#), Some(39_424.0 + 256.0));
+        check(&output(r#""90": 4"#), Some(90.5));
+        check(&output(""), None);
+        check(r#"{"jobs":[{"read":{"clat_ns":{}}}]}"#, None);
+        check("no JSON", None);
+    }
+
     /// The line of 2.00a is a real one; that of 1.97 is made up after its list of fields.
     #[test]
     fn bonnie_gives_a_rate_of_characters() {
@@ -147,6 +243,17 @@ mod tests {
         check(bonnie_ns_per_character("vm,1G,1024,99"), Err("format vm"));
         check(bonnie_ns_per_character("1.98,2.00a"), Err("missing"));
         check(bonnie_ns_per_character(""), Err("no CSV"));
+    }
+
+    #[test]
+    fn a_share_that_one_run_did_not_measure_is_unknown_of_all() {
+        let read = |text: &str| OwnAccount::read(text).expect("an account");
+        let whole = read(r#"{"coverage":{"overhead":{"run_ns":1000,"bpf_run_ns":4,"observer_cpu_ns":10}}}"#);
+        let part = read(r#"{"coverage":{"overhead":{"run_ns":3000,"bpf_run_ns":null,"observer_cpu_ns":10}}}"#);
+        assert_eq!((whole.bpf_share(), whole.observer_share()), (Some(0.004), Some(0.01)));
+        let both = whole.and(part);
+        assert_eq!((both.run_ns, both.bpf_share(), both.observer_share()), (4000, None, Some(0.005)));
+        assert!(OwnAccount::read(r#"{"coverage":{}}"#).is_err());
     }
 
     #[test]

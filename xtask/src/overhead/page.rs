@@ -3,18 +3,21 @@
 use std::fmt::Write as _;
 
 use crate::overhead::offsets::OffsetsCheck;
-use crate::overhead::results::{Aim, LossCheck, Measurement, Provenance, VariantResult, WorkloadResult};
+use crate::overhead::results::{Aim, LossCheck, Measurement, Provenance, Standing, VariantResult, WorkloadResult};
 
 /// The page.
 pub(crate) fn render(measurement: &Measurement) -> String {
     let mut page = String::from(
         "# What observing costs\n\n\
          Measured by `cargo xtask overhead`, which writes this page; nobody edits it.\n\n\
-         Each round runs a workload once under every variant, in an order that turns from round to round. \
+         Each round runs a workload once under every variant, in an order that turns from round to round; where an aim \
+         speaks of a few variants, more rounds of these alone follow. \
          A call's time is the workload's own figure; starting and ending the observer is not in it. \
          *Added* is the difference to the untraced run of the same round: its median, and its 5th percentile \
          (with fewer than 13 rounds the smallest). *Ratio* is the same as a quotient: median, and smallest to largest. \
-         The floor is what the kernel takes for calling BPF programs that do nothing.\n\n",
+         The floor is what the kernel takes for calling BPF programs that do nothing. \
+         An aim is told by the 95 % confidence interval of the median over the rounds (the sign test's, from the \
+         order of the values alone): within or beyond it when the whole interval is, otherwise it cannot be told.\n\n",
     );
     page.push_str(&provenance(&measurement.provenance));
     page.push_str("\n## Beside the aims\n\n| aim | measured | |\n| --- | --- | --- |\n");
@@ -36,7 +39,7 @@ pub(crate) fn render(measurement: &Measurement) -> String {
 
 fn provenance(provenance: &Provenance) -> String {
     let mut line = format!(
-        "Provenance: {}; Linux {}; files on {}; {}; {}{} rounds",
+        "Provenance: {}; Linux {}; files on {}; {}; {}{} rounds with all variants",
         provenance.machine,
         provenance.kernel,
         provenance.file_system,
@@ -62,13 +65,13 @@ fn provenance(provenance: &Provenance) -> String {
 
 fn aim_row(aim: &Aim) -> String {
     let measured = aim.measured.as_deref().unwrap_or("not measured");
-    let within = match aim.within {
-        Some(true) => "within",
-        Some(false) => "beyond",
+    let standing = match aim.standing {
+        Some(Standing::Within) => "within",
+        Some(Standing::Beyond) => "beyond",
+        Some(Standing::CannotTell) => "cannot tell",
         None => "-",
     };
-    let open = if aim.scattered == Some(true) { ", but the rounds scatter too much to tell" } else { "" };
-    format!("| {} | {measured} | {within}{open} |\n", aim.aim)
+    format!("| {} | {measured} | {standing} |\n", aim.aim)
 }
 
 fn section(workload: &WorkloadResult) -> String {
@@ -223,7 +226,7 @@ mod tests {
             ],
         );
         preads.variants[3].records = Some(Records { calls_made: 2_000_100, calls_received: 2_000_100, lost: 0 });
-        preads.variants[6].reason = Some("perf ended with 255: access denied | paranoid".to_owned());
+        preads.variants[7].reason = Some("perf ended with 255: access denied | paranoid".to_owned());
         let mut loop_device = result("direct-loop", &[]);
         loop_device.reason = Some("cannot set up a loop device".to_owned());
         let workloads = vec![preads, loop_device];
@@ -263,11 +266,12 @@ mod tests {
             "| **activebench** | 553 | 152 | 150 | 1.38 | 1.38..1.38 | 2 | 0 of 2000100 |",
             "| perf trace -s | not measured: perf ended with 255: access denied \\| paranoid | | | | | 0 |  |",
             "| strace -f | 48,123 | 47,723 | 47,723 | 120.31 | 120.31..120.31 | 1 |  |",
-            "| at most 150 ns added to a cached pread | 152 ns (p5 150 ns) | beyond, but the rounds scatter too much to tell |",
+            "| at most 150 ns added to a cached pread | 152 ns (2 rounds, too few for an interval; p5 150 ns) | cannot tell |",
+            "| bpftrace, count by process: its tutorial's one-liner | not measured",
             "| at most 1 % added to direct reads of a loop device | not measured | - |",
             "Not measured: cannot set up a loop device.",
             "8 threads made 4,000,000 preads at 2,100,000 a second: 4,000,200 records",
-            "2 rounds of a quick run",
+            "2 rounds with all variants of a quick run",
         ] {
             assert!(page.contains(expected), "no {expected:?} in:\n{page}");
         }

@@ -4,13 +4,13 @@
 use serde::Serialize;
 
 use crate::overhead::offsets::{OffsetsCheck, READS};
-use crate::overhead::outputs::Records;
-use crate::overhead::statistics::{self, Cost, Pair};
+use crate::overhead::outputs::{OwnAccount, Records};
+use crate::overhead::statistics::{self, Cost, Interval, Pair};
 use crate::overhead::variants::Variant;
 use crate::overhead::workloads::Workload;
 
 /// The value of the key `schema`.
-pub(crate) const SCHEMA: &str = "activebench.overhead/1";
+pub(crate) const SCHEMA: &str = "activebench.overhead/2";
 
 /// One run of the task.
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ pub(crate) struct Provenance {
     pub(crate) build: String,
     /// First lines of the other tools' `--version`.
     pub(crate) tool_versions: Vec<String>,
-    /// Rounds that were asked for.
+    /// Rounds with all variants that were asked for.
     pub(crate) rounds: u32,
     /// Whether runs were shortened to try the task out.
     pub(crate) quick: bool,
@@ -78,12 +78,18 @@ pub(crate) struct VariantResult {
     pub(crate) title: String,
     /// How the variant was called.
     pub(crate) command: String,
-    /// Nanoseconds a call by round; `None` for a round that gave no figure.
+    /// Nanoseconds a call by round; `None` for a round in which it was not run or gave no figure.
     pub(crate) ns_per_call: Vec<Option<f64>>,
+    /// By round, nanoseconds that half of the calls do not exceed, where the device takes most of them.
+    pub(crate) median_ns: Vec<Option<f64>>,
+    /// The cost that these show; `None` without them.
+    pub(crate) median_cost: Option<Cost>,
     /// `None` when no round gave a figure for it and for untraced.
     pub(crate) cost: Option<Cost>,
     /// The account of activebench's records over all rounds; `None` for other variants.
     pub(crate) records: Option<Records>,
+    /// What activebench says that observing took, over all rounds; `None` for other variants.
+    pub(crate) own_account: Option<OwnAccount>,
     /// Why figures are missing; `None` when none are.
     pub(crate) reason: Option<String>,
 }
@@ -96,8 +102,11 @@ impl WorkloadResult {
             title: variant.title(workload.syscall),
             command: variant.shown(workload.syscall),
             ns_per_call: Vec::new(),
+            median_ns: Vec::new(),
+            median_cost: None,
             cost: None,
             records: None,
+            own_account: None,
             reason: workload.left_out(*variant).map(str::to_owned),
         };
         WorkloadResult {
@@ -113,14 +122,28 @@ impl WorkloadResult {
 
     /// Computes each variant's cost against the first row, which is untraced.
     pub(crate) fn conclude(&mut self) {
-        let Some(untraced) = self.variants.first().map(|row| row.ns_per_call.clone()) else { return };
+        let Some(untraced) = self.variants.first() else { return };
+        let (mean, median) = (untraced.ns_per_call.clone(), untraced.median_ns.clone());
         for row in &mut self.variants {
-            row.cost = statistics::cost(&pairs(&untraced, &row.ns_per_call));
+            row.cost = statistics::cost(&pairs(&mean, &row.ns_per_call));
+            row.median_cost = statistics::cost(&pairs(&median, &row.median_ns));
         }
     }
 
+    fn row(&self, variant: Variant) -> Option<&VariantResult> {
+        self.variants.iter().find(|row| row.name == variant.name())
+    }
+
     fn cost_of(&self, variant: Variant) -> Option<Cost> {
-        self.variants.iter().find(|row| row.name == variant.name())?.cost
+        self.row(variant)?.cost
+    }
+
+    /// Nanoseconds a call that the first variant takes more than the second, by round that has both;
+    /// empty when one was not measured.
+    fn differences(&self, first: Variant, second: Variant) -> Vec<f64> {
+        let figures = |variant| self.row(variant).map_or(&[][..], |row| &row.ns_per_call);
+        let pairs = figures(first).iter().zip(figures(second));
+        pairs.filter_map(|(first, second)| Some((*first)? - (*second)?)).collect()
     }
 }
 
@@ -163,12 +186,33 @@ pub(crate) struct Aim {
     pub(crate) aim: String,
     /// What was measured; `None` when it was not.
     pub(crate) measured: Option<String>,
-    /// Whether the median is within the aim; `None` when nothing was measured.
-    pub(crate) within: Option<bool>,
-    /// Whether the rounds scatter too much to tell: they lie on both sides of the aim, or in
-    /// one the observed run was the faster by more than the aim allows it to be slower.
-    /// `None` when nothing was measured.
-    pub(crate) scattered: Option<bool>,
+    /// How it compares; `None` when nothing was measured.
+    pub(crate) standing: Option<Standing>,
+}
+
+/// How a measurement compares with an aim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Standing {
+    /// The whole interval lies within the aim.
+    Within,
+    /// The whole interval lies beyond it.
+    Beyond,
+    /// The interval holds the limit of the aim, there are too few rounds for an interval, or all
+    /// of it says that observing made the run faster by more than the aim allows it to be slower:
+    /// something else then differed between the two.
+    CannotTell,
+}
+
+impl Standing {
+    /// Of an interval beside the most that is aimed at, and the least that can be believed.
+    fn of(interval: Option<Interval>, most: f64, least: f64) -> Standing {
+        match interval {
+            Some(interval) if interval.low > most => Standing::Beyond,
+            Some(interval) if interval.high <= most && interval.high >= least => Standing::Within,
+            _ => Standing::CannotTell,
+        }
+    }
 }
 
 /// Most nanoseconds added to a cached pread; for all aims see `docs/design/README.md`.
@@ -185,51 +229,107 @@ const DEVICE_BOUND_RATIO: f64 = 1.01;
 
 /// The aims, beside these results.
 pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>) -> Vec<Aim> {
-    let cost = |workload: &str, variant: Variant| {
-        workloads.iter().find(|result| result.name == workload).and_then(|result| result.cost_of(variant))
-    };
-    let observed = |workload: &str| cost(workload, Variant::Activebench);
-    let nanoseconds = |what: &str, limit: f64, cost: Option<Cost>| Aim {
-        aim: format!("at most {limit:.0} ns added to {what}"),
-        measured: cost.map(|cost| format!("{:.0} ns (p5 {:.0} ns)", cost.added_ns_median, cost.added_ns_p5)),
-        within: cost.map(|cost| cost.added_ns_median <= limit),
-        scattered: cost.map(|cost| {
-            let on_both_sides = cost.added_ns_p5 <= limit && limit < cost.added_ns_max;
-            on_both_sides || cost.added_ns_p5 < -limit
-        }),
-    };
-    let ratio = |what: &str, cost: Option<Cost>| Aim {
-        aim: format!("at most 1 % added to {what}"),
-        measured: cost.map(|cost| {
-            let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-            let (min, max) = (percent(cost.ratio_min), percent(cost.ratio_max));
-            format!("{:+.1} % ({min:+.1} to {max:+.1} %)", percent(cost.ratio_median))
-        }),
-        within: cost.map(|cost| cost.ratio_median <= DEVICE_BOUND_RATIO),
-        scattered: cost.map(|cost| {
-            let on_both_sides = cost.ratio_min <= DEVICE_BOUND_RATIO && DEVICE_BOUND_RATIO < cost.ratio_max;
-            on_both_sides || cost.ratio_min < 1.0 / DEVICE_BOUND_RATIO
-        }),
-    };
-    let (ours, theirs) = (observed("preads"), cost("preads", Variant::BpftraceCount));
-    let counting = ours.zip(theirs);
+    let result = |name: &str| workloads.iter().find(|result| result.name == name);
     vec![
-        nanoseconds("a cached pread", CACHED_PREAD_NS, ours),
-        nanoseconds("a cached pread outside the tree", OUTSIDE_NS, observed("bystander")),
-        ratio("direct reads of a loop device", observed("direct-loop")),
-        ratio("direct reads of a file", observed("direct-file")),
-        Aim {
-            aim: "below what bpftrace adds when it only counts".to_owned(),
-            measured: counting.map(|(ours, theirs)| {
-                format!("{:.0} ns, bpftrace {:.0} ns", ours.added_ns_median, theirs.added_ns_median)
-            }),
-            within: counting.map(|(ours, theirs)| ours.added_ns_median < theirs.added_ns_median),
-            scattered: counting.map(|(ours, theirs)| {
-                ours.added_ns_p5 < theirs.added_ns_max && theirs.added_ns_p5 <= ours.added_ns_max
-            }),
-        },
+        of_nanoseconds("a cached pread", CACHED_PREAD_NS, result("preads")),
+        of_nanoseconds("a cached pread outside the tree", OUTSIDE_NS, result("bystander")),
+        of_ratio("direct reads of a loop device", result("direct-loop")),
+        of_median("a loop device", result("direct-loop")),
+        of_ratio("direct reads of a file", result("direct-file")),
+        of_median("a file", result("direct-file")),
+        of_counting(
+            "when it counts calls by process, its tutorial's one-liner",
+            Variant::BpftraceByProcess,
+            result("preads"),
+        ),
+        of_counting(
+            "when it counts calls without a key, the least it can do",
+            Variant::BpftraceCount,
+            result("preads"),
+        ),
         of_offsets(offsets),
     ]
+}
+
+fn of_nanoseconds(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Aim {
+    let cost = result.and_then(|result| result.cost_of(Variant::Activebench));
+    Aim {
+        aim: format!("at most {limit:.0} ns added to {what}"),
+        measured: cost.map(|cost| {
+            let interval = said(cost.added_ns_interval, cost.rounds, |ns| format!("{ns:.0}"), " ns");
+            format!("{:.0} ns ({interval}; p5 {:.0} ns)", cost.added_ns_median, cost.added_ns_p5)
+        }),
+        standing: cost.map(|cost| Standing::of(cost.added_ns_interval, limit, -limit)),
+    }
+}
+
+fn of_ratio(what: &str, result: Option<&WorkloadResult>) -> Aim {
+    let cost = result.and_then(|result| result.cost_of(Variant::Activebench));
+    let account = result.and_then(|result| result.row(Variant::Activebench)?.own_account);
+    let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+    let share =
+        |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.2} %", share * 100.0));
+    let own = account.map_or_else(String::new, |account| {
+        format!(
+            "; by its own account its kernel programs ran for {} of the run, its process for {}",
+            share(account.bpf_share()),
+            share(account.observer_share())
+        )
+    });
+    Aim {
+        aim: format!("at most 1 % added to {what}"),
+        measured: cost.map(|cost| {
+            let interval = said(cost.ratio_interval, cost.rounds, percent, " %");
+            format!("{} % ({interval}){own}", percent(cost.ratio_median))
+        }),
+        standing: cost.map(|cost| Standing::of(cost.ratio_interval, DEVICE_BOUND_RATIO, 1.0 / DEVICE_BOUND_RATIO)),
+    }
+}
+
+/// The same of the median read, which does not scatter with the few slowest ones as the mean does.
+fn of_median(what: &str, result: Option<&WorkloadResult>) -> Aim {
+    let cost = result.and_then(|result| result.row(Variant::Activebench)?.median_cost);
+    let percent = |ratio: f64| format!("{:+.2}", (ratio - 1.0) * 100.0);
+    Aim {
+        aim: format!("at most 1 % added to the median direct read of {what}"),
+        measured: cost.map(|cost| {
+            let interval = said(cost.ratio_interval, cost.rounds, percent, " %");
+            format!("{} % of {:.1} us ({interval})", percent(cost.ratio_median), cost.ns_per_call / 1000.0)
+        }),
+        standing: cost.map(|cost| Standing::of(cost.ratio_interval, DEVICE_BOUND_RATIO, 1.0 / DEVICE_BOUND_RATIO)),
+    }
+}
+
+/// Both sides of the comparison are of the same rounds, as are each and the untraced run.
+fn of_counting(how: &str, theirs: Variant, result: Option<&WorkloadResult>) -> Aim {
+    let measured = result.and_then(|result| {
+        let costs = result.cost_of(Variant::Activebench).zip(result.cost_of(theirs))?;
+        Some((costs, result.differences(Variant::Activebench, theirs)))
+    });
+    let interval = |differences: &[f64]| statistics::median_interval(differences);
+    Aim {
+        aim: format!("below what bpftrace adds {how}"),
+        measured: measured.as_ref().map(|((ours, theirs), differences)| {
+            let more = said(interval(differences), differences.len(), |ns| format!("{ns:+.0}"), " ns");
+            format!("{:.0} ns, bpftrace {:.0} ns (difference: {more})", ours.added_ns_median, theirs.added_ns_median)
+        }),
+        standing: measured.map(|(_, differences)| match interval(&differences) {
+            Some(interval) if interval.high < 0.0 => Standing::Within,
+            Some(interval) if interval.low >= 0.0 => Standing::Beyond,
+            _ => Standing::CannotTell,
+        }),
+    }
+}
+
+/// `95 % interval +0.1 to +0.4 %, 57 rounds`.
+fn said(interval: Option<Interval>, rounds: usize, number: impl Fn(f64) -> String, unit: &str) -> String {
+    match interval {
+        Some(Interval { low, high }) => {
+            format!("95 % interval {} to {}{unit}, {rounds} rounds", number(low), number(high))
+        }
+        None if rounds == 1 => "1 round: no interval".to_owned(),
+        None => format!("{rounds} rounds, too few for an interval"),
+    }
 }
 
 fn of_offsets(check: Option<&OffsetsCheck>) -> Aim {
@@ -244,12 +344,13 @@ fn of_offsets(check: Option<&OffsetsCheck>) -> Aim {
         measured: measured.map(|found| {
             format!("{:.1} s, {} MiB, {:.0} times", found.ours_seconds, found.ours_peak_bytes >> 20, found.factor())
         }),
-        within: measured.map(|found| {
-            found.ours_seconds <= OFFSETS_SECONDS
+        // Far from its limits, and run once: no interval.
+        standing: measured.map(|found| {
+            let within = found.ours_seconds <= OFFSETS_SECONDS
                 && found.ours_peak_bytes <= OFFSETS_BYTES
-                && found.factor() >= OFFSETS_FACTOR
+                && found.factor() >= OFFSETS_FACTOR;
+            if within { Standing::Within } else { Standing::Beyond }
         }),
-        scattered: measured.map(|_| false),
     }
 }
 
@@ -280,40 +381,89 @@ pub(crate) mod tests {
         assert_eq!(result.cost_of(Variant::Strace), None);
     }
 
+    /// Six rounds of the same, the fewest that have an interval.
+    fn six(ns: [f64; 6]) -> Vec<Option<f64>> {
+        ns.map(Some).to_vec()
+    }
+
     #[test]
-    fn aims_are_compared_with_medians_and_missing_ones_stay_open() {
+    fn aims_are_compared_with_intervals_and_missing_ones_stay_open() {
         let preads = result(
             "preads",
             &[
-                (Variant::Untraced, &[Some(400.0), Some(400.0), Some(400.0)]),
-                (Variant::Activebench, &[Some(550.0), Some(540.0), Some(900.0)]),
-                (Variant::BpftraceCount, &[Some(545.0), Some(545.0), Some(545.0)]),
+                (Variant::Untraced, &six([400.0; 6])),
+                (Variant::Activebench, &six([550.0, 540.0, 545.0, 548.0, 542.0, 550.0])),
+                (Variant::BpftraceByProcess, &six([800.0; 6])),
+                (Variant::BpftraceCount, &six([545.0; 6])),
             ],
         );
         let direct =
             result("direct-file", &[(Variant::Untraced, &[Some(50_000.0)]), (Variant::Activebench, &[Some(51_000.0)])]);
         let aims = aims(&[preads, direct], None);
-        let within: Vec<Option<bool>> = aims.iter().map(|aim| aim.within).collect();
-        assert_eq!(within, [Some(true), None, None, Some(false), Some(false), None]);
-        let scattered: Vec<Option<bool>> = aims.iter().map(|aim| aim.scattered).collect();
-        assert_eq!(scattered, [Some(true), None, None, Some(false), Some(true), None]);
-        assert_eq!(aims[0].measured.as_deref(), Some("150 ns (p5 140 ns)"));
+        let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
+        let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
+        assert_eq!(standings, [within, None, None, None, open, None, within, open, None]);
+        assert_eq!(
+            aims[0].measured.as_deref(),
+            Some("146 ns (95 % interval 140 to 150 ns, 6 rounds; p5 140 ns)"),
+            "the p5 of six is the smallest"
+        );
         assert_eq!(aims[1].measured, None);
-        assert_eq!(aims[3].measured.as_deref(), Some("+2.0 % (+2.0 to +2.0 %)"));
+        assert_eq!(aims[4].measured.as_deref(), Some("+2.0 % (1 round: no interval)"));
+        assert_eq!(
+            aims[6].measured.as_deref(),
+            Some("146 ns, bpftrace 400 ns (difference: 95 % interval -260 to -250 ns, 6 rounds)")
+        );
     }
 
     #[test]
-    fn a_device_that_scatters_more_than_the_aim_decides_nothing() {
-        let check = |observed: &[Option<f64>], expected: (bool, bool)| {
-            let untraced: &[Option<f64>] = &[Some(1000.0), Some(1000.0), Some(1000.0)];
-            let direct = result("direct-file", &[(Variant::Untraced, untraced), (Variant::Activebench, observed)]);
-            let aim = aims(&[direct], None).remove(3);
-            assert_eq!((aim.within, aim.scattered), (Some(expected.0), Some(expected.1)), "{observed:?}");
+    fn an_aim_is_told_by_the_interval_of_the_median() {
+        let check = |observed: [f64; 6], expected: Standing| {
+            let direct = result(
+                "direct-file",
+                &[(Variant::Untraced, &six([1000.0; 6])), (Variant::Activebench, &six(observed))],
+            );
+            assert_eq!(aims(&[direct], None)[4].standing, Some(expected), "{observed:?}");
         };
-        check(&[Some(1001.0), Some(1004.0), Some(998.0)], (true, false));
-        check(&[Some(1020.0), Some(1030.0), Some(1025.0)], (false, false));
-        check(&[Some(1001.0), Some(1004.0), Some(1200.0)], (true, true));
-        check(&[Some(800.0), Some(950.0), Some(990.0)], (true, true));
+        check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1010.0], Standing::Within);
+        check([1020.0, 1030.0, 1025.0, 1011.0, 1040.0, 1030.0], Standing::Beyond);
+        // One round on the other side of the limit: six rounds cannot tell.
+        check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1200.0], Standing::CannotTell);
+        // Nothing gets faster by being observed.
+        check([800.0, 950.0, 980.0, 985.0, 970.0, 900.0], Standing::CannotTell);
+    }
+
+    #[test]
+    fn the_median_read_is_compared_beside_the_mean() {
+        let mut direct = result("direct-file", &[]);
+        for (name, added) in [("untraced", 0.0), ("activebench", 200.0)] {
+            let row = direct.variants.iter_mut().find(|row| row.name == name).expect("a variant");
+            row.median_ns = (0..6).map(|round| Some(40_000.0 + added + f64::from(round % 2) * 10.0)).collect();
+        }
+        direct.conclude();
+        let aims = aims(&[direct], None);
+        assert_eq!((aims[4].standing, aims[5].standing), (None, Some(Standing::Within)));
+        let measured = aims[5].measured.as_deref().unwrap_or_default();
+        assert!(measured.starts_with("+0.50 % of 40.2 us (95 % interval +0.50 to +0.50 %, 6 rounds)"), "{measured}");
+    }
+
+    /// Many rounds tell what few cannot, though they scatter by more than the aim.
+    #[test]
+    fn more_rounds_tell_what_few_cannot() {
+        let check = |rounds: u32, expected: Standing| {
+            // Every fifth run is slower by a tenth, on either side.
+            let jumps = |round: u32, phase: u32| if round % 5 == phase { 1100.0 } else { 1000.0 };
+            let figures = |phase: u32, added: f64| -> Vec<Option<f64>> {
+                (0..rounds).map(|round| Some(jumps(round, phase) + added + f64::from(round % 3))).collect()
+            };
+            let direct = result(
+                "direct-loop",
+                &[(Variant::Untraced, &figures(0, 0.0)), (Variant::Activebench, &figures(3, 2.0))],
+            );
+            assert_eq!(aims(&[direct], None)[2].standing, Some(expected), "{rounds} rounds");
+        };
+        check(7, Standing::CannotTell);
+        check(57, Standing::Within);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the machine did in that round then disturbs both sides alike.
 
 use serde::Serialize;
+use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::statistics::{Data, Max, Min, OrderStatistics};
 
 /// One round: nanoseconds a call without and with the variant.
@@ -13,6 +14,34 @@ pub(crate) struct Pair {
     pub(crate) untraced_ns: f64,
     /// Nanoseconds a call under the variant.
     pub(crate) observed_ns: f64,
+}
+
+/// How sure an interval is of holding the median.
+const CONFIDENCE: f64 = 0.95;
+
+/// Where the median of all rounds that could be run lies, with at least 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Interval {
+    /// Its lower end, a measured value.
+    pub(crate) low: f64,
+    /// Its upper end, a measured value.
+    pub(crate) high: f64,
+}
+
+/// The sign test's interval for the median, from the order of the values alone: it assumes
+/// nothing about how they scatter, which on a shared device is far from a normal distribution
+/// (W. J. Conover, Practical Nonparametric Statistics, section 3.2).
+///
+/// `None` with fewer than 6 values: even the smallest and the largest then hold the median with
+/// less than 95 % confidence.
+pub(crate) fn median_interval(values: &[f64]) -> Option<Interval> {
+    let mut ordered = values.to_vec();
+    ordered.sort_by(f64::total_cmp);
+    let below = Binomial::new(0.5, ordered.len() as u64).ok()?;
+    // The median lies below the value of this index only if at most `index` values do.
+    let index =
+        (0..ordered.len() / 2).take_while(|index| below.cdf(*index as u64) <= (1.0 - CONFIDENCE) / 2.0).last()?;
+    Some(Interval { low: ordered[index], high: ordered[ordered.len() - 1 - index] })
 }
 
 /// A variant's cost over all rounds in which both sides were measured.
@@ -28,12 +57,16 @@ pub(crate) struct Cost {
     pub(crate) added_ns_p5: f64,
     /// Largest difference.
     pub(crate) added_ns_max: f64,
+    /// Interval of that median; `None` with fewer than 6 rounds.
+    pub(crate) added_ns_interval: Option<Interval>,
     /// Median of the ratios to untraced.
     pub(crate) ratio_median: f64,
     /// Smallest ratio.
     pub(crate) ratio_min: f64,
     /// Largest ratio.
     pub(crate) ratio_max: f64,
+    /// Interval of the median ratio; `None` with fewer than 6 rounds.
+    pub(crate) ratio_interval: Option<Interval>,
 }
 
 /// The cost that these pairs show; `None` when there is no pair.
@@ -41,19 +74,23 @@ pub(crate) fn cost(pairs: &[Pair]) -> Option<Cost> {
     if pairs.is_empty() {
         return None;
     }
-    let data = |value: fn(&Pair) -> f64| Data::new(pairs.iter().map(value).collect::<Vec<f64>>());
-    let mut observed = data(|pair| pair.observed_ns);
-    let mut added = data(|pair| pair.observed_ns - pair.untraced_ns);
-    let mut ratio = data(|pair| pair.observed_ns / pair.untraced_ns);
+    let values = |value: fn(&Pair) -> f64| pairs.iter().map(value).collect::<Vec<f64>>();
+    let added: fn(&Pair) -> f64 = |pair| pair.observed_ns - pair.untraced_ns;
+    let ratio: fn(&Pair) -> f64 = |pair| pair.observed_ns / pair.untraced_ns;
+    let (added_ns_interval, ratio_interval) = (median_interval(&values(added)), median_interval(&values(ratio)));
+    let mut observed = Data::new(values(|pair| pair.observed_ns));
+    let (mut added, mut ratio) = (Data::new(values(added)), Data::new(values(ratio)));
     Some(Cost {
         rounds: pairs.len(),
         ns_per_call: observed.median(),
         added_ns_median: added.median(),
         added_ns_p5: added.quantile(0.05),
         added_ns_max: added.max(),
+        added_ns_interval,
         ratio_median: ratio.median(),
         ratio_min: ratio.min(),
         ratio_max: ratio.max(),
+        ratio_interval,
     })
 }
 
@@ -78,11 +115,26 @@ mod tests {
             added_ns_median: 200.0,
             added_ns_p5: 200.0,
             added_ns_max: 200.0,
+            added_ns_interval: None,
             ratio_median: 1.5,
             ratio_min: 1.5,
             ratio_max: 1.5,
+            ratio_interval: None,
         };
         assert_eq!(cost(&pairs(&[(400.0, 600.0)])), Some(expected));
+    }
+
+    /// The ranks of the sign test's two-sided interval of at least 95 %, as tables give them.
+    #[test]
+    fn an_interval_is_cut_off_by_the_sign_test() {
+        for (count, rank) in [(6, 1), (8, 1), (9, 2), (12, 3), (20, 6), (30, 10), (57, 21), (60, 22)] {
+            let values: Vec<f64> = (1..=count).rev().map(f64::from).collect();
+            let expected = Interval { low: f64::from(rank), high: f64::from(count + 1 - rank) };
+            assert_eq!(median_interval(&values), Some(expected), "{count}");
+        }
+        for count in 0..6 {
+            assert_eq!(median_interval(&vec![1.0; count]), None, "{count}");
+        }
     }
 
     /// In the second round the whole machine was half as fast. Medians of each side alone

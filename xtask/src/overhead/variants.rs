@@ -16,8 +16,10 @@ pub(crate) enum Variant {
     Floor,
     /// The product.
     Activebench,
-    /// bpftrace counting the exits of calls.
+    /// bpftrace counting the exits of calls, without a key: the least that it can do.
     BpftraceCount,
+    /// bpftrace counting the entries of calls by process, as its tutorial does.
+    BpftraceByProcess,
     /// bpftrace with a histogram of the latency of one call.
     BpftraceHistogram,
     /// `perf trace -s`.
@@ -26,17 +28,28 @@ pub(crate) enum Variant {
     Strace,
 }
 
-use Variant::{Activebench, BpftraceCount, BpftraceHistogram, Floor, FloorExit, PerfTrace, Strace, Untraced};
+use Variant::{
+    Activebench, BpftraceByProcess, BpftraceCount, BpftraceHistogram, Floor, FloorExit, PerfTrace, Strace, Untraced,
+};
 
 /// All of them, cheapest first.
 pub(crate) const ALL: &[Variant] =
-    &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceHistogram, PerfTrace, Strace];
+    &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram, PerfTrace, Strace];
 
 /// Those that see every process of the machine, so that one outside the observed tree pays too.
-pub(crate) const SYSTEM_WIDE: &[Variant] = &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceHistogram];
+pub(crate) const SYSTEM_WIDE: &[Variant] =
+    &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram];
 
-/// bpftrace's one-liner that counts: the exit of every call, whichever it is.
+/// Those that an aim on added time speaks of.
+pub(crate) const OURS: &[Variant] = &[Untraced, Activebench];
+
+/// Those that an aim compares with each other.
+pub(crate) const COUNTING: &[Variant] = &[Untraced, Activebench, BpftraceCount, BpftraceByProcess];
+
+/// bpftrace's cheapest program that counts: the exit of every call, whichever it is, in one number.
 const COUNT: &str = "tracepoint:raw_syscalls:sys_exit { @ = count(); }";
+/// The one-liner of bpftrace's tutorial, lesson "Syscall Counts By Process".
+const COUNT_BY_PROCESS: &str = "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }";
 
 impl Variant {
     /// Its name in the results.
@@ -47,6 +60,7 @@ impl Variant {
             Floor => "floor",
             Activebench => "activebench",
             BpftraceCount => "bpftrace-count",
+            BpftraceByProcess => "bpftrace-count-by-process",
             BpftraceHistogram => "bpftrace-histogram",
             PerfTrace => "perf-trace",
             Strace => "strace",
@@ -60,7 +74,8 @@ impl Variant {
             FloorExit => "floor: empty program on sys_exit".to_owned(),
             Floor => "floor: empty programs on sys_enter, sys_exit".to_owned(),
             Activebench => "**activebench**".to_owned(),
-            BpftraceCount => "bpftrace, count of all calls".to_owned(),
+            BpftraceCount => "bpftrace, count of all calls without a key".to_owned(),
+            BpftraceByProcess => "bpftrace, count by process: its tutorial's one-liner".to_owned(),
             BpftraceHistogram => format!("bpftrace, latency histogram of {syscall}"),
             PerfTrace => "perf trace -s".to_owned(),
             Strace => "strace -f".to_owned(),
@@ -70,7 +85,7 @@ impl Variant {
     /// The program that it needs; `None` when none but our own.
     pub(crate) fn tool(self) -> Option<&'static Tool> {
         match self {
-            BpftraceCount | BpftraceHistogram => Some(&tools::BPFTRACE),
+            BpftraceCount | BpftraceByProcess | BpftraceHistogram => Some(&tools::BPFTRACE),
             PerfTrace => Some(&tools::PERF),
             Strace => Some(&tools::STRACE),
             Untraced | FloorExit | Floor | Activebench => None,
@@ -117,9 +132,13 @@ impl Variant {
                 command.env_remove("SUDO_USER");
                 command
             }
-            BpftraceCount | BpftraceHistogram => {
+            BpftraceCount | BpftraceByProcess | BpftraceHistogram => {
                 let mut command = tool(&tools::BPFTRACE);
-                let text = if self == BpftraceCount { COUNT.to_owned() } else { histogram(syscall) };
+                let text = match self {
+                    BpftraceCount => COUNT.to_owned(),
+                    BpftraceByProcess => COUNT_BY_PROCESS.to_owned(),
+                    _ => histogram(syscall),
+                };
                 // It splits the command at blanks, which neither word has.
                 command.args(["-e", &text, "-c", &shell.join(" ")]);
                 return command;
@@ -147,6 +166,7 @@ impl Variant {
             Floor => "activebench __floor -- COMMAND".to_owned(),
             Activebench => "activebench verify --quiet --fail-on never --out RUN -- COMMAND".to_owned(),
             BpftraceCount => format!("bpftrace -e '{COUNT}' -c COMMAND"),
+            BpftraceByProcess => format!("bpftrace -e '{COUNT_BY_PROCESS}' -c COMMAND"),
             BpftraceHistogram => format!("bpftrace -e '{}' -c COMMAND", histogram(syscall)),
             PerfTrace => "perf trace -s -o /dev/null -- COMMAND".to_owned(),
             Strace => "strace -f -o /dev/null COMMAND".to_owned(),
@@ -187,6 +207,7 @@ mod tests {
         let verify = ["activebench", "verify", "--quiet", "--fail-on", "never", "--out", "run", "--"];
         check(Activebench, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
         check(BpftraceCount, &["bpftrace", "-e", COUNT, "-c", "/bin/sh run.sh"]);
+        check(BpftraceByProcess, &["bpftrace", "-e", COUNT_BY_PROCESS, "-c", "/bin/sh run.sh"]);
         check(PerfTrace, &["perf", "trace", "-s", "-o", "/dev/null", "--", "/bin/sh", "run.sh"]);
         check(Strace, &["strace", "-f", "-o", "/dev/null", "/bin/sh", "run.sh"]);
     }

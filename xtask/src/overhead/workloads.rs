@@ -26,6 +26,18 @@ pub(crate) struct Workload {
     pub(crate) variants: &'static [Variant],
     /// Its share of the rounds, one of so many: long runs get fewer.
     pub(crate) rounds_divisor: u32,
+    /// Rounds of a few variants alone, after those with all; `None` where no aim speaks of it.
+    pub(crate) more: Option<More>,
+}
+
+/// Rounds for the variants that an aim speaks of: what one round costs with all of them buys
+/// several of these, and the aims are small beside the scatter of a round.
+#[derive(Debug)]
+pub(crate) struct More {
+    /// Untraced among them.
+    pub(crate) variants: &'static [Variant],
+    /// How many, unless the command line says otherwise.
+    pub(crate) rounds: u32,
 }
 
 /// The program of a workload.
@@ -69,6 +81,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::COUNTING, rounds: 20 }),
     },
     Workload {
         name: "bystander",
@@ -78,6 +91,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::SYSTEM_WIDE,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::OURS, rounds: 20 }),
     },
     Workload {
         name: "fio-psync",
@@ -87,6 +101,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: None,
     },
     Workload {
         name: "fio-io-uring",
@@ -96,6 +111,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "io_uring_enter",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: None,
     },
     Workload {
         name: "direct-loop",
@@ -105,6 +121,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::OURS, rounds: 60 }),
     },
     Workload {
         name: "direct-file",
@@ -114,6 +131,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
+        more: Some(More { variants: variants::OURS, rounds: 60 }),
     },
     Workload {
         name: "bonnie-putc",
@@ -123,6 +141,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "write",
         variants: variants::ALL,
         rounds_divisor: 4,
+        more: None,
     },
 ];
 
@@ -191,7 +210,7 @@ impl Workload {
             Program::Fio { engine, target } => {
                 let mut command = words(&[&path_of(&tools::FIO), "--name=reads", "--rw=randread", "--bs=4k"]);
                 command.extend(words(&["--readonly", "--norandommap", "--invalidate=0", "--time_based"]));
-                command.extend(words(&["--size=64m", "--output-format=json"]));
+                command.extend(words(&["--size=64m", "--output-format=json+"]));
                 command.push(format!("--runtime={}ms", amount.fio_ms));
                 command.extend(match engine {
                     Engine::Psync => words(&["--ioengine=psync"]),
@@ -220,6 +239,16 @@ impl Workload {
             write!(script, " {}", quoted(&word)).expect("a String takes every character");
         }
         script + " > " + RESULT_FILE + "\n"
+    }
+
+    /// Whether the device takes most of a call's time.
+    pub(crate) fn is_device_bound(&self) -> bool {
+        matches!(self.program, Program::Fio { target: Target::DirectFile | Target::DirectLoop, .. })
+    }
+
+    /// Nanoseconds that half of the calls do not exceed, where the device takes most of them; `None` elsewhere.
+    pub(crate) fn median_ns(&self, output: &str) -> Option<f64> {
+        self.is_device_bound().then(|| outputs::fio_median_ns(output)).flatten()
     }
 
     /// Nanoseconds a call, from the workload's own output.
@@ -285,6 +314,10 @@ mod tests {
         for workload in ALL {
             assert_eq!(workload.variants.first(), Some(&Variant::Untraced), "{}", workload.name);
             assert!(workload.rounds(1) >= 1);
+            if let Some(more) = &workload.more {
+                assert_eq!(more.variants.first(), Some(&Variant::Untraced), "{}", workload.name);
+                assert!(more.variants.iter().all(|variant| workload.variants.contains(variant)), "{}", workload.name);
+            }
         }
         names.sort_unstable();
         names.dedup();

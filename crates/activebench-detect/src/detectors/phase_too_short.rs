@@ -7,7 +7,8 @@
 //!
 //! # How it decides
 //! `window_ns` below 100 steps of the tool's own clock, where it prints one: it fails, the claims
-//! are unverifiable. Below 0.5 s it warns, below 10 s it is a note.
+//! are unverifiable. Below 0.5 s it warns, below 10 s it is a note. Under a profile whose rule asks for a length it
+//! warns below that (`pts`: 60 s), or makes the run a discrepancy (`io500`: 300 s, for passes that write or create).
 //!
 //! # When it is wrong
 //! It says nothing about whether a short figure repeats; several runs do.
@@ -16,15 +17,17 @@
 //! Use a larger file.
 //!
 //! # References
-//! bonnie++ prints `+++++` for passes below 0.5 s.
+//! bonnie++ prints `+++++` for passes below 0.5 s. TKperf runs the rounds of SNIA PTS for 60 s. IO500 asks for 300 s.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::lint::writes;
 
 /// See the head of this file.
 pub struct PhaseTooShort;
@@ -63,21 +66,34 @@ impl Detector for PhaseTooShort {
                     advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
                 }));
             }
-            let (weight, threshold) = if window < limits.ab701_window_warn_ns.value.value {
-                (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
-            } else if window < limits.ab701_window_note_ns.value.value {
-                (Weight::Note, &limits.ab701_window_note_ns)
-            } else {
-                return Ok(case.silent(""));
-            };
+            let (weight, threshold) =
+                if window < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase) {
+                    (Weight::FailOfRun, &limits.ab701_write_window_fail_ns)
+                } else if window < limits.ab701_window_warn_ns.value.value {
+                    (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
+                } else if window < limits.ab701_window_note_ns.value.value {
+                    (Weight::Note, &limits.ab701_window_note_ns)
+                } else {
+                    return Ok(case.silent(""));
+                };
             Ok(case.fires(Firing {
                 weight,
                 observed: Some(observed),
                 threshold: threshold.clone(),
                 message: format!("the clock ran for {observed}, below {}", threshold.value),
-                meaning: "one disturbance is a visible share of the figure: repeat it before quoting it".to_owned(),
-                advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+                meaning: match weight {
+                    Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
+                    _ => "one disturbance is a visible share of the figure: repeat it before quoting it",
+                }
+                .to_owned(),
+                advice: Given::new(run)
+                    .longer(phase, limits.ab701_window_note_ns.value.value.max(threshold.value.value) / window),
             }))
         })
     }
+}
+
+/// Whether the pass is one that adds data or files.
+pub(crate) fn writes_or_creates(phase: &Phase) -> bool {
+    writes(phase) || phase.names.as_ref().is_some_and(|names| names.operation == NameOperation::Create)
 }

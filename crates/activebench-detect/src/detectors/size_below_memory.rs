@@ -7,7 +7,8 @@
 //! # How it decides
 //! From the command line, before the run: no option asks for O_DIRECT or empties the page cache, and the bytes
 //! asked for are less than twice the memory (or the limit of the control group). Warns. After a run AB201 says
-//! where the bytes came from.
+//! where the bytes came from. Under a profile whose rule asks for a size (`mlperf`: five times the memory, `bonnie`:
+//! twice) less than that fails, with O_DIRECT too.
 //!
 //! # When it is wrong
 //! When somebody empties the cache in a way that no option shows.
@@ -25,6 +26,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run};
+use crate::detectors::working_set_fits_memory::{memory_of, times};
 use crate::lint::{is_direct, of_each_planned, reads};
 
 /// See the head of this file.
@@ -52,32 +54,39 @@ impl Detector for SizeBelowMemory {
             if phase.block_bytes == Some(1) {
                 return Err(Halt::not_applicable("a byte a call measures the processor"));
             }
+            let size = requested(phase);
+            let limits = case.thresholds();
+            let required = &limits.ab202_required_memory_ratio;
+            if required.value.value > 0.0 {
+                let (size, limit) = (Quantity::bytes(size.clone()?), times(memory_of(run)?, required.value.value));
+                if size.value < limit.value {
+                    return Ok(case.fires(Firing {
+                        weight: Weight::FailOfRun,
+                        observed: Some(size),
+                        threshold: Threshold { value: limit, source: required.source.clone() },
+                        message: format!("{size} are read, the profile {} asks for {limit}", limits.profile),
+                        meaning: "the rule that the profile quotes does not accept a data set of this size".to_owned(),
+                        advice: format!("read at least {limit}"),
+                    }));
+                }
+            }
             if is_direct(phase) || phase.cold_by_design {
                 return Ok(case.silent(""));
             }
             if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
                 return Err(Halt::not_applicable("the figures are not to be taken for storage"));
             }
-            let size = requested(phase)?;
-            let host = &run.manifest.host;
-            let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
-            let memory = memory.ok_or_else(|| Halt::undecided("the size of memory is not known"))?;
-            let limit = memory.saturating_mul(2);
-            if size >= limit {
+            let (size, memory) = (Quantity::bytes(size?), memory_of(run)?);
+            let factor = &limits.ab202_memory_warn_ratio;
+            let limit = times(memory, factor.value.value);
+            if size.value >= limit.value {
                 return Ok(case.silent(""));
             }
             Ok(case.fires(Firing {
                 weight: Weight::Warn(Effect::Misleading),
-                observed: Some(Quantity::bytes(size)),
-                threshold: Threshold {
-                    value: Quantity::bytes(limit),
-                    source: "twice the memory: bonnie++ refuses less".to_owned(),
-                },
-                message: format!(
-                    "{} are read through a page cache of up to {}",
-                    Quantity::bytes(size),
-                    Quantity::bytes(memory)
-                ),
+                observed: Some(size),
+                threshold: Threshold { value: limit, source: factor.source.clone() },
+                message: format!("{size} are read through a page cache of up to {memory}"),
                 meaning: "what is still in memory will not be read from the storage".to_owned(),
                 advice: Given::new(run).cold_reads(phase),
             }))

@@ -58,24 +58,11 @@ impl Detector for ThrottledByPolicy {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
-    let run = &case.run;
-    let limits = &run.manifest.host.io_limits;
-    if limits.is_empty() {
+    if case.run.manifest.host.io_limits.is_empty() {
         return Err(Halt::not_applicable("no control group limits the tool's I/O"));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-    let concerns = |limit: &&IoLimit| {
-        let of_the_pass = phase.direction == Direction::Mixed || phase.direction == limit.direction;
-        of_the_pass && target.layers.iter().any(|layer| layer.device == limit.device)
-    };
-    let mut reached = Vec::new();
-    for limit in limits.iter().filter(concerns) {
-        let rate = rate(case, phase, limit)?;
-        let share = if limit.per_second.value > 0.0 { rate / limit.per_second.value } else { f64::INFINITY };
-        reached.push((share, limit));
-    }
     let threshold = &case.thresholds().ab505_limit_share_fail_ratio;
-    let Some((share, limit)) = reached.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other)) else {
+    let Some((share, limit)) = nearest_limit(&case.run, phase)? else {
         return Err(Halt::not_applicable("no limit of the tool's control groups is one of this device and direction"));
     };
     if share < threshold.value.value {
@@ -98,9 +85,29 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
+/// The limit of a control group that the phase used most of, with the share that it used; `None` where no limit is
+/// one of its device and direction.
+pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(f64, &'a IoLimit)>, String> {
+    let limits = &run.manifest.host.io_limits;
+    if limits.is_empty() {
+        return Ok(None);
+    }
+    let target = run.target_of(phase).ok_or("it is not known what the file lies on")?;
+    let concerns = |limit: &&IoLimit| {
+        let of_the_pass = phase.direction == Direction::Mixed || phase.direction == limit.direction;
+        of_the_pass && target.layers.iter().any(|layer| layer.device == limit.device)
+    };
+    let mut reached = Vec::new();
+    for limit in limits.iter().filter(concerns) {
+        let rate = rate(run, phase, limit)?;
+        let share = if limit.per_second.value > 0.0 { rate / limit.per_second.value } else { f64::INFINITY };
+        reached.push((share, limit));
+    }
+    Ok(reached.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other)))
+}
+
 /// What the pass did at the device a second, in the unit of a limit.
-fn rate(case: &Case<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
-    let run = &case.run;
+fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
     // What a sync after the clock wrote is in the bytes until durable, and its time in the durable span.
     let durable = limit.direction == Direction::Write && run.fact(phase, FactName::DurableSpan).is_ok();
     let (bytes, span) = match limit.direction {

@@ -6,7 +6,7 @@
 //!
 //! # How it decides
 //! From the command line, before the run: the limit against the lengths of AB701. Below 0.5 s it warns, below
-//! 10 s it is a note. After a run AB701 says how long each clock ran.
+//! 10 s it is a note. Under `pts` it warns below 60 s, under `io500` it fails below 300 s for passes that write. After a run AB701 says how long each clock ran.
 //!
 //! # When it is wrong
 //! When the pass ends by its amount of work before the limit.
@@ -22,6 +22,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run};
+use crate::detectors::phase_too_short::writes_or_creates;
 use crate::lint::of_each_planned;
 
 /// See the head of this file.
@@ -48,20 +49,30 @@ impl Detector for TimeLimitTooShort {
             };
             let limits = case.thresholds();
             let limit = Quantity::ns(limit_ns);
-            let (weight, threshold) = if limit.value < limits.ab701_window_warn_ns.value.value {
-                (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
-            } else if limit.value < limits.ab701_window_note_ns.value.value {
-                (Weight::Note, &limits.ab701_window_note_ns)
-            } else {
-                return Ok(case.silent(""));
-            };
+            let (weight, threshold) =
+                if limit.value < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase) {
+                    (Weight::FailOfRun, &limits.ab701_write_window_fail_ns)
+                } else if limit.value < limits.ab701_window_warn_ns.value.value {
+                    (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
+                } else if limit.value < limits.ab701_window_note_ns.value.value {
+                    (Weight::Note, &limits.ab701_window_note_ns)
+                } else {
+                    return Ok(case.silent(""));
+                };
             Ok(case.fires(Firing {
                 weight,
                 observed: Some(limit),
                 threshold: threshold.clone(),
                 message: format!("the pass ends after {limit}"),
-                meaning: "one disturbance will be a visible share of the figure".to_owned(),
-                advice: "give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
+                meaning: match weight {
+                    Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
+                    _ => "one disturbance will be a visible share of the figure",
+                }
+                .to_owned(),
+                advice: match threshold.value.value > 60e9 {
+                    true => format!("give it more time, at least {}", threshold.value),
+                    false => "give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
+                },
             }))
         })
     }

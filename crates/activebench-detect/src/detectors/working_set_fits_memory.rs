@@ -8,6 +8,8 @@
 //! Observation beats arithmetic: where the pages that entered the cache were counted it is silent, and AB201 judges. Where
 //! they were not, the distinct bytes read (`unique_blocks` x `block_grid_bytes`) below twice the memory, or twice the limit
 //! of the control group, warn.
+//! Under a profile whose rule asks for a size (`mlperf`: five times the memory, `bonnie`: twice), less than that makes
+//! the run a discrepancy, whatever was observed.
 //!
 //! # When it is wrong
 //! When the cache was emptied before the pass in a way that nobody saw.
@@ -55,35 +57,64 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let run = &case.run;
+    let required = &case.thresholds().ab202_required_memory_ratio;
+    if required.value.value > 0.0 {
+        let (read, memory) = read_beside_memory(run, phase)?;
+        if read.value < memory.value * required.value.value {
+            return Ok(case.fires(Firing {
+                weight: Weight::FailOfRun,
+                observed: Some(Quantity::ratio(read.value / memory.value)),
+                threshold: required.clone(),
+                message: format!(
+                    "{read} were read, the memory is {memory}; the profile {} asks for {} times as much",
+                    case.thresholds().profile,
+                    required.value.value
+                ),
+                meaning: "the rule that the profile quotes does not accept a data set of this size".to_owned(),
+                advice: format!("read at least {}", times(memory, required.value.value)),
+            }));
+        }
+    }
     if run.fact(phase, FactName::CacheInsertedBytes).is_ok() {
         return Ok(case.silent("where the reads came from was observed: AB201 judges"));
     }
     if run.fact(phase, FactName::DirectShare)? > 0.5 {
         return Err(Halt::not_applicable("the reads go past the page cache"));
     }
-    let read = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
-    let host = &run.manifest.host;
-    let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
-    let memory = memory.ok_or_else(|| Halt::undecided("the size of memory is not known"))?;
-    let limit = memory.saturating_mul(2);
-    if read >= limit as f64 {
+    let (read, memory) = read_beside_memory(run, phase)?;
+    let factor = &case.thresholds().ab202_memory_warn_ratio;
+    let limit = times(memory, factor.value.value);
+    if read.value >= limit.value {
         return Ok(case.silent(""));
     }
-    let of_it = Quantity::bytes(memory);
-    let holds = match read <= memory as f64 {
-        true => format!("which {of_it} of memory can hold"),
-        false => format!("of which {of_it} of memory can hold a part"),
+    let holds = match read.value <= memory.value {
+        true => format!("which {memory} of memory can hold"),
+        false => format!("of which {memory} of memory can hold a part"),
     };
-    let read = Quantity { value: read, ..Quantity::bytes(0) };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Unverifiable),
         observed: Some(read),
-        threshold: Threshold {
-            value: Quantity::bytes(limit),
-            source: "twice the memory: bonnie++ refuses less".to_owned(),
-        },
+        threshold: Threshold { value: limit, source: factor.source.clone() },
         message: format!("{read} were read, {holds}, and the page cache was not observed"),
         meaning: "the figure may be that of the page cache".to_owned(),
         advice: Given::new(run).cold_reads(phase),
     }))
+}
+
+/// Distinct bytes read, and the memory that could hold them: that of the machine, or what the control group allows.
+fn read_beside_memory(run: &Run<'_>, phase: &Phase) -> Result<(Quantity, Quantity), Halt> {
+    let read = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
+    Ok((Quantity { value: read, ..Quantity::bytes(0) }, memory_of(run)?))
+}
+
+/// The memory of the machine, or what the control group allows where that is less.
+pub(crate) fn memory_of(run: &Run<'_>) -> Result<Quantity, Halt> {
+    let host = &run.manifest.host;
+    let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
+    memory.map(Quantity::bytes).ok_or_else(|| Halt::undecided("the size of memory is not known"))
+}
+
+/// So many times a quantity.
+pub(crate) fn times(quantity: Quantity, factor: f64) -> Quantity {
+    Quantity { value: quantity.value * factor, ..quantity }
 }

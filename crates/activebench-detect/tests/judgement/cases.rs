@@ -7,6 +7,7 @@ use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Parsed;
 use activebench_model::fact::{Completeness, Fact, FactName, Facts, Scope};
 use activebench_model::phase::Phase;
+use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 use serde_json::{Map, Value};
@@ -19,6 +20,7 @@ pub(crate) struct Stored {
     pub(crate) parsed: Parsed,
     pub(crate) phases: Vec<Phase>,
     pub(crate) facts: Facts,
+    pub(crate) profiles: Profiles,
     pub(crate) thresholds: Thresholds,
 }
 
@@ -29,6 +31,7 @@ impl Stored {
             parsed: &self.parsed,
             phases: &self.phases,
             facts: &self.facts,
+            profiles: &self.profiles,
             thresholds: &self.thresholds,
         }
     }
@@ -144,17 +147,19 @@ fn build(mut run: Value) -> Stored {
         phase.facts = facts(&short);
         phases.push(phase);
     }
-    let mut thresholds = Thresholds::profile("default").expect("the profile exists");
+    let manifest: Manifest = typed(run["manifest"].take());
+    let mut thresholds = Thresholds::profile(&manifest.choices.profile).expect("the profile exists");
     for (name, value) in run["thresholds"].as_object().into_iter().flatten() {
         thresholds = thresholds.overridden(&format!("{name} = {value}"), "limits.toml").expect("a threshold");
     }
     Stored {
         says: run["says"].as_str().expect("a case says what it is").to_owned(),
-        manifest: typed(run["manifest"].take()),
         parsed: typed(run["parsed"].take()),
         phases,
         facts: facts(&run["run_facts"]),
+        profiles: Profiles::default(),
         thresholds,
+        manifest,
     }
 }
 

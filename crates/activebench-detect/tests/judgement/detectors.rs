@@ -11,6 +11,7 @@ use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Parsed;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Finding, Outcome};
+use activebench_model::profile::Profiles;
 use activebench_model::run::{ChildEnd, Choices, Clocks, Manifest};
 
 fn word<T: serde::Serialize>(value: &T) -> String {
@@ -148,7 +149,15 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
     };
     let (parsed, facts) = (Parsed::default(), Facts::default());
     let thresholds = Thresholds::profile("default").expect("the profile exists");
-    let run = Run { manifest: &manifest, parsed: &parsed, phases: &[], facts: &facts, thresholds: &thresholds };
+    let profiles = Profiles::default();
+    let run = Run {
+        manifest: &manifest,
+        parsed: &parsed,
+        phases: &[],
+        facts: &facts,
+        profiles: &profiles,
+        thresholds: &thresholds,
+    };
     for detector in DETECTORS {
         let findings = detector.judge(&run);
         assert!(!findings.is_empty(), "{} says nothing", detector.code());

@@ -3,6 +3,8 @@
 mod cases;
 mod detectors;
 mod evidence;
+mod limiter;
 mod mutations;
+mod questions;
 mod series;
 mod verdicts;

@@ -6,6 +6,7 @@ use activebench_model::claim::{Metric, Subject};
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Outcome, Severity};
 use activebench_model::host::Tier;
+use activebench_model::limiter::LimiterKind;
 use activebench_model::run::FailOn;
 use activebench_model::units::{Quantity, Unit};
 use activebench_report::json::{Json, SCHEMA};
@@ -77,6 +78,11 @@ fn a_report_that_breaks_the_schema_is_noticed() {
         ("/host/targets/0/tier", Some(json!("cloud"))),
         ("/run/sha256/stdout.txt", Some(json!("none"))),
         ("/run/directory", None),
+        ("/phases/0/limiter", None),
+        ("/phases/0/limiter/kind", Some(json!("disk"))),
+        ("/phases/0/limiter/figures/0/unit", Some(json!("percent"))),
+        ("/purpose", None),
+        ("/changed_thresholds", None),
     ] {
         let mut report = report(&samples::misleading());
         let (parent, key) = pointer.rsplit_once('/').expect("a pointer has a slash");
@@ -167,6 +173,7 @@ fn the_schema_and_the_model_have_the_same_words() {
     check("/$defs/fact/properties/scope", &[Scope::Tree, Scope::File, Scope::Device, Scope::Host]);
     check("/$defs/target/properties/tier", &[Tier::Block, Tier::Memory, Tier::Network, Tier::Fuse, Tier::Unknown]);
     check("/$defs/run/properties/fail_on", &[FailOn::Warn, FailOn::Fail, FailOn::Never]);
+    check("/$defs/limiter/properties/kind", LimiterKind::ALL);
     check("/$defs/unit", &[Unit::Bytes, Unit::Ns, Unit::BytesPerSec, Unit::OpsPerSec, Unit::Ratio, Unit::Count]);
 }
 

@@ -53,6 +53,8 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         judged: Vec::new(),
         verdict: RunVerdict::Verified,
         exit_code: 0,
+        changed_thresholds: Vec::new(),
+        limiters: Vec::new(),
         questions: questions(),
     }
 }

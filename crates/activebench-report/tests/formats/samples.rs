@@ -9,8 +9,9 @@ use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
-use activebench_model::report::{Answer, JudgedRun};
-use activebench_model::run::ChildEnd;
+use activebench_model::limiter::{Figure, Limiter, LimiterKind};
+use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
+use activebench_model::run::{ChildEnd, ThresholdFile};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
@@ -40,6 +41,12 @@ pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
 pub(crate) fn misleading() -> JudgedRun {
     let mut run = base(&["iozone", "-i", "0", "-s", "1g", "-r", "64k", "-f", "/mnt/bench/iozone.tmp"]);
     run.phases = vec![write_phase("write", "write", 0), write_phase("rewrite", "rewrite", 4_000_000_000)];
+    run.limiters = vec![
+        limiter("write"),
+        Limiter { kind: None, sentence: "not known: off_cpu_ns is missing: no probe".into(), ..limiter("rewrite") },
+    ];
+    run.manifest.choices.purpose = Some("nightly backup".into());
+    run.manifest.choices.target = Some(">= 400 MB/s".into());
     run.parsed.claims = vec![claim("c1", "write", 3_273_804), claim("c2", "rewrite", 2_906_113)];
     run.judged = vec![
         cached_write("c1", 3_273_790.0, 434_921.0, "1 GiB until the end of the fsync, 2.411 s"),
@@ -233,6 +240,11 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run.manifest.child.stopped_by_us = Some(text.into());
     run.manifest.incomplete = vec![text.into()];
     run.manifest.choices.profile = text.into();
+    run.manifest.choices.thresholds = Some(ThresholdFile { file: text.into(), text: text.into() });
+    run.changed_thresholds = vec![changed_threshold(text, text)];
+    run.manifest.choices.purpose = Some(text.into());
+    run.manifest.choices.target = Some(text.into());
+    run.limiters = vec![Limiter { kind: None, sentence: text.into(), ..limiter(text) }];
     run.manifest.choices.suppressed = BTreeMap::from([(text.into(), text.into())]);
     run.manifest.sha256 = BTreeMap::from([(text.into(), "9f86d081884c7d65".repeat(4))]);
     run.manifest.host.kernel = text.into();
@@ -366,10 +378,35 @@ pub(crate) fn undecided() -> JudgedRun {
     run
 }
 
+fn limiter(phase: &str) -> Limiter {
+    Limiter {
+        phase: phase.into(),
+        kind: Some(LimiterKind::Device),
+        sentence:
+            "the device limited it: the threads waited for 91.67 % of their time and the device had a request for \
+                   93.33 % of it, 4 at once on average, each for 5.500 ms"
+                .into(),
+        figures: vec![Figure { name: "device_busy_ratio".into(), value: Quantity::ratio(0.9333) }],
+        facts: vec![FactName::Window, FactName::DeviceBusy],
+    }
+}
+
+fn changed_threshold(name: &str, source: &str) -> ChangedThreshold {
+    ChangedThreshold {
+        name: name.into(),
+        threshold: Threshold { value: Quantity::ratio(0.1), source: source.into() },
+        default: Quantity::ratio(0.05),
+    }
+}
+
 /// `iozone -t 2`: several metrics of one phase, warnings only.
 pub(crate) fn throughput() -> JudgedRun {
     let mut run = base(&["iozone", "-t", "2", "-i", "0", "-s", "512m", "-e", "-c"]);
     run.phases = vec![write_phase("initial-writers", "initial writers", 0)];
+    run.manifest.choices.profile = "bonnie".into();
+    run.manifest.choices.thresholds =
+        Some(ThresholdFile { file: "limits.toml".into(), text: "ab302_late_sync_fail_ratio = 0.1\n".into() });
+    run.changed_thresholds = vec![changed_threshold("ab302_late_sync_fail_ratio", "limits.toml")];
     run.parsed.notes = vec![note(40, "+++++", "below the resolution of the tool: not measured")];
     let metrics = [
         Metric::SumOfTaskThroughput,

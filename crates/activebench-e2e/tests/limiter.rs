@@ -1,0 +1,146 @@
+//! What limited a pass, on real runs of which it is known beforehand.
+//!
+//! Where the processor is the limit, what else the machine does can be it too: then the answer
+//! must say so, by the same facts. A limit by a control group is in `fio.rs`, beside AB505.
+
+use std::process::Command;
+
+use activebench_e2e::{Verified, Volume, binary, needs, verify};
+
+/// A volume with a file `f` of 64 MiB of data, durable.
+fn with_file() -> Volume {
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let made = Command::new("fio")
+        .args(["--name=layout", "--rw=write", "--bs=1m", "--size=64m", "--end_fsync=1", "--filename=f"])
+        .current_dir(volume.path())
+        .output()
+        .expect("fio runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    volume
+}
+
+#[track_caller]
+fn assert_limiter(run: &Verified, phase: &str, kinds: &[&str], said: &str) {
+    run.assert_nothing_lost();
+    let limiter = run.limiter(phase);
+    assert!(limiter["kind"].as_str().is_some_and(|kind| kinds.contains(&kind)), "{limiter}\n{}", run.story());
+    let sentence = limiter["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains(said), "{sentence}");
+    let question = &run.report["questions"]["why_not_double"];
+    assert!(question["answer"].as_str().is_some_and(|answer| answer.ends_with(sentence)), "{question}");
+    assert!(question["evidence"].as_array().is_some_and(|evidence| !evidence.is_empty()), "{question}");
+}
+
+/// The processor is the limit in one of these ways, unless the threads were ready to run and did not for more than
+/// a quarter of their time: other tasks took as much from it then.
+#[track_caller]
+fn assert_processor(run: &Verified, phase: &str, kinds: &[&str]) {
+    run.assert_nothing_lost();
+    let limiter = run.limiter(phase);
+    let kind = limiter["kind"].as_str();
+    if kind.is_some_and(|kind| kinds.contains(&kind)) {
+        return;
+    }
+    let times = ["user_cpu_ns", "kernel_cpu_ns", "blocked_ns", "preempted_ns"].map(|name| run.fact(phase, name));
+    let preempted = times[3] / times.iter().sum::<f64>();
+    assert!(preempted > 0.25, "{limiter}\n{}", run.story());
+    assert!(kind.is_some_and(|kind| ["processor-wait", "mixed"].contains(&kind)), "{limiter}\n{}", run.story());
+}
+
+#[test]
+fn a_queue_of_direct_reads_is_limited_by_the_device() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = with_file();
+    let fio = "fio --name=d --rw=randread --bs=256k --direct=1 --ioengine=libaio --iodepth=32 --size=64m --filename=f \
+               --runtime=1 --time_based";
+    let run = verify(&volume, &[], &fio.split_whitespace().collect::<Vec<_>>());
+    assert_limiter(&run, "d-read", &["device"], "at once on average");
+}
+
+#[test]
+fn reading_from_memory_is_limited_by_the_copy() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = with_file();
+    let fio = "fio --name=c --rw=read --bs=1m --size=64m --filename=f --invalidate=0 --loops=20";
+    let run = verify(&volume, &[], &fio.split_whitespace().collect::<Vec<_>>());
+    assert_processor(&run, "c-read", &["page-cache-copy"]);
+}
+
+#[test]
+fn writing_byte_after_byte_is_limited_by_the_processor() {
+    needs!("bonnie++", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let bonnie = "bonnie++ -q -u root -d . -n 0 -r 4 -s 8";
+    let run = verify(&volume, &[], &bonnie.split_whitespace().collect::<Vec<_>>());
+    for phase in ["putc", "getc"] {
+        assert_processor(&run, phase, &["cpu-user", "cpu-kernel"]);
+    }
+}
+
+#[test]
+fn a_rate_that_fio_was_told_to_keep_is_its_own_limit() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = with_file();
+    for engine in [&[][..], &["--ioengine=libaio", "--iodepth=4", "--direct=1"]] {
+        let mut fio = vec!["fio", "--name=r", "--rw=randread", "--bs=4k", "--size=64m", "--filename=f"];
+        fio.extend(["--rate_iops=100", "--runtime=1", "--time_based", "--invalidate=0"]);
+        fio.extend(engine);
+        let run = verify(&volume, &[], &fio);
+        assert_limiter(&run, "r-read", &["tool-limit"], "(`--rate_iops=100`)");
+    }
+}
+
+#[test]
+fn a_sync_after_each_write_is_limited_by_the_sync() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let fio = ["fio", "--name=s", "--rw=write", "--bs=4k", "--size=1m", "--filename=g"];
+    for (option, said) in [("--fsync=1", "syncs, one every 4.0"), ("--sync=1", "each write of 4.000 KiB waited")] {
+        let run = verify(&volume, &[], &[&fio[..], &[option]].concat());
+        assert_limiter(&run, "s-write", &["sync-latency"], said);
+    }
+}
+
+#[test]
+fn purpose_and_target_are_answered_with_the_honest_figures() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let fio = ["fio", "--name=w", "--rw=write", "--bs=1m", "--size=64m", "--filename=f", "--end_fsync=1"];
+    let check = |options: &[&str], parts: &[&str]| {
+        let run = verify(&volume, options, &fio);
+        let answer = run.report["questions"]["does_it_matter"]["answer"].as_str().unwrap_or_default().to_owned();
+        for part in parts {
+            assert!(answer.contains(part), "no {part:?} in {answer}\n{}", run.story());
+        }
+        run
+    };
+    check(&[], &["not known: no purpose was given", "writes in sequence"]);
+    let options = ["--purpose", "nightly backup", "--target", ">= 1 kB/s"];
+    let run = check(&options, &["the purpose is \"nightly backup\", the target is >= 1 kB/s; it is met: w: write"]);
+    assert_eq!((&run.report["purpose"], &run.report["target"]), (&"nightly backup".into(), &">= 1 kB/s".into()));
+    // A target that is missed changes no verdict: the figures are what they are.
+    let missed = check(&["--target", ">= 900 TiB/s"], &["it is not met by 1 of 1 figures"]);
+    assert_ne!(missed.verdict(), "discrepancy", "{}", missed.story());
+    // Every format answers all seven.
+    let text = |format: &str| {
+        let output =
+            Command::new(binary()).args(["report", "--format", format]).arg(&run.run).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let questions = ["Why not double?", "Was it tuned?", "Did it break limits?", "Did it error?"].into_iter().chain([
+        "Does it reproduce?",
+        "Does it matter?",
+        "Did it even happen?",
+    ]);
+    let (terminal, markdown) = (text("text"), text("markdown"));
+    for question in questions {
+        assert!(terminal.contains(question), "{terminal}");
+        assert!(markdown.contains(&question.replace('?', "")), "{markdown}");
+    }
+    assert!(markdown.matches("Evidence: ").count() >= 7, "{markdown}");
+
+    let refused = verify(&volume, &["--target", "200 MB/s"], &fio);
+    assert_eq!(refused.exit_code(), Some(2));
+    assert!(refused.stderr().contains("hint: write `>= 200 MB/s`"), "{}", refused.stderr());
+    assert!(!refused.run.exists());
+}
