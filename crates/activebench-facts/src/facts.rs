@@ -33,6 +33,7 @@ mod run_facts;
 mod shape;
 mod span_index;
 mod steal;
+mod surroundings;
 mod syncs;
 mod tally;
 mod windows;
@@ -191,6 +192,7 @@ pub fn resolve_phases<S: EventSource>(
         }
     }
     payload::add(source, manifest, &mut phases)?;
+    surroundings::add(manifest, activity, &mut phases);
     let of_run = match (plans.last(), tallies.pop()) {
         (Some((plan, devices)), Some(device)) => {
             let cached = run_facts::inserted(source, &totals)?;
