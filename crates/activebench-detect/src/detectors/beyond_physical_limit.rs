@@ -10,7 +10,7 @@
 //! PCIe (`current_link_speed`, `current_link_width`), SATA (`sata_spd`), SAS (`negotiated_linkrate`), the interfaces of this
 //! machine for network file systems (`/sys/class/net/*/speed`). Of links one behind the other the slowest counts, of
 //! several devices the sum, for passes that read and write twice that much. Not applicable where a link is not known
-//! (virtual disks), or where something on this side of it packs the data.
+//! (virtual disks), where something on this side of it packs the data, or behind a caching device.
 //!
 //! # When it is wrong
 //! The headers of packets are not taken off, so that some rates that are impossible are not found. Compression that
@@ -25,7 +25,7 @@
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::hardware::{Hardware, Link};
+use activebench_model::hardware::{DeviceCache, Hardware, Link};
 use activebench_model::host::{ABOVE, Target, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
@@ -64,6 +64,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     let mut ceiling = ceiling(target, hardware)?;
     if let Some(packer) = packs(target) {
         return Err(Halt::not_applicable(format!("{packer} packs the data before it reaches the link")));
+    }
+    let cached = |cache: &&DeviceCache| target.layers.iter().any(|layer| layer.device == cache.device);
+    if let Some(cache) = hardware.caches.iter().find(cached) {
+        return Err(Halt::not_applicable(format!("{} can answer by another way", cache.name)));
     }
     if phase.direction == Direction::Mixed {
         ceiling.bytes_per_sec *= 2.0;

@@ -91,42 +91,65 @@ fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
 fn finding_of(case: &Case<'_>, state: &State) -> Option<Finding> {
     const BUSY: &str = "the device was busy with itself: fit, it would have given another figure";
     const A_PART: &str = "the figure is that of what is left of the device";
-    let value = state.value.as_str();
+    let (name, value) = (state.name.as_str(), state.value.as_str());
     let number = value.parse::<u64>().ok();
-    let (weight, meaning, advice, expected) = match state.kind {
-        StateKind::ArraySync if matches!(value, "idle" | "frozen") => return None,
+    let told = match state.kind {
+        StateKind::ArraySync => !matches!(value, "idle" | "frozen"),
+        StateKind::Controller => value != "live",
+        StateKind::ScsiDisk => value != "running",
+        StateKind::MemberErrors => errors(value) > 0,
+        StateKind::ArrayDegraded | StateKind::MemberMissing | StateKind::TemperatureAlarm => number != Some(0),
+    };
+    if !told {
+        return None;
+    }
+    let busy = Weight::Fail(Effect::Unverifiable);
+    let (weight, message, meaning, advice) = match state.kind {
         StateKind::ArraySync => {
-            (Weight::Fail(Effect::Unverifiable), BUSY, "wait until it is idle, and repeat the run", "idle")
+            (busy, format!("{name} was busy: {value}"), BUSY, "wait until it is idle, and repeat the run")
         }
-        StateKind::ArrayDegraded | StateKind::MemberMissing if number == Some(0) => return None,
-        StateKind::ArrayDegraded | StateKind::MemberMissing => {
-            (Weight::Fail(Effect::Misleading), A_PART, "replace the missing member, and repeat the run", "0")
-        }
-        StateKind::Controller if value == "live" => return None,
-        StateKind::Controller => {
-            (Weight::Fail(Effect::Unverifiable), BUSY, "look at the kernel's log for resets of the controller", "live")
-        }
-        StateKind::ScsiDisk if value == "running" => return None,
-        StateKind::ScsiDisk => {
-            (Weight::Fail(Effect::Unverifiable), BUSY, "look at the kernel's log for errors of the disk", "running")
-        }
-        StateKind::TemperatureAlarm if number == Some(0) => return None,
-        StateKind::TemperatureAlarm => {
-            (Weight::Fail(Effect::Unverifiable), "a hot disk slows itself down", "cool it, and repeat the run", "0")
-        }
-        StateKind::MemberErrors if errors(value) == 0 => return None,
+        StateKind::ArrayDegraded => (
+            Weight::Fail(Effect::Misleading),
+            format!("{name} is degraded: it lacks {value} of its members"),
+            A_PART,
+            "replace what is missing, wait until it is rebuilt, and repeat the run",
+        ),
+        StateKind::MemberMissing => (
+            Weight::Fail(Effect::Misleading),
+            format!("{name} is missing"),
+            A_PART,
+            "replace it (`btrfs replace`), and repeat the run",
+        ),
+        StateKind::Controller => (
+            busy,
+            format!("the controller {name} is {value}, not live"),
+            BUSY,
+            "look at the kernel's log for resets of the controller",
+        ),
+        StateKind::ScsiDisk => (
+            busy,
+            format!("the disk {name} is {value}, not running"),
+            BUSY,
+            "look at the kernel's log for errors of the disk",
+        ),
+        StateKind::TemperatureAlarm => (
+            busy,
+            format!("{name} says that it is too hot"),
+            "a hot disk slows itself down: cool, it would have given another figure",
+            "cool it, and repeat the run",
+        ),
         StateKind::MemberErrors => (
             Weight::Note,
+            format!("{name} counts errors: {value}"),
             "the member failed at some time since its counters were last reset",
-            "look at `btrfs device stats`",
-            "0 errors",
+            "look at `btrfs device stats`, and at the kernel's log",
         ),
     };
     Some(case.fires(Firing {
         weight,
         observed: number.map(Quantity::count),
-        threshold: Threshold { value: Quantity::count(0), source: format!("fit is {expected}") },
-        message: format!("{} says {value:?} where a device that is fit says {expected} ({})", state.name, state.source),
+        threshold: Threshold { value: Quantity::count(0), source: "a device that is fit".to_owned() },
+        message: format!("{message} ({})", state.source),
         meaning: meaning.to_owned(),
         advice: advice.to_owned(),
     }))

@@ -3,8 +3,8 @@
 //! They are read now and then: a window begins and ends between readings. Where that leaves a figure open it is
 //! partial, or defined as what cannot have been exceeded.
 
-use activebench_model::activity::{Activity, StepKind};
-use activebench_model::call::open_bits;
+use activebench_model::activity::{Activity, CallSpan, StepKind};
+use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::host::{Host, Target, Tier};
 use activebench_model::phase::{Phase, Window};
@@ -127,22 +127,12 @@ impl OfPhase<'_> {
             return Fact::missing("it was not read before the window", Scope::Host, &series.source);
         };
         let fact = |bytes| Fact::complete(Quantity::bytes(bytes), Scope::Host, &series.source);
-        let (mut own, mut mapped) = (0_u64, false);
-        for pass in &activity.passes {
-            let writable = pass.open_flags & open_bits::WRITABLE != 0;
-            for step in pass.steps.iter().filter(|step| step.start_ns < self.window.start_ns) {
-                match step.kind {
-                    StepKind::Write => own = own.saturating_add(step.bytes),
-                    StepKind::Map => mapped |= writable,
-                    _ => {}
-                }
-            }
-        }
+        let (own, mapped) = own_dirty(activity, self.window.start_ns);
         match (own, mapped) {
             (0, false) => fact(least),
             // A few lines of its own do not hide what is many times larger: that much at least is somebody else's.
             (own, false) if own <= least / 16 => fact(least - own),
-            _ => fact(least).partial("the tool itself had written before: at most so much is somebody else's"),
+            _ => fact(least).partial("the tool itself had written, and not synced: at most so much is somebody else's"),
         }
     }
 
@@ -225,6 +215,35 @@ impl OfPhase<'_> {
         };
         facts.insert(FactName::NetworkReceived, fact);
     }
+}
+
+/// Bytes that the tree had written, and not seen synced, before a time; and whether it had mapped a file for writing,
+/// which no call tells the bytes of.
+fn own_dirty(activity: &Activity, before_ns: u64) -> (u64, bool) {
+    let synced = |file: FileId, since_ns: u64| {
+        // Of a range, or of what is mapped, a sync need not be one of all.
+        let whole = |op: Op| !matches!(op, Op::SyncFileRange | Op::Msync);
+        let is_later = |span: &CallSpan| {
+            whole(span.op) && span.returned == 0 && span.start_ns >= since_ns && span.end_ns <= before_ns
+        };
+        let of_file = activity.passes.iter().filter(|pass| pass.file == file).flat_map(|pass| &pass.steps);
+        let mut of_file = of_file.filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
+        of_file.any(|brief| is_later(&brief.span)) || activity.global_syncs.iter().any(is_later)
+    };
+    let (mut own, mut mapped) = (0_u64, false);
+    for pass in &activity.passes {
+        let writable = pass.open_flags & open_bits::WRITABLE != 0;
+        // What does not wait in the page cache when its call returns.
+        let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
+        for step in pass.steps.iter().filter(|step| step.start_ns < before_ns) {
+            match step.kind {
+                StepKind::Write if !through && !synced(pass.file, step.end_ns) => own = own.saturating_add(step.bytes),
+                StepKind::Map => mapped |= writable,
+                _ => {}
+            }
+        }
+    }
+    (own, mapped)
 }
 
 /// The largest fall from a reading inside the window to a later one; the readings just before and after it count

@@ -27,7 +27,8 @@ pub(super) fn of_device(reader: &mut Reader, layer: &Layer, folder: &Path, state
         "nvme" => {
             // Behind a subsystem with several paths lie several controllers, behind a plain disk its own.
             for controller in controllers(reader, &device) {
-                let name = device_name(&controller);
+                let name = Some(device_name(&controller)).filter(|name| name.starts_with("nvme"));
+                let name = name.unwrap_or_else(|| layer.name.clone());
                 add(reader, &name, &controller.join("state"), StateKind::Controller);
                 for alarm in alarms_of(reader, &controller) {
                     add(reader, &name, &alarm, StateKind::TemperatureAlarm);
