@@ -95,6 +95,7 @@ fn counters_are_laid_against_the_window() {
         (SwappedPages, Is::Part(3.0, "just before or after")),
         (MemoryStall, Is::Part(4_000.0, "between 0 ns and 8.000 us")),
         (MemoryStallShare, Is::Part(0.4, "between")),
+        (MemoryStallError, count(4_000)),
     ];
     check_one("beside", beside, &expected);
     let short = of(&[(12_000, 7), (25_000, 7)], &[(5_000, 9), (15_000, 9)]);

@@ -245,11 +245,13 @@ fact_names! {
     /// some, or all, may have been before or after it. Scope: host. Source: `/proc/vmstat`.
     SwappedPages = "swapped_pages", Count;
     /// Time of the window in which all tasks of the host, or of the tree's control group, that had something to do
-    /// waited for memory: the larger of both. Partial when known to no better than a thousandth of the window.
+    /// waited for memory: the larger of both. Partial when known to no better than a part in 5,000 of the window.
     /// Scope: host. Source: `/proc/pressure/memory`, `memory.pressure`.
     MemoryStall = "memory_stalled_ns", Ns;
     /// `memory_stalled_ns` / `window_ns`. As above.
     MemoryStallShare = "memory_stalled_ratio", Ratio;
+    /// By how much `memory_stalled_ns` can be wrong at most: what may have been just before or after the window.
+    MemoryStallError = "memory_stalled_error_ns", Ns;
     /// Largest fall of the processors' mean frequency from a reading inside the window to a later one, as a share of
     /// the former. Absent where the host does not scale frequencies. Scope: host. Source: cpufreq.
     FrequencyDrop = "frequency_drop_ratio", Ratio;

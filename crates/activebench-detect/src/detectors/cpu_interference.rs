@@ -28,11 +28,12 @@
 //! proc_stat(5) on steal; Documentation/scheduler/sched-stats. hyperfine and the Phoronix Test Suite can only
 //! infer interference from the variance between runs.
 
-use activebench_model::fact::{Completeness, FactName};
+use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
+use crate::bounds::{Bounded, bounded};
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::context::{Detector, Run};
 use crate::detectors::cpu_bound::cpu_capacity;
@@ -80,34 +81,6 @@ impl Detector for CpuInterference {
     }
 }
 
-/// A figure and by how much it can be wrong.
-#[derive(Clone, Copy)]
-struct Bounded {
-    value: f64,
-    error: f64,
-}
-
-impl Bounded {
-    fn is_above(self, limit: f64) -> bool {
-        self.value - self.error > limit
-    }
-    fn is_within(self, limit: f64) -> bool {
-        self.value + self.error <= limit
-    }
-}
-
-/// A time that is complete, or partial for no other reason than its bound, which is then a fact of its own.
-fn bounded(phase: &Phase, time: FactName, bound: FactName) -> Result<Bounded, String> {
-    if let Ok(value) = phase.facts.complete(time) {
-        return Ok(Bounded { value, error: 0.0 });
-    }
-    let fact = phase.facts.get(time).filter(|fact| matches!(fact.completeness, Completeness::Partial(_)));
-    match (fact.and_then(|fact| fact.value), phase.facts.complete(bound)) {
-        (Some(value), Ok(error)) => Ok(Bounded { value: value.value, error }),
-        _ => Err(phase.facts.complete(time).err().unwrap_or_default()),
-    }
-}
-
 /// What the pass can have lost to a processor that was not there: the share of its threads' time on a processor or
 /// in wait for one.
 fn demand(phase: &Phase) -> Result<f64, String> {
@@ -129,7 +102,7 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let share = match case.run.fact(phase, FactName::StealShare) {
         Ok(value) => Bounded { value, error: 0.0 },
         Err(why) if window <= 0.0 => return Err(why.into()),
-        Err(_) => Bounded { value: stolen.value / window / processors, error: stolen.error / window / processors },
+        Err(_) => stolen.of(window * processors),
     };
     if share.is_within(warn.value.value) {
         return Ok(None);
@@ -178,7 +151,7 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     if all <= 0.0 {
         return Err(Halt::undecided("the threads of the pass have no time"));
     }
-    let share = Bounded { value: preempted.value / all, error: preempted.error / all };
+    let share = preempted.of(all);
     if share.is_within(limit.value.value) {
         return Ok(None);
     }

@@ -6,9 +6,10 @@
 //! The figure is then one of a machine without memory.
 //!
 //! # How it decides
-//! `swapped_pages` (in and out) above 0 warns, and so does `memory_stalled_ratio` above 0.1 %: the share of the
+//! `swapped_pages` (in and out) above 0 warns, and so does `memory_stalled_ns` / `window_ns` above 0.1 %: the share of the
 //! window in which all tasks with something to do (of the host, or of the tool's control group) waited for memory.
-//! Both are read ten times a second: undecided where they may have been before or after the window.
+//! Both are read ten times a second: undecided where what decides may have been before or after the window
+//! (`memory_stalled_error_ns`).
 //!
 //! # When it is wrong
 //! Swapping is that of the whole host: pages of somebody who slept, and who disturbed nobody, count too.
@@ -24,13 +25,15 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
+use crate::bounds::bounded;
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
 pub struct MemoryPressure;
 
-const FACTS: &[FactName] = &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallShare];
+const FACTS: &[FactName] =
+    &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];
 
 impl Detector for MemoryPressure {
     fn code(&self) -> &'static str {
@@ -79,12 +82,24 @@ fn swapped(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
 }
 
 fn stalled(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
-    let share = case.run.fact(phase, FactName::MemoryStallShare)?;
+    let window = case.run.fact(phase, FactName::Window)?;
+    if window <= 0.0 {
+        return Err(Halt::undecided("the window has no length"));
+    }
+    let stalled = bounded(phase, FactName::MemoryStall, FactName::MemoryStallError)?.of(window);
     let limit = &case.thresholds().ab605_stall_warn_ratio;
-    if share <= limit.value.value {
+    if stalled.is_within(limit.value.value) {
         return Ok(None);
     }
-    let source = phase.facts.get(FactName::MemoryStallShare).map_or("", |fact| fact.source.as_str());
+    if !stalled.is_above(limit.value.value) {
+        return Err(Halt::undecided(format!(
+            "every task waited for memory for {} of the window, known to within {}",
+            Quantity::ratio(stalled.value),
+            Quantity::ratio(stalled.error)
+        )));
+    }
+    let share = stalled.value;
+    let source = phase.facts.get(FactName::MemoryStall).map_or("", |fact| fact.source.as_str());
     Ok(Some(case.fires(Firing {
         weight: Weight::Warn(Effect::Unverifiable),
         observed: Some(Quantity::ratio(share)),

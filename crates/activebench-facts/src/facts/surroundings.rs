@@ -110,9 +110,7 @@ impl OfPhase<'_> {
             Err((why, _)) => Fact::missing(why, Scope::Host, "/proc/vmstat"),
         };
         facts.insert(FactName::SwappedPages, swapped);
-        let (stall, share) = self.stall();
-        facts.insert(FactName::MemoryStall, stall);
-        facts.insert(FactName::MemoryStallShare, share);
+        self.add_stall(facts);
     }
 
     /// What was dirty when the run began and can still be so when the window begins, at most. What the tree itself
@@ -136,31 +134,36 @@ impl OfPhase<'_> {
         }
     }
 
-    fn stall(&self) -> (Fact, Fact) {
+    fn add_stall(&self, facts: &mut Facts) {
+        let mut add = |stall: Fact, share: Fact, error: Fact| {
+            facts.insert(FactName::MemoryStall, stall);
+            facts.insert(FactName::MemoryStallShare, share);
+            facts.insert(FactName::MemoryStallError, error);
+        };
+        let mut missing = |why: String, source: &str| {
+            let missing = Fact::missing(why, Scope::Host, source);
+            add(missing.clone(), missing.clone(), missing);
+        };
         let of_host = self.growth(Watched::MemoryStalled, "");
         let of_group = self.growth(Watched::GroupMemoryStalled, "").ok();
         let (growth, source) = match (of_host, of_group) {
             (Ok(host), Some(group)) if group.0.likely > host.0.likely => group,
             (Ok(host), _) => host,
             (Err(_), Some(group)) => group,
-            (Err((why, _)), None) => {
-                let missing = Fact::missing(why, Scope::Host, "/proc/pressure/memory");
-                return (missing.clone(), missing);
-            }
+            (Err((why, _)), None) => return missing(why, "/proc/pressure/memory"),
         };
         let length = self.window.duration_ns() as f64;
         if length <= 0.0 {
-            let missing = Fact::missing("the window has no length", Scope::Host, source);
-            return (missing.clone(), missing);
+            return missing("the window has no length".to_owned(), source);
         }
-        let time = Fact::complete(Quantity { value: growth.likely, ..Quantity::ns(0) }, Scope::Host, source);
-        let share = Fact::complete(Quantity::ratio(growth.likely / length), Scope::Host, source);
-        let (least, most) = (growth.inside as f64, growth.around as f64);
-        if most - least <= STALL_NEAR_ENOUGH * length {
-            return (time, share);
-        }
+        let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+        let complete = |value| Fact::complete(value, Scope::Host, source);
+        let (stall, share) = (complete(in_ns(growth.likely)), complete(Quantity::ratio(growth.likely / length)));
+        let error = (growth.likely - growth.inside as f64).max(growth.around as f64 - growth.likely);
+        let near = error <= STALL_NEAR_ENOUGH * length;
         let why = format!("between {} and {}", Quantity::ns(growth.inside), Quantity::ns(growth.around));
-        (time.partial(why.clone()), share.partial(why))
+        let blur = |fact: Fact| if near { fact } else { fact.partial(why.clone()) };
+        add(blur(stall), blur(share), complete(in_ns(error)));
     }
 
     fn add_processors(&self, facts: &mut Facts) {
