@@ -38,7 +38,7 @@ pub(crate) fn answers(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim
     let answers = [
         why_not_double(run, findings),
         was_it_tuned(run, findings),
-        did_it_break_limits(run, judged),
+        did_it_break_limits(run, findings, judged),
         did_it_error(run, findings),
         answer("not known: one run", &["run"]),
         does_it_matter(run),
@@ -129,22 +129,28 @@ fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
     Answer { answer: format!("not known: only this configuration was run; {given}{effect}"), evidence }
 }
 
-fn did_it_break_limits(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
+fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> Answer {
     let beyond =
         judged.iter().filter(|claim| matches!(claim.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted)).count();
     let all = run.parsed.claims.len();
-    let text = match beyond {
-        0 => {
-            "not known: the limits of the links and of the device are not read; no claim went beyond what was observed"
-                .to_owned()
-        }
-        _ => format!(
-            "the limits of the links and of the device are not read; {beyond} of {all} claims are above what the storage \
-             was seen to do, or are not about it"
-        ),
+    let impossible = fired(findings, &[LINKS]);
+    let below = findings.iter().any(|finding| finding.code == LINKS && finding.outcome == Outcome::Silent);
+    let links = match (impossible.len(), below) {
+        (0, true) => "no claim is beyond what the links to the device carry",
+        (0, false) => "not known: the links to the device are not",
+        _ => "yes: claims are beyond what the link to the device carries",
     };
-    answer(text, &["claims"])
+    let text = match beyond {
+        0 => format!("{links}; no claim went beyond what was observed"),
+        _ => {
+            format!("{links}; {beyond} of {all} claims are above what the storage was seen to do, or are not about it")
+        }
+    };
+    answer(text, &["claims", LINKS])
 }
+
+/// The detector of rates that a link cannot carry.
+const LINKS: &str = "AB503";
 
 /// The sum of a fact over all phases, and how many phases lack it.
 fn total(run: &Run<'_>, name: FactName) -> (f64, usize) {
