@@ -137,7 +137,7 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
     let below = findings.iter().any(|finding| finding.code == LINKS && finding.outcome == Outcome::Silent);
     let links = match (impossible.len(), below) {
         (0, true) => "no claim is beyond what the links to the device carry",
-        (0, false) => "not known: the links to the device are not",
+        (0, false) => "not known: no link to the device is known",
         _ => "yes: claims are beyond what the link to the device carries",
     };
     let text = match beyond {

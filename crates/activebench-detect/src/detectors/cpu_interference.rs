@@ -18,7 +18,8 @@
 //!
 //! # When it is wrong
 //! Steal is that of the whole host: other tasks on it may have borne it. On hosts without a hypervisor, and
-//! under hypervisors that do not tell, it is 0.
+//! under hypervisors that do not tell, it is 0. In the run queue the kernel's own workers may be before the tool,
+//! those that write its data back among them: they are part of the storage stack, and a second processor helps all the same.
 //!
 //! # What to do
 //! Stop what else runs (on this machine, on its hypervisor), or give the tool processors of its own (`taskset`,
@@ -179,7 +180,10 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             ),
             meaning: match own {
                 true => "they outnumber the processors and took turns: the figure is one of the processors too",
-                false => "others had the processor: left alone the tool would have given a better figure",
+                false => {
+                "something else had the processor (another program, or the kernel's workers): with one of its own the tool \
+                 would have given a better figure"
+            }
             }
             .to_owned(),
             advice: match own {

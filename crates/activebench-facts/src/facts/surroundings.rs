@@ -3,6 +3,8 @@
 //! They are read now and then: a window begins and ends between readings. Where that leaves a figure open it is
 //! partial, or defined as what cannot have been exceeded.
 
+use std::collections::HashMap;
+
 use activebench_model::activity::{Activity, CallSpan, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
@@ -66,11 +68,12 @@ pub(super) fn add(manifest: &Manifest, activity: &Activity, phases: &mut [Phase]
     let host = &manifest.host;
     let nothing = Readings::default();
     let readings = host.readings.as_ref().unwrap_or(&nothing);
+    let own = OwnWrites::of(activity);
     for phase in phases {
         let Some(window) = phase.window else { continue };
         let target = phase.parts.first().and_then(|part| host.target_of(part.file));
         let of_phase = OfPhase { host, readings, window, target };
-        of_phase.add_memory(activity, &mut phase.facts);
+        of_phase.add_memory(&own, &mut phase.facts);
         of_phase.add_processors(&mut phase.facts);
         of_phase.add_network(&mut phase.facts);
     }
@@ -97,8 +100,8 @@ impl OfPhase<'_> {
         self.readings.find(what, of).map_err(not_read)
     }
 
-    fn add_memory(&self, activity: &Activity, facts: &mut Facts) {
-        facts.insert(FactName::ForeignDirtyAtStart, self.foreign_dirty(activity));
+    fn add_memory(&self, own: &OwnWrites<'_>, facts: &mut Facts) {
+        facts.insert(FactName::ForeignDirtyAtStart, self.foreign_dirty(own));
         let swapped = match self.growth(Watched::SwappedPages, "") {
             Ok((growth, source)) => {
                 let fact = Fact::complete(Quantity::count(growth.around), Scope::Host, source);
@@ -115,7 +118,7 @@ impl OfPhase<'_> {
 
     /// What was dirty when the run began and can still be so when the window begins, at most. What the tree itself
     /// wrote before cannot be told from it.
-    fn foreign_dirty(&self, activity: &Activity) -> Fact {
+    fn foreign_dirty(&self, own: &OwnWrites<'_>) -> Fact {
         let series = match self.series(Watched::DirtyBytes, "") {
             Ok(series) => series,
             Err((why, _)) => return Fact::missing(why, Scope::Host, "/proc/meminfo"),
@@ -125,8 +128,8 @@ impl OfPhase<'_> {
             return Fact::missing("it was not read before the window", Scope::Host, &series.source);
         };
         let fact = |bytes| Fact::complete(Quantity::bytes(bytes), Scope::Host, &series.source);
-        let (own, mapped) = own_dirty(activity, self.window.start_ns);
-        match (own, mapped) {
+        let start_ns = self.window.start_ns;
+        match (own.unsynced_before(start_ns), own.mapped_before(start_ns)) {
             (0, false) => fact(least),
             // A few lines of its own do not hide what is many times larger: that much at least is somebody else's.
             (own, false) if own <= least / 16 => fact(least - own),
@@ -220,33 +223,60 @@ impl OfPhase<'_> {
     }
 }
 
-/// Bytes that the tree had written, and not seen synced, before a time; and whether it had mapped a file for writing,
-/// which no call tells the bytes of.
-fn own_dirty(activity: &Activity, before_ns: u64) -> (u64, bool) {
-    let synced = |file: FileId, since_ns: u64| {
-        // Of a range, or of what is mapped, a sync need not be one of all.
-        let whole = |op: Op| !matches!(op, Op::SyncFileRange | Op::Msync);
-        let is_later = |span: &CallSpan| {
-            whole(span.op) && span.returned == 0 && span.start_ns >= since_ns && span.end_ns <= before_ns
-        };
-        let of_file = activity.passes.iter().filter(|pass| pass.file == file).flat_map(|pass| &pass.steps);
-        let mut of_file = of_file.filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
-        of_file.any(|brief| is_later(&brief.span)) || activity.global_syncs.iter().any(is_later)
-    };
-    let (mut own, mut mapped) = (0_u64, false);
-    for pass in &activity.passes {
-        let writable = pass.open_flags & open_bits::WRITABLE != 0;
-        // What does not wait in the page cache when its call returns.
-        let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
-        for step in pass.steps.iter().filter(|step| step.start_ns < before_ns) {
-            match step.kind {
-                StepKind::Write if !through && !synced(pass.file, step.end_ns) => own = own.saturating_add(step.bytes),
-                StepKind::Map => mapped |= writable,
-                _ => {}
+/// What the tree itself left in the page cache, for all phases at once.
+#[derive(Default)]
+struct OwnWrites<'a> {
+    /// Writes that wait in the page cache when their call returns: file, first entry, last exit, bytes.
+    writes: Vec<(FileId, u64, u64, u64)>,
+    /// Syncs of whole files.
+    syncs: HashMap<FileId, Vec<CallSpan>>,
+    global_syncs: &'a [CallSpan],
+    /// When the first file was mapped for writing: no call tells the bytes of that.
+    mapped_ns: Option<u64>,
+}
+
+impl<'a> OwnWrites<'a> {
+    fn of(activity: &'a Activity) -> Self {
+        let mut own = Self { global_syncs: &activity.global_syncs, ..Self::default() };
+        for pass in &activity.passes {
+            let writable = pass.open_flags & open_bits::WRITABLE != 0;
+            let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
+            for step in &pass.steps {
+                match step.kind {
+                    StepKind::Write if !through => {
+                        own.writes.push((pass.file, step.start_ns, step.end_ns, step.bytes));
+                    }
+                    StepKind::Sync => {
+                        // Of a range, or of what is mapped, a sync need not be one of all.
+                        let whole = |span: &CallSpan| !matches!(span.op, Op::SyncFileRange | Op::Msync);
+                        let spans = step.head.iter().map(|brief| brief.span).filter(whole);
+                        own.syncs.entry(pass.file).or_default().extend(spans.filter(|span| span.returned == 0));
+                    }
+                    StepKind::Map if writable => {
+                        own.mapped_ns = Some(own.mapped_ns.map_or(step.start_ns, |first| first.min(step.start_ns)));
+                    }
+                    _ => {}
+                }
             }
         }
+        own
     }
-    (own, mapped)
+
+    /// Bytes that were written before a time, and not seen synced by then, at most.
+    fn unsynced_before(&self, before_ns: u64) -> u64 {
+        let synced = |file: FileId, since_ns: u64| {
+            let of_file = self.syncs.get(&file).into_iter().flatten();
+            let mut all = of_file.chain(self.global_syncs.iter().filter(|span| span.returned == 0));
+            all.any(|span| span.start_ns >= since_ns && span.end_ns <= before_ns)
+        };
+        let written = self.writes.iter().filter(|(_, start_ns, _, _)| *start_ns < before_ns);
+        let unsynced = written.filter(|(file, _, end_ns, _)| !synced(*file, *end_ns));
+        unsynced.fold(0, |sum, (_, _, _, bytes)| sum.saturating_add(*bytes))
+    }
+
+    fn mapped_before(&self, before_ns: u64) -> bool {
+        self.mapped_ns.is_some_and(|mapped_ns| mapped_ns < before_ns)
+    }
 }
 
 /// The largest fall from a reading inside the window to a later one; the readings just before and after it count
