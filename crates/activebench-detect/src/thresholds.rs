@@ -254,6 +254,8 @@ thresholds! {
     ab602_steal_warn_ratio = 0.01, Ratio, "proposed; hyperfine and Phoronix only infer it from variance";
     /// AB602: the same, from which on it fails.
     ab602_steal_fail_ratio = 0.05, Ratio, "proposed; hyperfine and Phoronix only infer it from variance";
+    /// AB602: windows below this do not fail for what the hypervisor took: it is one disturbance there.
+    ab602_steal_fail_window_ns = 10_000_000_000.0, Ns, "proposed; 6 % of a window of half a second, measured on a virtual machine in an honest run";
     /// AB602: share of their time for which threads waited for a processor.
     ab602_run_queue_warn_ratio = 0.05, Ratio, "proposed; hyperfine and Phoronix only infer it from variance";
     /// AB602: share of the processors' time that threads which outnumber them must have used to have waited for one another.

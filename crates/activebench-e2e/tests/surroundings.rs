@@ -68,15 +68,16 @@ fn dirty_pages_of_others_are_found() {
     needs!("iozone", "mkfs.ext4", "losetup", "dd");
     let volume = Volume::on_loop("ext4", 1024, "noatime");
     let iozone = ["iozone", "-i0", "-s64m", "-r1m", "-e", "-c", "-f", "x"];
-    volume.drop_caches();
-    let dirty = volume.path().join("dirty");
-    let target = format!("of={}", dirty.display());
-    let dd = Command::new("dd").args(["if=/dev/zero", "bs=1M", "count=512", "status=none", &target]).status();
-    assert!(dd.expect("dd runs").success());
-    let disturbed = verify(&volume, &[], &iozone);
-    // The kernel may have begun to write it back.
-    let left = disturbed.fact("write", "foreign_dirty_at_start_bytes");
-    assert!(left > 8.0 * MIB, "{left}: {}", disturbed.story());
+    let target = format!("of={}", volume.path().join("dirty").display());
+    let disturb = || {
+        volume.drop_caches();
+        let dd = Command::new("dd").args(["if=/dev/zero", "bs=1M", "count=512", "status=none", &target]).status();
+        assert!(dd.expect("dd runs").success());
+        let run = verify(&volume, &[], &iozone);
+        (run.fact("write", "foreign_dirty_at_start_bytes"), run)
+    };
+    // Somebody else's `sync` writes it back before the run begins: then it is tried again.
+    let (left, disturbed) = (0..5).map(|_| disturb()).find(|(left, _)| *left > 8.0 * MIB).expect("dirty pages");
     assert!(disturbed.codes("write").contains(&"AB603"), "{}", disturbed.story());
     assert_rechecked(&disturbed);
 

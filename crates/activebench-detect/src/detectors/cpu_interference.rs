@@ -7,7 +7,8 @@
 //!
 //! # How it decides
 //! - `steal_ratio`, time that the hypervisor gave to others while a processor of this machine had something to run:
-//!   above 1 % it warns, above 5 % it fails and rates are unverifiable. The pass can have lost no more than the
+//!   above 1 % it warns, above 5 % of a window of at least 10 s it fails and rates are unverifiable. In a shorter one it
+//!   is one disturbance, which makes the figure worse and never better: it warns. The pass can have lost no more than the
 //!   share of their time for which its threads were on a processor or waited for one; where that is less, it
 //!   is what counts: a pass that waits for its device is not disturbed.
 //! - `preempted_ns` / (`user_cpu_ns` + `kernel_cpu_ns` + `off_cpu_ns`), time in which threads of the pass could
@@ -123,7 +124,9 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             Quantity::ratio(lost)
         ))));
     }
-    let (weight, threshold) = match lost - share.error > fail.value.value {
+    // One disturbance fills a short window; in a long one it is how the machine is.
+    let lasts = window >= limits.ab602_steal_fail_window_ns.value.value;
+    let (weight, threshold) = match lasts && lost - share.error > fail.value.value {
         true => (Weight::Fail(Effect::Unverifiable), fail),
         false => (Weight::Warn(Effect::Unverifiable), warn),
     };
