@@ -52,7 +52,7 @@ fn growth(series: &Series, window: Window) -> Result<Growth, Gap> {
         return Err(gap("the readings do not cover the window"));
     };
     let mut inner = readings.iter().filter(|(at_ns, _)| window.contains(*at_ns)).map(|(_, value)| *value);
-    let inside = inner.next().map_or(0, |start| inner.last().unwrap_or(start) - start);
+    let inside = inner.next().map_or(0, |start| inner.next_back().unwrap_or(start) - start);
     let at = |at_ns: u64, (one_ns, one): (u64, u64), (two_ns, two): (u64, u64)| match two_ns - one_ns {
         0 => one as f64,
         length => one as f64 + (two - one) as f64 * (at_ns - one_ns) as f64 / length as f64,

@@ -18,7 +18,7 @@ pub(super) fn caches_of(reader: &mut Reader, layer: &Layer, folder: &Path, cache
     let set = reader.link(&set).unwrap_or(set);
     for name in reader.names(&set).unwrap_or_default() {
         let name = name.to_string_lossy().into_owned();
-        if !name.strip_prefix("cache").is_some_and(|number| number.parse::<u32>().is_ok()) {
+        if name.strip_prefix("cache").is_none_or(|number| number.parse::<u32>().is_err()) {
             continue;
         }
         let cache = set.join(&name);
