@@ -117,6 +117,28 @@ fn limits_that_cannot_be_read_are_not_none() {
 }
 
 #[test]
+fn a_server_that_is_this_machine_has_no_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    copy(&tree("synthetic-nfs4"), root);
+    let links = |address: &str| {
+        let mounts = fs::read_to_string(tree("synthetic-nfs4").join("proc/self/mountinfo")).expect("it is there");
+        write(root, "proc/self/mountinfo", &mounts.replace(",addr=192.0.2.1", &format!(",addr={address}")));
+        let host = read_host(&Roots::at(root), Process::Own, &[on(0, 50)]);
+        assert!(!host.targets[0].options.contains(address), "{}", host.targets[0].options);
+        host.hardware.expect("storage was used").links.len()
+    };
+    write(root, "proc/net/fib_trie", "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 192.0.2.7\n        /32 host LOCAL\n");
+    write(root, "proc/net/if_inet6", "20010db8000000000000000000000007 02 40 00 80     eth0\n");
+    for own in ["127.0.0.1", "192.0.2.7", "::1", "2001:db8::7"] {
+        assert_eq!(links(own), 0, "{own}");
+    }
+    for other in ["192.0.2.1", "192.0.2.77", "2001:db8::1"] {
+        assert_eq!(links(other), 1, "{other}");
+    }
+}
+
+#[test]
 fn this_host_is_followed() {
     let mut watch = HostWatch::new(&Roots::default(), Process::Own);
     watch.read_all(1);

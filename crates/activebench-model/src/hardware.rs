@@ -22,6 +22,14 @@ pub struct Hardware {
     pub unread: Vec<String>,
 }
 
+impl Hardware {
+    /// Why something about which a path says one of these words could not be read.
+    pub fn unread_of(&self, words: &[&str]) -> Option<&str> {
+        let names_one = |why: &&String| words.iter().any(|word| why.contains(word));
+        self.unread.iter().find(names_one).map(String::as_str)
+    }
+}
+
 /// A link that all data of a device passes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {

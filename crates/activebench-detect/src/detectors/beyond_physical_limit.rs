@@ -118,6 +118,9 @@ struct Ceiling {
     source: String,
 }
 
+/// Words by which the paths of links are known.
+const LINK_FILES: &[&str] = &["_link_speed", "_link_width", "sata_spd", "linkrate", "/sys/dev/block"];
+
 /// What can reach the devices at the bottom of the stack, or a network file system's server.
 fn ceiling(target: &Target, hardware: &Hardware) -> Result<Ceiling, Halt> {
     let slowest = |device| {
@@ -135,6 +138,9 @@ fn ceiling(target: &Target, hardware: &Hardware) -> Result<Ceiling, Halt> {
                 match slowest(layer.device) {
                     Some(link) => bottom.push(link),
                     None => {
+                        if let Some(why) = hardware.unread_of(LINK_FILES) {
+                            return Err(Halt::undecided(format!("a link was not read: {why}")));
+                        }
                         return Err(Halt::not_applicable(format!(
                             "{} does not say by which link it is reached",
                             layer.name

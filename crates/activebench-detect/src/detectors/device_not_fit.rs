@@ -15,7 +15,7 @@
 //! - a profile with preconditioning (SNIA PTS): the run must have written twice the size of the device to it before the
 //!   pass, or it fails, unverifiable.
 //!
-//! Not applicable where no layer below says anything of its state.
+//! Not applicable where no layer below says anything of its state, undecided where one could not be read.
 //!
 //! # When it is wrong
 //! The states are read after the run: a rebuild that ended just before is not seen. An empty array that is checked by its
@@ -81,12 +81,21 @@ fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
     let below =
         |state: &&State| state.device == target.s_dev || target.layers.iter().any(|layer| layer.device == state.device);
     let told: Vec<&State> = hardware.states.iter().filter(below).collect();
+    let findings: Vec<Finding> = told.iter().filter_map(|state| finding_of(case, state)).collect();
+    if !findings.is_empty() {
+        return Ok(findings);
+    }
+    if let Some(why) = hardware.unread_of(STATE_FILES) {
+        return Err(Halt::undecided(format!("a state was not read: {why}")));
+    }
     if told.is_empty() {
         return Err(Halt::not_applicable("nothing below the file says what state it is in"));
     }
-    let findings: Vec<Finding> = told.iter().filter_map(|state| finding_of(case, state)).collect();
-    Ok(if findings.is_empty() { vec![case.silent("")] } else { findings })
+    Ok(vec![case.silent("")])
 }
+
+/// Words by which the paths of states are known.
+const STATE_FILES: &[&str] = &["/md/", "/state", "_alarm", "/sys/fs/btrfs", "/sys/dev/block"];
 
 fn finding_of(case: &Case<'_>, state: &State) -> Option<Finding> {
     const BUSY: &str = "the device was busy with itself: fit, it would have given another figure";

@@ -60,6 +60,9 @@ impl Detector for PowerState {
 fn governors(case: &Case<'_>) -> Result<Finding, Halt> {
     let hardware = case.run.manifest.host.hardware.as_ref();
     let hardware = hardware.ok_or_else(|| Halt::undecided("the governors of the processors were not read"))?;
+    if let Some(why) = hardware.unread_of(&["cpufreq"]) {
+        return Err(Halt::undecided(format!("a governor was not read: {why}")));
+    }
     if hardware.governors.is_empty() {
         return Err(Halt::not_applicable("this host does not scale the frequencies of its processors"));
     }
