@@ -218,3 +218,38 @@ fn a_profile_can_ask_for_preconditioning() {
     assert_eq!(outcome(true, Some(1.5)).0, Outcome::Fires);
     assert_eq!(outcome(true, Some(3.0)).0, Outcome::Silent, "{}", outcome(true, Some(3.0)).1);
 }
+
+/// Thresholds of what rests on the host: twice and half of each changes what some case comes to.
+#[test]
+fn every_threshold_on_the_host_decides_some_case() {
+    const CODES: &[&str] = &["ab206", "ab208", "ab503", "ab602", "ab603", "ab604", "ab605", "ab606"];
+    let base = Thresholds::profile("default").expect("the profile exists");
+    let mut wrong = Vec::new();
+    for (name, threshold) in base.table() {
+        let code = name.split('_').next().expect("a name");
+        // Nothing is twice nothing, and the test of preconditioning is beside this one.
+        if !CODES.contains(&code) || threshold.value.value == 0.0 || name.starts_with("ab606_preconditioning") {
+            continue;
+        }
+        let detector = activebench_detect::registry::find(code).expect("it is listed");
+        let folder = format!("{code}-{}", detector.name());
+        let outcomes = |thresholds: &Thresholds| -> Vec<_> {
+            let judged = cases::files(&cases::fixtures().join(&folder)).into_iter().map(|path| {
+                let mut stored = cases::case(&path);
+                stored.thresholds = thresholds.clone();
+                let findings = detector.judge(&stored.run());
+                findings.iter().map(|finding| (finding.outcome, finding.severity)).collect::<Vec<_>>()
+            });
+            judged.collect()
+        };
+        let before = outcomes(&base);
+        for factor in [2.0, 0.5] {
+            let changed = format!("{name} = {:?}", threshold.value.value * factor);
+            let changed = base.clone().overridden(&changed, "test").expect("a number");
+            if outcomes(&changed) == before {
+                wrong.push(format!("{name} x {factor}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
