@@ -13,6 +13,7 @@ use crate::hardware::temperature_alarms;
 use crate::mounts::Mounts;
 use crate::reader::{ReadError, Reader};
 use crate::roots::{Process, Roots};
+use crate::stack::is_network;
 
 /// Most readings that are kept of one thing; past it every second one is let go of.
 const MOST_KEPT: usize = 512;
@@ -38,6 +39,7 @@ pub struct HostWatch {
     pressure_of_group: Option<PathBuf>,
     frequencies: Vec<PathBuf>,
     throttles: Vec<PathBuf>,
+    has_network_mounts: bool,
     readings: u32,
 }
 
@@ -80,12 +82,20 @@ impl HostWatch {
             pressure_of_group: None,
             frequencies: Vec::new(),
             throttles: Vec::new(),
+            has_network_mounts: false,
             readings: 0,
         };
         let of_process = Reader::new(roots, process);
         let mounts = watch.reader.bytes(Path::new("/proc/self/mountinfo"));
         let (mounts, _) = Mounts::parse(mounts.as_deref().unwrap_or_default());
         watch.pressure_of_group = pressure_file(&of_process, &mounts).filter(|file| watch.reader.text(file).is_ok());
+        watch.has_network_mounts = mounts.0.iter().any(|mount| is_network(&mount.fs_type));
+        if !watch.has_network_mounts {
+            for what in [Watched::NetworkReceived, Watched::ServerReadBytes] {
+                let why = "no network file system was mounted when the run began".to_owned();
+                watch.unread.insert(what, Unread { what, why, is_absent: false });
+            }
+        }
         watch.frequencies = watch.files(Watched::Frequency, POLICIES, "policy", &["scaling_cur_freq"]);
         let counters = ["thermal_throttle/core_throttle_count", "thermal_throttle/package_throttle_count"];
         watch.throttles = watch.files(Watched::ThermalThrottles, PROCESSORS, "cpu", &counters);
@@ -119,7 +129,9 @@ impl HostWatch {
     /// Reads what is quick to read, and now and then the rest. `at_ns` is the time of the reading.
     pub fn read(&mut self, at_ns: u64) {
         self.read_memory(at_ns);
-        self.read_network(at_ns);
+        if self.has_network_mounts {
+            self.read_network(at_ns);
+        }
         if self.readings.is_multiple_of(SLOW_EVERY) {
             self.read_processors(at_ns);
         }

@@ -82,7 +82,8 @@ fn counters_and_levels_are_followed() {
     check(Watched::GroupMemoryStalled, &[(1_000, 700_000_000), (2_000, 700_300_000), (3_000, 700_300_000)]);
     check(Watched::Frequency, &[(1_000, 3_100_000), (3_000, 2_000_000)]);
     check(Watched::ThermalThrottles, &[(1_000, 11), (3_000, 15)]);
-    assert_eq!(values(&readings, Watched::NetworkReceived, ""), [(1_000, 1_000), (3_000, 1_000)]);
+    // Without a network file system nobody asks what came.
+    assert!(readings.find(Watched::NetworkReceived, "").is_err_and(|unread| unread.is_some()));
     // No disk has a sensor: the host has no such thing.
     let unread = readings.find(Watched::HotDisks, "").expect_err("there are none");
     assert!(unread.is_some_and(|unread| unread.is_absent), "{unread:?}");
@@ -144,7 +145,7 @@ fn this_host_is_followed() {
     watch.read_all(1);
     watch.read_all(2);
     let readings = watch.finish();
-    for what in [Watched::DirtyBytes, Watched::SwappedPages, Watched::NetworkReceived] {
+    for what in [Watched::DirtyBytes, Watched::SwappedPages] {
         assert_eq!(values(&readings, what, "").first().map(|(at_ns, _)| *at_ns), Some(1), "{what:?}");
     }
 }

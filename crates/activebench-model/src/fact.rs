@@ -263,7 +263,7 @@ fact_names! {
     HotDisks = "hot_disks", Count;
     /// Bytes that the client of the phase's network file system received, at most: from the last reading before the
     /// window to the first after it. Where the file system does not count them: all that the host's network
-    /// interfaces received. Absent for other file systems. Scope: host.
+    /// interfaces received. Absent for other file systems, missing where nothing counts (virtiofs, RDMA). Scope: host.
     NetworkReceived = "network_received_bytes", Bytes;
     /// Writes that began inside the window and of which the first 4 KiB were looked at, at most 256
     /// a second and CPU. Writes without memory of the process (splice, copy_file_range, mappings) are

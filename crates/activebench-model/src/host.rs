@@ -134,6 +134,18 @@ impl Host {
 }
 
 impl Target {
+    /// Whether a network file system's bytes come through the host's network interfaces, which then count them and
+    /// limit them: not those of a hypervisor (virtiofs, 9p over virtio), nor what RDMA brings past the interfaces' counters.
+    pub fn comes_through_interfaces(&self) -> bool {
+        let has = |name: &str| self.options.split(',').any(|option| option == name);
+        let by_sockets = match self.fs_type.as_str() {
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" => true,
+            "9p" => has("trans=tcp"),
+            _ => false,
+        };
+        by_sockets && !has("rdma") && !has("proto=rdma") && !has("proto=rdma6")
+    }
+
     /// The device at which the claim is judged: the topmost layer that is not a partition
     /// (requests carry the whole disk's number).
     pub fn device(&self) -> Option<&Layer> {

@@ -25,7 +25,8 @@ pub enum Watched {
     /// Disks that say that they are too hot (`temp1_alarm` of NVMe and drivetemp sensors). Read at the
     /// start and at the end alone, because the disk has to answer. A level, a count.
     HotDisks,
-    /// Bytes that all network interfaces received, the loopback among them: `/proc/net/dev`. A counter.
+    /// Bytes that all network interfaces received, the loopback among them: `/proc/net/dev`. Read where a network
+    /// file system was mounted when the run began. A counter.
     NetworkReceived,
     /// Bytes that the client of a network file system got from its server, direct reads included:
     /// `/proc/self/mountstats`. A counter for each mount point.

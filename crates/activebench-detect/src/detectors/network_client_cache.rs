@@ -8,10 +8,11 @@
 //! `network_received_bytes` / `read_bytes` below 0.95 warns, below 0.8 fails and rates for storage are misleading. For NFS
 //! the client counts what its server sent (`/proc/self/mountstats`), for others the network interfaces do (`/proc/net/dev`).
 //! Both are read ten times a second, and what came between the readings around the window counts as received inside it.
+//! Undecided where nothing counts (virtiofs, RDMA), not applicable where data is packed on its way.
 //!
 //! # When it is wrong
-//! Interfaces count what came for others, too: it is then silent where it should not be. A file system that compresses on
-//! the wire (CIFS) receives less than is read.
+//! Interfaces count what came for others, too: it is then silent where it should not be. The holes of a
+//! file need not be sent (READ_PLUS of NFS 4.2): less is received than read, and nothing was cached.
 //!
 //! # What to do
 //! Read with O_DIRECT, remount before the pass, or drop the page cache; read several times the client's memory.
@@ -28,6 +29,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::packing::packs;
 
 /// See the head of this file.
 pub struct NetworkClientCache;
@@ -59,6 +61,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
     if target.tier != Tier::Network {
         return Err(Halt::not_applicable("the file lies on no network file system"));
+    }
+    if let Some(packer) = packs(target) {
+        return Err(Halt::not_applicable(format!("{packer} packs the data on its way")));
     }
     let read = run.fact(phase, FactName::ReadBytes)?;
     if read == 0.0 {

@@ -214,7 +214,11 @@ impl OfPhase<'_> {
     fn add_network(&self, facts: &mut Facts) {
         let Some(target) = self.target.filter(|target| target.tier == Tier::Network) else { return };
         let of_client = self.growth(Watched::ServerReadBytes, &target.mount_point);
-        let received = of_client.or_else(|_| self.growth(Watched::NetworkReceived, ""));
+        let received = match of_client {
+            Err(_) if target.comes_through_interfaces() => self.growth(Watched::NetworkReceived, ""),
+            Err(_) => Err((format!("nothing counts what {} receives", target.fs_type), false)),
+            counted => counted,
+        };
         let fact = match received {
             Ok((growth, source)) => Fact::complete(Quantity::bytes(growth.around), Scope::Host, source),
             Err((why, _)) => Fact::missing(why, Scope::Host, "/proc/net/dev"),

@@ -112,9 +112,9 @@ fn sas_phys(reader: &mut Reader, port: &Path) -> Vec<(String, f64)> {
 }
 
 /// The network interfaces of this machine, all together: by which of them a server is reached is not known. None
-/// for a server that is this machine.
+/// for a server that is this machine, and for what comes another way.
 pub(super) fn of_network(reader: &mut Reader, target: &Target, links: &mut Vec<Link>) {
-    if target.options.split(',').any(|option| option == OWN_SERVER) {
+    if !target.comes_through_interfaces() || target.options.split(',').any(|option| option == OWN_SERVER) {
         return;
     }
     let place = Path::new("/sys/class/net");
