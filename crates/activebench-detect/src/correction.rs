@@ -14,7 +14,7 @@ use crate::detectors::cliff_or_throttling::Basis;
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
 /// that before what limited the pass.
-const ORDER: [(&str, Remedy, &str); 24] = [
+const ORDER: [(&str, Remedy, &str); 27] = [
     ("AB106", Remedy::None("no byte of the phase passed a device that keeps data"), "I/O that reached no device"),
     (
         "AB303",
@@ -32,6 +32,11 @@ const ORDER: [(&str, Remedy, &str); 24] = [
         "AB205",
         Remedy::None("what passed the cache below the loop device is not known"),
         "I/O through the page cache of a loop device's backing file",
+    ),
+    (
+        "AB208",
+        Remedy::None("what the server would have taken to send all of it was not measured"),
+        "copying from the client's page cache",
     ),
     ("AB207", Remedy::FromDevice, "reading blocks that hold no data, in part"),
     ("AB203", Remedy::FromDevice, "copying from the page cache, in part"),
@@ -57,6 +62,8 @@ const ORDER: [(&str, Remedy, &str); 24] = [
         Remedy::None("what the storage does with data that it cannot pack was not measured"),
         "storing data once",
     ),
+    ("AB606", Remedy::None("what the whole device gives was not measured"), "a device of which a part is missing"),
+    ("AB503", Remedy::ByDirection, "something on this side of the link to the device"),
     ("AB505", Remedy::None("what the device gives without the limit was not measured"), "a control group's limit"),
     (
         "AB504",

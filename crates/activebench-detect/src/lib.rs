@@ -5,6 +5,7 @@
 //! [`registry::DETECTORS`], cases below `fixtures/detectors/`.
 
 mod advice;
+mod bounds;
 mod case;
 mod comparison;
 pub mod context;

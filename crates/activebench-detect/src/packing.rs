@@ -8,7 +8,7 @@ use crate::case::{Case, Halt};
 use crate::context::Run;
 
 /// The layer or file system below that compresses or deduplicates, as far as it says so.
-fn packs(target: &Target) -> Option<String> {
+pub(crate) fn packs(target: &Target) -> Option<String> {
     let layer = target.layers.iter().find(|layer| layer.kind == "zram");
     if let Some(layer) = layer {
         return Some(layer.name.clone());

@@ -15,6 +15,8 @@ pub struct Profile {
     pub warn_counts_as_fail: bool,
     /// Whether figures that are not in steady state are misleading (AB702).
     pub steady_state_required: bool,
+    /// Whether the run itself must have preconditioned the device (AB606).
+    pub requires_preconditioning: bool,
     /// Thresholds that differ from `default` or have the rule as their origin: name, value, rule.
     pub(crate) rules: &'static [(&'static str, f64, &'static str)],
 }
@@ -28,6 +30,7 @@ pub const PROFILES: &[Profile] = &[
         about: "what each detector says of itself",
         warn_counts_as_fail: false,
         steady_state_required: false,
+        requires_preconditioning: false,
         rules: &[],
     },
     Profile {
@@ -35,13 +38,15 @@ pub const PROFILES: &[Profile] = &[
         about: "as default, and each warning counts as a failure",
         warn_counts_as_fail: true,
         steady_state_required: false,
+        requires_preconditioning: false,
         rules: &[],
     },
     Profile {
         name: "pts",
-        about: "SNIA Solid State Storage Performance Test Specification 2.0.2: steady state, rounds of a minute, data that cannot be reduced",
+        about: "SNIA Solid State Storage Performance Test Specification 2.0.2: preconditioning, steady state, rounds of a minute, data that cannot be reduced",
         warn_counts_as_fail: false,
         steady_state_required: true,
+        requires_preconditioning: true,
         rules: &[
             ("ab701_window_warn_ns", 60.0 * SECOND_NS, "SNIA PTS 2.0.2: a round lasts 1 minute (as TKperf runs it)"),
             ("ab404_compressed_least_ratio", 0.9, "SNIA PTS 2.0.2: the data pattern is random"),
@@ -53,6 +58,7 @@ pub const PROFILES: &[Profile] = &[
         about: "IO500: writing for 300 s and more, durable inside the measured time, not reduced by its content",
         warn_counts_as_fail: false,
         steady_state_required: false,
+        requires_preconditioning: false,
         rules: &[
             (
                 "ab701_write_window_fail_ns",
@@ -73,6 +79,7 @@ pub const PROFILES: &[Profile] = &[
         about: "MLPerf Storage: reading five times the memory of the clients",
         warn_counts_as_fail: false,
         steady_state_required: false,
+        requires_preconditioning: false,
         rules: &[(
             "ab202_required_memory_ratio",
             5.0,
@@ -84,6 +91,7 @@ pub const PROFILES: &[Profile] = &[
         about: "bonnie++: a file of twice the memory, phases of half a second and more",
         warn_counts_as_fail: false,
         steady_state_required: false,
+        requires_preconditioning: false,
         rules: &[
             ("ab202_required_memory_ratio", 2.0, "bonnie++ refuses a file of less than twice the memory"),
             ("ab701_window_warn_ns", 0.5 * SECOND_NS, "bonnie++ prints +++++ for less than half a second"),

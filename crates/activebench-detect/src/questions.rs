@@ -128,18 +128,24 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
         _ => format!("{beyond} of {all} claims are above what the storage was seen to do, or are not about it"),
     };
     // What the media, the links or a policy allow, where a detector knows it.
-    let fired = fired(findings, &["AB503", "AB504", "AB505"]);
-    let limits = match fired.is_empty() {
-        true => format!("not known: the limits of the links and of the device are not read; {claims}"),
-        false => {
+    let fired = fired(findings, &[LINKS, "AB504", "AB505"]);
+    let below = findings.iter().any(|finding| finding.code == LINKS && finding.outcome == Outcome::Silent);
+    let limits = match (fired.is_empty(), below) {
+        (true, true) => format!("no claim is beyond what the links to the device carry; {claims}"),
+        (true, false) => format!("not known: no link to the device is known; {claims}"),
+        (false, _) => {
             let said: Vec<&str> = fired.iter().map(|finding| finding.message.as_str()).collect();
             format!("{}; {claims}", said.join("; "))
         }
     };
-    let mut evidence = vec!["claims".to_owned()];
+    let mut evidence = vec!["claims".to_owned(), LINKS.to_owned()];
     evidence.extend(codes_of(&fired));
+    evidence.dedup();
     Answer { answer: limits, evidence }
 }
+
+/// The detector of rates that a link cannot carry.
+const LINKS: &str = "AB503";
 
 /// The sum of a fact over all phases, and how many phases lack it.
 fn total(run: &Run<'_>, name: FactName) -> (f64, usize) {

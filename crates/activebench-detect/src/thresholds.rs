@@ -64,6 +64,8 @@ macro_rules! thresholds {
             pub warn_counts_as_fail: bool,
             /// Whether a series must be in a steady state: AB702 then fails instead of warning.
             pub steady_state_required: bool,
+            /// Whether AB606 asks for preconditioning of the device in the run itself (SNIA PTS).
+            pub requires_preconditioning: bool,
             $($(#[$doc])* pub $field: Threshold,)*
         }
 
@@ -74,6 +76,7 @@ macro_rules! thresholds {
                     profile: "default".to_owned(),
                     warn_counts_as_fail: false,
                     steady_state_required: false,
+                    requires_preconditioning: false,
                     $($field: Threshold {
                         value: Quantity { value: $value, unit: Unit::$unit },
                         source: $source.to_owned(),
@@ -182,10 +185,16 @@ thresholds! {
     ab203_resident_fail_ratio = 0.01, Ratio, "proposed";
     /// AB204: bytes that direct I/O put into the page cache, as a share of the direct bytes.
     ab204_cached_fail_ratio = 0.001, Ratio, "kernel commit 825cf206ed51: statx reports where O_DIRECT is not supported; share proposed";
+    /// AB206: distinct bytes touched over the size of the device's cache, below which the cache can hold them.
+    ab206_cache_warn_ratio = 1.0, Ratio, "mlcommons/storage #464: 37 TB that an array's cache served";
     /// AB207: share of the bytes read for which the device was not asked, from which on it warns.
     ab207_unwritten_warn_ratio = 0.001, Ratio, "proposed";
     /// AB207: the same, from which on it fails.
     ab207_unwritten_fail_ratio = 0.01, Ratio, "proposed";
+    /// AB208: bytes received over bytes read, below which it warns.
+    ab208_received_warn_ratio = 0.95, Ratio, "proposed; mlcommons/storage #464, ior #139";
+    /// AB208: the same, below which it fails.
+    ab208_received_fail_ratio = 0.8, Ratio, "proposed; mlcommons/storage #464, ior #139";
     /// AB301: share of the bytes written that no sync made durable.
     ab301_unsynced_fail_ratio = 0.01, Ratio, "proposed";
     /// AB302: time from the end of the window to the end of the sync, as a share of the window,
@@ -246,6 +255,8 @@ thresholds! {
     ab502_user_time_per_byte_ns = 0.25, Ns, "proposed: an unchecked pass spends less than 0.1 ns a byte in user mode";
     /// AB502: bytes read by a writing pass, as a share of those written.
     ab502_reads_beside_claim_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB503: claimed rate over what the link carries at most, above which it is beyond it.
+    ab503_link_fail_ratio = 1.0, Ratio, "Gregg: did it break limits? The link's speed less its encoding";
     /// AB504: mean latency of the device over the mean latency claimed, above which the claim is refuted.
     ab504_latency_fail_ratio = 1.05, Ratio, "proposed";
     /// AB504: random operations a second that a rotating disk does not make.
@@ -264,6 +275,28 @@ thresholds! {
     ab601_foreign_fail_ratio = 0.10, Ratio, "proposed";
     /// AB601: bytes of others below this are the host's own housekeeping.
     ab601_foreign_floor_bytes = 1_048_576.0, Bytes, "proposed: a few log lines and their journal commits";
+    /// AB602: share of the processors' time that the hypervisor gave to others, from which on it warns.
+    ab602_steal_warn_ratio = 0.01, Ratio, "proposed; hyperfine and Phoronix only infer it from variance";
+    /// AB602: the same, from which on it fails.
+    ab602_steal_fail_ratio = 0.05, Ratio, "proposed; hyperfine and Phoronix only infer it from variance";
+    /// AB602: windows below this do not fail for what the hypervisor took: it is one disturbance there.
+    ab602_steal_fail_window_ns = 10_000_000_000.0, Ns, "proposed; 6 % of a window of half a second, measured on a virtual machine in an honest run";
+    /// AB602: share of their time for which threads waited for a processor.
+    ab602_run_queue_warn_ratio = 0.05, Ratio, "proposed; hyperfine and Phoronix only infer it from variance";
+    /// AB602: share of the processors' time that threads which outnumber them must have used to have waited for one another.
+    ab602_own_share_ratio = 0.9, Ratio, "proposed: as AB501, a processor at its limit";
+    /// AB603: others' data waiting to be written back over the bytes that a pass writes.
+    ab603_dirty_warn_ratio = 0.01, Ratio, "proposed";
+    /// AB603: data waiting to be written back up to this is the host's own housekeeping.
+    ab603_dirty_floor_bytes = 8_388_608.0, Bytes, "proposed; 2 to 3 MiB measured on a virtual machine that compiles";
+    /// AB604: fall of the processors' mean frequency inside the window.
+    ab604_frequency_drop_note_ratio = 0.10, Ratio, "proposed; NVBench #231 discards trials below 75 % of the clock";
+    /// AB605: pages swapped in and out above this number.
+    ab605_swapped_warn_count = 0.0, Count, "proposed: a benchmark's machine does not swap";
+    /// AB605: share of the window in which all tasks waited for memory.
+    ab605_stall_warn_ratio = 0.001, Ratio, "proposed";
+    /// AB606: bytes that a profile with preconditioning asks to be written before a pass, over the device's size.
+    ab606_preconditioning_least_ratio = 2.0, Ratio, "SNIA PTS 2.0.2: twice the capacity";
     /// AB701: windows below this warn.
     ab701_window_warn_ns = 500_000_000.0, Ns, "bonnie++ prints +++++ below it";
     /// AB701: windows below this are worth a note.

@@ -35,6 +35,7 @@ mod run_facts;
 mod shape;
 mod span_index;
 mod steal;
+mod surroundings;
 mod syncs;
 mod tally;
 mod windows;
@@ -199,6 +200,7 @@ pub fn resolve_phases<S: EventSource>(
         }
     }
     payload::add(source, manifest, &mut phases)?;
+    surroundings::add(manifest, activity, &mut phases);
     let of_run = match (plans.last(), tallies.pop()) {
         (Some((plan, devices)), Some(device)) => {
             let cached = run_facts::inserted(source, &totals)?;

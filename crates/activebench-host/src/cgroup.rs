@@ -53,17 +53,33 @@ pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> 
     limit
 }
 
+/// Limits on I/O, and what is in the way of knowing all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IoLimits {
+    /// The limits.
+    pub limits: Vec<IoLimit>,
+    /// Why there may be more; `None` when every group was read.
+    pub unread: Option<String>,
+}
+
 /// The limits that the process's cgroup and its ancestors put on I/O, as far as they can be seen.
 ///
-/// Empty when there are none, and when the process has ended.
-pub fn io_limits(roots: &Roots, process: Process) -> Vec<IoLimit> {
+/// # Errors
+/// When the process's groups cannot be told: mostly because it has ended.
+pub fn io_limits(roots: &Roots, process: Process) -> Result<IoLimits, String> {
     let mut reader = Reader::new(roots, process);
+    let file = process.folder().join("cgroup");
+    let text = reader.text(&file).map_err(|error| error.to_string())?;
+    // A kernel without control groups for I/O limits nothing.
+    let Some((path, unified)) = membership(&text, "blkio") else { return Ok(IoLimits::default()) };
     let survey = Survey::of(roots, process);
-    let text = reader.text(&process.folder().join("cgroup"));
-    let Some(text) = reader.optional(text) else { return Vec::new() };
-    let Some((path, unified)) = membership(&text, "blkio") else { return Vec::new() };
-    let Some(mount) = hierarchy(survey.mounts(), unified, "blkio") else { return Vec::new() };
-    let Some(below) = below_root(path, mount) else { return Vec::new() };
+    let unknown = |why: String| Ok(IoLimits { limits: Vec::new(), unread: Some(why) });
+    let Some(mount) = hierarchy(survey.mounts(), unified, "blkio") else {
+        return unknown("the limits on I/O are not known: their cgroup hierarchy is not mounted".to_owned());
+    };
+    let Some(below) = below_root(path, mount) else {
+        return unknown(format!("the limits on I/O are not known: the cgroup {path} lies outside of what is mounted"));
+    };
     let mut limits = Vec::new();
     for group in below.ancestors() {
         let folder = mount.mount_point.join(group);
@@ -84,7 +100,16 @@ pub fn io_limits(roots: &Roots, process: Process) -> Vec<IoLimit> {
             }));
         }
     }
-    limits
+    Ok(IoLimits { limits, unread: reader.unread().first().cloned() })
+}
+
+/// The memory pressure of the process's own cgroup: version 2 alone has one.
+pub(crate) fn pressure_file(reader: &Reader, mounts: &Mounts) -> Option<PathBuf> {
+    let text = reader.text(&reader.process().folder().join("cgroup")).ok()?;
+    // Kept beside a version 1 controller too.
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mount = hierarchy(mounts, true, "memory")?;
+    Some(mount.mount_point.join(below_root(path, mount)?).join("memory.pressure"))
 }
 
 /// Version 1: a file for each kind of limit, a line a device.

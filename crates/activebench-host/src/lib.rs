@@ -8,6 +8,7 @@
 
 mod block;
 mod cgroup;
+mod hardware;
 mod machine;
 mod mounts;
 mod observability;
@@ -16,11 +17,14 @@ mod roots;
 mod stack;
 mod steal;
 mod survey;
+mod watch;
 
-pub use cgroup::io_limits;
+pub use cgroup::{IoLimits, io_limits};
+pub use hardware::read_hardware;
 pub use machine::read_host;
 pub use mounts::{Mount, Mounts};
 pub use observability::{About, Gap, Mend, Observability};
 pub use roots::{Process, Roots};
 pub use steal::StealWatch;
 pub use survey::{StorageRef, Survey, shares_device};
+pub use watch::HostWatch;

@@ -5,13 +5,15 @@ use std::path::Path;
 use activebench_model::host::Host;
 
 use crate::cgroup::memory_limit;
+use crate::hardware::read_hardware;
 use crate::reader::{ReadError, Reader};
 use crate::roots::{Process, Roots};
 use crate::survey::{StorageRef, Survey};
 
 /// Reads the machine, the memory limit of the process, and the storage that was used.
 ///
-/// The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable, which
+/// The hardware is read where storage was used. Limits on I/O and what was read while a tool ran are the caller's
+/// to add. The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable, which
 /// `unread` then says.
 pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
     let mut survey = Survey::of(roots, process);
@@ -25,10 +27,16 @@ pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
         memory_bytes: memory(&mut reader),
         memory_limit_bytes: memory_limit(&mut reader, survey.mounts()),
         io_limits: Vec::new(),
+        io_limits_unread: None,
+        readings: None,
+        hardware: None,
         hostname: None,
         targets,
         unread: Vec::new(),
     };
+    if !used.is_empty() {
+        host.hardware = Some(read_hardware(roots, &host.targets));
+    }
     for what in reader.unread().iter().chain(survey.unread()) {
         if !host.unread.contains(what) {
             host.unread.push(what.clone());

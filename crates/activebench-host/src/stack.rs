@@ -257,6 +257,11 @@ enum Family {
     Other,
 }
 
+/// Whether a file system's bytes come over a network.
+pub(crate) fn is_network(fs_type: &str) -> bool {
+    family(fs_type) == Family::Network
+}
+
 fn family(fs_type: &str) -> Family {
     match fs_type {
         "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => Family::Memory,

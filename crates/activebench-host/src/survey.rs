@@ -1,11 +1,13 @@
 //! The storage below the files of a run, as [`Target`]s.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::DeviceNumber;
 use activebench_model::host::{Target, Tier};
 
+use crate::hardware::OWN_SERVER;
 use crate::mounts::{Mount, Mounts, device_number};
 use crate::reader::Reader;
 use crate::roots::{Process, Roots};
@@ -235,7 +237,7 @@ impl Survey {
             s_dev: mount.device,
             mount_point: mount.mount_point.to_string_lossy().into_owned(),
             fs_type: mount.fs_type.clone(),
-            options: without_names(&mount.options()),
+            options: without_names(&mount.options(), |address| is_own_address(&self.reader, address)),
             layers,
             tier,
         }
@@ -246,12 +248,35 @@ impl Survey {
 const NAMING_OPTIONS: &[&str] =
     &["addr", "clientaddr", "mountaddr", "mon_addr", "ip", "unc", "username", "user", "domain", "name"];
 
-fn without_names(options: &str) -> String {
+fn without_names(options: &str, is_own: impl Fn(&str) -> bool) -> String {
     let kept = options.split(',').map(|option| match option.split_once('=') {
+        Some(("addr", address)) if is_own(address) => OWN_SERVER.to_owned(),
         Some((key, _)) if NAMING_OPTIONS.contains(&key) => format!("{key}=(left out)"),
         _ => option.to_owned(),
     });
     kept.collect::<Vec<_>>().join(",")
+}
+
+/// Whether an address is one of this machine: the loopback's, or one that the kernel routes to itself.
+fn is_own_address(reader: &Reader, address: &str) -> bool {
+    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let text = |path: &str| reader.text(Path::new(path)).unwrap_or_default();
+    match address {
+        _ if address.is_loopback() => true,
+        // `|-- 192.0.2.7`, and on the next line `/32 host LOCAL`.
+        IpAddr::V4(_) => {
+            let routes = text("/proc/net/fib_trie");
+            let entry = format!("|-- {address}");
+            let mut lines = routes.lines().peekable();
+            std::iter::from_fn(|| Some((lines.next()?, lines.peek().copied().unwrap_or(""))))
+                .any(|(line, next)| line.trim() == entry && next.contains("/32 host LOCAL"))
+        }
+        // 32 digits without colons at the start of each line.
+        IpAddr::V6(address) => {
+            let digits: String = address.octets().iter().map(|byte| format!("{byte:02x}")).collect();
+            text("/proc/net/if_inet6").lines().any(|line| line.starts_with(&digits))
+        }
+    }
 }
 
 /// A device that two targets have in common, the topmost of the first: writing to one then

@@ -257,6 +257,37 @@ fact_names! {
     Steal = "steal_ns", Ns;
     /// `steal_ns` / (window x processors). Scope: host. Source: `/proc/stat`.
     StealShare = "steal_ratio", Ratio;
+    /// By how much `steal_ns` can be wrong at most: what grew between the readings around the window's ends.
+    /// Missing where readings are. Scope: host. Source: `/proc/stat`.
+    StealError = "steal_error_ns", Ns;
+    /// Data that somebody else had left to be written back (`Dirty` and `Writeback` of the whole host) when the
+    /// window began: the least that was read from the run's begin to then. Partial where the tree itself had
+    /// written before: at most so much then. Scope: host. Source: `/proc/meminfo`.
+    ForeignDirtyAtStart = "foreign_dirty_at_start_bytes", Bytes;
+    /// Pages swapped in and out between the last reading before the window and the first after it. Partial where
+    /// some, or all, may have been before or after it. Scope: host. Source: `/proc/vmstat`.
+    SwappedPages = "swapped_pages", Count;
+    /// Time of the window in which all tasks of the host, or of the tree's control group, that had something to do
+    /// waited for memory: the larger of both. Partial when known to no better than a part in 5,000 of the window.
+    /// Scope: host. Source: `/proc/pressure/memory`, `memory.pressure`.
+    MemoryStall = "memory_stalled_ns", Ns;
+    /// `memory_stalled_ns` / `window_ns`. As above.
+    MemoryStallShare = "memory_stalled_ratio", Ratio;
+    /// By how much `memory_stalled_ns` can be wrong at most: what may have been just before or after the window.
+    MemoryStallError = "memory_stalled_error_ns", Ns;
+    /// Largest fall of the processors' mean frequency from a reading inside the window to a later one, as a share of
+    /// the former. Absent where the host does not scale frequencies. Scope: host. Source: cpufreq.
+    FrequencyDrop = "frequency_drop_ratio", Ratio;
+    /// How often processors and their packages were slowed for heat during the window, at most: from the last reading
+    /// before it to the first after it. Absent where the host does not count. Scope: host. Source: thermal_throttle.
+    ThermalThrottles = "thermal_throttles", Count;
+    /// Disks that said after the run that they are too hot, and did not before it. Absent without such sensors.
+    /// Partial when not 0: when it began is not known. Scope: host. Source: hwmon.
+    HotDisks = "hot_disks", Count;
+    /// Bytes that the client of the phase's network file system received, at most: from the last reading before the
+    /// window to the first after it. Where the file system does not count them: all that the host's network
+    /// interfaces received. Absent for other file systems, missing where nothing counts (virtiofs, RDMA). Scope: host.
+    NetworkReceived = "network_received_bytes", Bytes;
     /// Writes that began inside the window and of which the first 4 KiB were looked at, at most 256
     /// a second and CPU. Writes without memory of the process (splice, copy_file_range, mappings) are
     /// never among them. Source: payload.

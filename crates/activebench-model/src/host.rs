@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{DeviceNumber, FileId};
+use crate::hardware::Hardware;
 use crate::phase::Direction;
+use crate::readings::Readings;
 use crate::units::Quantity;
 
 /// The machine, and the stack below each file that the run used.
@@ -24,12 +26,26 @@ pub struct Host {
     /// Limits that control groups of the tree, or groups above them, put on its I/O while it ran.
     #[serde(default)]
     pub io_limits: Vec<IoLimit>,
+    /// Why `io_limits` need not be all of them; `None` when every group was read.
+    #[serde(default = "not_said")]
+    pub io_limits_unread: Option<String>,
+    /// Counters and levels read while the tool ran; `None` by an activebench that did not read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readings: Option<Readings>,
+    /// Links, states and caches of the devices; `None` by an activebench that did not look.
+    #[serde(default)]
+    pub hardware: Option<Hardware>,
     /// Hosts have names; kept only when the user asks.
     pub hostname: Option<String>,
     /// The storage stacks, one per mounted file system or block device used.
     pub targets: Vec<Target>,
     /// What could not be read, with why.
     pub unread: Vec<String>,
+}
+
+/// What is known of the limits of a run whose record is silent about it.
+fn not_said() -> Option<String> {
+    Some("the run does not say whether its control groups could be read".to_owned())
 }
 
 /// A limit that a control group puts on I/O to one device.
@@ -118,6 +134,18 @@ impl Host {
 }
 
 impl Target {
+    /// Whether a network file system's bytes come through the host's network interfaces, which then count them and
+    /// limit them: not those of a hypervisor (virtiofs, 9p over virtio), nor what RDMA brings past the interfaces' counters.
+    pub fn comes_through_interfaces(&self) -> bool {
+        let has = |name: &str| self.options.split(',').any(|option| option == name);
+        let by_sockets = match self.fs_type.as_str() {
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" => true,
+            "9p" => has("trans=tcp"),
+            _ => false,
+        };
+        by_sockets && !has("rdma") && !has("proto=rdma") && !has("proto=rdma6")
+    }
+
     /// The device at which the claim is judged: the topmost layer that is not a partition
     /// (requests carry the whole disk's number).
     pub fn device(&self) -> Option<&Layer> {

@@ -46,6 +46,9 @@ pub struct Manifest {
 pub struct Choices {
     /// `--subject`.
     pub subject: Option<Subject>,
+    /// `--device-cache`: the size of the cache inside of the device, or of the array behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_cache_bytes: Option<u64>,
     /// `--profile`.
     pub profile: String,
     /// `--thresholds FILE`; `None` when none was given (or by an activebench without it).

@@ -66,7 +66,7 @@ struct Report<'run> {
     findings: Vec<FindingEntry<'run>>,
     questions: &'run BTreeMap<String, Answer>,
     coverage: CoverageEntry<'run>,
-    host: &'run Host,
+    host: Host,
     run: RunEntry<'run>,
 }
 
@@ -268,7 +268,8 @@ impl<'run> Report<'run> {
                 payload: manifest.coverage.payload.as_ref(),
                 steal_unread: manifest.coverage.steal_unread.as_deref(),
             },
-            host: &manifest.host,
+            // What was read while the tool ran stays in the run directory; the facts say what it comes to.
+            host: Host { readings: None, ..manifest.host.clone() },
             run: RunEntry {
                 directory: &run.directory,
                 sha256: &manifest.sha256,

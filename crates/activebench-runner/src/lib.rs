@@ -17,9 +17,9 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use activebench_host::{Roots, StealWatch};
+use activebench_host::{HostWatch, IoLimits, Process, Roots, StealWatch};
 use activebench_model::event::StealEvent;
-use activebench_model::host::IoLimit;
+use activebench_model::readings::Readings;
 use activebench_model::run::{ChildEnd, Clocks};
 use activebench_probe::{LiveFigures, Observation, Probe, ProbeError, ProbeOptions};
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,10 +33,10 @@ const GRACE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(5);
 /// Between two progress ticks.
 const TICK: Duration = Duration::from_millis(500);
-/// Between two readings of the host's steal time, unless one takes so long that this would cost
-/// more than one part in [`STEAL_COST`] of a processor.
-const STEAL_PERIOD: Duration = Duration::from_millis(100);
-const STEAL_COST: u32 = 500;
+/// Between two readings of the host's counters, unless one takes so long that this would cost
+/// more than one part in [`READ_COST`] of a processor.
+const READ_PERIOD: Duration = Duration::from_millis(100);
+const READ_COST: u32 = 500;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -83,7 +83,9 @@ pub struct Outcome {
     /// Why that is not whole.
     pub steal_unread: Option<String>,
     /// Limits that control groups put on the tree's I/O while it ran.
-    pub io_limits: Vec<IoLimit>,
+    pub io_limits: IoLimits,
+    /// Counters and levels of the host, from just before the tool was let go to after its end.
+    pub readings: Readings,
     /// Why the record of the run is not whole.
     pub incomplete: Vec<String>,
 }
@@ -126,12 +128,14 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
     if let Some(probe) = &mut probe {
         probe.follow(child.pidfd(), child.pid, clock::monotonic_ns())?;
     }
-    let mut steal = StealWatch::new(&Roots::default());
-    let mut steal_at = Instant::now() + read_steal(&mut steal);
+    let mut limits = limits::Watch::default();
+    limits.read(child.pid);
+    let mut watches = Watches::new(child.pid);
+    watches.host.read_all(clock::monotonic_ns());
+    let mut read_at = Instant::now() + watches.read();
     let mut clocks = Clocks { started_unix_s: clock::unix_s(), started_ns: clock::monotonic_ns(), ended_ns: 0 };
     end.start_error = child.release().await.map_err(system("release the child"))?;
 
-    let mut limits = limits::Watch::default();
     let mut output = CapturedOutput::default();
     let started = Instant::now();
     let mut ticks = interval(TICK);
@@ -168,7 +172,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
                 kill_at = far_off;
             }
             () = sleep_until(give_up_at) => break,
-            () = sleep_until(steal_at) => steal_at = Instant::now() + read_steal(&mut steal),
+            () = sleep_until(read_at) => read_at = Instant::now() + watches.read(),
             _ = ticks.tick() => {
                 limits.read(child.pid);
                 hooks.tick(started.elapsed(), live.as_deref());
@@ -186,8 +190,9 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
         }
     }
     clocks.ended_ns = clock::monotonic_ns();
-    read_steal(&mut steal);
-    let (steal, steal_unread) = steal.finish();
+    watches.steal.read(clock::monotonic_ns());
+    watches.host.read_all(clock::monotonic_ns());
+    let (steal, steal_unread) = watches.steal.finish();
     output.close(clocks.ended_ns);
     if let Some(status) = status {
         end.exit_code = status.code();
@@ -197,15 +202,38 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
         incomplete.push(format!("the run was {why}"));
     }
     let observation = probe.map(|probe| probe.finish(clocks.ended_ns - clocks.started_ns)).transpose()?;
-    let io_limits = limits.found;
-    Ok(Outcome { child: end, output, clocks, observation, steal, steal_unread, io_limits, incomplete })
+    Ok(Outcome {
+        child: end,
+        output,
+        clocks,
+        observation,
+        steal,
+        steal_unread,
+        io_limits: limits.finish(),
+        readings: watches.host.finish(),
+        incomplete,
+    })
 }
 
-/// Reads the steal time, and says how long to wait for the next time.
-fn read_steal(steal: &mut StealWatch) -> Duration {
-    let begin = Instant::now();
-    steal.read(clock::monotonic_ns());
-    STEAL_PERIOD.max(begin.elapsed() * STEAL_COST)
+/// What is read of the host while the tool runs.
+struct Watches {
+    steal: StealWatch,
+    host: HostWatch,
+}
+
+impl Watches {
+    fn new(pid: u32) -> Self {
+        let roots = Roots::default();
+        Self { steal: StealWatch::new(&roots), host: HostWatch::new(&roots, Process::Id(pid)) }
+    }
+
+    /// Reads, and says how long to wait for the next time.
+    fn read(&mut self) -> Duration {
+        let begin = Instant::now();
+        self.steal.read(clock::monotonic_ns());
+        self.host.read(clock::monotonic_ns());
+        READ_PERIOD.max(begin.elapsed() * READ_COST)
+    }
 }
 
 /// Keeps and passes on what was read; `false` when the stream has ended.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use activebench_host::{Process, Roots, io_limits};
+use activebench_host::{IoLimits, Process, Roots, io_limits};
 use activebench_model::host::IoLimit;
 
 /// Processes that are looked at: a tool's workers share their groups.
@@ -13,9 +13,11 @@ const MOST_PROCESSES: usize = 16;
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    pub(crate) found: Vec<IoLimit>,
+    found: Vec<IoLimit>,
     /// Memberships that were read already, as the kernel words them.
     known: BTreeSet<String>,
+    /// Why the limits of some group are not known.
+    unread: Option<String>,
 }
 
 impl Watch {
@@ -23,15 +25,26 @@ impl Watch {
     pub(crate) fn read(&mut self, pid: u32) {
         for pid in descendants(pid) {
             let Ok(membership) = fs::read_to_string(format!("/proc/{pid}/cgroup")) else { continue };
-            if !self.known.insert(membership) {
+            if self.known.contains(&membership) {
                 continue;
             }
-            for limit in io_limits(&Roots::default(), Process::Id(pid)) {
+            // A process that ended in between is another one's turn.
+            let Ok(read) = io_limits(&Roots::default(), Process::Id(pid)) else { continue };
+            self.known.insert(membership);
+            self.unread = self.unread.take().or(read.unread);
+            for limit in read.limits {
                 if !self.found.contains(&limit) {
                     self.found.push(limit);
                 }
             }
         }
+    }
+
+    /// The limits, and why they need not be all.
+    pub(crate) fn finish(self) -> IoLimits {
+        let never = || "the control groups of the tool were never read".to_owned();
+        let unread = if self.known.is_empty() { Some(never()) } else { self.unread };
+        IoLimits { limits: self.found, unread }
     }
 }
 

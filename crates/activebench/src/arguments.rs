@@ -208,6 +208,10 @@ pub(crate) struct Verify {
     /// `2GiB`. Past it I/O is only counted, and what needs the log is left undecided.
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
     pub(crate) events_limit: u64,
+
+    /// Size of the cache inside of the device, or of the array behind it: a working set that fits it is said.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) device_cache: Option<u64>,
     /// Size of the ring that carries records out of the kernel, in KiB: a power of two of at least 4.
     #[arg(long, default_value_t = 32_768, hide = true)]
     pub(crate) ring_kib: u32,
@@ -448,6 +452,7 @@ impl Verify {
     pub(crate) fn choices(&self) -> anyhow::Result<Choices> {
         Ok(Choices {
             subject: self.subject.map(Into::into),
+            device_cache_bytes: self.device_cache,
             profile: self.profile.clone(),
             thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
             purpose: self.purpose.clone(),

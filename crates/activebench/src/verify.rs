@@ -297,8 +297,10 @@ fn manifest(
         Ok(tracers) => coverage.other_tracers = Some(tracers),
         Err(error) => host.unread.push(error.to_string()),
     }
+    host.io_limits = outcome.io_limits.limits;
+    host.io_limits_unread = outcome.io_limits.unread;
+    host.readings = Some(outcome.readings);
     // A tool reads its own /proc like everybody else; no figure is about that.
-    host.io_limits = outcome.io_limits;
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
     Manifest {
         format: FORMAT,

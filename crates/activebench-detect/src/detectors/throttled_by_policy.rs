@@ -8,6 +8,7 @@
 //! The groups of the tree, and those above them, are read while it runs (`blkio.throttle.*`, `io.max`). Where one limits
 //! bytes or operations a second of a device below the file, in the direction of the pass, and the device reached 80 %
 //! of that limit inside the window, it fails: rates for storage are misleading. A limit that was far away is silent.
+//! Where the groups could not be read, there may be a limit that is not known: undecided.
 //!
 //! # When it is wrong
 //! Buffered writes of version 1 groups are written back by the kernel outside of the limit. Groups of processes that lived
@@ -58,14 +59,21 @@ impl Detector for ThrottledByPolicy {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
-    if case.run.manifest.host.io_limits.is_empty() {
+    let run = &case.run;
+    // Limits that are known are judged before it is said that there may be others.
+    let unread = run.manifest.host.io_limits_unread.as_ref();
+    let others = || unread.map_or(Ok(()), |why| Err(Halt::undecided(format!("there may be limits: {why}"))));
+    if run.manifest.host.io_limits.is_empty() {
+        others()?;
         return Err(Halt::not_applicable("no control group limits the tool's I/O"));
     }
     let threshold = &case.thresholds().ab505_limit_share_fail_ratio;
-    let Some((share, limit)) = nearest_limit(&case.run, phase)? else {
+    let Some((share, limit)) = nearest_limit(run, phase)? else {
+        others()?;
         return Err(Halt::not_applicable("no limit of the tool's control groups is one of this device and direction"));
     };
     if share < threshold.value.value {
+        others()?;
         return Ok(case.silent(format!("{} allows {}, which was far away", limit.file, limit.per_second)));
     }
     Ok(case.fires(Firing {

@@ -56,6 +56,11 @@ impl Readings {
         let processors = self.0.len();
         let capacity_ns = window.duration_ns() as f64 * processors as f64;
         let stolen = self.stolen(window);
+        let readable = processors > 0 && stolen.unread == 0 && coverage.steal_unread.is_none();
+        let error = match readable {
+            true => Fact::complete(Quantity::ns(stolen.error_ns), Scope::Host, SOURCE),
+            false => Fact::missing("the readings of the steal time do not cover the window", Scope::Host, SOURCE),
+        };
         let (time, share) = if processors == 0 || stolen.unread == processors {
             let why = coverage.steal_unread.as_deref().unwrap_or("this run has no readings of the steal time");
             let missing = Fact::missing(why, Scope::Host, SOURCE);
@@ -80,6 +85,7 @@ impl Readings {
             }
         };
         facts.insert(FactName::Steal, time);
+        facts.insert(FactName::StealError, error);
         facts.insert(FactName::StealShare, share);
     }
 }

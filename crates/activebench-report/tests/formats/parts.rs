@@ -100,6 +100,9 @@ pub(crate) fn host() -> Host {
         memory_bytes: Some(24 << 30),
         memory_limit_bytes: None,
         io_limits: Vec::new(),
+        io_limits_unread: None,
+        readings: None,
+        hardware: None,
         hostname: None,
         targets: vec![Target {
             s_dev: DeviceNumber::new(7, 0),

@@ -1,0 +1,204 @@
+//! # What it finds
+//! A device that says that it is not in the state in which it is to be measured: an array that is rebuilt, checked or
+//! lacks a member, a btrfs that lacks one, a disk that is too hot or being reset; and, where the profile asks for it, a
+//! device that was not preconditioned.
+//!
+//! # Why it matters
+//! The figure is that of a device which is busy with itself, or of a part of the device.
+//!
+//! # How it decides
+//! From what the layers below the file say after the run:
+//! - `md/sync_action` other than `idle` and `frozen`: fails, rates for storage are unverifiable.
+//! - `md/degraded` above 0, a btrfs member that is `missing`: fails, they are misleading.
+//! - an NVMe controller that is not `live`, a SCSI disk that is not `running`, a temperature alarm: fails, unverifiable.
+//! - errors that btrfs has counted on a member: a note, since it never forgets them.
+//! - a profile with preconditioning (SNIA PTS): the run must have written twice the size of the device to it before the
+//!   pass, or it fails, unverifiable.
+//!
+//! Not applicable where no layer below says anything of its state, undecided where one could not be read.
+//!
+//! # When it is wrong
+//! The states are read after the run: a rebuild that ended just before is not seen. An empty array that is checked by its
+//! distribution once a month is honest, and slow. Preconditioning by an earlier run is not seen.
+//!
+//! # What to do
+//! Let the array finish or replace the member, cool the disk, precondition the device, and repeat the run.
+//!
+//! # References
+//! Documentation/admin-guide/md.rst; drivers/nvme/host/hwmon.c; SNIA PTS 2.0.2 (purge and preconditioning).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::hardware::{State, StateKind};
+use activebench_model::host::Target;
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct DeviceNotFit;
+
+const FACTS: &[FactName] = &[FactName::DeviceWriteBytes];
+
+impl Detector for DeviceNotFit {
+    fn code(&self) -> &'static str {
+        "AB606"
+    }
+    fn name(&self) -> &'static str {
+        "device-not-fit"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("device_not_fit.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
+    seen(phase)?;
+    let case = &case.concerning_storage()?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let mut findings = Vec::new();
+    if case.thresholds().requires_preconditioning {
+        findings.push(preconditioned(case, phase, target).unwrap_or_else(|halt| case.halted(halt)));
+    }
+    match states(case, target) {
+        Ok(told) => findings.extend(told),
+        // What the profile asks for was judged.
+        Err(Halt::NotApplicable(_)) if !findings.is_empty() => {}
+        Err(halt) => findings.push(case.halted(halt)),
+    }
+    Ok(findings)
+}
+
+fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
+    let hardware = case.run.manifest.host.hardware.as_ref();
+    let hardware = hardware.ok_or_else(|| Halt::undecided("the state of the devices was not read"))?;
+    let below =
+        |state: &&State| state.device == target.s_dev || target.layers.iter().any(|layer| layer.device == state.device);
+    let told: Vec<&State> = hardware.states.iter().filter(below).collect();
+    let findings: Vec<Finding> = told.iter().filter_map(|state| finding_of(case, state)).collect();
+    if !findings.is_empty() {
+        return Ok(findings);
+    }
+    if let Some(why) = hardware.unread_of(STATE_FILES) {
+        return Err(Halt::undecided(format!("a state was not read: {why}")));
+    }
+    if told.is_empty() {
+        return Err(Halt::not_applicable("nothing below the file says what state it is in"));
+    }
+    Ok(vec![case.silent("")])
+}
+
+/// Words by which the paths of states are known.
+const STATE_FILES: &[&str] = &["/md/", "/state", "_alarm", "/sys/fs/btrfs", "/sys/dev/block"];
+
+fn finding_of(case: &Case<'_>, state: &State) -> Option<Finding> {
+    const BUSY: &str = "the device was busy with itself: fit, it would have given another figure";
+    const A_PART: &str = "the figure is that of what is left of the device";
+    let (name, value) = (state.name.as_str(), state.value.as_str());
+    let number = value.parse::<u64>().ok();
+    let told = match state.kind {
+        StateKind::ArraySync => !matches!(value, "idle" | "frozen"),
+        StateKind::Controller => value != "live",
+        StateKind::ScsiDisk => value != "running",
+        StateKind::MemberErrors => errors(value) > 0,
+        StateKind::ArrayDegraded | StateKind::MemberMissing | StateKind::TemperatureAlarm => number != Some(0),
+    };
+    if !told {
+        return None;
+    }
+    let busy = Weight::Fail(Effect::Unverifiable);
+    let (weight, message, meaning, advice) = match state.kind {
+        StateKind::ArraySync => {
+            (busy, format!("{name} was busy: {value}"), BUSY, "wait until it is idle, and repeat the run")
+        }
+        StateKind::ArrayDegraded => (
+            Weight::Fail(Effect::Misleading),
+            format!("{name} is degraded: it lacks {value} of its members"),
+            A_PART,
+            "replace what is missing, wait until it is rebuilt, and repeat the run",
+        ),
+        StateKind::MemberMissing => (
+            Weight::Fail(Effect::Misleading),
+            format!("{name} is missing"),
+            A_PART,
+            "replace it (`btrfs replace`), and repeat the run",
+        ),
+        StateKind::Controller => (
+            busy,
+            format!("the controller {name} is {value}, not live"),
+            BUSY,
+            "look at the kernel's log for resets of the controller",
+        ),
+        StateKind::ScsiDisk => (
+            busy,
+            format!("the disk {name} is {value}, not running"),
+            BUSY,
+            "look at the kernel's log for errors of the disk",
+        ),
+        StateKind::TemperatureAlarm => (
+            busy,
+            format!("{name} says that it is too hot"),
+            "a hot disk slows itself down: cool, it would have given another figure",
+            "cool it, and repeat the run",
+        ),
+        StateKind::MemberErrors => (
+            Weight::Note,
+            format!("{name} counts errors: {value}"),
+            "the member failed at some time since its counters were last reset",
+            "look at `btrfs device stats`, and at the kernel's log",
+        ),
+    };
+    Some(case.fires(Firing {
+        weight,
+        observed: number.map(Quantity::count),
+        threshold: Threshold { value: Quantity::count(0), source: "a device that is fit".to_owned() },
+        message: format!("{message} ({})", state.source),
+        meaning: meaning.to_owned(),
+        advice: advice.to_owned(),
+    }))
+}
+
+/// `write_errs 0, read_errs 2, ...`, all of them.
+fn errors(value: &str) -> u64 {
+    value.split(',').filter_map(|counter| counter.split_whitespace().last()?.parse::<u64>().ok()).sum()
+}
+
+/// Whether the run itself wrote enough to the device before the pass.
+fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Finding, Halt> {
+    let device = target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?;
+    let size = device.size_bytes.filter(|size| *size > 0);
+    let size = size.ok_or_else(|| Halt::undecided(format!("the size of {} is not known", device.name)))? as f64;
+    let start = phase.window.map(|window| window.start_ns);
+    let start = start.ok_or_else(|| Halt::undecided("the pass has no window"))?;
+    let mut written = 0.0;
+    for other in case.run.phases {
+        let on_it = case.run.target_of(other).is_some_and(|one| one.s_dev == target.s_dev);
+        if on_it && other.window.is_some_and(|window| window.end_ns <= start) {
+            written += case.run.fact(other, FactName::DeviceWriteBytes)?;
+        }
+    }
+    let limit = &case.thresholds().ab606_preconditioning_least_ratio;
+    if written >= size * limit.value.value {
+        return Ok(case.silent(""));
+    }
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Ok(case.fires(Firing {
+        weight: Weight::Fail(Effect::Unverifiable),
+        observed: Some(Quantity::ratio(written / size)),
+        threshold: limit.clone(),
+        message: format!(
+            "the run wrote {} to {} before this pass, whose size is {}",
+            in_bytes(written),
+            device.name,
+            in_bytes(size)
+        ),
+        meaning: "a device that was not preconditioned is faster than it stays".to_owned(),
+        advice: format!("purge {}, write twice its size sequentially in the same run, then measure", device.name),
+    }))
+}

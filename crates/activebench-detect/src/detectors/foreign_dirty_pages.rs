@@ -1,0 +1,97 @@
+//! # What it finds
+//! Data that somebody else had left to be written back when a writing pass began.
+//!
+//! # Why it matters
+//! The kernel writes it back when it sees fit, between the pass's own writes or at its sync, and lets writers wait
+//! the sooner the more of memory is dirty. The figure then depends on what happened before the run.
+//!
+//! # How it decides
+//! `foreign_dirty_at_start_bytes` (`Dirty` and `Writeback` of `/proc/meminfo`, before the tool had written anything)
+//! above 1 % of `write_bytes` and above 8 MiB warns. Where the tool had written before the pass, dirty pages may be its
+//! own: a figure below the limits is silent all the same, one above them is undecided.
+//!
+//! # When it is wrong
+//! The kernel counts for the whole host: data for another device is among it, and disturbs little. AB601 counts what
+//! of others really passed the device.
+//!
+//! # What to do
+//! `sync` before the run.
+//!
+//! # References
+//! Documentation/admin-guide/sysctl/vm on `dirty_background_ratio` and `dirty_ratio`; proc_meminfo(5).
+
+use activebench_model::fact::{Completeness, FactName};
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct ForeignDirtyPages;
+
+const FACTS: &[FactName] = &[FactName::ForeignDirtyAtStart, FactName::WriteBytes, FactName::ForeignBytes];
+
+impl Detector for ForeignDirtyPages {
+    fn code(&self) -> &'static str {
+        "AB603"
+    }
+    fn name(&self) -> &'static str {
+        "foreign-dirty-pages"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("foreign_dirty_pages.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not write"));
+    }
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+        return Err(Halt::not_applicable("the file lies in memory: nothing is written back"));
+    }
+    let written = run.fact(phase, FactName::WriteBytes)?;
+    if written == 0.0 {
+        return Err(Halt::not_applicable("no write call moved a byte"));
+    }
+    let (share, floor) = (&limits.ab603_dirty_warn_ratio, limits.ab603_dirty_floor_bytes.value.value);
+    // What may be the tool's own is at most so much of others.
+    let fact = phase.facts.get(FactName::ForeignDirtyAtStart);
+    let at_most = fact.and_then(|fact| fact.value).map(|value| value.value);
+    if at_most.is_some_and(|most| most <= floor || most <= written * share.value.value) {
+        return Ok(case.silent(""));
+    }
+    if let Some(Completeness::Partial(why)) = fact.map(|fact| &fact.completeness) {
+        let most = Quantity { value: at_most.unwrap_or(0.0), ..Quantity::bytes(0) };
+        return Err(Halt::undecided(format!("{most} waited to be written back when the window began: {why}")));
+    }
+    let dirty = run.fact(phase, FactName::ForeignDirtyAtStart)?;
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    let passed = match run.fact(phase, FactName::ForeignBytes) {
+        Ok(foreign) => format!("; {} of others' passed the device while the clock ran", in_bytes(foreign)),
+        Err(_) => String::new(),
+    };
+    Ok(case.fires(Firing {
+        weight: Weight::Warn(Effect::Unverifiable),
+        observed: Some(Quantity::ratio(dirty / written)),
+        threshold: share.clone(),
+        message: format!(
+            "{} of others' data waited to be written back when the window began (/proc/meminfo), against {} that the \
+             pass wrote{passed}",
+            in_bytes(dirty),
+            in_bytes(written)
+        ),
+        meaning: "the kernel writes it back beside the pass: the figure depends on what happened before the run"
+            .to_owned(),
+        advice: "run `sync` before the benchmark".to_owned(),
+    }))
+}

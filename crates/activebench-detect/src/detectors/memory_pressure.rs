@@ -1,0 +1,114 @@
+//! # What it finds
+//! A host that was short of memory while the clock ran: it swapped, or its tasks stood still for want of memory.
+//!
+//! # Why it matters
+//! Swapping uses the devices and takes the processors; pages of the cache are let go of before they are read again.
+//! The figure is then one of a machine without memory.
+//!
+//! # How it decides
+//! `swapped_pages` (in and out) above 0 warns, and so does `memory_stalled_ns` / `window_ns` above 0.1 %: the share of the
+//! window in which all tasks with something to do (of the host, or of the tool's control group) waited for memory.
+//! Both are read ten times a second: undecided where what decides may have been before or after the window
+//! (`memory_stalled_error_ns`).
+//!
+//! # When it is wrong
+//! Swapping is that of the whole host: pages of somebody who slept, and who disturbed nobody, count too.
+//!
+//! # What to do
+//! Stop what else needs memory, raise the control group's limit, or turn swap off for the measurement.
+//!
+//! # References
+//! Documentation/accounting/psi.rst; `pswpin`, `pswpout` in proc_vmstat(5).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::bounds::bounded;
+use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct MemoryPressure;
+
+const FACTS: &[FactName] =
+    &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];
+
+impl Detector for MemoryPressure {
+    fn code(&self) -> &'static str {
+        "AB605"
+    }
+    fn name(&self) -> &'static str {
+        "memory-pressure"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("memory_pressure.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_phase(self, run, FACTS, |case, phase| {
+            seen(phase)?;
+            let rates = case.claims().iter().copied().filter(|claim| !claim.metric.is_count()).collect::<Vec<_>>();
+            if rates.is_empty() && run.has_adapter() {
+                return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
+            }
+            let case = case.concerning(rates);
+            let findings = [swapped(&case, phase), stalled(&case, phase)];
+            let findings = findings.map(|answer| answer.unwrap_or_else(|halt| Some(case.halted(halt))));
+            let told: Vec<Finding> = findings.into_iter().flatten().collect();
+            Ok(if told.is_empty() { vec![case.silent("")] } else { told })
+        })
+    }
+}
+
+const ADVICE: &str = "stop what else needs memory, raise the limit of the tool's control group, and repeat the run";
+
+fn swapped(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
+    let pages = case.run.fact(phase, FactName::SwappedPages)?;
+    let limit = &case.thresholds().ab605_swapped_warn_count;
+    if pages <= limit.value.value {
+        return Ok(None);
+    }
+    Ok(Some(case.fires(Firing {
+        weight: Weight::Warn(Effect::Unverifiable),
+        observed: Some(Quantity { value: pages, ..Quantity::count(0) }),
+        threshold: limit.clone(),
+        message: format!("the host swapped {pages:.0} pages in and out while the clock ran (/proc/vmstat)"),
+        meaning:
+            "swapping used a device and took processors: the figure is one of a machine short of memory".to_owned(),
+        advice: ADVICE.to_owned(),
+    })))
+}
+
+fn stalled(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
+    let window = case.run.fact(phase, FactName::Window)?;
+    if window <= 0.0 {
+        return Err(Halt::undecided("the window has no length"));
+    }
+    let stalled = bounded(phase, FactName::MemoryStall, FactName::MemoryStallError)?.of(window);
+    let limit = &case.thresholds().ab605_stall_warn_ratio;
+    if stalled.is_within(limit.value.value) {
+        return Ok(None);
+    }
+    if !stalled.is_above(limit.value.value) {
+        return Err(Halt::undecided(format!(
+            "every task waited for memory for {} of the window, known to within {}",
+            Quantity::ratio(stalled.value),
+            Quantity::ratio(stalled.error)
+        )));
+    }
+    let share = stalled.value;
+    let source = phase.facts.get(FactName::MemoryStall).map_or("", |fact| fact.source.as_str());
+    Ok(Some(case.fires(Firing {
+        weight: Weight::Warn(Effect::Unverifiable),
+        observed: Some(Quantity::ratio(share)),
+        threshold: limit.clone(),
+        message: format!(
+            "every task that had something to do waited for memory for {} of the window ({source})",
+            Quantity::ratio(share)
+        ),
+        meaning: "the figure is one of a machine short of memory".to_owned(),
+        advice: ADVICE.to_owned(),
+    })))
+}

@@ -1,0 +1,97 @@
+//! # What it finds
+//! Reads from a network file system that the client's own cache served.
+//!
+//! # Why it matters
+//! The figure is that of this machine's memory, and neither the network nor the server took part.
+//!
+//! # How it decides
+//! `network_received_bytes` / `read_bytes` below 0.95 warns, below 0.8 fails and rates for storage are misleading. For NFS
+//! the client counts what its server sent (`/proc/self/mountstats`), for others the network interfaces do (`/proc/net/dev`).
+//! Both are read ten times a second, and what came between the readings around the window counts as received inside it.
+//! Undecided where nothing counts (virtiofs, RDMA), not applicable where data is packed on its way.
+//!
+//! # When it is wrong
+//! Interfaces count what came for others, too: it is then silent where it should not be. The holes of a
+//! file need not be sent (READ_PLUS of NFS 4.2): less is received than read, and nothing was cached.
+//!
+//! # What to do
+//! Read with O_DIRECT, remount before the pass, or drop the page cache; read several times the client's memory.
+//!
+//! # References
+//! mlcommons/storage #464 (no traffic on the network at all); ior #139 (500 kIOPS with an idle array).
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding};
+use activebench_model::host::Tier;
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
+
+use crate::advice::Given;
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+use crate::packing::packs;
+
+/// See the head of this file.
+pub struct NetworkClientCache;
+
+const FACTS: &[FactName] = &[FactName::NetworkReceived, FactName::ReadBytes];
+
+impl Detector for NetworkClientCache {
+    fn code(&self) -> &'static str {
+        "AB208"
+    }
+    fn name(&self) -> &'static str {
+        "network-client-cache"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("network_client_cache.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if !matches!(phase.direction, Direction::Read | Direction::Mixed) {
+        return Err(Halt::not_applicable("the pass does not read"));
+    }
+    let case = &case.concerning_storage()?;
+    let (run, limits) = (&case.run, case.thresholds());
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    if target.tier != Tier::Network {
+        return Err(Halt::not_applicable("the file lies on no network file system"));
+    }
+    if let Some(packer) = packs(target) {
+        return Err(Halt::not_applicable(format!("{packer} packs the data on its way")));
+    }
+    let read = run.fact(phase, FactName::ReadBytes)?;
+    if read == 0.0 {
+        return Err(Halt::not_applicable("no read call moved a byte"));
+    }
+    let received = run.fact(phase, FactName::NetworkReceived)?;
+    let share = received / read;
+    let (warn, fail) = (&limits.ab208_received_warn_ratio, &limits.ab208_received_fail_ratio);
+    if share >= warn.value.value {
+        return Ok(case.silent(""));
+    }
+    let (weight, threshold) = match share < fail.value.value {
+        true => (Weight::Fail(Effect::Misleading), fail),
+        false => (Weight::Warn(Effect::Misleading), warn),
+    };
+    let source = phase.facts.get(FactName::NetworkReceived).map_or("", |fact| fact.source.as_str());
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Ok(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{} were read, and the client received {} at most ({source})",
+            in_bytes(read),
+            in_bytes(received)
+        ),
+        meaning: "the client's memory gave the rest: the figure is neither that of the network nor of the server"
+            .to_owned(),
+        advice: Given::new(run).cold_reads(phase),
+    }))
+}

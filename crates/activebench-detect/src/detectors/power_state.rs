@@ -1,0 +1,102 @@
+//! # What it finds
+//! Processors that may save power, or that became slower while the clock ran.
+//!
+//! # Why it matters
+//! Fast storage is limited by the processor's part of each operation. A figure that was measured at another frequency is
+//! another figure.
+//!
+//! # How it decides
+//! A governor other than `performance` is worth a note for the run; `frequency_drop_ratio` above 10 % (the mean of the
+//! processors' frequencies, from one reading of the window to a later one) one for the phase. Not applicable where the
+//! host does not scale frequencies, as in most virtual machines.
+//!
+//! # When it is wrong
+//! An idle processor is slow on purpose. Under a governor that saves power the frequency follows the load, and falls when
+//! the pass waits for its device.
+//!
+//! # What to do
+//! `cpupower frequency-set --governor performance` for the measurement.
+//!
+//! # References
+//! Documentation/admin-guide/pm/cpufreq.rst.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Finding, Threshold};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct PowerState;
+
+const FACTS: &[FactName] = &[FactName::FrequencyDrop];
+/// The governor that keeps processors at their highest frequency.
+const FAST: &str = "performance";
+
+impl Detector for PowerState {
+    fn code(&self) -> &'static str {
+        "AB604"
+    }
+    fn name(&self) -> &'static str {
+        "power-state"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("power_state.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        let whole = Case::of_run(self, run, FACTS);
+        let mut findings = vec![governors(&whole).unwrap_or_else(|halt| whole.halted(halt))];
+        for phase in run.phases.iter().filter(|phase| phase.facts.get(FactName::FrequencyDrop).is_some()) {
+            let case = Case::of_phase(self, run, phase, FACTS);
+            findings.push(dropped(&case, phase).unwrap_or_else(|halt| case.halted(halt)));
+        }
+        findings
+    }
+}
+
+fn governors(case: &Case<'_>) -> Result<Finding, Halt> {
+    let hardware = case.run.manifest.host.hardware.as_ref();
+    let hardware = hardware.ok_or_else(|| Halt::undecided("the governors of the processors were not read"))?;
+    if let Some(why) = hardware.unread_of(&["cpufreq"]) {
+        return Err(Halt::undecided(format!("a governor was not read: {why}")));
+    }
+    if hardware.governors.is_empty() {
+        return Err(Halt::not_applicable("this host does not scale the frequencies of its processors"));
+    }
+    let saving: Vec<&str> =
+        hardware.governors.iter().map(String::as_str).filter(|governor| *governor != FAST).collect();
+    if saving.is_empty() {
+        return Ok(case.silent(""));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(Quantity::count(saving.len() as u64)),
+        threshold: Threshold { value: Quantity::count(0), source: "any governor but performance".to_owned() },
+        message: format!(
+            "the governor of the processors is {} (/sys/devices/system/cpu/cpufreq/policy*/scaling_governor)",
+            saving.join(", ")
+        ),
+        meaning: "the processors may have been slower than they can be: figures of fast storage depend on it"
+            .to_owned(),
+        advice: "run `cpupower frequency-set --governor performance` before the benchmark".to_owned(),
+    }))
+}
+
+fn dropped(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let drop = case.run.fact(phase, FactName::FrequencyDrop)?;
+    let limit = &case.thresholds().ab604_frequency_drop_note_ratio;
+    if drop <= limit.value.value {
+        return Ok(case.silent(""));
+    }
+    Ok(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(Quantity::ratio(drop)),
+        threshold: limit.clone(),
+        message: format!("the mean frequency of the processors fell by {} within the window", Quantity::ratio(drop)),
+        meaning: "a part of the pass was measured on slower processors than the rest".to_owned(),
+        advice: "look for heat and for power limits, and run at a fixed frequency".to_owned(),
+    }))
+}

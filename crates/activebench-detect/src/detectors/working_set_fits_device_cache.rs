@@ -1,0 +1,134 @@
+//! # What it finds
+//! A working set that a cache inside of the device, or of the array behind it, can hold.
+//!
+//! # Why it matters
+//! The cache answers then, as long as the working set stays as small as that: a larger one is served by the medium.
+//!
+//! # How it decides
+//! The distinct bytes touched (`unique_blocks` x `block_grid_bytes`) below the size of the cache warn. The size is what
+//! `verify --device-cache` declares, or what sysfs states (the caching device of bcache). Where neither does and the volume is
+//! served by an array, a controller with a cache or another machine, it is a note. Not applicable elsewhere: disks do
+//! not tell the size of their cache.
+//!
+//! # When it is wrong
+//! A cache that is turned off, or full of other data, does not answer.
+//!
+//! # What to do
+//! Touch several times as much as the cache holds.
+//!
+//! # References
+//! mlcommons/storage #464: 37 TB that an array's cache served.
+
+use activebench_model::fact::FactName;
+use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::host::{Target, Tier};
+use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
+
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::context::{Detector, Run};
+
+/// See the head of this file.
+pub struct WorkingSetFitsDeviceCache;
+
+const FACTS: &[FactName] = &[FactName::UniqueBlocks, FactName::BlockGrid];
+
+impl Detector for WorkingSetFitsDeviceCache {
+    fn code(&self) -> &'static str {
+        "AB206"
+    }
+    fn name(&self) -> &'static str {
+        "working-set-fits-device-cache"
+    }
+    fn source(&self) -> &'static str {
+        include_str!("working_set_fits_device_cache.rs")
+    }
+
+    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        of_each_seen_phase(self, run, FACTS, judge)
+    }
+}
+
+/// A cache and who says how large it is.
+struct Cache {
+    bytes: u64,
+    said_by: String,
+}
+
+fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = &case.concerning_storage()?;
+    let run = &case.run;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    if target.tier == Tier::Memory {
+        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    let working_set = || -> Result<f64, Halt> {
+        Ok(run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?)
+    };
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    if let Some(cache) = cache(case, target)? {
+        let touched = working_set()?;
+        let share = &case.thresholds().ab206_cache_warn_ratio;
+        if touched >= cache.bytes as f64 * share.value.value {
+            return Ok(case.silent(""));
+        }
+        let advice =
+            format!("touch several times as much as the {} that the cache holds", Quantity::bytes(cache.bytes));
+        return Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Unverifiable),
+            observed: Some(Quantity::ratio(touched / cache.bytes as f64)),
+            threshold: share.clone(),
+            message: format!(
+                "{} distinct bytes were touched, and the cache of the device holds {} ({})",
+                in_bytes(touched),
+                Quantity::bytes(cache.bytes),
+                cache.said_by
+            ),
+            meaning: "the figure may be that of the cache, which a larger working set does not fit".to_owned(),
+            advice,
+        }));
+    }
+    let Some(remote) = remote(case, target)? else {
+        return Err(Halt::not_applicable("no size of a device cache is declared, and no array serves the volume"));
+    };
+    let touched = working_set()?;
+    Ok(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(in_bytes(touched)),
+        threshold: Threshold {
+            value: Quantity::bytes(0),
+            source: "the size of the cache is not known (mlcommons/storage #464)".to_owned(),
+        },
+        message: format!(
+            "{} distinct bytes were touched on {remote}, whose cache is of unknown size",
+            in_bytes(touched)
+        ),
+        meaning: "a cache on the other side may have answered".to_owned(),
+        advice: "declare the size of its cache with `--device-cache`, and touch several times as much".to_owned(),
+    }))
+}
+
+/// The caches that are declared for the target: the user's word comes first.
+fn cache(case: &Case<'_>, target: &Target) -> Result<Option<Cache>, Halt> {
+    let manifest = case.run.manifest;
+    if let Some(bytes) = manifest.choices.device_cache_bytes.filter(|bytes| *bytes > 0) {
+        return Ok(Some(Cache { bytes, said_by: "--device-cache".to_owned() }));
+    }
+    let hardware = manifest.host.hardware.as_ref();
+    let hardware = hardware.ok_or_else(|| Halt::undecided("the caches of the devices were not looked for"))?;
+    let below = hardware.caches.iter().filter(|cache| target.layers.iter().any(|layer| layer.device == cache.device));
+    let largest = below.max_by_key(|cache| cache.bytes);
+    Ok(largest.map(|cache| Cache { bytes: cache.bytes, said_by: cache.source.clone() }))
+}
+
+/// Who serves the volume, where that is not this machine alone.
+fn remote(case: &Case<'_>, target: &Target) -> Result<Option<String>, Halt> {
+    if target.tier == Tier::Network {
+        return Ok(Some(format!("a network file system ({})", target.fs_type)));
+    }
+    let hardware = case.run.manifest.host.hardware.as_ref();
+    let hardware = hardware.ok_or_else(|| Halt::undecided("what serves the volume was not looked for"))?;
+    let mut below =
+        hardware.remote.iter().filter(|volume| target.layers.iter().any(|layer| layer.device == volume.device));
+    Ok(below.next().map(|volume| format!("{} ({})", volume.name, volume.source)))
+}

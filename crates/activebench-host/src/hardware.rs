@@ -1,0 +1,85 @@
+//! What sysfs says of the hardware below the run's files: links and their speed, the state of arrays and disks,
+//! caches of a stated size, volumes that an array serves, and the processors' governors.
+//!
+//! Read once, after the run. Reading makes no device answer but for its temperature.
+
+mod links;
+mod states;
+mod volumes;
+
+use std::path::{Path, PathBuf};
+
+use activebench_model::call::DeviceNumber;
+use activebench_model::hardware::Hardware;
+use activebench_model::host::{Target, Tier};
+
+use crate::reader::{ReadError, Reader};
+use crate::roots::{Process, Roots};
+pub(crate) use links::OWN_SERVER;
+pub(crate) use states::temperature_alarms;
+
+/// Reads the hardware below targets.
+pub fn read_hardware(roots: &Roots, targets: &[Target]) -> Hardware {
+    let mut reader = Reader::new(roots, Process::Own);
+    let mut hardware = Hardware::default();
+    let mut seen: Vec<DeviceNumber> = Vec::new();
+    for target in targets {
+        if target.tier == Tier::Network {
+            links::of_network(&mut reader, target, &mut hardware.links);
+        }
+        if target.fs_type == "btrfs" {
+            states::of_btrfs(&mut reader, target, &mut hardware.states);
+        }
+        for layer in &target.layers {
+            if layer.kind == "partition" || seen.contains(&layer.device) {
+                continue;
+            }
+            seen.push(layer.device);
+            let folder = reader.link(Path::new(&format!("/sys/dev/block/{}", layer.device)));
+            let Some(folder) = reader.wanted(folder) else { continue };
+            links::of_device(&mut reader, layer, &folder, &mut hardware.links);
+            states::of_device(&mut reader, layer, &folder, &mut hardware.states);
+            volumes::caches_of(&mut reader, layer, &folder, &mut hardware.caches);
+            hardware.remote.extend(volumes::served_by(&mut reader, layer, &folder));
+        }
+    }
+    hardware.governors = governors(&mut reader);
+    hardware.unread = reader.unread().to_vec();
+    hardware
+}
+
+/// Each governor that some processor has, once; empty where frequencies are not scaled.
+fn governors(reader: &mut Reader) -> Vec<String> {
+    let place = Path::new("/sys/devices/system/cpu/cpufreq");
+    let policies = reader.names(place);
+    let mut governors: Vec<String> = Vec::new();
+    for policy in reader.optional(policies).into_iter().flatten() {
+        if !policy.to_string_lossy().starts_with("policy") {
+            continue;
+        }
+        let governor = reader.text(&place.join(policy).join("scaling_governor"));
+        if let Some(governor) = reader.optional(governor)
+            && !governors.contains(&governor)
+        {
+            governors.push(governor);
+        }
+    }
+    governors
+}
+
+/// The folders from a device's own up to `/sys/devices`, the nearest first.
+fn upwards(folder: &Path) -> impl Iterator<Item = &Path> {
+    folder.ancestors().take_while(|folder| *folder != Path::new("/sys/devices") && folder.parent().is_some())
+}
+
+/// The folder behind `device`, a link in sysfs and a folder in recorded trees.
+fn device_folder(reader: &Reader, folder: &Path) -> PathBuf {
+    let device = folder.join("device");
+    reader.link(&device).unwrap_or(device)
+}
+
+/// A file's text where it is there; an entry in the account where it cannot be read.
+fn text_if_any(reader: &mut Reader, path: &Path) -> Option<String> {
+    let text: Result<String, ReadError> = reader.text(path);
+    reader.optional(text)
+}
