@@ -3,40 +3,11 @@
 //! Only what an option of the tool mends is applied. A larger file, another file system or another
 //! tool is the user's to choose, and is listed as left to them with the reason.
 
-use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::finding::{Outcome, Severity};
 use activebench_model::phase::Submission;
-use serde::Serialize;
-
-use crate::context::Run;
-
-/// A command line with the advice applied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Remedied {
-    /// The whole command, wrapper included; as it was where nothing was applied.
-    pub argv: Vec<String>,
-    /// What was changed, each change once, in the order of the codes.
-    pub applied: Vec<Applied>,
-    /// Codes that warned or failed and that no option mends, with the reason.
-    pub left: Vec<Left>,
-}
-
-/// One change of the command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Applied {
-    /// The findings that ask for it.
-    pub codes: Vec<String>,
-    /// What was done: ``added `-e -c` ``.
-    pub change: String,
-}
-
-/// A finding that the second run will have too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Left {
-    /// Its code.
-    pub code: String,
-    /// Why no option was changed for it.
-    pub why: String,
-}
+use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
+use activebench_model::report::JudgedRun;
+use activebench_model::verdict::ClaimVerdict;
 
 /// A change of a tool's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +19,11 @@ enum Change {
 }
 
 /// The command of a run with what its findings (warnings and failures) ask for.
-pub fn remedied(run: &Run<'_>, findings: &[Finding]) -> Remedied {
+pub fn remedied(run: &JudgedRun) -> Remedied {
     let argv = &run.manifest.command.argv;
     let mut result = Remedied { argv: argv.clone(), ..Remedied::default() };
-    let mut codes: Vec<&str> = findings
+    let mut codes: Vec<&str> = run
+        .findings
         .iter()
         .filter(|finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note))
         .map(|finding| finding.code.as_str())
@@ -77,6 +49,34 @@ pub fn remedied(run: &Run<'_>, findings: &[Finding]) -> Remedied {
     result
 }
 
+/// Both runs with their figures side by side.
+pub fn side_by_side(as_given: JudgedRun, with_advice: JudgedRun, remedied: Remedied) -> SideBySide {
+    let figures = sides(&as_given)
+        .into_iter()
+        .map(|(phase, metric, side)| {
+            let same = |(other, kind, _): &&(String, _, Side)| *other == phase && *kind == metric;
+            let advised = sides(&with_advice);
+            let beside = advised.iter().find(same).map(|(_, _, side)| side.clone());
+            Beside { phase, metric, as_given: side, with_advice: beside }
+        })
+        .collect();
+    SideBySide { as_given, with_advice, remedied, figures }
+}
+
+/// The figures of a run that were judged, in the order of its output.
+fn sides(run: &JudgedRun) -> Vec<(String, activebench_model::claim::Metric, Side)> {
+    let side = |claim: &activebench_model::claim::Claim| {
+        let judged = run.judged.iter().find(|judged| judged.claim == claim.id)?;
+        let honest = match judged.verdict {
+            ClaimVerdict::Confirmed => Some(claim.value),
+            _ => judged.corrected.as_ref().map(|corrected| corrected.value),
+        };
+        let side = Side { claimed: claim.value, honest, verdict: judged.verdict };
+        Some((claim.phase.clone(), claim.metric, side))
+    };
+    run.parsed.claims.iter().filter_map(side).collect()
+}
+
 /// Where the tool's own words begin: it is a word of its own, alone or behind a wrapper.
 fn place_of(argv: &[String], tool: &str) -> Result<usize, &'static str> {
     // A version may follow the name: `bonnie++-1.03`.
@@ -90,7 +90,7 @@ fn place_of(argv: &[String], tool: &str) -> Result<usize, &'static str> {
     }
 }
 
-fn change_for(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn change_for(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
     match run.parsed.tool.as_str() {
         "fio" => for_fio(run, code, words),
         "iozone" => for_iozone(code, words),
@@ -99,7 +99,7 @@ fn change_for(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'s
     }
 }
 
-fn for_fio(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
     let has = |name: &str| words.iter().any(|word| name_of_option(word) == Some(name));
     if !has("name") {
         return Err("the jobs stand in a file: change it there");
@@ -159,7 +159,7 @@ fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
     }
 }
 
-fn for_bonnie(run: &Run<'_>, code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn for_bonnie(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
     let old = run.parsed.version.as_deref().is_none_or(|version| version.starts_with("1.0"));
     match code {
         "AB301" | "AB302" | "AB303" if old && !words.iter().any(|word| word == "-b") => Ok(Change::Add(&["-b"])),
@@ -197,11 +197,12 @@ mod tests {
     use activebench_model::claim::Parsed;
     use activebench_model::command::CommandLine;
     use activebench_model::fact::Facts;
+    use activebench_model::finding::Finding;
     use activebench_model::phase::{Direction, Phase};
     use activebench_model::run::{ChildEnd, Choices, Clocks, Manifest};
+    use activebench_model::verdict::RunVerdict;
 
     use super::*;
-    use crate::thresholds::Thresholds;
 
     fn fires(code: &str) -> Finding {
         Finding {
@@ -218,6 +219,24 @@ mod tests {
             meaning: String::new(),
             advice: String::new(),
             facts: Vec::new(),
+        }
+    }
+
+    fn judged(manifest: Manifest) -> JudgedRun {
+        JudgedRun {
+            manifest,
+            directory: String::new(),
+            parsed: Parsed::default(),
+            phases: Vec::new(),
+            run_facts: Facts::default(),
+            profiles: Default::default(),
+            findings: Vec::new(),
+            judged: Vec::new(),
+            verdict: RunVerdict::Discrepancy,
+            exit_code: 1,
+            changed_thresholds: Vec::new(),
+            limiters: Vec::new(),
+            questions: Default::default(),
         }
     }
 
@@ -240,19 +259,14 @@ mod tests {
             incomplete: Vec::new(),
             sha256: Default::default(),
         };
-        let parsed = Parsed { tool: tool.to_owned(), ..Parsed::default() };
         let phase = Phase { submission: Submission::AsynchronousIfDirect, ..Phase::planned("p", "p", Direction::Read) };
-        let thresholds = Thresholds::profile("default").expect("the profile exists");
-        let findings: Vec<Finding> = codes.iter().map(|code| fires(code)).collect();
-        let run = Run {
-            manifest: &manifest,
-            parsed: &parsed,
-            phases: &[phase],
-            facts: &Facts::default(),
-            profiles: &Default::default(),
-            thresholds: &thresholds,
+        let run = JudgedRun {
+            parsed: Parsed { tool: tool.to_owned(), ..Parsed::default() },
+            phases: vec![phase],
+            findings: codes.iter().map(|code| fires(code)).collect(),
+            ..judged(manifest)
         };
-        let result = remedied(&run, &findings);
+        let result = remedied(&run);
         assert_eq!(result.argv.join(" "), expected.replace('\'', ""), "{line}: {codes:?}");
         let kept: Vec<&str> = result.left.iter().map(|left| left.code.as_str()).collect();
         assert_eq!(kept, left, "{line}: {:?}", result.left);

@@ -20,6 +20,7 @@ pub mod output;
 pub mod phase;
 pub mod profile;
 pub mod readings;
+pub mod remedy;
 pub mod report;
 pub mod run;
 pub mod series;

@@ -21,6 +21,7 @@ pub mod plan;
 mod processor;
 mod questions;
 pub mod series;
+pub mod side_by_side;
 mod surroundings;
 pub mod text;
 mod wording;

@@ -151,7 +151,7 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub(crate) struct Verify {
     /// What the figures are taken to describe, instead of what the command line suggests.
     #[arg(long, value_enum)]
@@ -181,6 +181,11 @@ pub(crate) struct Verify {
     /// say whether the figures reproduce.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "plan")]
     pub(crate) repeat: Option<u32>,
+    /// Run it a second time with the advice of the report applied (the options that mend what was found), and show
+    /// both side by side: OUT/as-given and OUT/with-advice. The second run finds the files and caches that the
+    /// first one left. The exit code is that of the command as given.
+    #[arg(long, conflicts_with_all = ["plan", "repeat"])]
+    pub(crate) and_corrected: bool,
     /// Directory of the run's record, or of the series' [default: ./activebench-runs/UTC-TOOL].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod benchmarks;
+mod corrected;
 mod doctor;
 mod exit;
 mod floor;

@@ -26,7 +26,7 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
-use crate::{plan, series, thresholds, tool_files};
+use crate::{corrected, plan, series, thresholds, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -58,6 +58,9 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
+    if arguments.and_corrected {
+        return corrected::main(arguments, &choices, &command, &directory, &runtime);
+    }
     if let Some(runs) = arguments.repeat {
         return series::main(arguments, choices, command, &directory, runs, &runtime);
     }

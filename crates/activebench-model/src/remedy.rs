@@ -1,0 +1,74 @@
+//! A command with the advice of its report applied, and both runs side by side.
+
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Metric;
+use crate::report::JudgedRun;
+use crate::units::Quantity;
+use crate::verdict::ClaimVerdict;
+
+/// A command line with the advice applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remedied {
+    /// The whole command, wrapper included; as it was where nothing was applied.
+    pub argv: Vec<String>,
+    /// What was changed, each change once, in the order of the codes.
+    pub applied: Vec<Applied>,
+    /// Codes that warned or failed and that no option mends, with the reason.
+    pub left: Vec<Left>,
+}
+
+/// One change of the command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The findings that ask for it.
+    pub codes: Vec<String>,
+    /// What was done: ``added `-e -c` ``.
+    pub change: String,
+}
+
+/// A finding that the second run will have too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Its code.
+    pub code: String,
+    /// Why no option was changed for it.
+    pub why: String,
+}
+
+/// Two runs of one benchmark: as it was given, and with the advice applied.
+#[derive(Clone, Debug)]
+pub struct SideBySide {
+    /// The command as the user gave it.
+    pub as_given: JudgedRun,
+    /// The same with the advice applied.
+    pub with_advice: JudgedRun,
+    /// What was applied, and what was not.
+    pub remedied: Remedied,
+    /// Every figure of the first run, in the order of its output, beside that of the second.
+    pub figures: Vec<Beside>,
+}
+
+/// One figure of both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// [`crate::phase::Phase::id`].
+    pub phase: String,
+    /// What it is.
+    pub metric: Metric,
+    /// As the command was given.
+    pub as_given: Side,
+    /// With the advice; `None` where the second run printed no such figure.
+    pub with_advice: Option<Side>,
+}
+
+/// A figure of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// As the tool printed it, normalised.
+    pub claimed: Quantity,
+    /// The claim itself where it is confirmed, the corrected figure where there is one; `None` otherwise.
+    pub honest: Option<Quantity>,
+    /// The verdict on it.
+    pub verdict: ClaimVerdict,
+}

@@ -1,0 +1,153 @@
+//! Two runs of one benchmark side by side: as its command was given, and with the advice applied.
+//!
+//! The report of the first run stands whole in front, in the format that was asked for. As for
+//! single runs, a renderer computes nothing and escapes every text.
+
+use activebench_model::remedy::{Beside, Side, SideBySide};
+use activebench_model::verdict::RunVerdict;
+use serde::Serialize;
+
+use crate::page::{Page, Set, Tone};
+use crate::wording::{self, shell_command, shell_word};
+use crate::{Style, escape, format_by_name};
+
+/// The value of the key `schema`. A reader refuses one that it does not know.
+const SCHEMA: &str = "activebench.advice/1";
+/// Figures shown to a person; the rest is counted.
+const FIGURES_SHOWN: usize = 24;
+/// The formats in which two runs can be rendered.
+pub const SIDE_BY_SIDE_FORMATS: [&str; 3] = ["text", "json", "markdown"];
+/// The columns of the table.
+const HEADS: [&str; 7] = ["phase", "figure", "as given", "honest", "verdict", "with the advice", "verdict then"];
+
+/// Both runs; `None` for a format that is none of [`SIDE_BY_SIDE_FORMATS`].
+pub fn render(format: &str, sides: &SideBySide, style: Style) -> Option<String> {
+    match format {
+        "text" => Some(text(sides, style)),
+        "json" => Some(json(sides, style)),
+        "markdown" => Some(markdown(sides, style)),
+        _ => None,
+    }
+}
+
+fn rows(sides: &SideBySide) -> Vec<Vec<String>> {
+    let figure = |figure: &Beside| {
+        let honest = |side: &Side| side.honest.map_or_else(|| "not known".to_owned(), |value| value.to_string());
+        let advised = figure.with_advice.as_ref();
+        vec![
+            escape::clipped(&figure.phase, 100),
+            wording::metric(figure.metric).to_owned(),
+            figure.as_given.claimed.to_string(),
+            honest(&figure.as_given),
+            figure.as_given.verdict.as_str().to_owned(),
+            advised.map_or_else(|| "not printed".to_owned(), |side| side.claimed.to_string()),
+            advised.map_or_else(|| "-".to_owned(), |side| side.verdict.as_str().to_owned()),
+        ]
+    };
+    sides.figures.iter().take(FIGURES_SHOWN).map(figure).collect()
+}
+
+/// What was changed, and what was not, a sentence each.
+fn changes(sides: &SideBySide) -> Vec<String> {
+    let applied =
+        sides.remedied.applied.iter().map(|applied| format!("{}: {}", applied.codes.join(", "), applied.change));
+    let left = sides.remedied.left.iter().map(|left| format!("{}: nothing changed: {}", left.code, left.why));
+    applied.chain(left).collect()
+}
+
+fn left_out(sides: &SideBySide) -> Option<String> {
+    let more = sides.figures.len().saturating_sub(FIGURES_SHOWN);
+    (more > 0).then(|| format!("and {more} more figures in the JSON report"))
+}
+
+fn because(sides: &SideBySide) -> String {
+    let confirmed = |figure: &&Beside| {
+        let side = figure.with_advice.as_ref();
+        side.is_some_and(|side| side.verdict == activebench_model::verdict::ClaimVerdict::Confirmed)
+    };
+    let all = sides.figures.len();
+    let now = sides.figures.iter().filter(confirmed).count();
+    format!("{now} of {all} figures hold with the advice applied")
+}
+
+fn text(sides: &SideBySide, style: Style) -> String {
+    let first = format_by_name("text").map_or_else(String::new, |text| text.render(&sides.as_given, style));
+    let mut page = Page::new(style);
+    let advised = &sides.with_advice;
+    let tone = match advised.verdict {
+        RunVerdict::Verified => Tone::Good,
+        RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
+        RunVerdict::Discrepancy | RunVerdict::Failed => Tone::Bad,
+    };
+    let command = escape::clipped(&shell_command(&sides.remedied.argv), 160);
+    let head = format!("WITH THE ADVICE: {}", advised.verdict.as_str().to_uppercase());
+    page.headed(&head, tone, &format!("  {command}: {}.", because(sides)));
+    changes(sides).iter().for_each(|change| page.marked("→ ", change, Tone::Plain));
+    page.blank();
+    let table = rows(sides);
+    if !table.is_empty() {
+        let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Whole, Set::Right, Set::Whole];
+        page.table(&HEADS, &sets, &table, |_| Tone::Plain);
+    }
+    if let Some(more) = left_out(sides) {
+        page.paragraph(&more, Tone::Plain);
+    }
+    page.blank();
+    page.labelled_verbatim("run", &advised.directory);
+    page.labelled_verbatim("next", &format!("activebench report {}", shell_word(&advised.directory)));
+    format!("{first}\n{}", page.finish())
+}
+
+fn markdown(sides: &SideBySide, style: Style) -> String {
+    let first = format_by_name("markdown").map_or_else(String::new, |format| format.render(&sides.as_given, style));
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let mut report = format!(
+        "{first}\n## With the advice: {}\n\nCommand: {}\n\n{}.\n\n",
+        sides.with_advice.verdict.as_str(),
+        escape::markdown_code(&shell_command(&sides.remedied.argv)),
+        escape::markdown(&because(sides)),
+    );
+    changes(sides).iter().for_each(|change| report.push_str(&format!("- {}\n", escape::markdown(change))));
+    report.push_str(&format!("\n| {} |\n| {} |\n", HEADS.join(" | "), ["---"; 7].join(" | ")));
+    rows(sides).iter().for_each(|cells| report.push_str(&row(cells)));
+    if let Some(more) = left_out(sides) {
+        report.push_str(&format!("\n{more}.\n"));
+    }
+    report
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    exit_code: i32,
+    command: &'a [String],
+    advised_command: &'a [String],
+    applied: &'a [activebench_model::remedy::Applied],
+    left: &'a [activebench_model::remedy::Left],
+    figures: &'a [Beside],
+    as_given: serde_json::Value,
+    with_advice: serde_json::Value,
+}
+
+fn json(sides: &SideBySide, style: Style) -> String {
+    let report = |run| {
+        let text = format_by_name("json").map_or_else(String::new, |json| json.render(run, style));
+        serde_json::from_str(&text).expect("our own report is JSON")
+    };
+    let document = Document {
+        schema: SCHEMA,
+        exit_code: sides.as_given.exit_code,
+        command: &sides.as_given.manifest.command.argv,
+        advised_command: &sides.remedied.argv,
+        applied: &sides.remedied.applied,
+        left: &sides.remedied.left,
+        figures: &sides.figures,
+        as_given: report(&sides.as_given),
+        with_advice: report(&sides.with_advice),
+    };
+    let text = serde_json::to_string_pretty(&document).expect("it has text keys only");
+    escape::json(&text) + "\n"
+}

@@ -1,0 +1,105 @@
+//! `verify --and-corrected`: the benchmark a second time, with the advice of its own report applied.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use activebench_detect::remedy::{remedied, side_by_side};
+use activebench_model::command::CommandLine;
+use activebench_model::remedy::Remedied;
+use activebench_model::run::Choices;
+use activebench_model::verdict::RunVerdict;
+use activebench_report::Style;
+use activebench_report::side_by_side::{SIDE_BY_SIDE_FORMATS, render};
+use anyhow::{Context, anyhow};
+
+use crate::arguments::{Output, Verify};
+use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::output;
+use crate::verify::{Recorded, record_run};
+
+/// Folder of the first run, below that of both.
+const AS_GIVEN: &str = "as-given";
+/// Folder of the second.
+const WITH_ADVICE: &str = "with-advice";
+
+/// Runs the command, and runs it again as its report advises; the exit code is that of the command as given.
+pub(crate) fn main(
+    arguments: &Verify,
+    choices: &Choices,
+    command: &CommandLine,
+    directory: &Path,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<i32, Failure> {
+    formats_exist(&arguments.output)?;
+    let say = |words: &str| {
+        if !arguments.output.quiet {
+            eprintln!("activebench: {words}");
+        }
+    };
+    let Recorded { judged: first, interrupted } =
+        record_run(arguments, choices, command, &directory.join(AS_GIVEN), runtime)?;
+    let exit_code = first.exit_code;
+    let remedied = remedied(&first);
+    if let Some(why) = why_not_again(&first.verdict, interrupted, &remedied) {
+        say(&why);
+        output::render(&first, &arguments.output)?;
+        return Ok(if interrupted { INTERRUPTED } else { exit_code });
+    }
+    say(&format!("again with the advice: {}", remedied.argv.join(" ")));
+    let again = Verify { command: remedied.argv.iter().map(OsString::from).collect(), ..arguments.clone() };
+    let changed = CommandLine { argv: remedied.argv.clone(), ..command.clone() };
+    match record_run(&again, choices, &changed, &directory.join(WITH_ADVICE), runtime) {
+        Ok(Recorded { judged: second, interrupted }) => {
+            let sides = side_by_side(first, second, remedied);
+            show(&sides, &arguments.output)?;
+            Ok(if interrupted { INTERRUPTED } else { exit_code })
+        }
+        // What the first run gave is not lost.
+        Err(failure) => {
+            output::render(&first, &arguments.output)?;
+            Err(failure)
+        }
+    }
+}
+
+fn why_not_again(verdict: &RunVerdict, interrupted: bool, remedied: &Remedied) -> Option<String> {
+    if interrupted {
+        return Some("interrupted: the benchmark is not run again".to_owned());
+    }
+    if *verdict == RunVerdict::Failed {
+        return Some("the benchmark failed: it is not run again".to_owned());
+    }
+    if !remedied.applied.is_empty() {
+        return None;
+    }
+    let left: Vec<String> = remedied.left.iter().map(|left| format!("{}: {}", left.code, left.why)).collect();
+    Some(match left.is_empty() {
+        true => "nothing to correct: the benchmark is not run again".to_owned(),
+        false => format!("no option mends it, the benchmark is not run again ({})", left.join("; ")),
+    })
+}
+
+fn show(sides: &activebench_model::remedy::SideBySide, output: &Output) -> Result<(), Failure> {
+    let rendered = |format: &str, style| render(format, sides, style).unwrap_or_default();
+    for request in &output.formats {
+        match &request.file {
+            None => crate::print(&rendered(&request.format, output::terminal_style()))?,
+            Some(path) => std::fs::write(path, rendered(&request.format, Style::default()))
+                .with_context(|| format!("cannot write the {} report to {}", request.format, path.display()))
+                .or_exit(ExitCode::Usage)?,
+        }
+    }
+    if output.formats.is_empty() {
+        crate::print(&rendered("text", output::terminal_style()))?;
+    }
+    Ok(())
+}
+
+/// A format that single runs alone have is said before anything runs.
+fn formats_exist(output: &Output) -> Result<(), Failure> {
+    let unknown = output.formats.iter().find(|request| !SIDE_BY_SIDE_FORMATS.contains(&request.format.as_str()));
+    let Some(request) = unknown else { return Ok(()) };
+    let known = SIDE_BY_SIDE_FORMATS.join(", ");
+    let hint = format!("no report of two runs as {} (hint: one of {known})", request.format);
+    Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
+}
