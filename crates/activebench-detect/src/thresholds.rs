@@ -367,6 +367,7 @@ impl Thresholds {
             profile: name.to_owned(),
             warn_counts_as_fail: profile.warn_counts_as_fail,
             steady_state_required: profile.steady_state_required,
+            requires_preconditioning: profile.requires_preconditioning,
             ..Self::base()
         };
         for (name, value, rule) in profile.rules {

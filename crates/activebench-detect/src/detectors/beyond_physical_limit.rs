@@ -5,12 +5,13 @@
 //! Something on this side of the link answered: a cache, or nobody.
 //!
 //! # How it decides
-//! The claimed rate of bytes (or of operations, times the block of the pass) above the payload of the links on the way to
-//! the device fails, and is misleading. A link's payload is its negotiated speed times its lanes, the encoding taken off:
+//! The claimed rate of bytes (or of operations, times the block of the pass, or the mean of its calls where blocks differ)
+//! above the payload of the links on the way to the device fails, and is misleading. A link's payload is its negotiated speed times its lanes, the encoding taken off:
 //! PCIe (`current_link_speed`, `current_link_width`), SATA (`sata_spd`), SAS (`negotiated_linkrate`), the interfaces of this
 //! machine for network file systems (`/sys/class/net/*/speed`). Of links one behind the other the slowest counts, of
-//! several devices the sum, for passes that read and write twice that much. Not applicable where a link is not known
-//! (virtual disks), where something on this side of it packs the data, or behind a caching device.
+//! several devices the sum, for passes that read and write twice that much. Operations of an unknown size are undecided.
+//! Not applicable where a link is not known (virtual disks), where something on this side of it packs the data, behind a
+//! caching device, and to passes that send no data over it: discards, work on names.
 //!
 //! # When it is wrong
 //! The headers of packets are not taken off, so that some rates that are impossible are not found. Compression that
@@ -37,7 +38,9 @@ use crate::packing::packs;
 /// See the head of this file.
 pub struct BeyondPhysicalLimit;
 
-const FACTS: &[FactName] = &[FactName::ModalRequest];
+/// What the mean size of a call rests on.
+const FACTS: &[FactName] =
+    &[FactName::ReadBytes, FactName::ReadCalls, FactName::WriteBytes, FactName::WriteCalls, FactName::Mappings];
 
 impl Detector for BeyondPhysicalLimit {
     fn code(&self) -> &'static str {
@@ -58,6 +61,9 @@ impl Detector for BeyondPhysicalLimit {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     seen(phase)?;
     let case = &case.concerning_storage()?;
+    if phase.names.is_some() || matches!(phase.direction, Direction::Discard | Direction::None) {
+        return Err(Halt::not_applicable("the pass sends no data over the link"));
+    }
     let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
     let hardware = case.run.manifest.host.hardware.as_ref();
     let hardware = hardware.ok_or_else(|| Halt::undecided("the links to the device were not read"))?;
@@ -72,34 +78,58 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     if phase.direction == Direction::Mixed {
         ceiling.bytes_per_sec *= 2.0;
     }
-    let block = phase.block_bytes.map(|block| block as f64);
-    let block = block.or_else(|| case.run.fact(phase, FactName::ModalRequest).ok());
-    let mut rates = Vec::new();
-    for claim in case.claims() {
-        match (claim.value.unit, block) {
-            (Unit::BytesPerSec, _) => rates.push((*claim, claim.value.value - claim.resolution)),
-            (Unit::OpsPerSec, Some(block)) => rates.push((*claim, (claim.value.value - claim.resolution) * block)),
-            _ => {}
-        }
-    }
-    if rates.is_empty() {
+    // A rate of bytes needs nothing but the link, one of operations their size too.
+    let is_rate = |claim: &&Claim| matches!(claim.value.unit, Unit::BytesPerSec | Unit::OpsPerSec);
+    let (of_bytes, of_operations): (Vec<&Claim>, Vec<&Claim>) =
+        case.claims().iter().copied().filter(is_rate).partition(|claim| claim.value.unit == Unit::BytesPerSec);
+    if of_bytes.is_empty() && of_operations.is_empty() {
         return Err(Halt::not_applicable("no rate of bytes is claimed"));
     }
-    let limit = &case.thresholds().ab503_link_fail_ratio;
-    let beyond: Vec<(&Claim, f64)> =
-        rates.into_iter().filter(|(_, rate)| *rate > ceiling.bytes_per_sec * limit.value.value).collect();
-    if beyond.is_empty() {
-        return Ok(vec![case.silent("")]);
+    let mut findings = Vec::new();
+    if !of_bytes.is_empty() {
+        findings.extend(held_against(&case.concerning(of_bytes).resting_on(Vec::new()), &ceiling, 1.0));
     }
-    let finding = |(claim, rate): &(&Claim, f64)| {
-        let owned = case.claims().iter().copied().filter(|other| other.id == claim.id).collect();
-        case.concerning(owned).fires(Firing {
+    if !of_operations.is_empty() {
+        let case = case.concerning(of_operations);
+        match phase.block_bytes {
+            Some(block) => findings.extend(held_against(&case.resting_on(Vec::new()), &ceiling, block as f64)),
+            None => match mean_call(&case.run, phase) {
+                Ok(bytes) => findings.extend(held_against(&case, &ceiling, bytes)),
+                Err(why) => findings.push(case.halted(why.into())),
+            },
+        }
+    }
+    Ok(findings)
+}
+
+/// Bytes that a call of the pass moved on average; failed calls count as calls.
+fn mean_call(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    let fact = |name| run.fact(phase, name);
+    let bytes = run.moved(phase)?;
+    let calls = match phase.direction {
+        Direction::Read => fact(FactName::ReadCalls)?,
+        Direction::Write => fact(FactName::WriteCalls)?,
+        _ => fact(FactName::ReadCalls)? + fact(FactName::WriteCalls)?,
+    };
+    if calls <= 0.0 {
+        return Err("no call moved data".to_owned());
+    }
+    Ok(bytes / calls)
+}
+
+/// The claims of a case, each of `unit_bytes` a unit: those that are beyond the link, or silence.
+fn held_against(case: &Case<'_>, ceiling: &Ceiling, unit_bytes: f64) -> Vec<Finding> {
+    let limit = &case.thresholds().ab503_link_fail_ratio;
+    let rate = |claim: &Claim| (claim.value.value - claim.resolution) * unit_bytes;
+    let beyond = case.claims().iter().filter(|claim| rate(claim) > ceiling.bytes_per_sec * limit.value.value);
+    let finding = |claim: &&Claim| {
+        case.concerning(vec![*claim]).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
-            observed: Some(Quantity::ratio(rate / ceiling.bytes_per_sec)),
+            observed: Some(Quantity::ratio(rate(claim) / ceiling.bytes_per_sec)),
             threshold: limit.clone(),
             message: format!(
                 "{} is claimed, and {} carries {} at most ({})",
-                Quantity::bytes_per_sec(*rate),
+                Quantity::bytes_per_sec(rate(claim)),
                 ceiling.name,
                 Quantity::bytes_per_sec(ceiling.bytes_per_sec),
                 ceiling.source
@@ -109,7 +139,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
                 .to_owned(),
         })
     };
-    Ok(beyond.iter().map(finding).collect())
+    let findings: Vec<Finding> = beyond.map(finding).collect();
+    if findings.is_empty() { vec![case.silent("")] } else { findings }
 }
 
 struct Ceiling {
@@ -121,6 +152,9 @@ struct Ceiling {
 /// Words by which the paths of links are known.
 const LINK_FILES: &[&str] = &["_link_speed", "_link_width", "sata_spd", "linkrate", "/sys/dev/block"];
 
+/// Where the interfaces of this machine stand.
+const INTERFACES: &str = "/sys/class/net";
+
 /// What can reach the devices at the bottom of the stack, or a network file system's server.
 fn ceiling(target: &Target, hardware: &Hardware) -> Result<Ceiling, Halt> {
     let slowest = |device| {
@@ -128,7 +162,11 @@ fn ceiling(target: &Target, hardware: &Hardware) -> Result<Ceiling, Halt> {
         links.min_by(|one, other| one.payload_bytes_per_sec.total_cmp(&other.payload_bytes_per_sec))
     };
     let bottom: Vec<&Link> = match target.tier {
-        Tier::Network => slowest(target.s_dev).into_iter().collect(),
+        Tier::Network => match (slowest(target.s_dev), hardware.unread_of(&[INTERFACES])) {
+            (Some(link), _) => vec![link],
+            (None, Some(why)) => return Err(Halt::undecided(format!("the network interfaces were not read: {why}"))),
+            (None, None) => Vec::new(),
+        },
         Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
         Tier::Fuse => return Err(Halt::not_applicable("what its daemon does is not known")),
         Tier::Block | Tier::Unknown => {

@@ -10,7 +10,8 @@
 //!   above 1 % it warns, above 5 % of a window of at least 10 s it fails and rates are unverifiable. In a shorter one it
 //!   is one disturbance, which makes the figure worse and never better: it warns. The pass can have lost no more than the
 //!   share of their time for which its threads were on a processor or waited for one; where that is less, it
-//!   is what counts: a pass that waits for its device is not disturbed.
+//!   is what counts: a pass that waits for its device is not disturbed. Where that share is not known, steal above 1 % is
+//!   undecided.
 //! - `preempted_ns` / (`user_cpu_ns` + `kernel_cpu_ns` + `off_cpu_ns`), time in which threads of the pass could
 //!   run and no processor took them: above 5 % it warns. A note where the pass has more threads than there are
 //!   processors and its own threads kept these busy: they waited for one another.
@@ -56,6 +57,30 @@ const FACTS: &[FactName] = &[
     FactName::Window,
 ];
 
+/// What the hypervisor took, and what of it the pass can have lost.
+const FACTS_OF_STEAL: &[FactName] = &[
+    FactName::Steal,
+    FactName::StealShare,
+    FactName::StealError,
+    FactName::Preempted,
+    FactName::CpuTimesError,
+    FactName::UserCpu,
+    FactName::KernelCpu,
+    FactName::OffCpu,
+    FactName::Window,
+];
+
+/// Time in the run queue, and whose threads had the processors meanwhile.
+const FACTS_OF_THE_RUN_QUEUE: &[FactName] = &[
+    FactName::Preempted,
+    FactName::CpuTimesError,
+    FactName::UserCpu,
+    FactName::KernelCpu,
+    FactName::OffCpu,
+    FactName::ActiveTasks,
+    FactName::Window,
+];
+
 impl Detector for CpuInterference {
     fn code(&self) -> &'static str {
         "AB602"
@@ -75,8 +100,12 @@ impl Detector for CpuInterference {
                 return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
             }
             let case = case.concerning(rates);
-            let findings = [stolen(&case, phase), waited(&case, phase)];
-            let findings = findings.map(|answer| answer.unwrap_or_else(|halt| Some(case.halted(halt))));
+            let of_steal = case.resting_on(FACTS_OF_STEAL.to_vec());
+            let of_queue = case.resting_on(FACTS_OF_THE_RUN_QUEUE.to_vec());
+            let findings = [
+                stolen(&of_steal, phase).unwrap_or_else(|halt| Some(of_steal.halted(halt))),
+                waited(&of_queue, phase).unwrap_or_else(|halt| Some(of_queue.halted(halt))),
+            ];
             let told: Vec<Finding> = findings.into_iter().flatten().collect();
             Ok(if told.is_empty() { vec![case.silent("")] } else { told })
         })
@@ -85,14 +114,18 @@ impl Detector for CpuInterference {
 
 /// What the pass can have lost to a processor that was not there: the share of its threads' time on a processor or
 /// in wait for one.
-fn demand(phase: &Phase) -> Result<f64, String> {
+///
+/// # Errors
+/// When one of the threads' times is missing or partial.
+fn demand(phase: &Phase) -> Result<Bounded, String> {
     let preempted = bounded(phase, FactName::Preempted, FactName::CpuTimesError)?;
     let on_cpu = phase.facts.complete(FactName::UserCpu)? + phase.facts.complete(FactName::KernelCpu)?;
     let all = on_cpu + phase.facts.complete(FactName::OffCpu)?;
     if all <= 0.0 {
         return Err("the threads have no time".to_owned());
     }
-    Ok(((on_cpu + preempted.value + preempted.error) / all).min(1.0))
+    let wanted = Bounded { value: on_cpu + preempted.value, error: preempted.error };
+    Ok(wanted.of(all))
 }
 
 fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
@@ -100,11 +133,14 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let (warn, fail) = (&limits.ab602_steal_warn_ratio, &limits.ab602_steal_fail_ratio);
     let window = case.run.fact(phase, FactName::Window)?;
     let stolen = bounded(phase, FactName::Steal, FactName::StealError)?;
-    let processors = f64::from(case.run.manifest.host.cpus.max(1));
+    let processors = case.run.manifest.host.cpus;
+    if processors == 0 {
+        return Err(Halt::undecided("it is not known how many processors the hypervisor could take"));
+    }
     let share = match case.run.fact(phase, FactName::StealShare) {
         Ok(value) => Bounded { value, error: 0.0 },
         Err(why) if window <= 0.0 => return Err(why.into()),
-        Err(_) => stolen.of(window * processors),
+        Err(_) => stolen.of(window * f64::from(processors)),
     };
     if share.is_within(warn.value.value) {
         return Ok(None);
@@ -116,17 +152,23 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             Quantity::ratio(share.error)
         )));
     }
-    let lost = share.value.min(demand(phase).unwrap_or(1.0));
-    if lost <= warn.value.value {
-        return Ok(Some(case.silent(format!(
-            "the hypervisor took {} of the processors' time, and the pass needed one for {} of its own",
-            Quantity::ratio(share.value),
-            Quantity::ratio(lost)
-        ))));
+    let demand = demand(phase)?;
+    let needed = format!("the hypervisor took {} of the processors' time, and the pass", Quantity::ratio(share.value));
+    if demand.is_within(warn.value.value) {
+        return Ok(Some(case.silent(format!("{needed} needed one for {} of its own", Quantity::ratio(demand.value)))));
     }
+    if !demand.is_above(warn.value.value) {
+        return Err(Halt::undecided(format!(
+            "{needed} needed one for {} of its own, known to within {}",
+            Quantity::ratio(demand.value),
+            Quantity::ratio(demand.error)
+        )));
+    }
+    // The least that it can have lost.
+    let lost = (share.value - share.error).min(demand.value - demand.error);
     // One disturbance fills a short window; in a long one it is how the machine is.
     let lasts = window >= limits.ab602_steal_fail_window_ns.value.value;
-    let (weight, threshold) = match lasts && lost - share.error > fail.value.value {
+    let (weight, threshold) = match lasts && lost > fail.value.value {
         true => (Weight::Fail(Effect::Unverifiable), fail),
         false => (Weight::Warn(Effect::Unverifiable), warn),
     };
@@ -168,6 +210,7 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
     let tasks = run.fact(phase, FactName::ActiveTasks)?;
+    // Of an unknown number there is one at least.
     let crowded = tasks > f64::from(run.manifest.host.cpus.max(1));
     let own = crowded && on_cpu / cpu_capacity(run, phase)? >= case.thresholds().ab602_own_share_ratio.value.value;
     Ok(Some(

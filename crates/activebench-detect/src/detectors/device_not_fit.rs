@@ -13,7 +13,8 @@
 //! - an NVMe controller that is not `live`, a SCSI disk that is not `running`, a temperature alarm: fails, unverifiable.
 //! - errors that btrfs has counted on a member: a note, since it never forgets them.
 //! - a profile with preconditioning (SNIA PTS): the run must have written twice the size of the device to it before the
-//!   pass, or it fails, unverifiable.
+//!   pass, or it fails, unverifiable. Counted are the bytes that reached the device in earlier passes; undecided where calls
+//!   beside the known passes wrote so much that it may have been done there.
 //!
 //! Not applicable where no layer below says anything of its state, undecided where one could not be read.
 //!
@@ -31,7 +32,7 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::hardware::{State, StateKind};
 use activebench_model::host::Target;
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
@@ -40,7 +41,9 @@ use crate::context::{Detector, Run};
 /// See the head of this file.
 pub struct DeviceNotFit;
 
-const FACTS: &[FactName] = &[FactName::DeviceWriteBytes];
+/// What tells of preconditioning: bytes at the device in earlier passes, and what the calls of the passes and of the
+/// whole run wrote. The states stand in the host's own files.
+const FACTS: &[FactName] = &[FactName::DeviceWriteBytes, FactName::DeviceWriteBytesDurable, FactName::WriteBytes];
 
 impl Detector for DeviceNotFit {
     fn code(&self) -> &'static str {
@@ -66,11 +69,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     if case.thresholds().requires_preconditioning {
         findings.push(preconditioned(case, phase, target).unwrap_or_else(|halt| case.halted(halt)));
     }
-    match states(case, target) {
+    let of_states = &case.resting_on(Vec::new());
+    match states(of_states, target) {
         Ok(told) => findings.extend(told),
         // What the profile asks for was judged.
         Err(Halt::NotApplicable(_)) if !findings.is_empty() => {}
-        Err(halt) => findings.push(case.halted(halt)),
+        Err(halt) => findings.push(of_states.halted(halt)),
     }
     Ok(findings)
 }
@@ -180,14 +184,26 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
     for other in case.run.phases {
         let on_it = case.run.target_of(other).is_some_and(|one| one.s_dev == target.s_dev);
         if on_it && other.window.is_some_and(|window| window.end_ns <= start) {
-            written += case.run.fact(other, FactName::DeviceWriteBytes)?;
+            // What a sync behind the pass brought there counts as well.
+            let until_durable = case.run.fact(other, FactName::DeviceWriteBytesDurable)?;
+            written += case.run.fact(other, FactName::DeviceWriteBytes)?.max(until_durable);
         }
     }
     let limit = &case.thresholds().ab606_preconditioning_least_ratio;
-    if written >= size * limit.value.value {
+    let needed = size * limit.value.value;
+    if written >= needed {
         return Ok(case.silent(""));
     }
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    // Another tool of the same run may have done it, or a pass that was not found.
+    let beside = beside_the_passes(case, start)?;
+    if written + beside >= needed {
+        return Err(Halt::undecided(format!(
+            "calls beside the known passes wrote {}, and it is not known whether to {} before this pass",
+            in_bytes(beside),
+            device.name
+        )));
+    }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Unverifiable),
         observed: Some(Quantity::ratio(written / size)),
@@ -201,4 +217,16 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
         meaning: "a device that was not preconditioned is faster than it stays".to_owned(),
         advice: format!("purge {}, write twice its size sequentially in the same run, then measure", device.name),
     }))
+}
+
+/// Bytes that the run's calls wrote outside of the passes of which it is known whether they lie before `start_ns`.
+fn beside_the_passes(case: &Case<'_>, start_ns: u64) -> Result<f64, Halt> {
+    let run = &case.run;
+    let mut beside = run.facts.complete(FactName::WriteBytes)?;
+    for pass in run.phases.iter().filter(|pass| matches!(pass.direction, Direction::Write | Direction::Mixed)) {
+        if pass.window.is_some_and(|window| window.end_ns <= start_ns || window.start_ns >= start_ns) {
+            beside -= run.fact(pass, FactName::WriteBytes)?;
+        }
+    }
+    Ok(beside.max(0.0))
 }

@@ -34,6 +34,7 @@ pub struct MemoryPressure;
 
 const FACTS: &[FactName] =
     &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];
+const FACTS_OF_STALLS: &[FactName] = &[FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];
 
 impl Detector for MemoryPressure {
     fn code(&self) -> &'static str {
@@ -54,8 +55,12 @@ impl Detector for MemoryPressure {
                 return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
             }
             let case = case.concerning(rates);
-            let findings = [swapped(&case, phase), stalled(&case, phase)];
-            let findings = findings.map(|answer| answer.unwrap_or_else(|halt| Some(case.halted(halt))));
+            let of_swap = case.resting_on(vec![FactName::SwappedPages]);
+            let of_stall = case.resting_on(FACTS_OF_STALLS.to_vec());
+            let findings = [
+                swapped(&of_swap, phase).unwrap_or_else(|halt| Some(of_swap.halted(halt))),
+                stalled(&of_stall, phase).unwrap_or_else(|halt| Some(of_stall.halted(halt))),
+            ];
             let told: Vec<Finding> = findings.into_iter().flatten().collect();
             Ok(if told.is_empty() { vec![case.silent("")] } else { told })
         })

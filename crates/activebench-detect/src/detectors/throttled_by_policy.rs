@@ -8,6 +8,7 @@
 //! The groups of the tree, and those above them, are read while it runs (`blkio.throttle.*`, `io.max`). Where one limits
 //! bytes or operations a second of a device below the file, in the direction of the pass, and the device reached 80 %
 //! of that limit inside the window, it fails: rates for storage are misleading. A limit that was far away is silent.
+//! Writes that a sync made durable are counted to the end of it; undecided where that, or what others did, is not known.
 //! Where the groups could not be read, there may be a limit that is not known: undecided.
 //!
 //! # When it is wrong
@@ -34,7 +35,10 @@ pub struct ThrottledByPolicy;
 
 const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytes,
     FactName::DeviceWriteBytesDurable,
+    FactName::DurableSpan,
+    FactName::UnsyncedBytes,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::DeviceRequests,
@@ -116,21 +120,25 @@ pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(
 
 /// What the pass did at the device a second, in the unit of a limit.
 fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
-    // What a sync after the clock wrote is in the bytes until durable, and its time in the durable span.
-    let durable = limit.direction == Direction::Write && run.fact(phase, FactName::DurableSpan).is_ok();
     let (bytes, span) = match limit.direction {
-        Direction::Read => (FactName::DeviceReadBytes, FactName::Window),
-        _ if durable => (FactName::DeviceWriteBytesDurable, FactName::DurableSpan),
-        _ => (FactName::DeviceWriteBytes, FactName::Window),
+        Direction::Read => (FactName::DeviceReadBytes, run.fact(phase, FactName::Window)?),
+        _ => match run.fact(phase, FactName::DurableSpan) {
+            // What a sync after the clock wrote is in the bytes until durable, and its time in the durable span.
+            Ok(span) => (FactName::DeviceWriteBytesDurable, span),
+            // There is no such span without a write call, and without a sync that covered all bytes.
+            Err(why) => match phase.facts.get(FactName::DurableSpan) {
+                Some(_) if run.fact(phase, FactName::UnsyncedBytes)? <= 0.0 => return Err(why),
+                _ => (FactName::DeviceWriteBytes, run.fact(phase, FactName::Window)?),
+            },
+        },
     };
-    let span = run.fact(phase, span)?;
     if span <= 0.0 {
         return Err("the window has no length".to_owned());
     }
     let of_files = run.fact(phase, bytes)?;
     // What a limit held back is issued by a worker of the kernel later, without its file.
     let total = run.fact(phase, FactName::DeviceTotalBytes)?;
-    let foreign = run.fact(phase, FactName::ForeignBytes).unwrap_or(0.0);
+    let foreign = run.fact(phase, FactName::ForeignBytes)?;
     let own = of_files.max(total - foreign);
     let amount = match limit.per_second.unit {
         Unit::OpsPerSec if of_files > 0.0 => run.fact(phase, FactName::DeviceRequests)? * own / of_files,

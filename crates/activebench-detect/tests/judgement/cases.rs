@@ -10,6 +10,7 @@ use activebench_model::phase::Phase;
 use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// A stored run, owned.
@@ -58,7 +59,73 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn read(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    let read = Once.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    read.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// JSON in which each key of an object stands once: of two, serde_json would silently take the last.
+#[derive(Clone, Copy)]
+struct Once;
+
+impl<'de> DeserializeSeed<'de> for Once {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Once {
+    type Value = Value;
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self)? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = object.next_key::<String>()? {
+            let value = object.next_value_seed(self)?;
+            if fields.contains_key(&key) {
+                return Err(A::Error::custom(format!("{key:?} stands there twice")));
+            }
+            fields.insert(key, value);
+        }
+        Ok(fields.into())
+    }
 }
 
 pub(crate) fn honest(name: &str) -> Stored {
@@ -95,9 +162,14 @@ fn merge(target: &mut Value, patch: &Value) {
 }
 
 fn apply(mut run: Value, case: &Value) -> Value {
+    if let Some(change) = case.get("before") {
+        let mut before = run["phases"][0].clone();
+        merge(&mut before, change);
+        run["phases"].as_array_mut().expect("phases are a list").push(before);
+    }
     for (key, change) in case.as_object().expect("a case is an object") {
         match key.as_str() {
-            "base" => {}
+            "base" | "before" => {}
             "says" | "run_facts" | "thresholds" => run[key] = change.clone(),
             "manifest" | "parsed" => merge(&mut run[key], change),
             "phase" => merge(&mut run["phases"][0], change),

@@ -203,69 +203,18 @@ fn one_missing_fact_never_makes_an_honest_run_fire() {
     }
 }
 
-/// A profile that asks for preconditioning sets a flag; no case can, since cases choose no profile.
+/// The threads' times of an honest run are those of somebody's clock: they fill the tasks' windows.
 #[test]
-fn a_profile_can_ask_for_preconditioning() {
-    let detector = activebench_detect::registry::find("AB606").expect("it is listed");
-    let outcome = |asks: bool, written_before: Option<f64>| {
-        let mut stored = cases::honest("read-direct");
-        stored.thresholds.requires_preconditioning = asks;
-        let size = 1e9;
-        stored.manifest.host.targets[0].layers[0].size_bytes = Some(size as u64);
-        if let Some(times) = written_before {
-            let written = activebench_model::fact::Fact::complete(
-                activebench_model::units::Quantity::bytes((times * size) as u64),
-                activebench_model::fact::Scope::Device,
-                "test",
-            );
-            let mut before = stored.phases[0].clone();
-            before.id = "precondition".to_owned();
-            before.window = Some(activebench_model::phase::Window { start_ns: 1, end_ns: 2 });
-            before.facts = Facts::default();
-            before.facts.insert(activebench_model::fact::FactName::DeviceWriteBytes, written);
-            stored.phases.push(before);
-        }
-        let findings = detector.judge(&stored.run());
-        let first = findings.first().expect("a finding");
-        (first.outcome, first.message.clone())
-    };
-    assert_eq!(outcome(false, None).0, Outcome::NotApplicable);
-    assert_eq!(outcome(true, None).0, Outcome::Fires);
-    assert_eq!(outcome(true, Some(1.5)).0, Outcome::Fires);
-    assert_eq!(outcome(true, Some(3.0)).0, Outcome::Silent, "{}", outcome(true, Some(3.0)).1);
-}
-
-/// Thresholds of what rests on the host: twice and half of each changes what some case comes to.
-#[test]
-fn every_threshold_on_the_host_decides_some_case() {
-    const CODES: &[&str] = &["ab206", "ab208", "ab503", "ab602", "ab603", "ab604", "ab605", "ab606"];
-    let base = Thresholds::profile("default").expect("the profile exists");
-    let mut wrong = Vec::new();
-    for (name, threshold) in base.table() {
-        let code = name.split('_').next().expect("a name");
-        // Nothing is twice nothing, and the test of preconditioning is beside this one.
-        if !CODES.contains(&code) || threshold.value.value == 0.0 || name.starts_with("ab606_preconditioning") {
-            continue;
-        }
-        let detector = activebench_detect::registry::find(code).expect("it is listed");
-        let folder = format!("{code}-{}", detector.name());
-        let outcomes = |thresholds: &Thresholds| -> Vec<_> {
-            let judged = cases::files(&cases::fixtures().join(&folder)).into_iter().map(|path| {
-                let mut stored = cases::case(&path);
-                stored.thresholds = thresholds.clone();
-                let findings = detector.judge(&stored.run());
-                findings.iter().map(|finding| (finding.outcome, finding.severity)).collect::<Vec<_>>()
-            });
-            judged.collect()
-        };
-        let before = outcomes(&base);
-        for factor in [2.0, 0.5] {
-            let changed = format!("{name} = {:?}", threshold.value.value * factor);
-            let changed = base.clone().overridden(&changed, "test").expect("a number");
-            if outcomes(&changed) == before {
-                wrong.push(format!("{name} x {factor}"));
-            }
+fn the_times_of_honest_runs_add_up() {
+    use activebench_model::fact::FactName;
+    for path in cases::files(&cases::fixtures().join("honest")) {
+        for phase in cases::honest(&cases::stem(&path)).phases {
+            let fact = |name| phase.facts.complete(name).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+            let on_cpu = fact(FactName::UserCpu) + fact(FactName::KernelCpu);
+            let off_cpu = fact(FactName::OffCpu);
+            assert_eq!(on_cpu + off_cpu, fact(FactName::TaskWindows), "{}", path.display());
+            assert_eq!(fact(FactName::Blocked) + fact(FactName::Preempted), off_cpu, "{}", path.display());
+            assert!(fact(FactName::IoWait) <= fact(FactName::Blocked), "{}", path.display());
         }
     }
-    assert!(wrong.is_empty(), "{wrong:?}");
 }

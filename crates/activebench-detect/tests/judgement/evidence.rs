@@ -14,6 +14,9 @@ const BY_OTHER_EVIDENCE: &[(&str, &str)] = &[
     ("AB111", "the tool's output contradicts itself"),
     ("AB403", "the engine that the options name makes one call at a time"),
     ("AB502", "the tool itself says that its figures are invalid"),
+    ("AB503", "the speed of the links, of the host's own files"),
+    ("AB604", "the governors, of the host's own files"),
+    ("AB606", "the state of the devices, of the host's own files"),
     ("AB801", "the command line"),
     ("AB802", "the command line"),
     ("AB803", "the command line"),
@@ -25,6 +28,9 @@ const BY_OTHER_EVIDENCE: &[(&str, &str)] = &[
     ("AB902", "the coverage's accounts"),
     ("AB903", "what the coverage says of other tracers and of our own process"),
 ];
+
+/// Those of them that rest on what was read of the host's hardware.
+const BY_HARDWARE: &[&str] = &["AB503", "AB604", "AB606"];
 
 /// Detectors that stand in for a fact, and warn because it is missing.
 const STANDS_IN: (&str, FactName) = ("AB202", FactName::CacheInsertedBytes);
@@ -145,6 +151,42 @@ fn one_lost_fact_makes_no_judgement() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn what_rests_on_the_hosts_own_files_is_undecided_without_them() {
+    let without_any: fn(&mut Stored) = |stored| stored.manifest.host.hardware = None;
+    // Each file that is named could not be read: what it said is not there, and the host says why.
+    let unreadable: fn(&mut Stored) = |stored| {
+        let Some(hardware) = &mut stored.manifest.host.hardware else { return };
+        let mut unread: Vec<String> = hardware.links.drain(..).map(|link| link.source).collect();
+        unread.extend(hardware.states.drain(..).map(|state| state.source));
+        if !std::mem::take(&mut hardware.governors).is_empty() {
+            unread.push("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor".to_owned());
+        }
+        let refused = |path: String| format!("cannot read {path}: Input/output error (os error 5)");
+        hardware.unread.extend(unread.into_iter().map(refused));
+    };
+    let mut wrong = Vec::new();
+    let mut undecided = Vec::new();
+    for remove in [without_any, unreadable] {
+        each_judged(|detector, case, stored, before| {
+            let by_it = |finding: &Finding| is_loud(finding) && finding.facts.is_empty();
+            if !BY_HARDWARE.contains(&detector.code()) || !before.iter().any(by_it) {
+                return;
+            }
+            let mut less = stored.clone();
+            remove(&mut less);
+            let after = detector.judge(&less.run());
+            let open = |finding: &Finding| finding.outcome == Outcome::Undecided;
+            if after.iter().any(by_it) || !after.iter().any(open) {
+                wrong.push(format!("{case}: {after:#?}"));
+            }
+            undecided.push(detector.code());
+        });
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(BY_HARDWARE.iter().all(|code| undecided.contains(code)), "{undecided:?}");
+}
+
 /// What is taken away from a stored run beside its facts.
 type Removal = (&'static str, fn(&mut Stored), &'static [&'static str]);
 
@@ -162,6 +204,8 @@ const OTHER_EVIDENCE: &[Removal] = &[
     ),
     ("the size of memory", |stored| stored.manifest.host.memory_bytes = None, &[]),
     ("the number of processors", |stored| stored.manifest.host.cpus = 0, &[]),
+    ("what was read of its hardware", |stored| stored.manifest.host.hardware = None, &[]),
+    ("its readings while the tool ran", |stored| stored.manifest.host.readings = None, &[]),
     ("how the tool ended", |stored| stored.manifest.child.exit_code = None, &[]),
     (
         "the observation's account of itself",

@@ -20,15 +20,17 @@ pub(crate) fn weight(finding: &Finding) -> Weight {
 
 /// A case of a run, or of a series of runs.
 enum Case {
-    Run(Stored),
-    Series(series::Case),
+    Run(Box<Stored>),
+    Series(Box<series::Case>),
 }
 
 impl Case {
     fn judged(&mut self, detector: &dyn Detector, thresholds: &Thresholds) -> Vec<Weight> {
         let findings = match self {
             Case::Run(stored) => {
-                stored.thresholds = thresholds.clone();
+                // What a profile asks for beside the numbers is the case's own.
+                let requires_preconditioning = stored.thresholds.requires_preconditioning;
+                stored.thresholds = Thresholds { requires_preconditioning, ..thresholds.clone() };
                 detector.judge(&stored.run())
             }
             Case::Series(case) => {
@@ -45,8 +47,8 @@ impl Case {
 /// Every case, of runs or of series.
 fn every_case(of_series: bool) -> Vec<Case> {
     let read = |path: &PathBuf| match of_series {
-        true => Case::Series(series::case(path)),
-        false => Case::Run(cases::case(path)),
+        true => Case::Series(Box::new(series::case(path))),
+        false => Case::Run(Box::new(cases::case(path))),
     };
     let detectors = DETECTORS.iter().filter(|detector| detector.is_of_the_series() == of_series);
     let folders = detectors.map(|detector| format!("{}-{}", detector.code().to_lowercase(), detector.name()));
