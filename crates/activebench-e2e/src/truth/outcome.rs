@@ -1,0 +1,216 @@
+//! What a case's report amounts to. A pure function of the report and the expectation.
+
+use serde_json::Value;
+
+use crate::truth::case::{Case, Condition, How, Kind, Severity};
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A lie that was found.
+    Hit,
+    /// A twin that was left alone.
+    Silent,
+    /// A lie that was not found, or not as it should be.
+    Miss(String),
+    /// A twin that was accused.
+    Accused(String),
+    /// The detector says that it cannot tell.
+    Undecided {
+        /// What it lacked.
+        why: String,
+        /// Whether the case allows for it.
+        foreseen: bool,
+    },
+    /// It cannot run on this host; never a pass.
+    NotRun(String),
+    /// The case itself does not work.
+    Broken(String),
+}
+
+impl Outcome {
+    /// One word for tables.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Silent => "silent",
+            Self::Miss(_) => "miss",
+            Self::Accused(_) => "false accusation",
+            Self::Undecided { .. } => "undecided",
+            Self::NotRun(_) => "not run",
+            Self::Broken(_) => "broken",
+        }
+    }
+
+    /// What there is to say beyond the word; empty when all is well.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Hit | Self::Silent => "",
+            Self::Undecided { why, .. } => why,
+            Self::Miss(why) | Self::Accused(why) | Self::NotRun(why) | Self::Broken(why) => why,
+        }
+    }
+
+    /// Whether something has to be mended: the product, or the case.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Hit | Self::Silent | Self::NotRun(_) => false,
+            Self::Undecided { foreseen, .. } => !foreseen,
+            Self::Miss(_) | Self::Accused(_) | Self::Broken(_) => true,
+        }
+    }
+}
+
+/// The outcome of a case with this report (or plan).
+pub fn of(case: &Case, report: &Value) -> Outcome {
+    if report.is_null() {
+        return Outcome::Broken("activebench printed no report".to_owned());
+    }
+    if report["verdict"] == "failed" && case.expect.verdict.as_deref() != Some("failed") {
+        return Outcome::Broken(format!("the benchmark failed: {}", report["output"]["errors"]));
+    }
+    for condition in &case.only_when {
+        match holds(condition, report) {
+            Ok(true) => {}
+            Ok(false) => return Outcome::NotRun(condition.why.clone()),
+            Err(what) => return Outcome::Broken(what),
+        }
+    }
+    match case.kind() {
+        Kind::Lie => lie(case, report),
+        Kind::Honest => honest(case, report),
+    }
+}
+
+fn holds(condition: &Condition, report: &Value) -> Result<bool, String> {
+    let phase = list(report, "phases").iter().find(|phase| phase["id"] == condition.phase.as_str());
+    let fact = |name: &str| {
+        let value = phase.and_then(|phase| phase["facts"][name]["value"].as_f64());
+        value.ok_or_else(|| format!("no fact {name} of {}, which the case asks for", condition.phase))
+    };
+    let mut value = fact(&condition.fact)?;
+    if let Some(whole) = &condition.share_of {
+        value /= fact(whole)?;
+    }
+    Ok(condition.at_least.is_none_or(|least| value >= least) && condition.at_most.is_none_or(|most| value <= most))
+}
+
+fn list<'a>(report: &'a Value, part: &str) -> &'a [Value] {
+    report[part].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn severity(finding: &Value) -> Severity {
+    match finding["severity"].as_str() {
+        Some("note") => Severity::Note,
+        Some("warn") => Severity::Warn,
+        _ => Severity::Fail,
+    }
+}
+
+/// `AB302 fail write: message`.
+fn shown(finding: &Value) -> String {
+    let word = |key: &str| finding[key].as_str().unwrap_or("");
+    let place = if word("phase").is_empty() { "the run" } else { word("phase") };
+    format!("{} {} on {place}: {}", word("code"), word("severity"), word("message"))
+}
+
+fn lie(case: &Case, report: &Value) -> Outcome {
+    let own: Vec<&Value> = list(report, "findings").iter().filter(|f| f["code"] == case.code.as_str()).collect();
+    let places: Vec<Option<&str>> = match case.expect.phases.as_slice() {
+        [] => vec![None],
+        phases => phases.iter().map(|phase| Some(phase.as_str())).collect(),
+    };
+    for place in places {
+        let of_place = || own.iter().copied().filter(|f| place.is_none_or(|phase| f["phase"] == phase));
+        let on = place.unwrap_or("any phase");
+        let Some(loudest) = of_place().filter(|f| f["outcome"] == "fires").max_by_key(|f| severity(f)) else {
+            let undecided = of_place().find(|f| f["outcome"] == "undecided");
+            return match undecided {
+                Some(finding) => Outcome::Undecided {
+                    why: format!("{} on {on}: {}", case.code, finding["message"].as_str().unwrap_or("")),
+                    foreseen: case.expect.undecided.is_some(),
+                },
+                None => Outcome::Miss(format!("{} does not fire on {on}", case.code)),
+            };
+        };
+        let least = case.expect.severity.unwrap_or(Severity::Warn);
+        if severity(loudest) < least {
+            return Outcome::Miss(format!("less than {least:?} was found: {}", shown(loudest)));
+        }
+        if let (Some(verdict), Some(phase)) = (&case.expect.claim, place)
+            && let Some(wrong) = claims_other_than(case, report, phase, verdict)
+        {
+            return Outcome::Miss(wrong);
+        }
+    }
+    for code in case.expect.beside.keys() {
+        if !list(report, "findings").iter().any(|f| f["code"] == code.as_str() && f["outcome"] == "fires") {
+            return Outcome::Miss(format!("{code} does not fire, which is true of this run too"));
+        }
+    }
+    verdict_fails(case, report, Outcome::Miss).unwrap_or(Outcome::Hit)
+}
+
+/// What is wrong with the verdicts on a phase's claims; `None` when nothing is.
+fn claims_other_than(case: &Case, report: &Value, phase: &str, verdict: &str) -> Option<String> {
+    let wanted = |claim: &&Value| {
+        claim["phase"] == phase
+            && match &case.expect.metric {
+                Some(metric) => claim["metric"] == metric.as_str(),
+                None => claim["metric"] == "throughput" || claim["metric"] == "operation-rate",
+            }
+    };
+    let claims: Vec<&Value> = list(report, "claims").iter().filter(wanted).collect();
+    if claims.is_empty() {
+        return Some(format!("{phase} has no such claim"));
+    }
+    let other = claims.iter().find(|claim| claim["verdict"] != verdict)?;
+    Some(format!("the {} of {phase} is {} and not {verdict}", text(other, "metric"), text(other, "verdict")))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("nothing")
+}
+
+fn verdict_fails(case: &Case, report: &Value, as_what: fn(String) -> Outcome) -> Option<Outcome> {
+    let expected = case.expect.verdict.as_deref()?;
+    let found = text(report, "verdict");
+    (found != expected).then(|| as_what(format!("the run is {found} and not {expected}")))
+}
+
+fn honest(case: &Case, report: &Value) -> Outcome {
+    let findings = list(report, "findings");
+    let accused = findings.iter().find(|f| {
+        let code = text(f, "code");
+        let own = code == case.code;
+        f["outcome"] == "fires"
+            && (own || severity(f) >= Severity::Warn)
+            && !case.expect.beside.contains_key(code)
+    });
+    if let Some(finding) = accused {
+        return Outcome::Accused(shown(finding));
+    }
+    if let Some(fails) = verdict_fails(case, report, Outcome::Accused) {
+        return fails;
+    }
+    if case.how != How::Plan {
+        // A run that claims nothing cannot be accused of anything: it shows nothing.
+        if list(report, "claims").is_empty() {
+            return Outcome::Broken("the run claims nothing".to_owned());
+        }
+        let verdict = text(report, "verdict");
+        let foreseen = case.expect.verdict.is_some() || !case.expect.beside.is_empty();
+        if !foreseen && verdict != "verified" && verdict != "qualified" {
+            return Outcome::Accused(format!("the run is {verdict}"));
+        }
+    } else if list(report, "phases").is_empty() {
+        return Outcome::Broken("the plan has no pass".to_owned());
+    }
+    match findings.iter().find(|f| f["code"] == case.code.as_str() && f["outcome"] == "undecided") {
+        Some(finding) => Outcome::Undecided {
+            why: shown(finding),
+            foreseen: case.expect.undecided.is_some(),
+        },
+        None => Outcome::Silent,
+    }
+}

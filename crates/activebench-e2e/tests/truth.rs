@@ -1,0 +1,28 @@
+//! The corpus of planted lies and honest twins, one test a case.
+//!
+//! The cases are files, so the tests are made from them as they run; a case that this host cannot have is
+//! one skip, with its reason.
+
+use activebench_e2e::{skip_named, truth};
+use libtest_mimic::{Arguments, Failed, Trial};
+use truth::outcome::Outcome;
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // They share one machine and one page cache.
+    arguments.test_threads = Some(1);
+    let cases = truth::load(&truth::corpus()).expect("every file is a case");
+    let trials = cases.into_iter().map(|case| Trial::test(format!("truth::{}", case.id()), move || check(&case)));
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
+
+fn check(case: &truth::case::Case) -> Result<(), Failed> {
+    let ended = truth::run(case, None);
+    if let Outcome::NotRun(reason) = &ended.outcome {
+        skip_named(&format!("truth::{}", case.id()), reason);
+    }
+    match ended.outcome.is_failure() {
+        true => Err(format!("{}: {}\n{}", ended.outcome.word(), ended.outcome.why(), ended.story).into()),
+        false => Ok(()),
+    }
+}
