@@ -122,6 +122,8 @@ pub struct Expect {
     pub beside: BTreeMap<String, String>,
     /// The run's verdict; of a twin without `beside` it is verified or qualified.
     pub verdict: Option<String>,
+    /// Of a twin: why the folder's detector may give a note.
+    pub note: Option<String>,
     /// Why the folder's detector may be undecided here.
     pub undecided: Option<String>,
 }

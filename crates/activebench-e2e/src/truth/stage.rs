@@ -42,6 +42,10 @@ impl Stage {
             Some(folder) => folder.join(case.id().replace('/', "-")),
             None => beside.path().join("run"),
         };
+        // What an earlier run of the case left there.
+        if run.join("run.json").exists() {
+            fs::remove_dir_all(&run).expect("an old run directory can be removed");
+        }
         let folder = case.folder.canonicalize().unwrap_or_else(|_| case.folder.clone());
         let mut stage = Self {
             neighbours: Vec::new(),
