@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `overhead`,
+//! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
 //! `kernels`, `fuzz`, `ci`.
 //!
 //! Holds the arguments and the exit code; each task is a module of its own. Nothing here
@@ -17,10 +17,12 @@ mod mounts;
 mod overhead;
 mod packages;
 mod process;
+mod provenance;
 mod sha256_list;
 mod source_once;
 mod suite;
 mod tools;
+mod truth;
 mod workspace;
 
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ enum Task {
     Bpf(bpf::Options),
     /// Generate the detectors' manual pages
     Docs(detector_pages::Options),
+    /// Run the planted lies and their honest twins, and count what was found
+    Truth(truth::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
     /// Try the committed kernel object and the product on other kernels, in an emulated machine
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Task::Test(options) => suite::run(&options),
         Task::Bpf(options) => bpf::run(&options),
         Task::Docs(options) => detector_pages::run(&options),
+        Task::Truth(options) => truth::run(&options),
         Task::Overhead(options) => overhead::run(&options),
         Task::Kernels(options) => kernels::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),

@@ -70,6 +70,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let all = json!({
         "schema": "activebench.truth/1",
         "interrupted": INTERRUPTED.load(Ordering::Relaxed),
+        "whole": arguments.only.is_none() && arguments.case.is_none(),
         "detectors": detectors,
         "cases": ended,
     });

@@ -207,7 +207,8 @@ impl Case {
         let text = std::fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
         let folder = file.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("");
         let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or("");
-        Self::parse(&text, folder, name).map(|case| Self { folder: file.parent().unwrap_or(file).to_owned(), ..case })
+        Self::parse(&text, folder, name)
+            .map(|case| Self { folder: file.parent().unwrap_or(file).to_owned(), ..case })
             .map_err(|what| say(&what))
     }
 

@@ -207,10 +207,7 @@ fn honest(case: &Case, report: &Value) -> Outcome {
         return Outcome::Broken("the plan has no pass".to_owned());
     }
     match findings.iter().find(|f| f["code"] == case.code.as_str() && f["outcome"] == "undecided") {
-        Some(finding) => Outcome::Undecided {
-            why: shown(finding),
-            foreseen: case.expect.undecided.is_some(),
-        },
+        Some(finding) => Outcome::Undecided { why: shown(finding), foreseen: case.expect.undecided.is_some() },
         None => Outcome::Silent,
     }
 }
