@@ -14,6 +14,7 @@ mod kernels;
 mod libtest;
 mod loop_device;
 mod mounts;
+mod new;
 mod overhead;
 mod packages;
 mod process;
@@ -43,6 +44,8 @@ enum Task {
     Demo(demo::Options),
     /// Run every test of the workspace, those that need root and BPF included
     Test(suite::Options),
+    /// Begin a detector: its file, its lines in the lists, cases that fail until they are filled in
+    New(new::Options),
     /// Compile the kernel programs to the committed object
     Bpf(bpf::Options),
     /// Generate the detectors' manual pages
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo(options) => demo::run(&options),
         Task::Test(options) => suite::run(&options),
+        Task::New(options) => new::run(&options),
         Task::Bpf(options) => bpf::run(&options),
         Task::Docs(options) => detector_pages::run(&options),
         Task::Truth(options) => truth::run(&options),

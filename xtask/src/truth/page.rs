@@ -26,7 +26,7 @@ pub(crate) fn render(outcomes: &Outcomes, provenance: &str) -> String {
         let (code, name) = (&detector.code, &detector.name);
         writeln!(
             page,
-            "| [{code}](detectors/{code}.md) `{name}` | {hits} of {lies} | {silent} of {twins} | {misses} | {accused} | \
+            "| [{code}](detectors/{code}-{name}.md) `{name}` | {hits} of {lies} | {silent} of {twins} | {misses} | {accused} | \
              {undecided} | {not_run} | {lacks} |"
         )
         .expect("a String takes every character");
@@ -76,8 +76,11 @@ mod tests {
     #[test]
     fn every_case_and_every_detector_has_a_row() {
         let page = render(&outcomes(&[("AB101", "lie", "miss"), ("AB101", "honest", "silent")]), "a machine");
-        assert!(page.contains("| [AB101](detectors/AB101.md) `a-b` | 0 of 1 | 1 of 1 | 1 | 0 | 0 | 0 |  |"), "{page}");
-        assert!(page.contains("| [AB102](detectors/AB102.md) `c` | 0 of 0 | 0 of 0 | 0 | 0 | 0 | 0 | no case |"));
+        assert!(
+            page.contains("| [AB101](detectors/AB101-a-b.md) `a-b` | 0 of 1 | 1 of 1 | 1 | 0 | 0 | 0 |  |"),
+            "{page}"
+        );
+        assert!(page.contains("| [AB102](detectors/AB102-c.md) `c` | 0 of 0 | 0 of 0 | 0 | 0 | 0 | 0 | no case |"));
         assert!(page.contains("| AB101 `lie-a` | A \\| b. | **missed**: because |"));
         assert!(page.contains("Provenance: a machine."));
     }

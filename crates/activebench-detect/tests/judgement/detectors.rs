@@ -47,6 +47,11 @@ fn check(detector: &dyn Detector, wrong: &mut Vec<String>) {
     for path in cases::files(&cases::fixtures().join(&folder)) {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let stored = cases::case(&path);
+        assert!(
+            !stored.says.starts_with("Fill in"),
+            "fixtures/detectors/{folder}/{name}.json is not written yet: {}; name it for its outcome and for what it holds",
+            stored.says
+        );
         let findings = detector.judge(&stored.run());
         let has = |outcome: Outcome| findings.iter().any(|finding| finding.outcome == outcome);
         let seen = if has(Outcome::Fires) {
