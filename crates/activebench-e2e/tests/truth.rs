@@ -12,8 +12,22 @@ fn main() {
     // They share one machine and one page cache.
     arguments.test_threads = Some(1);
     let cases = truth::load(&truth::corpus()).expect("every file is a case");
-    let trials = cases.into_iter().map(|case| Trial::test(format!("truth::{}", case.id()), move || check(&case)));
-    libtest_mimic::run(&arguments, trials.collect()).exit();
+    let folders = Trial::test("truth::every_folder_is_that_of_a_detector", folders_are_those_of_detectors);
+    let cases = cases.into_iter().map(|case| Trial::test(format!("truth::{}", case.id()), move || check(&case)));
+    libtest_mimic::run(&arguments, std::iter::once(folders).chain(cases).collect()).exit();
+}
+
+fn folders_are_those_of_detectors() -> Result<(), Failed> {
+    let detectors = truth::detectors();
+    for entry in std::fs::read_dir(truth::corpus())? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_known = detectors.iter().any(|(code, detector)| format!("{code}-{detector}") == name);
+        if entry.file_type()?.is_dir() && !is_known {
+            return Err(format!("no detector is called {name}").into());
+        }
+    }
+    Ok(())
 }
 
 fn check(case: &truth::case::Case) -> Result<(), Failed> {

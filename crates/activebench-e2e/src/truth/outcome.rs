@@ -211,3 +211,109 @@ fn honest(case: &Case, report: &Value) -> Outcome {
         None => Outcome::Silent,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn case(name: &str, expect: &str) -> Case {
+        let text = format!("what = 'a'\ncommand = ['true']\n{expect}");
+        let case: Case = toml::from_str(&text).expect("a case");
+        Case { code: "AB302".to_owned(), name: name.to_owned(), folder: PathBuf::new(), ..case }
+    }
+
+    /// A report of one phase, *write*, with one rate.
+    fn report(verdict: &str, claim: &str, findings: &[(&str, &str, &str)]) -> Value {
+        let findings: Vec<Value> = findings
+            .iter()
+            .map(|(code, outcome, severity)| {
+                json!({"code": code, "outcome": outcome, "severity": severity, "phase": "write", "message": "m"})
+            })
+            .collect();
+        json!({
+            "verdict": verdict,
+            "phases": [{"id": "write", "facts": {"window_ns": {"value": 4.0}, "user_cpu_ns": {"value": 1.0}}}],
+            "claims": [{"phase": "write", "metric": "throughput", "verdict": claim}],
+            "findings": findings,
+        })
+    }
+
+    #[track_caller]
+    fn check(name: &str, expect: &str, report: &Value, word: &str) {
+        let outcome = of(&case(name, expect), report);
+        assert_eq!(outcome.word(), word, "{}", outcome.why());
+    }
+
+    #[test]
+    fn a_lie_is_found_with_its_severity_and_its_verdict_or_missed() {
+        let expect = "[expect]\nseverity = 'fail'\nphases = ['write']\nclaim = 'misleading'";
+        let found = [("AB302", "fires", "fail")];
+        check("lie-a", expect, &report("discrepancy", "misleading", &found), "hit");
+        check("lie-a", expect, &report("discrepancy", "confirmed", &found), "miss");
+        check("lie-a", expect, &report("discrepancy", "misleading", &[("AB302", "fires", "warn")]), "miss");
+        check("lie-a", expect, &report("discrepancy", "misleading", &[("AB301", "fires", "fail")]), "miss");
+        check("lie-a", expect, &report("discrepancy", "misleading", &[("AB302", "silent", "")]), "miss");
+        check("lie-a", &expect.replace("'write'", "'read'"), &report("discrepancy", "misleading", &found), "miss");
+        check("lie-a", "[expect]\nseverity = 'note'", &report("verified", "confirmed", &found), "hit");
+        let beside = format!("{expect}\n[expect.beside]\nAB404 = 'zeros'");
+        check("lie-a", &beside, &report("discrepancy", "misleading", &found), "miss");
+    }
+
+    #[test]
+    fn an_undecided_detector_found_nothing_and_is_foreseen_or_not() {
+        let seen = report("inconclusive", "unverifiable", &[("AB302", "undecided", "")]);
+        let outcome = of(&case("lie-a", "[expect]\nseverity = 'fail'\nphases = ['write']"), &seen);
+        assert!(outcome.word() == "undecided" && outcome.is_failure());
+        let outcome = of(&case("lie-a", "[expect]\nseverity = 'fail'\nundecided = 'noise'"), &seen);
+        assert!(outcome.word() == "undecided" && !outcome.is_failure());
+        let seen = report("qualified", "confirmed", &[("AB302", "undecided", "")]);
+        assert!(of(&case("honest-a", ""), &seen).is_failure());
+    }
+
+    #[test]
+    fn a_twin_is_accused_by_its_detector_at_all_and_by_others_from_a_warning_on() {
+        check("honest-a", "", &report("verified", "confirmed", &[("AB302", "silent", "")]), "silent");
+        check("honest-a", "", &report("verified", "confirmed", &[("AB302", "fires", "note")]), "false accusation");
+        check(
+            "honest-a",
+            "[expect]\nnote = 'w'",
+            &report("verified", "confirmed", &[("AB302", "fires", "note")]),
+            "silent",
+        );
+        check("honest-a", "", &report("qualified", "confirmed", &[("AB404", "fires", "note")]), "silent");
+        check("honest-a", "", &report("qualified", "confirmed", &[("AB601", "fires", "warn")]), "false accusation");
+        let beside = "[expect.beside]\nAB601 = 'a neighbour'";
+        check("honest-a", beside, &report("qualified", "confirmed", &[("AB601", "fires", "warn")]), "silent");
+        check("honest-a", "", &report("inconclusive", "unverifiable", &[]), "false accusation");
+    }
+
+    #[test]
+    fn what_shows_nothing_is_no_pass() {
+        let mut empty = report("verified", "confirmed", &[]);
+        empty["claims"] = json!([]);
+        check("honest-a", "", &empty, "broken");
+        check("honest-a", "", &Value::Null, "broken");
+        check("lie-a", "[expect]\nseverity = 'fail'", &report("failed", "confirmed", &[]), "broken");
+        let plan = json!({"phases": [], "findings": []});
+        check("honest-a", "how = 'plan'", &plan, "broken");
+    }
+
+    #[test]
+    fn a_machine_on_which_the_lie_is_none_does_not_run_it() {
+        let found = report("discrepancy", "misleading", &[("AB302", "fires", "fail")]);
+        let when = |bound: &str| {
+            format!(
+                "[expect]\nseverity = 'fail'\n[[only_when]]\nphase = 'write'\nfact = 'user_cpu_ns'\n\
+                 share_of = 'window_ns'\n{bound}\nwhy = 'it is fast'"
+            )
+        };
+        check("lie-a", &when("at_least = 0.25"), &found, "hit");
+        check("lie-a", &when("at_least = 0.26"), &found, "not run");
+        check("lie-a", &when("at_most = 0.24"), &found, "not run");
+        check("lie-a", &when("at_most = 1.0").replace("user_cpu_ns", "no_such_fact"), &found, "broken");
+    }
+}
