@@ -183,8 +183,8 @@ fn with_module(text: &str, module: &str) -> Option<String> {
     let line = format!("pub mod {module};");
     let mut lines: Vec<&str> = text.lines().collect();
     let is_module = |line: &&str| line.starts_with("pub mod ");
-    let last = lines.iter().rposition(|line| is_module(&line))?;
-    let at = lines.iter().position(|other| is_module(&other) && *other > line.as_str()).unwrap_or(last + 1);
+    let last = lines.iter().rposition(is_module)?;
+    let at = lines.iter().position(|other| is_module(other) && *other > line.as_str()).unwrap_or(last + 1);
     lines.insert(at, &line);
     Some(lines.join("\n") + "\n")
 }
