@@ -39,7 +39,8 @@ pub(crate) fn machine(cpuinfo: &str, meminfo: &str) -> String {
 pub(crate) fn version(tool: &Tool) -> Option<String> {
     let output = Command::new(tool.find()?).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    output.status.success().then(|| text.lines().next().unwrap_or_default().trim().to_owned())
+    let first = text.lines().next().unwrap_or_default().trim();
+    (output.status.success() && !first.is_empty()).then(|| first.to_owned())
 }
 
 pub(crate) fn today() -> Option<String> {

@@ -6,6 +6,7 @@
 //! `cargo xtask truth` runs all of them, the test `truth` too.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -40,14 +41,22 @@ pub struct Ended {
 /// The first file that is no case, with what is wrong with it.
 pub fn load(corpus: &Path) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
+    let of_the_machine = machine(&corpus.join("machine.toml"))?;
     for folder in entries(corpus)? {
         if folder.is_dir() {
             for file in entries(&folder)?.into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
-                cases.push(Case::load(&file)?);
+                cases.push(Case { of_the_machine: of_the_machine.clone(), ..Case::load(&file)? });
             }
         }
     }
     Ok(cases)
+}
+
+/// Codes that may be true of any run here, with the reason.
+fn machine(file: &Path) -> Result<BTreeMap<String, String>, String> {
+    let say = |what: &str| format!("{}: {what}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
+    toml::from_str(&text).map_err(|error| say(&error.to_string()))
 }
 
 /// What lies in a folder, by name.

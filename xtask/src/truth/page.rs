@@ -12,7 +12,7 @@ pub(crate) fn render(outcomes: &Outcomes, provenance: &str) -> String {
          For each detector there are runs that are not what their figures say, and beside them the nearest runs that \
          are. A lie counts as found when the detector fires with the severity that the case asks for and the claim \
          gets the verdict that it deserves. A twin counts as left alone when the detector is silent and nothing else \
-         warns but what the case names as true of that run. Cases are files in `fixtures/truth`; what cannot run on a \
+         warns but what the case names as true of that run (or `machine.toml` as true of any run here). Cases are files in `fixtures/truth`; what cannot run on a \
          host is counted apart, and never as passed.\n\n\
          {}.\n\nProvenance: {provenance}.\n\n",
         table::sum(outcomes)

@@ -165,6 +165,9 @@ pub struct Case {
     /// Shell scripts that run in the volume beforehand. What they wrote is written back before the run.
     #[serde(default)]
     pub prepare: Vec<String>,
+    /// Whether it takes so long that the test leaves it to `cargo xtask truth`.
+    #[serde(default)]
+    pub slow: bool,
     /// Whether the page cache is left as the preparation left it.
     #[serde(default)]
     pub keep_cache: bool,
@@ -186,6 +189,9 @@ pub struct Case {
     /// What has to hold for the case to show anything here.
     #[serde(default)]
     pub only_when: Vec<Condition>,
+    /// Codes that may be true of any run on this machine, with the reason; the corpus has one list of them.
+    #[serde(skip, default)]
+    pub of_the_machine: BTreeMap<String, String>,
     /// The detector's code, from the folder's name.
     #[serde(skip, default)]
     pub code: String,

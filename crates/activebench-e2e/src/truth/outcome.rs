@@ -182,10 +182,15 @@ fn honest(case: &Case, report: &Value) -> Outcome {
     let findings = list(report, "findings");
     let accused = findings.iter().find(|f| {
         let code = text(f, "code");
-        let own = code == case.code;
-        f["outcome"] == "fires"
-            && (severity(f) >= Severity::Warn || (own && case.expect.note.is_none()))
-            && !case.expect.beside.contains_key(code)
+        let expected = match code == case.code {
+            true => case.expect.note.is_some() && severity(f) == Severity::Note,
+            false => {
+                severity(f) == Severity::Note
+                    || case.expect.beside.contains_key(code)
+                    || case.of_the_machine.contains_key(code)
+            }
+        };
+        f["outcome"] == "fires" && !expected
     });
     if let Some(finding) = accused {
         return Outcome::Accused(shown(finding));
@@ -289,6 +294,11 @@ mod tests {
         let beside = "[expect.beside]\nAB601 = 'a neighbour'";
         check("honest-a", beside, &report("qualified", "confirmed", &[("AB601", "fires", "warn")]), "silent");
         check("honest-a", "", &report("inconclusive", "unverifiable", &[]), "false accusation");
+        let mut twin = case("honest-a", "");
+        twin.of_the_machine = [("AB701".to_owned(), "short".to_owned()), ("AB302".to_owned(), "no".to_owned())].into();
+        assert_eq!(of(&twin, &report("qualified", "confirmed", &[("AB701", "fires", "warn")])), Outcome::Silent);
+        let own = of(&twin, &report("qualified", "confirmed", &[("AB302", "fires", "warn")]));
+        assert_eq!(own.word(), "false accusation");
     }
 
     #[test]
