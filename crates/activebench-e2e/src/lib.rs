@@ -115,8 +115,6 @@ pub struct Volume {
     folder: TempDir,
     /// The first one is where the file system is mounted from.
     devices: Vec<String>,
-    /// What the device said of turning before it was made to say otherwise.
-    rotational: Option<String>,
 }
 
 impl Volume {
@@ -133,7 +131,7 @@ impl Volume {
     fn on_loop_with(fs_type: &str, mib: u64, mount_options: &str, direct_io: &str) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, direct_io);
-        let volume = Self { folder, devices: vec![device.clone()], rotational: None };
+        let volume = Self { folder, devices: vec![device.clone()] };
         volume.make_and_mount(fs_type, mount_options);
         volume
     }
@@ -146,17 +144,10 @@ impl Volume {
         let number = fs::read_to_string(ZRAM_ADD).map_err(|error| format!("needs zram: {ZRAM_ADD}: {error}"))?;
         let name = format!("zram{}", number.trim());
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        let volume = Self { folder, devices: vec![format!("/dev/{name}")], rotational: None };
+        let volume = Self { folder, devices: vec![format!("/dev/{name}")] };
         fs::write(format!("/sys/block/{name}/disksize"), format!("{mib}M")).expect("zram takes a size");
         volume.make_and_mount(fs_type, mount_options);
         Ok(volume)
-    }
-
-    /// Lets the device say that it turns, or that it does not.
-    pub fn set_rotational(&mut self, turns: bool) {
-        let flag = self.block_attribute("queue/rotational");
-        self.rotational = Some(fs::read_to_string(&flag).expect("the device says whether it turns"));
-        fs::write(flag, u8::from(turns).to_string()).expect("it can be made to say so");
     }
 
     fn block_attribute(&self, attribute: &str) -> PathBuf {
@@ -180,7 +171,7 @@ impl Volume {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let backing = |number| folder.path().join(format!("backing-{number}.img"));
         let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each, "on")).collect();
-        let volume = Self { folder, devices: devices.clone(), rotational: None };
+        let volume = Self { folder, devices: devices.clone() };
         let mut arguments = vec!["-q", "-d", "raid0"];
         arguments.extend(devices.iter().map(String::as_str));
         run("mkfs.btrfs", &arguments);
@@ -199,7 +190,7 @@ impl Volume {
 
     fn without_device() -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        Self { folder, devices: Vec::new(), rotational: None }
+        Self { folder, devices: Vec::new() }
     }
 
     /// A tmpfs.
@@ -295,9 +286,6 @@ impl Drop for Volume {
         self.set_dirty_share(0);
         if mounted(&self.path()) {
             self.unmount();
-        }
-        if let Some(said) = &self.rotational {
-            fs::write(self.block_attribute("queue/rotational"), said.trim()).expect("it takes what it said");
         }
         for device in &self.devices {
             if let Some(number) = device.strip_prefix("/dev/zram") {

@@ -80,8 +80,6 @@ pub struct VolumeSpec {
     /// Mount options.
     #[serde(default = "noatime")]
     pub mount: String,
-    /// What its device says of turning; as it is when absent.
-    pub rotational: Option<bool>,
 }
 
 fn ext4() -> String {

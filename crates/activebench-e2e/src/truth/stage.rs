@@ -85,7 +85,7 @@ impl Stage {
     }
 
     fn make(&mut self, spec: &VolumeSpec) -> Result<Volume, String> {
-        let mut volume = match spec.kind {
+        Ok(match spec.kind {
             Medium::Loop => Volume::on_loop(&spec.fs, spec.mib, &spec.mount),
             Medium::CachedLoop => Volume::on_cached_loop(&spec.fs, spec.mib, &spec.mount),
             Medium::RawLoop => {
@@ -103,11 +103,7 @@ impl Stage {
                 self.below = Some(below);
                 overlay
             }
-        };
-        if let Some(turns) = spec.rotational {
-            volume.set_rotational(turns);
-        }
-        Ok(volume)
+        })
     }
 
     fn shell(&self, script: &str) -> Command {
