@@ -121,7 +121,8 @@ enum End {
     Ignored,
 }
 
-/// `test name ... ok`, `... FAILED`, `... ignored, why`; with ` - should panic` after the name.
+/// `test name ... ok`, `... FAILED`, `... ignored, why`; with ` - should panic` after the name, or, where the
+/// tests are made as they run (libtest-mimic), with blanks that align the results.
 fn test_line(line: &str) -> Option<(&str, End)> {
     let (name, end) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let end = match end {
@@ -130,6 +131,7 @@ fn test_line(line: &str) -> Option<(&str, End)> {
         _ if end == "ignored" || end.starts_with("ignored, ") => End::Ignored,
         _ => return None,
     };
+    let name = name.trim_end();
     Some((name.strip_suffix(" - should panic").unwrap_or(name), end))
 }
 
@@ -230,7 +232,7 @@ mod tests {
     fn names_are_kept_with_how_they_ended() {
         let mut counter = Counter::default();
         counter.feed(
-            b"running 2 tests\ntest same ... ok\ntest crates/x/src/lib.rs - f (line 3) ... ok\n\
+            b"running 2 tests\ntest same ... ok\ntest crates/x/src/lib.rs - f (line 3)   ... ok\n\
               test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
               running 1 test\ntest same ... FAILED\n\
               test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",

@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask demo`, `test`, `bpf`, `docs`, `overhead`,
+//! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
 //! `kernels`, `fuzz`, `ci`.
 //!
 //! Holds the arguments and the exit code; each task is a module of its own. Nothing here
@@ -14,13 +14,16 @@ mod kernels;
 mod libtest;
 mod loop_device;
 mod mounts;
+mod new;
 mod overhead;
 mod packages;
 mod process;
+mod provenance;
 mod sha256_list;
 mod source_once;
 mod suite;
 mod tools;
+mod truth;
 mod workspace;
 
 use std::process::ExitCode;
@@ -41,10 +44,14 @@ enum Task {
     Demo(demo::Options),
     /// Run every test of the workspace, those that need root and BPF included
     Test(suite::Options),
+    /// Begin a detector: its file, its lines in the lists, cases that fail until they are filled in
+    New(new::Options),
     /// Compile the kernel programs to the committed object
     Bpf(bpf::Options),
     /// Generate the detectors' manual pages
     Docs(detector_pages::Options),
+    /// Run the planted lies and their honest twins, and count what was found
+    Truth(truth::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
     /// Try the committed kernel object and the product on other kernels, in an emulated machine
@@ -59,8 +66,10 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo(options) => demo::run(&options),
         Task::Test(options) => suite::run(&options),
+        Task::New(options) => new::run(&options),
         Task::Bpf(options) => bpf::run(&options),
         Task::Docs(options) => detector_pages::run(&options),
+        Task::Truth(options) => truth::run(&options),
         Task::Overhead(options) => overhead::run(&options),
         Task::Kernels(options) => kernels::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),

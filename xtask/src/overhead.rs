@@ -15,7 +15,7 @@ mod workloads;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -28,7 +28,7 @@ use crate::overhead::variants::Variant;
 use crate::overhead::workloads::{Amount, Workload};
 use crate::packages::{self, Missing};
 use crate::workspace::{self, Selection};
-use crate::{process, tools};
+use crate::{process, provenance, tools};
 
 /// Rounds that, with those of [`workloads::More`], let the whole task end in less than twenty
 /// minutes on two processors. Fewer have no interval.
@@ -282,56 +282,23 @@ fn provenance(options: &Options, rounds: u32, build: String, folder: &Path) -> R
         .map_or_else(|| "an unknown file system".to_owned(), |mount| format!("{} ({})", mount.fs_type, mount.source));
     let loadavg = read("/proc/loadavg")?;
     Ok(Provenance {
-        machine: machine(&read("/proc/cpuinfo")?, &read("/proc/meminfo")?),
+        machine: provenance::machine(&read("/proc/cpuinfo")?, &read("/proc/meminfo")?),
         kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
         file_system,
         build,
-        tool_versions: tools::FOR_OVERHEAD.iter().filter_map(|tool| version(tool)).collect(),
+        tool_versions: tools::FOR_OVERHEAD.iter().filter_map(|tool| provenance::version(tool)).collect(),
         rounds,
         quick: options.quick,
-        day: today(),
+        day: provenance::today(),
         load_before: loadavg.split(' ').next().and_then(|number| number.parse().ok()),
         seconds: 0,
         incomplete: None,
     })
 }
 
-/// Processors, their model, memory: `2 processors (AMD EPYC), 23.5 GiB`.
-fn machine(cpuinfo: &str, meminfo: &str) -> String {
-    let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
-    let processors = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
-    let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(value);
-    let kib = meminfo
-        .lines()
-        .find(|line| line.starts_with("MemTotal:"))
-        .and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
-    let memory = kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{:.1} GiB", kib / 1024.0 / 1024.0));
-    format!("{processors} processors ({}), {memory}", model.as_deref().unwrap_or("model unknown"))
-}
-
-/// The first line of `--version`; `None` for a tool that is missing or has no such option.
-fn version(tool: &tools::Tool) -> Option<String> {
-    let output = Command::new(tool.find()?).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    output.status.success().then(|| text.lines().next().unwrap_or_default().trim().to_owned())
-}
-
-fn today() -> Option<String> {
-    let output = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_machine_is_named_by_its_class() {
-        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t: a b\n\nprocessor\t: 1\nmodel name\t: Some CPU @ 2 GHz\n";
-        let meminfo = "MemTotal:       24683964 kB\nMemFree:        1 kB\n";
-        assert_eq!(machine(cpuinfo, meminfo), "2 processors (Some CPU @ 2 GHz), 23.5 GiB");
-        assert_eq!(machine("", ""), "0 processors (model unknown), memory unknown");
-    }
 
     #[test]
     fn a_missing_tool_is_told_with_what_kept_it_away() {

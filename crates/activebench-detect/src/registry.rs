@@ -152,6 +152,9 @@ mod tests {
                     "{} has an empty section",
                     detector.code()
                 );
+                let title = section.lines().next().unwrap_or_default();
+                let (code, name) = (detector.code(), detector.name().replace('-', "_"));
+                assert!(!section.contains("Fill in:"), "{code}: write the section {title:?} in detectors/{name}.rs");
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! A test that cannot run here says why through [`skip`]; it is then counted as skipped,
 //! never as passed. The tests share one machine and one page cache, so they run one at a
-//! time ([`turn`]).
+//! time ([`turn`]). The corpus of planted lies and honest twins is in [`truth`].
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,6 +15,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub mod truth;
+
 /// Where `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.
 const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
 /// Where `cargo xtask test` says which binary it built.
@@ -23,7 +25,11 @@ const BINARY: &str = "ACTIVEBENCH_BIN";
 /// Reports the running test as skipped.
 pub fn skip(reason: &str) {
     let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
+    skip_named(thread.name().unwrap_or("a test"), reason);
+}
+
+/// Reports the test of this name as skipped.
+pub fn skip_named(test: &str, reason: &str) {
     let Some(log) = std::env::var_os(SKIP_LOG) else {
         eprintln!("ACTIVEBENCH-SKIP {test}: {reason}");
         return;
@@ -43,11 +49,8 @@ pub fn obstacle(programs: &[&str]) -> Option<String> {
         return Some("needs a kernel with BTF".to_owned());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let missing: Vec<_> = programs
-        .iter()
-        .filter(|program| !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
-        .copied()
-        .collect();
+    let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let missing: Vec<_> = programs.iter().copied().filter(|program| !is_there(program)).collect();
     (!missing.is_empty()).then(|| format!("not installed: {}", missing.join(", ")))
 }
 
@@ -75,9 +78,16 @@ pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os(BINARY) {
         return PathBuf::from(path);
     }
-    let test = std::env::current_exe().expect("the test knows itself");
-    let path = test.ancestors().nth(2).expect("target/PROFILE").join("activebench");
-    assert!(path.is_file(), "{} is not built (hint: cargo build -p activebench)", path.display());
+    built("activebench", "activebench")
+}
+
+/// A program that was built beside this one: in `target/PROFILE`, where a test lies one folder deeper.
+fn built(name: &str, package: &str) -> PathBuf {
+    let this = std::env::current_exe().expect("a process knows its program");
+    let folder = this.parent().expect("a folder");
+    let folder = if folder.ends_with("deps") { folder.parent().expect("target/PROFILE") } else { folder };
+    let path = folder.join(name);
+    assert!(path.is_file(), "{} is not built (hint: cargo build -p {package})", path.display());
     path
 }
 
@@ -93,6 +103,11 @@ fn loop_device(backing: &Path, mib: u64, direct_io: &str) -> String {
     run("fallocate", &["-l", &format!("{mib}M"), backing]);
     run("losetup", &["--find", "--show", &format!("--direct-io={direct_io}"), backing])
 }
+
+/// Reading it makes a device of compressed memory and says its number.
+const ZRAM_ADD: &str = "/sys/class/zram-control/hot_add";
+/// Takes the number of one that goes.
+const ZRAM_REMOVE: &str = "/sys/class/zram-control/hot_remove";
 
 /// A mounted file system of its own; gone when dropped.
 #[derive(Debug)]
@@ -117,14 +132,38 @@ impl Volume {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, direct_io);
         let volume = Self { folder, devices: vec![device.clone()] };
+        volume.make_and_mount(fs_type, mount_options);
+        volume
+    }
+
+    /// A file system on a new device in compressed memory.
+    ///
+    /// # Errors
+    /// Why this host makes none.
+    pub fn on_zram(fs_type: &str, mib: u64, mount_options: &str) -> Result<Self, String> {
+        let number = fs::read_to_string(ZRAM_ADD).map_err(|error| format!("needs zram: {ZRAM_ADD}: {error}"))?;
+        let name = format!("zram{}", number.trim());
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        let volume = Self { folder, devices: vec![format!("/dev/{name}")] };
+        fs::write(format!("/sys/block/{name}/disksize"), format!("{mib}M")).expect("zram takes a size");
+        volume.make_and_mount(fs_type, mount_options);
+        Ok(volume)
+    }
+
+    fn block_attribute(&self, attribute: &str) -> PathBuf {
+        let name = self.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
+        Path::new("/sys/block").join(name).join(attribute)
+    }
+
+    fn make_and_mount(&self, fs_type: &str, mount_options: &str) {
+        let device = self.device().expect("a device");
         match fs_type {
             // No background initialisation that would look like foreign I/O.
-            "ext4" => run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &device]),
-            other => run(&format!("mkfs.{other}"), &["-q", &device]),
+            "ext4" => run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", device]),
+            other => run(&format!("mkfs.{other}"), &["-q", device]),
         };
-        volume.mount(&["-t", fs_type, "-o", mount_options, &device]);
-        volume.set_dirty_share(30);
-        volume
+        self.mount(&["-t", fs_type, "-o", mount_options, device]);
+        self.set_dirty_share(30);
     }
 
     /// btrfs whose data lies on several loop devices in stripes.
@@ -149,18 +188,21 @@ impl Volume {
             .expect("it takes a share");
     }
 
+    fn without_device() -> Self {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        Self { folder, devices: Vec::new() }
+    }
+
     /// A tmpfs.
     pub fn tmpfs(mib: u64) -> Self {
-        let volume =
-            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), devices: Vec::new() };
+        let volume = Self::without_device();
         volume.mount(&["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]);
         volume
     }
 
     /// An overlay over two folders of a file system.
     pub fn overlay(below: &Volume) -> Self {
-        let volume =
-            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), devices: Vec::new() };
+        let volume = Self::without_device();
         let folder = below.path();
         for name in ["lower", "upper", "work"] {
             fs::create_dir(folder.join(name)).expect("a folder");
@@ -173,8 +215,7 @@ impl Volume {
 
     /// ext4 in a file, served by a process through FUSE.
     pub fn fuse(mib: u64) -> Self {
-        let volume =
-            Self { folder: TempDir::with_prefix("activebench-e2e-").expect("a temporary folder"), devices: Vec::new() };
+        let volume = Self::without_device();
         let backing = volume.beside("backing.img");
         let backing = backing.to_str().expect("a UTF-8 path");
         run("fallocate", &["-l", &format!("{mib}M"), backing]);
@@ -247,6 +288,12 @@ impl Drop for Volume {
             self.unmount();
         }
         for device in &self.devices {
+            if let Some(number) = device.strip_prefix("/dev/zram") {
+                if let Err(error) = fs::write(ZRAM_REMOVE, number) {
+                    eprintln!("cleaning up: {device}: {error}");
+                }
+                continue;
+            }
             match Command::new("losetup").arg("-d").arg(device).status() {
                 Ok(status) if status.success() => {}
                 other => eprintln!("cleaning up: losetup -d {device}: {other:?}"),
@@ -319,23 +366,28 @@ pub struct Verified {
 pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let run = volume.beside(&format!("run-{number}"));
+    verify_in(&volume.path(), volume.beside(&format!("run-{number}")), options, command)
+}
+
+/// The same in any folder, with the run directory named.
+pub fn verify_in(folder: &Path, run: PathBuf, options: &[&str], command: &[&str]) -> Verified {
     let output = Command::new(binary())
         .args(["verify", "--format", "json", "--out"])
         .arg(&run)
         .args(options)
         .arg("--")
         .args(command)
-        .current_dir(volume.path())
+        .current_dir(folder)
         .output()
         .expect("the binary runs");
-    let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    let verified = Verified { report, run, output };
-    match verified.report.is_null() {
-        true => eprintln!("no report:\n{}", verified.stderr()),
-        false => verified.assert_fits_its_schema(),
-    }
-    verified
+    Verified::of(run, output)
+}
+
+/// Judges a stored run again.
+pub fn recheck(run: PathBuf, options: &[&str]) -> Verified {
+    let mut recheck = Command::new(binary());
+    let output = recheck.args(["recheck", "--format", "json"]).args(options).arg(&run).output();
+    Verified::of(run, output.expect("the binary runs"))
 }
 
 /// Judges a stored run again.
@@ -367,6 +419,16 @@ pub fn rows(run: &Path, stage: &str) -> Vec<HashMap<String, String>> {
 }
 
 impl Verified {
+    fn of(run: PathBuf, output: Output) -> Self {
+        let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        let verified = Self { report, run, output };
+        match verified.report.is_null() {
+            true => eprintln!("no report:\n{}", verified.stderr()),
+            false => verified.assert_fits_its_schema(),
+        }
+        verified
+    }
+
     /// Every report is what `docs/report.schema.json` says.
     fn assert_fits_its_schema(&self) {
         static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {

@@ -267,7 +267,7 @@ fn what_1_03_never_synced_is_not_taken_for_written() {
     let volume = ext4(512);
     let folder = tempfile::TempDir::with_prefix("activebench-imitation-").expect("a folder");
     let script = folder.path().join("bonnie");
-    fs::write(&script, include_bytes!("bonnie-1.03-imitation.py")).expect("it is written");
+    fs::write(&script, include_bytes!("../../../fixtures/truth/AB301-missing-fsync/bonnie")).expect("it is written");
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("permissions");
     let script = script.to_str().expect("UTF-8");
     let run = verify(&volume, &[], &[script, "-u", "root", "-d", ".", "-s", "256", "-r", "0", "-n", "0", "-f", "-q"]);

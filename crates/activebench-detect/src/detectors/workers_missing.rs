@@ -8,10 +8,14 @@
 //! # How it decides
 //! `active_tasks` below the number asked for: fails, the phase's claims are misleading. The
 //! parent's claimed rate below 95 % of the children's claimed sum: warns. Both figures are the
-//! tool's own; counted bytes over one wall clock against the sum of the tasks' own rates.
+//! tool's own; counted bytes over one wall clock against the sum of the tasks' own rates. A parent's
+//! clock may cover starting and joining the tasks, so the observation has to say the same: all bytes
+//! over the time from the first task's first call to the last one's last, below 95 % of the sum of
+//! the tasks' rates.
 //!
 //! # When it is wrong
-//! A parent's clock may cover starting and joining the tasks, which weighs in short passes.
+//! A task that works on when the others are done makes the sum too high by as much as it says; how much
+//! that matters is for the reader to judge.
 //!
 //! # What to do
 //! Quote the parent's figure. Let every task be timed to its own end (`iozone -x`).
@@ -86,6 +90,11 @@ impl Detector for WorkersMissing {
             let limit = &case.thresholds().ab110_parent_share_warn_ratio;
             if share >= limit.value.value {
                 return Ok(case.silent(""));
+            }
+            let (window, rates) =
+                (case.run.fact(phase, FactName::Window)?, case.run.fact(phase, FactName::SumOfTaskRates)?);
+            if case.run.moved(phase)? * 1e9 >= limit.value.value * rates * window {
+                return Ok(case.silent("the tasks ran together: the parent's clock covers more than their work"));
             }
             Ok(case.concerning(vec![children]).fires(Firing {
                 weight: Weight::Warn(Effect::Misleading),

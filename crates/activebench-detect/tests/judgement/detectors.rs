@@ -56,6 +56,10 @@ fn check(detector: &dyn Detector, wrong: &mut Vec<String>) {
             let findings = detector.judge(&stored.run());
             (stored.says, findings)
         };
+        assert!(
+            !says.starts_with("Fill in"),
+            "fixtures/detectors/{folder}/{name}.json is not written yet: {says}; name it for its outcome and for what it holds",
+        );
         let has = |outcome: Outcome| findings.iter().any(|finding| finding.outcome == outcome);
         let seen = if has(Outcome::Fires) {
             "fires"

@@ -1,0 +1,147 @@
+//! The corpus of planted lies and honest twins, `fixtures/truth/ABNNN-name/{lie,honest}-*.toml`.
+//!
+//! A lie is a run that the detector of its folder has to find; a twin is the nearest run that it must
+//! leave alone. Here a case becomes one run and one outcome; how a case is written is in [`case`], what
+//! must be there for it in [`stage`], what counts as found in [`outcome`].
+//! `cargo xtask truth` runs all of them, the test `truth` too.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::truth::case::{Case, How};
+use crate::truth::outcome::Outcome;
+use crate::truth::stage::Stage;
+use crate::{Verified, binary, obstacle, recheck, verify_in};
+
+pub mod case;
+pub mod outcome;
+pub mod stage;
+
+/// One case after its run.
+#[derive(Debug)]
+pub struct Ended {
+    /// What happened.
+    pub outcome: Outcome,
+    /// Seconds that it took, the preparation included.
+    pub seconds: f64,
+    /// Everything for a reader who asks why; empty when the case did not run.
+    pub story: String,
+}
+
+/// The cases below a folder, by their detectors' codes, twins before lies.
+///
+/// # Errors
+/// The first file that is no case, with what is wrong with it.
+pub fn load(corpus: &Path) -> Result<Vec<Case>, String> {
+    let mut cases = Vec::new();
+    let of_the_machine = machine(&corpus.join("machine.toml"))?;
+    for folder in entries(corpus)? {
+        if folder.is_dir() {
+            for file in entries(&folder)?.into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+                cases.push(Case { of_the_machine: of_the_machine.clone(), ..Case::load(&file)? });
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// Codes that may be true of any run here, with the reason.
+fn machine(file: &Path) -> Result<BTreeMap<String, String>, String> {
+    let say = |what: &str| format!("{}: {what}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
+    toml::from_str(&text).map_err(|error| say(&error.to_string()))
+}
+
+/// What lies in a folder, by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let describe = |error: std::io::Error| format!("cannot list {}: {error}", folder.display());
+    let entries = fs::read_dir(folder).map_err(describe)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = entries.collect::<Result<Vec<_>, _>>().map_err(describe)?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// The corpus of this source tree.
+pub fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/truth")
+}
+
+/// Codes and names of all detectors, as the binary lists them.
+pub fn detectors() -> Vec<(String, String)> {
+    let output = Command::new(binary()).arg("detectors").output().expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.to_owned()))
+    });
+    names.filter(|(code, _)| code.starts_with("AB")).collect()
+}
+
+/// Runs one case; its run directory is kept below `keep` when that is given.
+///
+/// Whatever breaks on the way, a device that cannot be made included, is an outcome of the case.
+pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
+    let started = Instant::now();
+    let ran = catch_unwind(AssertUnwindSafe(|| play(case, keep)));
+    let (outcome, story) = ran.unwrap_or_else(|panic| (Outcome::Broken(said(&*panic)), String::new()));
+    Ended { outcome, seconds: started.elapsed().as_secs_f64(), story }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it panicked without a word").to_owned()
+}
+
+fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
+    if let Some(gap) = case.gap() {
+        return (Outcome::Broken(gap), String::new());
+    }
+    let programs = case.programs();
+    let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+    // Judging what is stored or planned takes neither root nor a kernel.
+    if (case.how == How::Verify || case.volume.is_some())
+        && let Some(reason) = obstacle(&programs)
+    {
+        return (Outcome::NotRun(reason), String::new());
+    }
+    let mut stage = match Stage::set(case, keep) {
+        Ok(stage) => stage,
+        Err(reason) => return (Outcome::NotRun(reason), String::new()),
+    };
+    let command = stage.command(case);
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let options: Vec<String> = case.options.iter().map(|option| stage.fill(option)).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    match case.how {
+        How::Verify => {
+            let ran = verify_in(&stage.folder(), stage.run_folder(), &options, &command);
+            stage.end_neighbours();
+            judged(case, &ran)
+        }
+        How::Recheck => judged(case, &recheck(stage.run_folder(), &options)),
+        How::Plan => {
+            let output = Command::new(binary())
+                .args(["verify", "--plan", "--format", "json"])
+                .args(&options)
+                .arg("--")
+                .args(&command)
+                .current_dir(stage.folder())
+                .output()
+                .expect("the binary runs");
+            let plan: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+            let story = format!("{plan:#}\n{}", String::from_utf8_lossy(&output.stderr));
+            (outcome::of(case, &plan), story)
+        }
+    }
+}
+
+fn judged(case: &Case, ran: &Verified) -> (Outcome, String) {
+    (outcome::of(case, &ran.report), ran.story())
+}

@@ -1,0 +1,313 @@
+//! One case as it is written: a small TOML file.
+//!
+//! In `command`, `options` and the scripts these words stand for what only the run knows:
+//! `{mount}` the volume, `{device}` its device, `{other}` the second volume, `{beside}` a folder outside of
+//! the volume, `{case}` the folder of the case's own file, `{run}` the run directory, `{ready}` a file that
+//! a neighbour makes when the run may begin, `{activebench}` the product and `{orion}` the stand-in for Orion.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// Which side of the truth a case stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The detector has to find it.
+    Lie,
+    /// The detector must leave it alone, and so must every other one.
+    Honest,
+}
+
+/// How the report comes about.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// `activebench verify -- COMMAND`.
+    #[default]
+    Verify,
+    /// `activebench verify --plan -- COMMAND`: nothing runs.
+    Plan,
+    /// `activebench recheck {run}`; `prepare` writes the run directory. For what a host cannot do itself.
+    Recheck,
+}
+
+/// A finding's severity, ascending.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// A reason to look.
+    Warn,
+    /// The figure does not hold.
+    Fail,
+}
+
+/// What the volume of a case is.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Medium {
+    /// A loop device with direct I/O to its backing file.
+    Loop,
+    /// A loop device through the page cache of its backing file.
+    CachedLoop,
+    /// A loop device without a file system; `{device}` is what the command names.
+    RawLoop,
+    /// btrfs in stripes over two loop devices.
+    StripedBtrfs,
+    /// A device in compressed memory.
+    Zram,
+    /// Memory.
+    Tmpfs,
+    /// An overlay over ext4 on a loop device.
+    Overlay,
+    /// ext4 in a file, served by a process.
+    Fuse,
+}
+
+/// The volume of a case.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeSpec {
+    /// What it is.
+    pub kind: Medium,
+    /// The file system, where one can be chosen.
+    #[serde(default = "ext4")]
+    pub fs: String,
+    /// Its size in MiB, of each device.
+    pub mib: u64,
+    /// Mount options.
+    #[serde(default = "noatime")]
+    pub mount: String,
+}
+
+fn ext4() -> String {
+    "ext4".to_owned()
+}
+
+fn noatime() -> String {
+    "noatime".to_owned()
+}
+
+/// Limits of the control group that the command runs in. Bytes a second are those of the volume's device.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Memory in MiB.
+    pub memory_mib: Option<u64>,
+    /// Bytes a second that may be read.
+    pub read_bytes_per_sec: Option<u64>,
+    /// Bytes a second that may be written.
+    pub write_bytes_per_sec: Option<u64>,
+}
+
+/// What is expected.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// Of a lie: the least severity with which the folder's detector fires.
+    pub severity: Option<Severity>,
+    /// Of a lie: the phases on which it fires. Empty means that one of any phase, or of the run, will do.
+    #[serde(default)]
+    pub phases: Vec<String>,
+    /// Of a lie: the verdict on the claims of these phases.
+    pub claim: Option<String>,
+    /// The kind of claim that `claim` speaks of; rates when absent.
+    pub metric: Option<String>,
+    /// Other codes that are true of this run, with the reason why. Of a twin: nothing else may warn.
+    #[serde(default)]
+    pub beside: BTreeMap<String, String>,
+    /// The run's verdict; of a twin without `beside` it is verified or qualified.
+    pub verdict: Option<String>,
+    /// Of a twin: why the folder's detector may give a note.
+    pub note: Option<String>,
+    /// Why the folder's detector may be undecided here.
+    pub undecided: Option<String>,
+}
+
+/// A fact without which the case shows nothing on this machine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// The phase that it is a fact of.
+    pub phase: String,
+    /// Its name.
+    pub fact: String,
+    /// The fact that it is a share of; none when it is held against the bound itself.
+    pub share_of: Option<String>,
+    /// Smallest value.
+    pub at_least: Option<f64>,
+    /// Largest value.
+    pub at_most: Option<f64>,
+    /// What it means when it does not hold.
+    pub why: String,
+}
+
+/// A case as its file says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// One sentence: what the run does, and in which way that is or is not what its figure says.
+    pub what: String,
+    /// How the report comes about.
+    #[serde(default)]
+    pub how: How,
+    /// Programs that have to be installed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Where it runs; a folder of no particular file system when absent.
+    pub volume: Option<VolumeSpec>,
+    /// A second volume.
+    pub other: Option<VolumeSpec>,
+    /// Shell scripts that run in the volume beforehand. What they wrote is written back before the run.
+    #[serde(default)]
+    pub prepare: Vec<String>,
+    /// Whether it takes so long that the test leaves it to `cargo xtask truth`.
+    #[serde(default)]
+    pub slow: bool,
+    /// Whether the page cache is left as the preparation left it.
+    #[serde(default)]
+    pub keep_cache: bool,
+    /// Shell scripts that run in the volume beside the command and are ended after it.
+    #[serde(default)]
+    pub neighbours: Vec<String>,
+    /// The control group of the command.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Further options of activebench.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// The benchmark's command line.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// What is expected.
+    #[serde(default)]
+    pub expect: Expect,
+    /// What has to hold for the case to show anything here.
+    #[serde(default)]
+    pub only_when: Vec<Condition>,
+    /// Codes that may be true of any run on this machine, with the reason; the corpus has one list of them.
+    #[serde(skip, default)]
+    pub of_the_machine: BTreeMap<String, String>,
+    /// The detector's code, from the folder's name.
+    #[serde(skip, default)]
+    pub code: String,
+    /// The file's name without its end.
+    #[serde(skip, default)]
+    pub name: String,
+    /// The folder of the file.
+    #[serde(skip, default)]
+    pub folder: PathBuf,
+}
+
+impl Case {
+    /// Reads `ABNNN-name/{lie,honest}-*.toml`.
+    ///
+    /// # Errors
+    /// What is wrong with the file or its name.
+    pub fn load(file: &Path) -> Result<Self, String> {
+        let say = |what: &str| format!("{}: {what}", file.display());
+        let text = std::fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
+        let folder = file.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("");
+        let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or("");
+        Self::parse(&text, folder, name)
+            .map(|case| Self { folder: file.parent().unwrap_or(file).to_owned(), ..case })
+            .map_err(|what| say(&what))
+    }
+
+    fn parse(text: &str, folder: &str, name: &str) -> Result<Self, String> {
+        let case: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let code = folder.split('-').next().unwrap_or("");
+        if code.len() != 5 || !code.starts_with("AB") {
+            return Err(format!("its folder {folder} is not named for a detector, as in AB302-sync-outside-clock"));
+        }
+        if !name.starts_with("lie-") && !name.starts_with("honest-") {
+            return Err("its name begins neither with lie- nor with honest-".to_owned());
+        }
+        let case = Self { code: code.to_owned(), name: name.to_owned(), ..case };
+        if case.kind() == Kind::Lie && case.gap().is_none() && case.expect.severity.is_none() {
+            return Err("a lie says with which severity it is found (expect.severity)".to_owned());
+        }
+        if case.kind() == Kind::Honest && case.expect.beside.contains_key(&case.code) {
+            return Err(format!("an honest twin of {} cannot expect {}", case.code, case.code));
+        }
+        Ok(case)
+    }
+
+    /// `AB302/lie-iozone-default`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.code, self.name)
+    }
+
+    /// Lie or twin.
+    pub fn kind(&self) -> Kind {
+        if self.name.starts_with("lie-") { Kind::Lie } else { Kind::Honest }
+    }
+
+    /// What is still to be filled in; `None` when nothing is.
+    pub fn gap(&self) -> Option<String> {
+        let command = self.command.is_empty() && self.how != How::Recheck;
+        let record = self.prepare.is_empty() && self.how == How::Recheck;
+        let gaps = [
+            (self.what.trim().is_empty(), "`what`: one sentence on what the run does"),
+            (command, "`command`: the benchmark's command line"),
+            (record, "`prepare`: the scripts that write the run directory {run}"),
+        ];
+        let open: Vec<&str> = gaps.iter().filter(|(open, _)| *open).map(|(_, what)| *what).collect();
+        (!open.is_empty()).then(|| format!("the case is not filled in yet; fill in {}", open.join(", ")))
+    }
+
+    /// Programs that must be there, those of the volumes included.
+    pub fn programs(&self) -> Vec<String> {
+        let mut programs = self.needs.clone();
+        for volume in [&self.volume, &self.other].into_iter().flatten() {
+            match volume.kind {
+                Medium::Tmpfs => {}
+                Medium::Fuse => programs.extend(["fuse2fs", "mkfs.ext4"].map(str::to_owned)),
+                Medium::StripedBtrfs => programs.extend(["losetup", "mkfs.btrfs"].map(str::to_owned)),
+                Medium::Zram => programs.push(format!("mkfs.{}", volume.fs)),
+                _ => programs.extend(["losetup".to_owned(), format!("mkfs.{}", volume.fs)]),
+            }
+        }
+        programs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOLDER: &str = "AB302-sync-outside-clock";
+    const LIE: &str = "what = 'a lie'\ncommand = ['true']\n[expect]\nseverity = 'fail'\n";
+
+    #[test]
+    fn a_case_is_named_by_its_place() {
+        let case = Case::parse(LIE, FOLDER, "lie-iozone-default").expect("a case");
+        assert_eq!((case.id().as_str(), case.kind()), ("AB302/lie-iozone-default", Kind::Lie));
+        assert_eq!((case.gap(), case.expect.severity), (None, Some(Severity::Fail)));
+    }
+
+    #[test]
+    fn what_is_no_case_is_told_from_one() {
+        #[track_caller]
+        fn check(text: &str, folder: &str, name: &str, part: &str) {
+            let error = Case::parse(text, folder, name).expect_err("no case");
+            assert!(error.contains(part), "{error}");
+        }
+        check(LIE, "iozone", "lie-a", "not named for a detector");
+        check(LIE, FOLDER, "a-lie", "begins neither");
+        check("what = 'a'\ncommand = ['true']", FOLDER, "lie-a", "expect.severity");
+        check("what = 'a'\ncomand = ['true']", FOLDER, "honest-a", "unknown field");
+        let own = "what = 'a'\ncommand = ['true']\n[expect.beside]\nAB302 = 'why not'";
+        check(own, FOLDER, "honest-a", "cannot expect AB302");
+    }
+
+    #[test]
+    fn a_case_that_is_not_filled_in_says_what_is_missing() {
+        let gap = Case::parse("what = ''", FOLDER, "lie-a").expect("a case").gap().expect("a gap");
+        assert!(gap.contains("`what`") && gap.contains("`command`"), "{gap}");
+        let gap = Case::parse("what = 'a'\nhow = 'recheck'", FOLDER, "honest-a").expect("a case").gap();
+        assert!(gap.expect("a gap").contains("`prepare`"));
+    }
+}

@@ -1,0 +1,329 @@
+//! What a case's report amounts to. A pure function of the report and the expectation.
+
+use serde_json::Value;
+
+use crate::truth::case::{Case, Condition, How, Kind, Severity};
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A lie that was found.
+    Hit,
+    /// A twin that was left alone.
+    Silent,
+    /// A lie that was not found, or not as it should be.
+    Miss(String),
+    /// A twin that was accused.
+    Accused(String),
+    /// The detector says that it cannot tell.
+    Undecided {
+        /// What it lacked.
+        why: String,
+        /// Whether the case allows for it.
+        foreseen: bool,
+    },
+    /// It cannot run on this host; never a pass.
+    NotRun(String),
+    /// The case itself does not work.
+    Broken(String),
+}
+
+impl Outcome {
+    /// One word for tables.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Silent => "silent",
+            Self::Miss(_) => "miss",
+            Self::Accused(_) => "false accusation",
+            Self::Undecided { .. } => "undecided",
+            Self::NotRun(_) => "not run",
+            Self::Broken(_) => "broken",
+        }
+    }
+
+    /// What there is to say beyond the word; empty when all is well.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Hit | Self::Silent => "",
+            Self::Undecided { why, .. } => why,
+            Self::Miss(why) | Self::Accused(why) | Self::NotRun(why) | Self::Broken(why) => why,
+        }
+    }
+
+    /// Whether something has to be mended: the product, or the case.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Hit | Self::Silent | Self::NotRun(_) => false,
+            Self::Undecided { foreseen, .. } => !foreseen,
+            Self::Miss(_) | Self::Accused(_) | Self::Broken(_) => true,
+        }
+    }
+}
+
+/// The outcome of a case with this report (or plan).
+pub fn of(case: &Case, report: &Value) -> Outcome {
+    if report.is_null() {
+        return Outcome::Broken("activebench printed no report".to_owned());
+    }
+    if report["verdict"] == "failed" && case.expect.verdict.as_deref() != Some("failed") {
+        return Outcome::Broken("the benchmark failed".to_owned());
+    }
+    for condition in &case.only_when {
+        match holds(condition, report) {
+            Ok(true) => {}
+            Ok(false) => return Outcome::NotRun(condition.why.clone()),
+            Err(what) => return Outcome::Broken(what),
+        }
+    }
+    match case.kind() {
+        Kind::Lie => lie(case, report),
+        Kind::Honest => honest(case, report),
+    }
+}
+
+fn holds(condition: &Condition, report: &Value) -> Result<bool, String> {
+    let phase = list(report, "phases").iter().find(|phase| phase["id"] == condition.phase.as_str());
+    let fact = |name: &str| {
+        let value = phase.and_then(|phase| phase["facts"][name]["value"].as_f64());
+        value.ok_or_else(|| format!("no fact {name} of {}, which the case asks for", condition.phase))
+    };
+    let mut value = fact(&condition.fact)?;
+    if let Some(whole) = &condition.share_of {
+        value /= fact(whole)?;
+    }
+    Ok(condition.at_least.is_none_or(|least| value >= least) && condition.at_most.is_none_or(|most| value <= most))
+}
+
+fn list<'a>(report: &'a Value, part: &str) -> &'a [Value] {
+    report[part].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn severity(finding: &Value) -> Severity {
+    match finding["severity"].as_str() {
+        Some("note") => Severity::Note,
+        Some("warn") => Severity::Warn,
+        _ => Severity::Fail,
+    }
+}
+
+/// `AB302 fail write: message`.
+fn shown(finding: &Value) -> String {
+    let word = |key: &str| finding[key].as_str().unwrap_or("");
+    let place = if word("phase").is_empty() { "the run" } else { word("phase") };
+    format!("{} {} on {place}: {}", word("code"), word("severity"), word("message"))
+}
+
+fn lie(case: &Case, report: &Value) -> Outcome {
+    let own: Vec<&Value> = list(report, "findings").iter().filter(|f| f["code"] == case.code.as_str()).collect();
+    let places: Vec<Option<&str>> = match case.expect.phases.as_slice() {
+        [] => vec![None],
+        phases => phases.iter().map(|phase| Some(phase.as_str())).collect(),
+    };
+    for place in places {
+        let of_place = || own.iter().copied().filter(|f| place.is_none_or(|phase| f["phase"] == phase));
+        let on = place.unwrap_or("any phase");
+        let Some(loudest) = of_place().filter(|f| f["outcome"] == "fires").max_by_key(|f| severity(f)) else {
+            let undecided = of_place().find(|f| f["outcome"] == "undecided");
+            return match undecided {
+                Some(finding) => Outcome::Undecided {
+                    why: format!("{} on {on}: {}", case.code, finding["message"].as_str().unwrap_or("")),
+                    foreseen: case.expect.undecided.is_some(),
+                },
+                None => Outcome::Miss(format!("{} does not fire on {on}", case.code)),
+            };
+        };
+        let least = case.expect.severity.unwrap_or(Severity::Warn);
+        if severity(loudest) < least {
+            return Outcome::Miss(format!("less than {least:?} was found: {}", shown(loudest)));
+        }
+        if let (Some(verdict), Some(phase)) = (&case.expect.claim, place)
+            && let Some(wrong) = claims_other_than(case, report, phase, verdict)
+        {
+            return Outcome::Miss(wrong);
+        }
+    }
+    for code in case.expect.beside.keys() {
+        if !list(report, "findings").iter().any(|f| f["code"] == code.as_str() && f["outcome"] == "fires") {
+            return Outcome::Miss(format!("{code} does not fire, which is true of this run too"));
+        }
+    }
+    verdict_fails(case, report, Outcome::Miss).unwrap_or(Outcome::Hit)
+}
+
+/// What is wrong with the verdicts on a phase's claims; `None` when nothing is.
+fn claims_other_than(case: &Case, report: &Value, phase: &str, verdict: &str) -> Option<String> {
+    let wanted = |claim: &&Value| {
+        claim["phase"] == phase
+            && match &case.expect.metric {
+                Some(metric) => claim["metric"] == metric.as_str(),
+                None => claim["metric"] == "throughput" || claim["metric"] == "operation-rate",
+            }
+    };
+    let claims: Vec<&Value> = list(report, "claims").iter().filter(wanted).collect();
+    if claims.is_empty() {
+        return Some(format!("{phase} has no such claim"));
+    }
+    let other = claims.iter().find(|claim| claim["verdict"] != verdict)?;
+    Some(format!("the {} of {phase} is {} and not {verdict}", text(other, "metric"), text(other, "verdict")))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("nothing")
+}
+
+fn verdict_fails(case: &Case, report: &Value, as_what: fn(String) -> Outcome) -> Option<Outcome> {
+    let expected = case.expect.verdict.as_deref()?;
+    let found = text(report, "verdict");
+    (found != expected).then(|| as_what(format!("the run is {found} and not {expected}")))
+}
+
+fn honest(case: &Case, report: &Value) -> Outcome {
+    let findings = list(report, "findings");
+    let accused = findings.iter().find(|f| {
+        let code = text(f, "code");
+        let expected = match code == case.code {
+            true => case.expect.note.is_some() && severity(f) == Severity::Note,
+            false => {
+                severity(f) == Severity::Note
+                    || case.expect.beside.contains_key(code)
+                    || case.of_the_machine.contains_key(code)
+            }
+        };
+        f["outcome"] == "fires" && !expected
+    });
+    if let Some(finding) = accused {
+        return Outcome::Accused(shown(finding));
+    }
+    if let Some(fails) = verdict_fails(case, report, Outcome::Accused) {
+        return fails;
+    }
+    if case.how != How::Plan {
+        // A run that claims nothing cannot be accused of anything: it shows nothing.
+        if list(report, "claims").is_empty() {
+            return Outcome::Broken("the run claims nothing".to_owned());
+        }
+        let verdict = text(report, "verdict");
+        let foreseen = case.expect.verdict.is_some() || !case.expect.beside.is_empty();
+        if !foreseen && verdict != "verified" && verdict != "qualified" {
+            return Outcome::Accused(format!("the run is {verdict}"));
+        }
+    } else if list(report, "phases").is_empty() {
+        return Outcome::Broken("the plan has no pass".to_owned());
+    }
+    match findings.iter().find(|f| f["code"] == case.code.as_str() && f["outcome"] == "undecided") {
+        Some(finding) => Outcome::Undecided { why: shown(finding), foreseen: case.expect.undecided.is_some() },
+        None => Outcome::Silent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn case(name: &str, expect: &str) -> Case {
+        let text = format!("what = 'a'\ncommand = ['true']\n{expect}");
+        let case: Case = toml::from_str(&text).expect("a case");
+        Case { code: "AB302".to_owned(), name: name.to_owned(), folder: PathBuf::new(), ..case }
+    }
+
+    /// A report of one phase, *write*, with one rate.
+    fn report(verdict: &str, claim: &str, findings: &[(&str, &str, &str)]) -> Value {
+        let findings: Vec<Value> = findings
+            .iter()
+            .map(|(code, outcome, severity)| {
+                json!({"code": code, "outcome": outcome, "severity": severity, "phase": "write", "message": "m"})
+            })
+            .collect();
+        json!({
+            "verdict": verdict,
+            "phases": [{"id": "write", "facts": {"window_ns": {"value": 4.0}, "user_cpu_ns": {"value": 1.0}}}],
+            "claims": [{"phase": "write", "metric": "throughput", "verdict": claim}],
+            "findings": findings,
+        })
+    }
+
+    #[track_caller]
+    fn check(name: &str, expect: &str, report: &Value, word: &str) {
+        let outcome = of(&case(name, expect), report);
+        assert_eq!(outcome.word(), word, "{}", outcome.why());
+    }
+
+    #[test]
+    fn a_lie_is_found_with_its_severity_and_its_verdict_or_missed() {
+        let expect = "[expect]\nseverity = 'fail'\nphases = ['write']\nclaim = 'misleading'";
+        let found = [("AB302", "fires", "fail")];
+        check("lie-a", expect, &report("discrepancy", "misleading", &found), "hit");
+        check("lie-a", expect, &report("discrepancy", "confirmed", &found), "miss");
+        check("lie-a", expect, &report("discrepancy", "misleading", &[("AB302", "fires", "warn")]), "miss");
+        check("lie-a", expect, &report("discrepancy", "misleading", &[("AB301", "fires", "fail")]), "miss");
+        check("lie-a", expect, &report("discrepancy", "misleading", &[("AB302", "silent", "")]), "miss");
+        check("lie-a", &expect.replace("'write'", "'read'"), &report("discrepancy", "misleading", &found), "miss");
+        check("lie-a", "[expect]\nseverity = 'note'", &report("verified", "confirmed", &found), "hit");
+        let beside = format!("{expect}\n[expect.beside]\nAB404 = 'zeros'");
+        check("lie-a", &beside, &report("discrepancy", "misleading", &found), "miss");
+    }
+
+    #[test]
+    fn an_undecided_detector_found_nothing_and_is_foreseen_or_not() {
+        let seen = report("inconclusive", "unverifiable", &[("AB302", "undecided", "")]);
+        let outcome = of(&case("lie-a", "[expect]\nseverity = 'fail'\nphases = ['write']"), &seen);
+        assert!(outcome.word() == "undecided" && outcome.is_failure());
+        let outcome = of(&case("lie-a", "[expect]\nseverity = 'fail'\nundecided = 'noise'"), &seen);
+        assert!(outcome.word() == "undecided" && !outcome.is_failure());
+        let seen = report("qualified", "confirmed", &[("AB302", "undecided", "")]);
+        assert!(of(&case("honest-a", ""), &seen).is_failure());
+    }
+
+    #[test]
+    fn a_twin_is_accused_by_its_detector_at_all_and_by_others_from_a_warning_on() {
+        check("honest-a", "", &report("verified", "confirmed", &[("AB302", "silent", "")]), "silent");
+        check("honest-a", "", &report("verified", "confirmed", &[("AB302", "fires", "note")]), "false accusation");
+        check(
+            "honest-a",
+            "[expect]\nnote = 'w'",
+            &report("verified", "confirmed", &[("AB302", "fires", "note")]),
+            "silent",
+        );
+        check("honest-a", "", &report("qualified", "confirmed", &[("AB404", "fires", "note")]), "silent");
+        check("honest-a", "", &report("qualified", "confirmed", &[("AB601", "fires", "warn")]), "false accusation");
+        let beside = "[expect.beside]\nAB601 = 'a neighbour'";
+        check("honest-a", beside, &report("qualified", "confirmed", &[("AB601", "fires", "warn")]), "silent");
+        check("honest-a", "", &report("inconclusive", "unverifiable", &[]), "false accusation");
+        let mut twin = case("honest-a", "");
+        twin.of_the_machine = [("AB701".to_owned(), "short".to_owned()), ("AB302".to_owned(), "no".to_owned())].into();
+        assert_eq!(of(&twin, &report("qualified", "confirmed", &[("AB701", "fires", "warn")])), Outcome::Silent);
+        let own = of(&twin, &report("qualified", "confirmed", &[("AB302", "fires", "warn")]));
+        assert_eq!(own.word(), "false accusation");
+    }
+
+    #[test]
+    fn what_shows_nothing_is_no_pass() {
+        let mut empty = report("verified", "confirmed", &[]);
+        empty["claims"] = json!([]);
+        check("honest-a", "", &empty, "broken");
+        check("honest-a", "", &Value::Null, "broken");
+        check("lie-a", "[expect]\nseverity = 'fail'", &report("failed", "confirmed", &[]), "broken");
+        let plan = json!({"phases": [], "findings": []});
+        check("honest-a", "how = 'plan'", &plan, "broken");
+    }
+
+    #[test]
+    fn a_machine_on_which_the_lie_is_none_does_not_run_it() {
+        let found = report("discrepancy", "misleading", &[("AB302", "fires", "fail")]);
+        let when = |bound: &str| {
+            format!(
+                "[expect]\nseverity = 'fail'\n[[only_when]]\nphase = 'write'\nfact = 'user_cpu_ns'\n\
+                 share_of = 'window_ns'\n{bound}\nwhy = 'it is fast'"
+            )
+        };
+        check("lie-a", &when("at_least = 0.25"), &found, "hit");
+        check("lie-a", &when("at_least = 0.26"), &found, "not run");
+        check("lie-a", &when("at_most = 0.24"), &found, "not run");
+        check("lie-a", &when("at_most = 1.0").replace("user_cpu_ns", "no_such_fact"), &found, "broken");
+    }
+}

@@ -1,0 +1,270 @@
+//! What must be there for a case: volumes, preparation, a control group, neighbours; gone afterwards.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
+use crate::{Volume, binary, built};
+
+/// A neighbour that is not ready by then will not be.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// The stage; taken down when dropped, the fields in this order.
+#[derive(Debug)]
+pub struct Stage {
+    neighbours: Vec<Neighbour>,
+    group: Option<Group>,
+    volume: Option<Volume>,
+    other: Option<Volume>,
+    /// Below an overlay; dropped after what lies on it.
+    below: Option<Volume>,
+    run: PathBuf,
+    case: PathBuf,
+    beside: TempDir,
+}
+
+impl Stage {
+    /// Sets the stage and starts the neighbours.
+    ///
+    /// # Errors
+    /// Why this host cannot have it.
+    ///
+    /// # Panics
+    /// When a preparation fails, or a neighbour is not ready in half a minute.
+    pub fn set(case: &Case, keep: Option<&Path>) -> Result<Self, String> {
+        let beside = TempDir::with_prefix("activebench-truth-").expect("a temporary folder");
+        let run = match keep {
+            Some(folder) => folder.join(case.id().replace('/', "-")),
+            None => beside.path().join("run"),
+        };
+        // What an earlier run of the case left there.
+        if run.join("run.json").exists() {
+            fs::remove_dir_all(&run).expect("an old run directory can be removed");
+        }
+        let folder = case.folder.canonicalize().unwrap_or_else(|_| case.folder.clone());
+        let mut stage = Self {
+            neighbours: Vec::new(),
+            group: None,
+            volume: None,
+            other: None,
+            below: None,
+            run,
+            case: folder,
+            beside,
+        };
+        if let Some(spec) = &case.volume {
+            stage.volume = Some(stage.make(spec)?);
+        }
+        if let Some(spec) = &case.other {
+            stage.other = Some(stage.make(spec)?);
+        }
+        for script in &case.prepare {
+            let script = stage.fill(script);
+            let output = stage.shell(&script).output().expect("sh runs");
+            assert!(
+                output.status.success(),
+                "the preparation failed: {script}\n{}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        if case.how == How::Verify {
+            settle(case.keep_cache);
+        }
+        stage.group = Group::new(&case.limits, stage.volume.as_ref())?;
+        for script in &case.neighbours {
+            let neighbour = stage.neighbour(script);
+            stage.neighbours.push(neighbour);
+        }
+        Ok(stage)
+    }
+
+    fn make(&mut self, spec: &VolumeSpec) -> Result<Volume, String> {
+        Ok(match spec.kind {
+            Medium::Loop => Volume::on_loop(&spec.fs, spec.mib, &spec.mount),
+            Medium::CachedLoop => Volume::on_cached_loop(&spec.fs, spec.mib, &spec.mount),
+            Medium::RawLoop => {
+                let volume = Volume::on_loop(&spec.fs, spec.mib, &spec.mount);
+                volume.unmount();
+                volume
+            }
+            Medium::StripedBtrfs => Volume::striped_btrfs(spec.mib, 2),
+            Medium::Zram => Volume::on_zram(&spec.fs, spec.mib, &spec.mount)?,
+            Medium::Tmpfs => Volume::tmpfs(spec.mib),
+            Medium::Fuse => Volume::fuse(spec.mib),
+            Medium::Overlay => {
+                let below = Volume::on_loop(&spec.fs, spec.mib, &spec.mount);
+                let overlay = Volume::overlay(&below);
+                self.below = Some(below);
+                overlay
+            }
+        })
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", script]).current_dir(self.folder());
+        shell
+    }
+
+    fn neighbour(&self, script: &str) -> Neighbour {
+        let ready = self.beside.path().join("ready");
+        let child = self
+            .shell(&self.fill(script))
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("sh runs");
+        let neighbour = Neighbour(Some(child));
+        if script.contains("{ready}") {
+            let started = Instant::now();
+            while !ready.exists() {
+                assert!(started.elapsed() < READY_WITHIN, "the neighbour is not ready: {script}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        neighbour
+    }
+
+    /// Where everything runs.
+    pub fn folder(&self) -> PathBuf {
+        match &self.volume {
+            Some(volume) => volume.path(),
+            None => self.beside.path().to_owned(),
+        }
+    }
+
+    /// The run directory.
+    pub fn run_folder(&self) -> PathBuf {
+        self.run.clone()
+    }
+
+    /// Words that stand for places, see [`crate::truth::case`].
+    pub fn fill(&self, text: &str) -> String {
+        let path = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
+        let places: [(&str, &dyn Fn() -> String); 9] = [
+            ("{mount}", &|| path(&self.folder())),
+            ("{device}", &|| self.volume.as_ref().and_then(Volume::device).expect("a device").to_owned()),
+            ("{other}", &|| path(&self.other.as_ref().expect("another volume").path())),
+            ("{beside}", &|| path(self.beside.path())),
+            ("{case}", &|| path(&self.case)),
+            ("{run}", &|| path(&self.run)),
+            ("{ready}", &|| path(&self.beside.path().join("ready"))),
+            ("{activebench}", &|| path(&binary())),
+            ("{orion}", &|| path(&built("orion-stand-in", "activebench-e2e"))),
+        ];
+        places.iter().fold(text.to_owned(), |text, (word, place)| match text.contains(word) {
+            true => text.replace(word, &place()),
+            false => text,
+        })
+    }
+
+    /// The command line, inside of its control group where there is one.
+    pub fn command(&self, case: &Case) -> Vec<String> {
+        let mut command: Vec<String> = self.group.as_ref().map_or_else(Vec::new, Group::join);
+        command.extend(case.command.iter().map(|word| self.fill(word)));
+        command
+    }
+
+    /// Ends the neighbours, so that the volume is no longer in use.
+    pub fn end_neighbours(&mut self) {
+        self.neighbours.clear();
+    }
+}
+
+/// Writes everything back, and empties the page cache unless it is to stay.
+fn settle(keep_cache: bool) {
+    // SAFETY: takes nothing and returns nothing.
+    unsafe { libc::sync() };
+    if !keep_cache {
+        fs::write("/proc/sys/vm/drop_caches", "3").expect("drop_caches takes 3");
+    }
+}
+
+/// A process group of our own; ended when dropped.
+#[derive(Debug)]
+struct Neighbour(Option<Child>);
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let Some(mut child) = self.0.take() else { return };
+        // SAFETY: signals the process group that we made and have not waited for.
+        unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };
+        if let Err(error) = child.wait() {
+            eprintln!("cleaning up: a neighbour: {error}");
+        }
+    }
+}
+
+/// Control groups with the limits of a case; gone when dropped.
+#[derive(Debug)]
+struct Group(Vec<PathBuf>);
+
+impl Group {
+    /// `None` when nothing is limited.
+    fn new(limits: &Limits, volume: Option<&Volume>) -> Result<Option<Self>, String> {
+        let mut group = Self(Vec::new());
+        if let Some(mib) = limits.memory_mib {
+            let bytes = (mib << 20).to_string();
+            group.limit("memory", &[("memory", "memory.limit_in_bytes", &bytes), ("", "memory.max", &bytes)])?;
+        }
+        for (direction, letter, limit) in
+            [("read", 'r', limits.read_bytes_per_sec), ("write", 'w', limits.write_bytes_per_sec)]
+        {
+            let Some(limit) = limit else { continue };
+            let device = volume.expect("a limit of I/O needs a volume").block_attribute("dev");
+            let device = fs::read_to_string(device).expect("a device number");
+            let device = device.trim();
+            let first = (format!("blkio.throttle.{direction}_bps_device"), format!("{device} {limit}"));
+            let second = format!("{device} {letter}bps={limit}");
+            group.limit("I/O", &[("blkio", &first.0, &first.1), ("", "io.max", &second)])?;
+        }
+        Ok((!group.0.is_empty()).then_some(group))
+    }
+
+    /// Sets a limit in the first hierarchy that takes it: a controller of version 1, or version 2.
+    fn limit(&mut self, what: &str, ways: &[(&str, &str, &str)]) -> Result<(), String> {
+        for (controller, file, value) in ways {
+            let root = Path::new("/sys/fs/cgroup").join(controller);
+            if !root.join("cgroup.procs").exists() {
+                continue;
+            }
+            let folder = root.join(format!("activebench-truth-{}", std::process::id()));
+            if !self.0.contains(&folder) {
+                if fs::create_dir(&folder).is_err() {
+                    continue;
+                }
+                self.0.push(folder.clone());
+            }
+            if fs::write(folder.join(file), value).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(format!("needs a control group that limits {what}"))
+    }
+
+    /// What goes before a command that is to run inside.
+    fn join(&self) -> Vec<String> {
+        let joins: Vec<String> =
+            self.0.iter().map(|folder| format!("echo $$ > {}/cgroup.procs", folder.display())).collect();
+        let script = format!("{}; exec \"$@\"", joins.join("; "));
+        ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            if let Err(error) = fs::remove_dir(folder) {
+                eprintln!("cleaning up: {}: {error}", folder.display());
+            }
+        }
+    }
+}

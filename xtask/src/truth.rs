@@ -1,0 +1,111 @@
+//! `cargo xtask truth`: the planted lies and their honest twins, run and counted.
+//!
+//! The end-to-end crate runs the cases (`fixtures/truth`, its program `truth`) and writes down how each ended;
+//! here is what goes before and after: the tools, the build, the table, the page, the exit code.
+
+mod page;
+mod table;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::truth::table::Outcomes;
+use crate::workspace::{self, Selection};
+use crate::{packages, process, provenance, tools};
+
+/// The committed page.
+const PAGE: &str = "docs/truth.md";
+/// The program that runs the cases.
+const RUNNER: &str = "truth";
+/// The variable with the binary under test.
+const BINARY: &str = "ACTIVEBENCH_BIN";
+
+/// Options of `cargo xtask truth`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Run the cases of this detector alone, by its code; the page then stays as it is
+    #[arg(long, value_name = "CODE")]
+    only: Option<String>,
+    /// Run the cases alone whose name (AB302/lie-iozone-default) contains this; the page then stays as it is
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
+    /// Keep the run directory of each case, and what was said of it, in this folder
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Where the outcomes go as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Try this binary, and run the cases by the program beside it, instead of building both
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Leave missing tools missing: the cases that need them are counted as not run
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Runs the task: exit code 1 on a miss, a false accusation or a case that is broken.
+///
+/// # Errors
+/// When nothing can be run, or a case's file is none.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    if !options.no_install {
+        packages::report_missing(&packages::ensure(tools::FOR_TESTS));
+    }
+    if !process::is_root() {
+        eprintln!("not root: most cases cannot run (hint: {})", process::as_root("truth"));
+    }
+    let binary = match &options.binary {
+        Some(binary) => binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))?,
+        None => workspace::build_product(Selection::WithTests)?,
+    };
+    let runner = binary.with_file_name(RUNNER);
+    if !runner.is_file() {
+        bail!("no program {RUNNER} lies beside {} (hint: cargo build -p activebench-e2e)", binary.display());
+    }
+    let folder = tempfile::Builder::new().prefix("activebench-truth-").tempdir().context("cannot make a folder")?;
+    let json = folder.path().join("outcomes.json");
+    if let Some(keep) = &options.keep {
+        fs::create_dir_all(keep).with_context(|| format!("cannot make {}", keep.display()))?;
+    }
+
+    process::outlive_interrupt();
+    let started = Instant::now();
+    let mut command = Command::new(&runner);
+    command.env(BINARY, &binary).arg("--json").arg(&json);
+    for (name, value) in [("--only", &options.only), ("--case", &options.case)] {
+        if let Some(value) = value {
+            command.arg(name).arg(value);
+        }
+    }
+    if let Some(keep) = &options.keep {
+        // The runner's cases have working directories of their own.
+        command.arg("--keep").arg(keep.canonicalize().with_context(|| format!("cannot find {}", keep.display()))?);
+    }
+    let status = command.status().with_context(|| format!("cannot start {}", runner.display()))?;
+    if !status.success() {
+        bail!("{RUNNER} ended with {status}");
+    }
+    let text = fs::read_to_string(&json).with_context(|| format!("cannot read {}", json.display()))?;
+    let outcomes: Outcomes = serde_json::from_str(&text).context("cannot read the outcomes")?;
+    if let Some(path) = &options.json {
+        fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+
+    print!("{}", table::render(&outcomes));
+    if outcomes.whole && !outcomes.interrupted {
+        let path = workspace::root().join(PAGE);
+        let provenance = provenance::line(tools::FOR_TESTS, started.elapsed())?;
+        fs::write(&path, page::render(&outcomes, &provenance))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("wrote {}", path.display());
+    }
+    if outcomes.interrupted {
+        // The shell's own convention for an interrupt.
+        return Ok(ExitCode::from(130));
+    }
+    Ok(if outcomes.cases.iter().any(|case| case.failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

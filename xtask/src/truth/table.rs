@@ -1,0 +1,224 @@
+//! The outcomes as counts: what was found, what was missed, who was accused, what could not run.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+/// What the runner wrote down.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Outcomes {
+    /// Whether an interrupt kept cases from running.
+    pub(crate) interrupted: bool,
+    /// Whether the whole corpus was to run.
+    pub(crate) whole: bool,
+    /// Every detector of the product, by code.
+    pub(crate) detectors: Vec<Detector>,
+    /// Every case that was to run.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// A detector.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Detector {
+    /// `AB302`.
+    pub(crate) code: String,
+    /// `sync-outside-clock`.
+    pub(crate) name: String,
+}
+
+/// Which side of the truth a case stands on.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// To be found.
+    Lie,
+    /// To be left alone.
+    Honest,
+}
+
+/// How a case ended.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// A lie that was found.
+    #[serde(rename = "hit")]
+    Hit,
+    /// A twin that was left alone.
+    #[serde(rename = "silent")]
+    Silent,
+    /// A lie that was not found.
+    #[serde(rename = "miss")]
+    Miss,
+    /// A twin that was accused.
+    #[serde(rename = "false accusation")]
+    Accused,
+    /// The detector could not tell.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// Not possible on this host.
+    #[serde(rename = "not run")]
+    NotRun,
+    /// The case itself does not work.
+    #[serde(rename = "broken")]
+    Broken,
+}
+
+/// One case.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Case {
+    /// The detector's code.
+    pub(crate) code: String,
+    /// `lie-iozone-default`.
+    pub(crate) name: String,
+    /// Lie or twin.
+    pub(crate) kind: Kind,
+    /// What it does, in a sentence.
+    pub(crate) what: String,
+    /// How it ended.
+    pub(crate) outcome: Outcome,
+    /// What there is to say of that; empty when all is well.
+    pub(crate) why: String,
+    /// Whether something is to be mended.
+    pub(crate) failed: bool,
+}
+
+/// The counts of one detector, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) lies: usize,
+    pub(crate) hits: usize,
+    pub(crate) misses: usize,
+    pub(crate) twins: usize,
+    pub(crate) silent: usize,
+    pub(crate) accused: usize,
+    pub(crate) undecided: usize,
+    pub(crate) not_run: usize,
+    pub(crate) broken: usize,
+}
+
+impl Counts {
+    /// Of some cases. Those that could not run are among the lies and twins, and are neither found nor silent.
+    pub(crate) fn of<'a>(cases: impl Iterator<Item = &'a Case>) -> Counts {
+        let mut counts = Counts::default();
+        for case in cases {
+            *match case.kind {
+                Kind::Lie => &mut counts.lies,
+                Kind::Honest => &mut counts.twins,
+            } += 1;
+            *match case.outcome {
+                Outcome::Hit => &mut counts.hits,
+                Outcome::Silent => &mut counts.silent,
+                Outcome::Miss => &mut counts.misses,
+                Outcome::Accused => &mut counts.accused,
+                Outcome::Undecided => &mut counts.undecided,
+                Outcome::NotRun => &mut counts.not_run,
+                Outcome::Broken => &mut counts.broken,
+            } += 1;
+        }
+        counts
+    }
+
+    /// What lacks for a detector to be tried at all: `no case`, `no lie`, `no twin`; empty when nothing does.
+    pub(crate) fn lacks(&self) -> &'static str {
+        match (self.lies, self.twins) {
+            (0, 0) => "no case",
+            (0, _) => "no lie",
+            (_, 0) => "no twin",
+            _ => "",
+        }
+    }
+}
+
+impl Outcomes {
+    /// Each detector with its counts.
+    pub(crate) fn by_detector(&self) -> Vec<(&Detector, Counts)> {
+        let of = |detector: &Detector| Counts::of(self.cases.iter().filter(|case| case.code == detector.code));
+        self.detectors.iter().map(|detector| (detector, of(detector))).collect()
+    }
+
+    /// The cases that ended like this.
+    pub(crate) fn that_are(&self, outcome: Outcome) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(move |case| case.outcome == outcome)
+    }
+}
+
+/// The sentence under the table.
+pub(crate) fn sum(outcomes: &Outcomes) -> String {
+    let all = Counts::of(outcomes.cases.iter());
+    format!(
+        "{} of {} lies found, {} missed; {} of {} honest runs left alone, {} accused; {} undecided, {} could not run \
+         here, {} broken",
+        all.hits, all.lies, all.misses, all.silent, all.twins, all.accused, all.undecided, all.not_run, all.broken
+    )
+}
+
+/// The table for a terminal.
+pub(crate) fn render(outcomes: &Outcomes) -> String {
+    let mut text = String::from("code   lies  hits  twins  silent  missed  accused  undecided  not run  broken\n");
+    for (detector, counts) in outcomes.by_detector() {
+        // A part of the corpus says nothing of the detectors that it leaves out.
+        let is_whole = outcomes.whole && !outcomes.interrupted;
+        if !is_whole && counts.lies + counts.twins == 0 {
+            continue;
+        }
+        let Counts { lies, hits, misses, twins, silent, accused, undecided, not_run, broken } = counts;
+        let line = format!(
+            "{}  {lies:4}  {hits:4}  {twins:5}  {silent:6}  {misses:6}  {accused:7}  {undecided:9}  {not_run:7}  {broken:6}  {} {}",
+            detector.code,
+            detector.name,
+            if counts.lacks().is_empty() { String::new() } else { format!("({})", counts.lacks()) }
+        );
+        writeln!(text, "{}", line.trim_end()).expect("a String takes every character");
+    }
+    for (outcome, word) in [
+        (Outcome::Miss, "missed"),
+        (Outcome::Accused, "accused"),
+        (Outcome::Undecided, "undecided"),
+        (Outcome::Broken, "broken"),
+        (Outcome::NotRun, "not run"),
+    ] {
+        for case in outcomes.that_are(outcome) {
+            writeln!(text, "{word}: {}/{}: {}", case.code, case.name, case.why)
+                .expect("a String takes every character");
+        }
+    }
+    writeln!(text, "{}", sum(outcomes)).expect("a String takes every character");
+    text
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Outcomes as the runner writes them: code, kind, outcome.
+    pub(crate) fn outcomes(cases: &[(&str, &str, &str)]) -> Outcomes {
+        let cases: Vec<serde_json::Value> = cases
+            .iter()
+            .map(|(code, kind, outcome)| {
+                serde_json::json!({"code": code, "name": format!("{kind}-a"), "kind": kind, "what": "A | b.",
+                    "outcome": outcome, "why": "because", "failed": false})
+            })
+            .collect();
+        let detectors = serde_json::json!([{"code": "AB101", "name": "a-b"}, {"code": "AB102", "name": "c"}]);
+        let all = serde_json::json!({"interrupted": false, "whole": true, "detectors": detectors, "cases": cases});
+        serde_json::from_value(all).expect("outcomes")
+    }
+
+    #[test]
+    fn what_could_not_run_is_counted_apart() {
+        let outcomes = outcomes(&[
+            ("AB101", "lie", "hit"),
+            ("AB101", "lie", "not run"),
+            ("AB101", "honest", "false accusation"),
+            ("AB101", "honest", "undecided"),
+        ]);
+        let rows = outcomes.by_detector();
+        let expected = Counts { lies: 2, hits: 1, twins: 2, accused: 1, undecided: 1, not_run: 1, ..Counts::default() };
+        assert_eq!(rows[0].1, expected);
+        assert_eq!((rows[0].1.lacks(), rows[1].1.lacks()), ("", "no case"));
+        let text = render(&outcomes);
+        assert!(text.contains("c (no case)") && text.contains("not run: AB101/lie-a: because"), "{text}");
+        assert!(text.ends_with(
+            "1 of 2 lies found, 0 missed; 0 of 2 honest runs left alone, 1 accused; 1 undecided, 1 could not run here, 0 broken\n"
+        ));
+    }
+}
