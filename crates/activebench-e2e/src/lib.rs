@@ -384,26 +384,10 @@ pub fn verify_in(folder: &Path, run: PathBuf, options: &[&str], command: &[&str]
 }
 
 /// Judges a stored run again.
-pub fn recheck(run: PathBuf, options: &[&str]) -> Verified {
-    let mut recheck = Command::new(binary());
-    let output = recheck.args(["recheck", "--format", "json"]).args(options).arg(&run).output();
-    Verified::of(run, output.expect("the binary runs"))
-}
-
-/// Judges a stored run again.
 pub fn recheck(run: &Path, options: &[&str]) -> Verified {
-    let output = Command::new(binary())
-        .args(["recheck", "--format", "json"])
-        .args(options)
-        .arg(run)
-        .output()
-        .expect("the binary runs");
-    let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    let verified = Verified { report, run: run.to_owned(), output };
-    if !verified.report.is_null() {
-        verified.assert_fits_its_schema();
-    }
-    verified
+    let mut recheck = Command::new(binary());
+    let output = recheck.args(["recheck", "--format", "json"]).args(options).arg(run).output();
+    Verified::of(run.to_owned(), output.expect("the binary runs"))
 }
 
 /// A stage of a stored run as rows by column name.

@@ -125,7 +125,7 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
             stage.end_neighbours();
             judged(case, &ran)
         }
-        How::Recheck => judged(case, &recheck(stage.run_folder(), &options)),
+        How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)),
         How::Plan => {
             let output = Command::new(binary())
                 .args(["verify", "--plan", "--format", "json"])
