@@ -38,6 +38,10 @@ pub struct WorkersMissing;
 
 const FACTS: &[FactName] = &[FactName::ActiveTasks];
 
+/// Whether the tasks ran together takes these too.
+const FACTS_OF_CLOCKS: [FactName; 5] =
+    [FactName::ActiveTasks, FactName::Window, FactName::SumOfTaskRates, FactName::ReadBytes, FactName::WriteBytes];
+
 impl Detector for WorkersMissing {
     fn code(&self) -> &'static str {
         "AB110"
@@ -91,6 +95,7 @@ impl Detector for WorkersMissing {
             if share >= limit.value.value {
                 return Ok(case.silent(""));
             }
+            let case = &case.resting_on(FACTS_OF_CLOCKS.to_vec());
             let (window, rates) =
                 (case.run.fact(phase, FactName::Window)?, case.run.fact(phase, FactName::SumOfTaskRates)?);
             if case.run.moved(phase)? * 1e9 >= limit.value.value * rates * window {
