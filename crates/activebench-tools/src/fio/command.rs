@@ -80,6 +80,9 @@ const SWITCHES: &[&str] = &[
     "new_group",
     "norandommap",
     "zero_buffers",
+    "refill_buffers",
+    "bs_unaligned",
+    "exitall_on_error",
     "fill_device",
     "fill_fs",
     "exitall",
@@ -235,6 +238,15 @@ mod tests {
         assert_eq!(value(1, "bs"), None);
         assert_eq!(value(1, "time_based").as_deref(), Some("1"));
         assert_eq!(command.files, ["j.fio"]);
+    }
+
+    #[test]
+    fn a_switch_takes_no_word_after_it() {
+        for switch in ["refill_buffers", "bs_unaligned", "exitall_on_error", "thread"] {
+            let command = parse(&format!("fio --name=a --{switch} --end_fsync=1"));
+            let value = |key| command.jobs[0].get(key);
+            assert_eq!((value(switch), value("end_fsync")), (Some("1"), Some("1")), "{switch}");
+        }
     }
 
     #[test]
