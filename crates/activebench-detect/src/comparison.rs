@@ -9,7 +9,7 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Finding, Threshold};
-use activebench_model::phase::{Direction, Phase};
+use activebench_model::phase::{Direction, Phase, RateClock};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::advice::Given;
@@ -105,6 +105,15 @@ pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     }
 }
 
+/// The time over which the tool divides what all tasks of a pass did: its own clock, not the pass's length, where
+/// these differ.
+pub(crate) fn rate_window(phase: &Phase) -> FactName {
+    match phase.rate_clock {
+        RateClock::LongestTask if phase.requested_tasks > 1 => FactName::LongestTask,
+        _ => FactName::Window,
+    }
+}
+
 /// The figure of a claim, rebuilt from the facts of its phase.
 ///
 /// # Errors
@@ -147,12 +156,12 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
     };
     let fact = |name| run.fact(phase, name);
     match claim.metric {
-        Metric::Throughput => Ok(exactly(per_second(run.moved(phase)?, FactName::Window)?)),
-        Metric::OperationRate => Ok(exactly(per_second(operations(run, phase)?, FactName::Window)?)),
+        Metric::Throughput => Ok(exactly(per_second(run.moved(phase)?, rate_window(phase))?)),
+        Metric::OperationRate => Ok(exactly(per_second(operations(run, phase)?, rate_window(phase))?)),
         Metric::TimePerOperation => {
             let operations = operations(run, phase)?;
             if operations > 0.0 {
-                Ok(exactly(fact(FactName::Window)? / operations))
+                Ok(exactly(fact(rate_window(phase))? / operations))
             } else {
                 Err("no operation was seen".to_owned())
             }
@@ -420,7 +429,10 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
         _ => Vec::new(),
     };
     if !metric.is_count() {
-        facts.push(FactName::Window);
+        let is_of_the_pass =
+            metric.is_cpu() || matches!(metric, Metric::ParentThroughput | Metric::ParentOperationRate);
+        facts.extend(is_of_the_pass.then_some(FactName::Window));
+        facts.push(rate_window(phase));
         facts.extend(operations());
     }
     if phase.requested_tasks > 1 {
@@ -587,7 +599,7 @@ fn bytes_agree(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
 /// the step of the tool's clock, the time between its reading and the nearest call, and,
 /// where the tool's clock may have run longer than the calls, the work at either end.
 fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<f64, Halt> {
-    let window_ns = run.fact(phase, FactName::Window)?;
+    let window_ns = run.fact(phase, rate_window(phase))?;
     if window_ns <= 0.0 {
         return Err(Halt::undecided("the window has no length"));
     }

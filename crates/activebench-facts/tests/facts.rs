@@ -173,6 +173,7 @@ fn each_task_has_its_own_window() {
             (WriteBytes, blocks(6)),
             (UntimedBytes, blocks(2)),
             (ActiveTasks, count(2)),
+            (LongestTask, count((parts[0].last_data_ns - parts[0].start_ns).max(stopped_ns - parts[1].start_ns))),
             (SumOfTaskRates, Is::Whole(first + second)),
             (MinTaskRate, Is::Whole(first.min(second))),
             (MaxTaskRate, Is::Whole(first.max(second))),

@@ -45,6 +45,7 @@ fn each_operation_counts_its_own_calls_inside_its_span() {
         let facts = story.facts(names(operation, &[], start_ns, end_ns));
         let expected: &[(FactName, Is)] = &[
             (Window, count(end_ns - start_ns)),
+            (LongestTask, count(end_ns - start_ns)),
             (NameCalls, count(succeeded)),
             (FailedCalls, count(failed)),
             (NameLatencyMax, count(longest)),

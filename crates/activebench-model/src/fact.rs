@@ -333,7 +333,9 @@ fact_names! {
     Msyncs = "msyncs", Count;
     /// Sum over the tasks of the length of their own windows. Source: calls.
     TaskWindows = "task_windows_ns", Ns;
-    /// The part of it in which at least one of the task's data calls, asynchronous requests or syncs was on its
+    /// Length of the longest of the tasks' own windows; `window_ns` for one task. Source: calls.
+    LongestTask = "longest_task_window_ns", Ns;
+    /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs was on its
     /// way: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
     InFlight = "calls_in_flight_ns", Ns;
     /// Rate at which calls moved data of the phase's direction in the first fifth of the time in which all its tasks

@@ -42,6 +42,9 @@ pub struct Phase {
     pub requested_tasks: u32,
     /// What the tool's clock covers, in words: `first write to last write`.
     pub clock: String,
+    /// Over which time the tool divides what all tasks did together.
+    #[serde(default)]
+    pub rate_clock: RateClock,
     /// How the command makes it hand requests to the kernel.
     #[serde(default)]
     pub submission: Submission,
@@ -106,6 +109,7 @@ impl Phase {
             rounds: once(),
             requested_tasks: 1,
             clock: String::new(),
+            rate_clock: RateClock::default(),
             submission: Submission::Unknown,
             promises: Vec::new(),
             mix: None,
@@ -191,6 +195,17 @@ pub struct Mix {
     pub read_ratio: f64,
     /// What it is a share of.
     pub of: MixOf,
+}
+
+/// Over which time a tool divides what the tasks of a pass did together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateClock {
+    /// From the first start of their clocks to the last end.
+    #[default]
+    FirstToLast,
+    /// The time of the task that took longest: less, where they began one after the other.
+    LongestTask,
 }
 
 /// What a promised share of reads is a share of.

@@ -7,7 +7,9 @@
 //!
 //! # How it decides
 //! With matching byte counts the ratio of claim and rebuilt figure is the ratio of the window
-//! (`window_ns`, first timed call to last) and the tool's elapsed time. The difference, less
+//! (`window_ns`, first timed call to last) and the tool's elapsed time. Where the tool divides what all tasks did by
+//! the time of the one that took longest (fio's groups), that is the window (`longest_task_window_ns`); whether the tasks
+//! ran at the same time is AB110's question. The difference, less
 //! the printed number's resolution: above 1 % it warns, above 5 % it fails. Both limits widen
 //! to the noise of a short window: the step of the tool's clock and 100 us (measured), for
 //! failing twice as much. A clock that ran longer than the calls may in addition cover two
@@ -32,7 +34,7 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Firing, Weight, of_each_phase};
-use crate::comparison::{Agreement, of_each_claim};
+use crate::comparison::{Agreement, of_each_claim, rate_window};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -68,7 +70,7 @@ impl Detector for ClockDisagrees {
                     true => (Weight::Fail(effect), &limits.ab104_difference_fail_ratio, difference.fail),
                     false => (Weight::Warn(effect), &limits.ab104_difference_warn_ratio, difference.warn),
                 };
-                let window = case.run.fact(phase, FactName::Window).ok()?;
+                let window = case.run.fact(phase, rate_window(phase)).ok()?;
                 let elapsed = window / (1.0 + difference.excess);
                 let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
                 Some(Firing {

@@ -11,7 +11,9 @@
 //! tool's own; counted bytes over one wall clock against the sum of the tasks' own rates. A parent's
 //! clock may cover starting and joining the tasks, so the observation has to say the same: all bytes
 //! over the time from the first task's first call to the last one's last, below 95 % of the sum of
-//! the tasks' rates.
+//! the tasks' rates. A rate that divides what all tasks did by the time of the one that took longest (fio's
+//! groups) warns when that time (`longest_task_window_ns`) is below 95 % of `window_ns`, and the figure by as much,
+//! its printed digits aside, above that of all bytes over the whole window.
 //!
 //! # When it is wrong
 //! A task that works on when the others are done makes the sum too high by as much as it says; how much
@@ -27,10 +29,12 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::units::Quantity;
+use activebench_model::phase::Phase;
+use activebench_model::units::{Quantity, Unit};
 
 use crate::advice::Given;
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::comparison::{basis, operations, rate_window};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -80,6 +84,9 @@ impl Detector for WorkersMissing {
                     advice: Given::new(run).all_tasks(),
                 }));
             }
+            if rate_window(phase) == FactName::LongestTask {
+                return apart(case, phase);
+            }
             let find =
                 |metrics: [Metric; 2]| case.claims().iter().copied().find(|claim| metrics.contains(&claim.metric));
             let children = find([Metric::SumOfTaskThroughput, Metric::SumOfTaskOperationRate]);
@@ -117,4 +124,58 @@ impl Detector for WorkersMissing {
             }))
         })
     }
+}
+
+/// Whether a rate over the longest task's time is one that all tasks gave together.
+fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let case = case.resting_on([FACTS, &[FactName::LongestTask, FactName::Window]].concat());
+    let limit = &case.thresholds().ab110_parent_share_warn_ratio;
+    let (longest, window) = (case.run.fact(phase, FactName::LongestTask)?, case.run.fact(phase, FactName::Window)?);
+    if longest >= limit.value.value * window {
+        return Ok(case.silent("all tasks moved data at the same time"));
+    }
+    let rates = case.claims().iter().copied();
+    let rates: Vec<&Claim> =
+        rates.filter(|claim| matches!(claim.metric, Metric::Throughput | Metric::OperationRate)).collect();
+    let case = case.resting_on(with_window(rates.iter().flat_map(|claim| basis(phase, claim)).collect()));
+    let mut beyond = Vec::new();
+    for claim in rates {
+        let amount = match claim.value.unit {
+            Unit::OpsPerSec => operations(&case.run, phase)?,
+            _ => case.run.moved(phase)?,
+        };
+        let together = Quantity { value: amount * 1e9 / window, ..claim.value };
+        // A truncated number lies up to a whole step, twice the resolution, from the true one.
+        if together.value < limit.value.value * (claim.value.value - 2.0 * claim.resolution) {
+            beyond.push((claim, together));
+        }
+    }
+    let Some((claim, together)) = beyond.first().copied() else {
+        return Ok(case.silent("the figure is that of all tasks together, as far as its digits go"));
+    };
+    let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+    let of_all = case.concerning(beyond.iter().map(|(claim, _)| *claim).collect());
+    Ok(of_all.fires(Firing {
+        weight: Weight::Warn(Effect::Misleading),
+        observed: Some(Quantity::ratio(longest / window)),
+        threshold: limit.clone(),
+        message: format!(
+            "{} divides what all tasks did by the {} of the longest one; from the first start to the last end it took \
+             them {}, which gives {together}",
+            claim.value,
+            in_ns(longest),
+            in_ns(window)
+        ),
+        meaning: "the tasks did not all run at the same time: the figure is above what the storage gave at once"
+            .to_owned(),
+        advice: Given::new(&case.run).all_tasks(),
+    }))
+}
+
+/// These facts, and those on which every answer rests.
+fn with_window(mut facts: Vec<FactName>) -> Vec<FactName> {
+    facts.extend([FactName::ActiveTasks, FactName::Window]);
+    facts.sort_unstable();
+    facts.dedup();
+    facts
 }

@@ -162,11 +162,14 @@ impl View<'_> {
             task.start_ns = Some(task.start_ns.map_or(part.start_ns, |start_ns| start_ns.min(part.start_ns)));
             task.end_ns = task.end_ns.max(end_of(part));
         }
+        let gap = &self.gaps.calls;
+        if let Some(longest_ns) = self.longest_task_ns() {
+            facts.insert(FactName::LongestTask, gap.fact(Quantity::ns(longest_ns), Scope::Tree, CALLS_HOOK));
+        }
         // A pass over names moves no data, and has no rates.
         if tasks.is_empty() {
             return;
         }
-        let gap = &self.gaps.calls;
         let active = tasks.values().filter(|task| task.bytes > 0).count() as u64;
         facts.insert(FactName::ActiveTasks, gap.fact(Quantity::count(active), Scope::Tree, CALLS_HOOK));
 
@@ -187,6 +190,19 @@ impl View<'_> {
         add(FactName::MaxTaskRate, over(|rates| rates.iter().copied().fold(0.0, f64::max)));
         let op_rates = per_second(|task| task.calls);
         add(FactName::SumOfTaskOpRates, op_rates.map(|rates| Quantity::ops_per_sec(rates.iter().sum())));
+    }
+
+    /// The time of the task whose parts, or spans of work on names, reach over the longest time.
+    fn longest_task_ns(&self) -> Option<u64> {
+        let of_parts = self.parts().map(|(part, _)| ((part.tgid, &part.tids), (part.start_ns, end_of(part))));
+        let spans = self.phase.names.iter().flat_map(|names| &names.spans);
+        let of_names = spans.map(|span| ((span.tgid, &span.tids), (span.start_ns, span.end_ns)));
+        let mut windows: BTreeMap<(u32, &Vec<u32>), (u64, u64)> = BTreeMap::new();
+        for (task, (start_ns, end_ns)) in of_parts.chain(of_names) {
+            let window = windows.entry(task).or_insert((start_ns, end_ns));
+            *window = (window.0.min(start_ns), window.1.max(end_ns));
+        }
+        windows.into_values().map(|(start_ns, end_ns)| end_ns.saturating_sub(start_ns)).max()
     }
 
     fn add_blocks(&self, facts: &mut Facts) {

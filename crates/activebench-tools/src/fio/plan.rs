@@ -1,6 +1,8 @@
 //! What a job makes of its command: the part of a phase that no observation adds to.
 
-use activebench_model::phase::{Direction, Mechanism, Mix, MixOf, NamePass, OwnLimit, Pattern, Phase, Promise};
+use activebench_model::phase::{
+    Direction, Mechanism, Mix, MixOf, NamePass, OwnLimit, Pattern, Phase, Promise, RateClock,
+};
 
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
@@ -46,6 +48,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         return Phase {
             requested_tasks: tasks,
             clock: clock(None),
+            rate_clock: RateClock::LongestTask,
             ..Phase::planned(id, format!("{}: {}", paired.base, way.word()), direction)
         };
     };
@@ -67,6 +70,8 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         rounds: region.rounds(job),
         requested_tasks: tasks,
         clock: clock(Some(job)),
+        // fio adds the bytes of a group and takes the longest of its jobs' times (stat.c, `sum_thread_stats`, 3.33).
+        rate_clock: RateClock::LongestTask,
         submission: kind.submission(),
         promises: promises(&paired.jobs, way),
         mix: agreed(&paired.jobs, JobOptions::mix).map(|(option, read_ratio)| Mix {
