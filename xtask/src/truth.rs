@@ -27,9 +27,9 @@ const BINARY: &str = "ACTIVEBENCH_BIN";
 /// Options of `cargo xtask truth`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Run the cases of this detector alone, by its code; the page then stays as it is
-    #[arg(long, value_name = "CODE")]
-    only: Option<String>,
+    /// Run the cases of these detectors alone, by their codes; the page then stays as it is
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    only: Vec<String>,
     /// Run the cases alone whose name (AB302/lie-iozone-default) contains this; the page then stays as it is
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
@@ -76,10 +76,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let started = Instant::now();
     let mut command = Command::new(&runner);
     command.env(BINARY, &binary).arg("--json").arg(&json);
-    for (name, value) in [("--only", &options.only), ("--case", &options.case)] {
-        if let Some(value) = value {
-            command.arg(name).arg(value);
-        }
+    for code in &options.only {
+        command.arg("--only").arg(code);
+    }
+    if let Some(case) = &options.case {
+        command.arg("--case").arg(case);
     }
     if let Some(keep) = &options.keep {
         // The runner's cases have working directories of their own.

@@ -179,6 +179,44 @@ impl Volume {
         volume
     }
 
+    /// btrfs in two copies on two loop devices.
+    pub fn mirrored_btrfs(mib_each: u64) -> Self {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        let devices = ["one", "two"].map(|name| loop_device(&folder.path().join(name), mib_each, "on"));
+        let [one, two] = &devices;
+        run("mkfs.btrfs", &["-q", "-d", "raid1", "-m", "raid1", one, two]);
+        let volume = Self { folder, devices: devices.to_vec() };
+        volume.mount(&["-t", "btrfs", "-o", "noatime", &volume.devices[0]]);
+        volume
+    }
+
+    /// Takes the last member of a mirror away; the file system goes on without it.
+    pub fn lose_a_member(&mut self) {
+        let lost = self.devices.pop().expect("a member");
+        self.unmount();
+        run("losetup", &["-d", &lost]);
+        // The kernel remembers members that it has seen.
+        run("btrfs", &["device", "scan", "--forget"]);
+        let (device, mount_point) = (&self.devices[0], self.path());
+        run("mount", &["-o", "noatime,degraded", device, mount_point.to_str().expect("a UTF-8 path")]);
+    }
+
+    /// A device that the kernel swaps to while the volume is there; nothing is mounted.
+    ///
+    /// # Errors
+    /// What this host says against it.
+    pub fn swap(mib: u64) -> Result<Self, String> {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        let device = loop_device(&folder.path().join("swap.img"), mib, "on");
+        let volume = Self { folder, devices: vec![device.clone()] };
+        run("mkswap", &[&device]);
+        let output = Command::new("swapon").arg(&device).output().map_err(|error| format!("needs swap: {error}"))?;
+        match output.status.success() {
+            true => Ok(volume),
+            false => Err(format!("needs swap: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        }
+    }
+
     /// The share of the dirty-page limit that is this device's by right, in percent. A new device
     /// has none, so that the kernel writes back at once and leaves a later sync little to do.
     fn set_dirty_share(&self, percent: u32) {
@@ -287,6 +325,12 @@ impl Drop for Volume {
         if mounted(&self.path()) {
             self.unmount();
         }
+        for device in self.devices.iter().filter(|device| swaps_to(device)) {
+            match Command::new("swapoff").arg(device).status() {
+                Ok(status) if status.success() => {}
+                other => eprintln!("cleaning up: swapoff {device}: {other:?}"),
+            }
+        }
         for device in &self.devices {
             if let Some(number) = device.strip_prefix("/dev/zram") {
                 if let Err(error) = fs::write(ZRAM_REMOVE, number) {
@@ -300,6 +344,12 @@ impl Drop for Volume {
             }
         }
     }
+}
+
+/// Whether the kernel swaps to a device.
+fn swaps_to(device: &str) -> bool {
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    swaps.lines().any(|line| line.split_whitespace().next() == Some(device))
 }
 
 fn mounted(path: &Path) -> bool {
@@ -413,15 +463,20 @@ impl Verified {
         verified
     }
 
-    /// Every report is what `docs/report.schema.json` says.
+    /// Every report is what `docs/report.schema.json` says, and that of a series what `docs/series.schema.json` does.
     fn assert_fits_its_schema(&self) {
-        static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
-            let schema = include_str!("../../../docs/report.schema.json");
+        fn validator(schema: &str) -> jsonschema::Validator {
             jsonschema::validator_for(&serde_json::from_str(schema).expect("the schema is JSON"))
                 .expect("a valid schema")
-        });
+        }
+        static OF_A_RUN: LazyLock<jsonschema::Validator> =
+            LazyLock::new(|| validator(include_str!("../../../docs/report.schema.json")));
+        static OF_A_SERIES: LazyLock<jsonschema::Validator> =
+            LazyLock::new(|| validator(include_str!("../../../docs/series.schema.json")));
+        let is_series = self.report["schema"].as_str().is_some_and(|name| name.starts_with("activebench.series/"));
+        let schema = if is_series { &OF_A_SERIES } else { &OF_A_RUN };
         let faults: Vec<String> =
-            SCHEMA.iter_errors(&self.report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+            schema.iter_errors(&self.report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
         assert!(faults.is_empty(), "{faults:#?}");
     }
 

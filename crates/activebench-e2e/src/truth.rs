@@ -117,13 +117,19 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
     };
     let command = stage.command(case);
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    let options: Vec<String> = case.options.iter().map(|option| stage.fill(option)).collect();
+    let mut options: Vec<String> = case.options.iter().map(|option| stage.fill(option)).collect();
+    if let Some(runs) = case.repeat {
+        options.extend(["--repeat".to_owned(), runs.to_string()]);
+    }
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     match case.how {
         How::Verify => {
             let ran = verify_in(&stage.folder(), stage.run_folder(), &options, &command);
             stage.end_neighbours();
-            judged(case, &ran)
+            match case.repeat {
+                Some(_) => (outcome::of_series(case, &ran.report, &of_the_runs(&ran)), ran.story()),
+                None => judged(case, &ran),
+            }
         }
         How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)),
         How::Plan => {
@@ -140,6 +146,17 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
             (outcome::of(case, &plan), story)
         }
     }
+}
+
+/// The reports of a series' runs, from their own directories.
+fn of_the_runs(series: &Verified) -> Vec<Value> {
+    let runs = series.report["runs"].as_array().map_or(&[][..], Vec::as_slice);
+    let directories = runs.iter().filter_map(|run| run["directory"].as_str());
+    let report = |directory| {
+        let text = fs::read(series.run.join(directory).join("report.json")).expect("a run has its report");
+        serde_json::from_slice(&text).expect("a report is JSON")
+    };
+    directories.map(report).collect()
 }
 
 fn judged(case: &Case, ran: &Verified) -> (Outcome, String) {

@@ -3,7 +3,7 @@
 //! The machine may be busy on its own: where only quiet can be asserted, it is what the kernel's counters say.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use activebench_e2e::{Verified, Volume, binary, needs, skip, verify};
 use serde_json::Value;
@@ -155,13 +155,12 @@ fn memory_pressure_is_found() {
 #[test]
 fn a_btrfs_without_one_of_its_members_is_found() {
     needs!("iozone", "mkfs.btrfs", "btrfs", "losetup", "mount");
-    let folder = tempfile::TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-    let pair = Mirror::new(folder.path());
+    let mut pair = Volume::mirrored_btrfs(256);
     let iozone = ["iozone", "-i0", "-s16m", "-r1m", "-e", "-c", "-f", "x"];
-    let whole = pair.verify(&iozone, "whole");
+    let whole = verify(&pair, &[], &iozone).report;
     assert!(outcomes(&whole).iter().all(|outcome| outcome == "silent"), "{whole:#}");
     pair.lose_a_member();
-    let degraded = pair.verify(&iozone, "degraded");
+    let degraded = verify(&pair, &[], &iozone).report;
     assert!(outcomes(&degraded).iter().any(|outcome| outcome == "fires"), "{degraded:#}");
     let message = degraded["findings"].as_array().expect("findings").iter().find(|one| one["code"] == "AB606");
     let message = message.and_then(|one| one["message"].as_str()).unwrap_or("");
@@ -172,76 +171,6 @@ fn outcomes(report: &Value) -> Vec<String> {
     let findings = report["findings"].as_array().expect("findings");
     let of_code = findings.iter().filter(|finding| finding["code"] == "AB606");
     of_code.filter_map(|finding| finding["outcome"].as_str()).map(str::to_owned).collect()
-}
-
-/// btrfs in two copies on two loop devices.
-struct Mirror {
-    folder: PathBuf,
-    devices: [String; 2],
-}
-
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-impl Mirror {
-    fn new(folder: &std::path::Path) -> Self {
-        let device = |name: &str| {
-            let backing = folder.join(name);
-            let backing = backing.to_str().expect("a UTF-8 path");
-            run("fallocate", &["-l", "256M", backing]);
-            run("losetup", &["--find", "--show", backing])
-        };
-        let pair = Self { folder: folder.to_owned(), devices: [device("one"), device("two")] };
-        let [one, two] = &pair.devices;
-        run("mkfs.btrfs", &["-q", "-d", "raid1", "-m", "raid1", one, two]);
-        std::fs::create_dir(pair.mount_point()).expect("a mount point");
-        run("mount", &["-o", "noatime", one, &pair.place()]);
-        pair
-    }
-
-    fn mount_point(&self) -> PathBuf {
-        self.folder.join("mount")
-    }
-
-    fn place(&self) -> String {
-        self.mount_point().to_str().expect("a UTF-8 path").to_owned()
-    }
-
-    fn lose_a_member(&self) {
-        let [one, two] = &self.devices;
-        run("umount", &[&self.place()]);
-        run("losetup", &["-d", two]);
-        // The kernel remembers members that it has seen.
-        run("btrfs", &["device", "scan", "--forget"]);
-        run("mount", &["-o", "noatime,degraded", one, &self.place()]);
-    }
-
-    fn verify(&self, command: &[&str], name: &str) -> Value {
-        let output = Command::new(binary())
-            .args(["verify", "--format", "json", "--out"])
-            .arg(self.folder.join(name))
-            .arg("--")
-            .args(command)
-            .current_dir(self.mount_point())
-            .stderr(Stdio::null())
-            .output()
-            .expect("the binary runs");
-        serde_json::from_slice(&output.stdout).expect("a report")
-    }
-}
-
-impl Drop for Mirror {
-    fn drop(&mut self) {
-        let attempts = [("umount", vec!["--quiet".to_owned(), self.place()])].into_iter();
-        let devices = self.devices.iter().map(|device| ("losetup", vec!["-d".to_owned(), device.clone()]));
-        for (program, arguments) in attempts.chain(devices) {
-            // The second device is gone already where the test went well.
-            drop(Command::new(program).args(&arguments).stderr(Stdio::null()).status());
-        }
-    }
 }
 
 #[test]

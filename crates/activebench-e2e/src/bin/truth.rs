@@ -15,9 +15,9 @@ use serde_json::json;
 /// Runs the corpus of planted lies and honest twins.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Run the cases of this detector alone, by its code
-    #[arg(long)]
-    only: Option<String>,
+    /// Run the cases of these detectors alone, by their codes
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Run cases alone whose name contains this
     #[arg(long)]
     case: Option<String>,
@@ -70,7 +70,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let all = json!({
         "schema": "activebench.truth/1",
         "interrupted": INTERRUPTED.load(Ordering::Relaxed),
-        "whole": arguments.only.is_none() && arguments.case.is_none(),
+        "whole": arguments.only.is_empty() && arguments.case.is_none(),
         "detectors": detectors,
         "cases": ended,
     });
@@ -79,7 +79,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 }
 
 fn wanted(arguments: &Arguments, case: &Case) -> bool {
-    arguments.only.as_ref().is_none_or(|code| code.eq_ignore_ascii_case(&case.code))
+    let of_code = |code: &String| code.eq_ignore_ascii_case(&case.code);
+    (arguments.only.is_empty() || arguments.only.iter().any(of_code))
         && arguments.case.as_ref().is_none_or(|part| case.id().contains(part))
 }
 

@@ -3,7 +3,8 @@
 //! In `command`, `options` and the scripts these words stand for what only the run knows:
 //! `{mount}` the volume, `{device}` its device, `{other}` the second volume, `{beside}` a folder outside of
 //! the volume, `{case}` the folder of the case's own file, `{run}` the run directory, `{ready}` a file that
-//! a neighbour makes when the run may begin, `{activebench}` the product and `{orion}` the stand-in for Orion.
+//! a neighbour makes when the run may begin, `{allow-read}` a shell's command that takes another limit on reads than
+//! `limits` sets (bytes a second), `{activebench}` the product and `{orion}` the stand-in for Orion.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,12 @@ pub enum Medium {
     RawLoop,
     /// btrfs in stripes over two loop devices.
     StripedBtrfs,
+    /// btrfs in two copies on two loop devices.
+    MirroredBtrfs,
+    /// The same without one of them.
+    DegradedBtrfs,
+    /// A device that the kernel swaps to; nothing is mounted.
+    Swap,
     /// A device in compressed memory.
     Zram,
     /// Memory.
@@ -178,6 +185,9 @@ pub struct Case {
     /// Further options of activebench.
     #[serde(default)]
     pub options: Vec<String>,
+    /// How many runs of the command make a series (`verify --repeat`). Then it is the series' report that is judged;
+    /// of a twin the runs are judged too.
+    pub repeat: Option<u32>,
     /// The benchmark's command line.
     #[serde(default)]
     pub command: Vec<String>,
@@ -229,6 +239,10 @@ impl Case {
         if case.kind() == Kind::Lie && case.gap().is_none() && case.expect.severity.is_none() {
             return Err("a lie says with which severity it is found (expect.severity)".to_owned());
         }
+        let of_a_run = !case.only_when.is_empty() || case.expect.claim.is_some();
+        if case.repeat.is_some() && (of_a_run || case.how != How::Verify) {
+            return Err("a series is a verified command; it has neither facts nor verdicts on claims".to_owned());
+        }
         if case.kind() == Kind::Honest && case.expect.beside.contains_key(&case.code) {
             return Err(format!("an honest twin of {} cannot expect {}", case.code, case.code));
         }
@@ -265,7 +279,11 @@ impl Case {
             match volume.kind {
                 Medium::Tmpfs => {}
                 Medium::Fuse => programs.extend(["fuse2fs", "mkfs.ext4"].map(str::to_owned)),
-                Medium::StripedBtrfs => programs.extend(["losetup", "mkfs.btrfs"].map(str::to_owned)),
+                Medium::StripedBtrfs | Medium::MirroredBtrfs => {
+                    programs.extend(["losetup", "mkfs.btrfs"].map(str::to_owned));
+                }
+                Medium::DegradedBtrfs => programs.extend(["losetup", "mkfs.btrfs", "btrfs"].map(str::to_owned)),
+                Medium::Swap => programs.extend(["losetup", "mkswap", "swapon", "swapoff"].map(str::to_owned)),
                 Medium::Zram => programs.push(format!("mkfs.{}", volume.fs)),
                 _ => programs.extend(["losetup".to_owned(), format!("mkfs.{}", volume.fs)]),
             }
@@ -301,6 +319,9 @@ mod tests {
         check("what = 'a'\ncomand = ['true']", FOLDER, "honest-a", "unknown field");
         let own = "what = 'a'\ncommand = ['true']\n[expect.beside]\nAB302 = 'why not'";
         check(own, FOLDER, "honest-a", "cannot expect AB302");
+        let series = LIE.replace("[expect]", "repeat = 5\n[expect]");
+        assert_eq!(Case::parse(&series, FOLDER, "lie-a").expect("a case").repeat, Some(5));
+        check(&format!("{series}claim = 'refuted'"), FOLDER, "lie-a", "neither facts nor verdicts");
     }
 
     #[test]

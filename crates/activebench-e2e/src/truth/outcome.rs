@@ -82,6 +82,19 @@ pub fn of(case: &Case, report: &Value) -> Outcome {
     }
 }
 
+/// The outcome of a case with the report of a series, and of its runs in their order.
+pub fn of_series(case: &Case, series: &Value, runs: &[Value]) -> Outcome {
+    let outcome = of(case, series);
+    if case.kind() == Kind::Lie || outcome.is_failure() {
+        return outcome;
+    }
+    let accused = runs.iter().zip(1..).find_map(|(run, number)| {
+        let finding = accusation(case, run)?;
+        Some(Outcome::Accused(format!("run {number}: {}", shown(finding))))
+    });
+    accused.unwrap_or(outcome)
+}
+
 fn holds(condition: &Condition, report: &Value) -> Result<bool, String> {
     let phase = list(report, "phases").iter().find(|phase| phase["id"] == condition.phase.as_str());
     let fact = |name: &str| {
@@ -178,9 +191,9 @@ fn verdict_fails(case: &Case, report: &Value, as_what: fn(String) -> Outcome) ->
     (found != expected).then(|| as_what(format!("the run is {found} and not {expected}")))
 }
 
-fn honest(case: &Case, report: &Value) -> Outcome {
-    let findings = list(report, "findings");
-    let accused = findings.iter().find(|f| {
+/// The first finding that a twin should not have.
+fn accusation<'a>(case: &Case, report: &'a Value) -> Option<&'a Value> {
+    list(report, "findings").iter().find(|f| {
         let code = text(f, "code");
         let expected = match code == case.code {
             true => case.expect.note.is_some() && severity(f) == Severity::Note,
@@ -191,8 +204,11 @@ fn honest(case: &Case, report: &Value) -> Outcome {
             }
         };
         f["outcome"] == "fires" && !expected
-    });
-    if let Some(finding) = accused {
+    })
+}
+
+fn honest(case: &Case, report: &Value) -> Outcome {
+    if let Some(finding) = accusation(case, report) {
         return Outcome::Accused(shown(finding));
     }
     if let Some(fails) = verdict_fails(case, report, Outcome::Accused) {
@@ -200,7 +216,7 @@ fn honest(case: &Case, report: &Value) -> Outcome {
     }
     if case.how != How::Plan {
         // A run that claims nothing cannot be accused of anything: it shows nothing.
-        if list(report, "claims").is_empty() {
+        if list(report, "claims").is_empty() && list(report, "figures").is_empty() {
             return Outcome::Broken("the run claims nothing".to_owned());
         }
         let verdict = text(report, "verdict");
@@ -211,7 +227,7 @@ fn honest(case: &Case, report: &Value) -> Outcome {
     } else if list(report, "phases").is_empty() {
         return Outcome::Broken("the plan has no pass".to_owned());
     }
-    match findings.iter().find(|f| f["code"] == case.code.as_str() && f["outcome"] == "undecided") {
+    match list(report, "findings").iter().find(|f| f["code"] == case.code.as_str() && f["outcome"] == "undecided") {
         Some(finding) => Outcome::Undecided { why: shown(finding), foreseen: case.expect.undecided.is_some() },
         None => Outcome::Silent,
     }
@@ -299,6 +315,27 @@ mod tests {
         assert_eq!(of(&twin, &report("qualified", "confirmed", &[("AB701", "fires", "warn")])), Outcome::Silent);
         let own = of(&twin, &report("qualified", "confirmed", &[("AB302", "fires", "warn")]));
         assert_eq!(own.word(), "false accusation");
+    }
+
+    #[test]
+    fn a_series_is_judged_by_its_own_report_and_a_twin_by_its_runs_too() {
+        let series = |findings| {
+            let mut series = report("qualified", "", findings);
+            let whole = series.as_object_mut().expect("an object");
+            drop((whole.remove("claims"), whole.remove("phases")));
+            whole.insert("figures".to_owned(), json!([{"phase": "write"}]));
+            series
+        };
+        let (quiet, loud) = (series(&[]), series(&[("AB302", "fires", "warn")]));
+        let runs = [report("verified", "confirmed", &[]), report("qualified", "", &[("AB601", "fires", "warn")])];
+        let lie = case("lie-a", "[expect]\nseverity = 'warn'\nphases = ['write']");
+        assert_eq!(of_series(&lie, &loud, &runs), Outcome::Hit);
+        assert_eq!(of_series(&lie, &quiet, &runs).word(), "miss");
+        let twin = case("honest-a", "");
+        assert_eq!(of_series(&twin, &quiet, &runs[..1]), Outcome::Silent);
+        assert_eq!(of_series(&twin, &loud, &runs[..1]).word(), "false accusation");
+        let accused = of_series(&twin, &quiet, &runs);
+        assert!(accused.word() == "false accusation" && accused.why().starts_with("run 2: AB601"), "{accused:?}");
     }
 
     #[test]

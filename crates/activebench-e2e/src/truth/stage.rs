@@ -94,6 +94,13 @@ impl Stage {
                 volume
             }
             Medium::StripedBtrfs => Volume::striped_btrfs(spec.mib, 2),
+            Medium::MirroredBtrfs => Volume::mirrored_btrfs(spec.mib),
+            Medium::DegradedBtrfs => {
+                let mut volume = Volume::mirrored_btrfs(spec.mib);
+                volume.lose_a_member();
+                volume
+            }
+            Medium::Swap => Volume::swap(spec.mib)?,
             Medium::Zram => Volume::on_zram(&spec.fs, spec.mib, &spec.mount)?,
             Medium::Tmpfs => Volume::tmpfs(spec.mib),
             Medium::Fuse => Volume::fuse(spec.mib),
@@ -149,7 +156,7 @@ impl Stage {
     /// Words that stand for places, see [`crate::truth::case`].
     pub fn fill(&self, text: &str) -> String {
         let path = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
-        let places: [(&str, &dyn Fn() -> String); 9] = [
+        let places: [(&str, &dyn Fn() -> String); 10] = [
             ("{mount}", &|| path(&self.folder())),
             ("{device}", &|| self.volume.as_ref().and_then(Volume::device).expect("a device").to_owned()),
             ("{other}", &|| path(&self.other.as_ref().expect("another volume").path())),
@@ -157,6 +164,7 @@ impl Stage {
             ("{case}", &|| path(&self.case)),
             ("{run}", &|| path(&self.run)),
             ("{ready}", &|| path(&self.beside.path().join("ready"))),
+            ("{allow-read}", &|| format!("sh {}", path(&self.allow_read()))),
             ("{activebench}", &|| path(&binary())),
             ("{orion}", &|| path(&built("orion-stand-in", "activebench-e2e"))),
         ];
@@ -164,6 +172,14 @@ impl Stage {
             true => text.replace(word, &place()),
             false => text,
         })
+    }
+
+    /// A script that takes another limit on reads.
+    fn allow_read(&self) -> PathBuf {
+        let limit = self.group.as_ref().and_then(|group| group.reads.as_ref()).expect("a limit on reads");
+        let script = self.beside.path().join("allow-read");
+        fs::write(&script, format!("echo \"{}$1\" > {}\n", limit.before, limit.file.display())).expect("it is written");
+        script
     }
 
     /// The command line, inside of its control group where there is one.
@@ -204,13 +220,23 @@ impl Drop for Neighbour {
 }
 
 /// Control groups with the limits of a case; gone when dropped.
+#[derive(Debug, Default)]
+struct Group {
+    folders: Vec<PathBuf>,
+    reads: Option<ReadLimit>,
+}
+
+/// How reads are limited: the file, and what it takes before the bytes a second.
 #[derive(Debug)]
-struct Group(Vec<PathBuf>);
+struct ReadLimit {
+    file: PathBuf,
+    before: String,
+}
 
 impl Group {
     /// `None` when nothing is limited.
     fn new(limits: &Limits, volume: Option<&Volume>) -> Result<Option<Self>, String> {
-        let mut group = Self(Vec::new());
+        let mut group = Self::default();
         if let Some(mib) = limits.memory_mib {
             let bytes = (mib << 20).to_string();
             group.limit("memory", &[("memory", "memory.limit_in_bytes", &bytes), ("", "memory.max", &bytes)])?;
@@ -222,29 +248,37 @@ impl Group {
             let device = volume.expect("a limit of I/O needs a volume").block_attribute("dev");
             let device = fs::read_to_string(device).expect("a device number");
             let device = device.trim();
-            let first = (format!("blkio.throttle.{direction}_bps_device"), format!("{device} {limit}"));
-            let second = format!("{device} {letter}bps={limit}");
-            group.limit("I/O", &[("blkio", &first.0, &first.1), ("", "io.max", &second)])?;
+            let first = (format!("blkio.throttle.{direction}_bps_device"), format!("{device} "));
+            let second = format!("{device} {letter}bps=");
+            let value = |before: &str| format!("{before}{limit}");
+            let ways = [("blkio", first.0.as_str(), value(&first.1)), ("", "io.max", value(&second))];
+            let file =
+                group.limit("I/O", &ways.each_ref().map(|(root, file, value)| (*root, *file, value.as_str())))?;
+            if letter == 'r' {
+                let before = if file.ends_with("io.max") { second } else { first.1 };
+                group.reads = Some(ReadLimit { file, before });
+            }
         }
-        Ok((!group.0.is_empty()).then_some(group))
+        Ok((!group.folders.is_empty()).then_some(group))
     }
 
-    /// Sets a limit in the first hierarchy that takes it: a controller of version 1, or version 2.
-    fn limit(&mut self, what: &str, ways: &[(&str, &str, &str)]) -> Result<(), String> {
+    /// Sets a limit in the first hierarchy that takes it: a controller of version 1, or version 2. Gives the file.
+    fn limit(&mut self, what: &str, ways: &[(&str, &str, &str)]) -> Result<PathBuf, String> {
         for (controller, file, value) in ways {
             let root = Path::new("/sys/fs/cgroup").join(controller);
             if !root.join("cgroup.procs").exists() {
                 continue;
             }
             let folder = root.join(format!("activebench-truth-{}", std::process::id()));
-            if !self.0.contains(&folder) {
+            if !self.folders.contains(&folder) {
                 if fs::create_dir(&folder).is_err() {
                     continue;
                 }
-                self.0.push(folder.clone());
+                self.folders.push(folder.clone());
             }
-            if fs::write(folder.join(file), value).is_ok() {
-                return Ok(());
+            let file = folder.join(file);
+            if fs::write(&file, value).is_ok() {
+                return Ok(file);
             }
         }
         Err(format!("needs a control group that limits {what}"))
@@ -253,7 +287,7 @@ impl Group {
     /// What goes before a command that is to run inside.
     fn join(&self) -> Vec<String> {
         let joins: Vec<String> =
-            self.0.iter().map(|folder| format!("echo $$ > {}/cgroup.procs", folder.display())).collect();
+            self.folders.iter().map(|folder| format!("echo $$ > {}/cgroup.procs", folder.display())).collect();
         let script = format!("{}; exec \"$@\"", joins.join("; "));
         ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec()
     }
@@ -261,7 +295,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for folder in &self.0 {
+        for folder in &self.folders {
             if let Err(error) = fs::remove_dir(folder) {
                 eprintln!("cleaning up: {}: {error}", folder.display());
             }
