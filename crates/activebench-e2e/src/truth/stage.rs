@@ -43,7 +43,7 @@ impl Stage {
             None => beside.path().join("run"),
         };
         // What an earlier run of the case left there.
-        if run.join("run.json").exists() {
+        if run.join("run.json").exists() || run.join("series.json").exists() {
             fs::remove_dir_all(&run).expect("an old run directory can be removed");
         }
         let folder = case.folder.canonicalize().unwrap_or_else(|_| case.folder.clone());
