@@ -3,7 +3,7 @@
 //! Knows the options of the tools by name; what they do is in the adapters. For a tool
 //! that it does not know the wording is general.
 
-mod bonnie;
+pub(crate) mod bonnie;
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,9 @@ use bonnie::Bonnie;
 
 /// The options of iozone 3.489 that take a value, so that the value is not read as options.
 const IOZONE_WITH_VALUE: &str = "bdfgHijJklLnPqrsStuUVXyYF";
+
+/// Options of fio that make it visit a block again before it has visited all.
+pub(crate) const FIO_DRAWS: [&str; 3] = ["random_distribution", "norandommap", "percentage_random"];
 
 /// Files above this (1 TiB) are no advice for a pass that is short today.
 const LARGEST_FILE_MIB: f64 = 1_048_576.0;
@@ -199,10 +202,23 @@ impl<'a> Given<'a> {
             }
             .to_owned();
         }
-        let dropped = ["random_distribution", "norandommap", "percentage_random"];
-        match self.fio.as_ref().and_then(|fio| dropped.into_iter().find(|name| fio.has(name))) {
+        match self.fio.as_ref().and_then(|fio| FIO_DRAWS.into_iter().find(|name| fio.has(name))) {
             Some(name) => format!("drop `{name}`: fio then visits each block once before it visits one again"),
             None => "use a generator that visits each block once, or one that covers the whole region".to_owned(),
+        }
+    }
+
+    /// How to write data that cannot be packed.
+    pub(crate) fn random_payload(&self) -> String {
+        let packed = "let the tool write data that is random and never the same twice";
+        match (&self.options, &self.fio) {
+            (Some(_), _) if self.has("-+w") => format!("{packed}: `-+w` is given, look at its percentage"),
+            (Some(_), _) => format!("{packed}: add `-+w 0 -+y 0 -+C 0`"),
+            (None, Some(fio)) if fio.has("refill_buffers") => {
+                format!("{packed}: `refill_buffers` is given, look at what else shapes the buffers")
+            }
+            (None, Some(fio)) => format!("{packed}: add {}", fio.option("refill_buffers")),
+            (None, None) => packed.to_owned(),
         }
     }
 
@@ -219,16 +235,16 @@ impl<'a> Given<'a> {
 }
 
 /// What a fio command gave.
-struct Fio {
+pub(crate) struct Fio {
     /// Names of options, without dashes and values.
     options: BTreeSet<String>,
     /// The jobs stand on the command line, not in a file.
-    on_command_line: bool,
+    pub(crate) on_command_line: bool,
 }
 
 impl Fio {
     /// The words of the command, and what the phases' promises rest on: job files too.
-    fn new(argv: &[String], phases: &[Phase]) -> Self {
+    pub(crate) fn new(argv: &[String], phases: &[Phase]) -> Self {
         let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
         let name_of = |option: &str| option.split('=').next().unwrap_or(option).trim_matches(['\'', '"']).to_owned();
         let stated = words.iter().filter_map(|word| word.trim_matches(['\'', '"']).strip_prefix("--")).map(name_of);
@@ -240,7 +256,7 @@ impl Fio {
         Self { on_command_line: options.contains("name"), options }
     }
 
-    fn has(&self, option: &str) -> bool {
+    pub(crate) fn has(&self, option: &str) -> bool {
         self.options.contains(option)
     }
 

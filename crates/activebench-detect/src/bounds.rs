@@ -31,12 +31,13 @@ impl Bounded {
 /// # Errors
 /// When it is missing, or partial for another reason.
 pub(crate) fn bounded(phase: &Phase, figure: FactName, bound: FactName) -> Result<Bounded, String> {
-    if let Ok(value) = phase.facts.complete(figure) {
-        return Ok(Bounded { value, error: 0.0 });
-    }
+    let why = match phase.facts.complete(figure) {
+        Ok(value) => return Ok(Bounded { value, error: 0.0 }),
+        Err(why) => why,
+    };
     let fact = phase.facts.get(figure).filter(|fact| matches!(fact.completeness, Completeness::Partial(_)));
     match (fact.and_then(|fact| fact.value), phase.facts.complete(bound)) {
         (Some(value), Ok(error)) => Ok(Bounded { value: value.value, error }),
-        _ => Err(phase.facts.complete(figure).err().unwrap_or_default()),
+        _ => Err(why),
     }
 }

@@ -84,6 +84,9 @@ pub(crate) struct Firing {
     pub(crate) advice: String,
 }
 
+/// One of several things that a detector looks for; `None` where it is not there.
+pub(crate) type Question = fn(&Case<'_>, &Phase) -> Result<Option<Finding>, Halt>;
+
 /// A detector before one phase, or before the whole run.
 #[derive(Clone)]
 pub(crate) struct Case<'a> {
@@ -137,6 +140,25 @@ impl<'a> Case<'a> {
         Ok(self.concerning(claims))
     }
 
+    /// The same case, concerning the phase's rates and times: what is not a plain count.
+    pub(crate) fn concerning_rates(&self) -> Result<Self, Halt> {
+        let rates: Vec<_> = self.claims.iter().copied().filter(|claim| !claim.metric.is_count()).collect();
+        if rates.is_empty() && self.run.has_adapter() {
+            return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
+        }
+        Ok(self.concerning(rates))
+    }
+
+    /// Asks two questions of the case, each resting on facts of its own: what they find, or that both found nothing.
+    pub(crate) fn asked_both(&self, phase: &Phase, questions: [(&[FactName], Question); 2]) -> Vec<Finding> {
+        let findings = questions.into_iter().filter_map(|(facts, question)| {
+            let case = self.resting_on(facts.to_vec());
+            question(&case, phase).unwrap_or_else(|halt| Some(case.halted(halt)))
+        });
+        let told: Vec<Finding> = findings.collect();
+        if told.is_empty() { vec![self.silent("")] } else { told }
+    }
+
     pub(crate) fn claims(&self) -> &[&'a Claim] {
         &self.claims
     }
@@ -154,18 +176,48 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn silent(&self, message: impl Into<String>) -> Finding {
-        self.finding(Outcome::Silent, message.into())
+        self.label().finding(Outcome::Silent, message.into())
     }
 
     pub(crate) fn halted(&self, halt: Halt) -> Finding {
+        self.label().halted(halt)
+    }
+
+    pub(crate) fn fires(&self, firing: Firing) -> Finding {
+        self.label().fires(firing, self.thresholds(), self.run.has_adapter())
+    }
+
+    fn label(&self) -> Label {
+        Label {
+            code: self.code,
+            name: self.name,
+            phase: self.phase.map(|phase| phase.id.clone()),
+            claims: self.claims.iter().map(|claim| claim.id.clone()).collect(),
+            facts: self.facts.clone(),
+        }
+    }
+}
+
+/// What every finding of one case has in common.
+pub(crate) struct Label {
+    pub(crate) code: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) phase: Option<String>,
+    pub(crate) claims: Vec<String>,
+    pub(crate) facts: Vec<FactName>,
+}
+
+impl Label {
+    pub(crate) fn halted(self, halt: Halt) -> Finding {
         match halt {
             Halt::NotApplicable(why) => self.finding(Outcome::NotApplicable, why),
             Halt::Undecided(why) => self.finding(Outcome::Undecided, why),
         }
     }
 
-    pub(crate) fn fires(&self, firing: Firing) -> Finding {
-        let (severity, effect) = firing.weight.under(self.thresholds(), self.run.has_adapter());
+    /// `claimed` says whether there is somebody to accuse.
+    pub(crate) fn fires(self, firing: Firing, thresholds: &Thresholds, claimed: bool) -> Finding {
+        let (severity, effect) = firing.weight.under(thresholds, claimed);
         Finding {
             severity: Some(severity),
             observed: firing.observed,
@@ -177,20 +229,20 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn finding(&self, outcome: Outcome, message: String) -> Finding {
+    pub(crate) fn finding(self, outcome: Outcome, message: String) -> Finding {
         Finding {
             code: self.code.to_owned(),
             name: self.name.to_owned(),
             outcome,
             severity: None,
-            phase: self.phase.map(|phase| phase.id.clone()),
-            claims: self.claims.iter().map(|claim| claim.id.clone()).collect(),
+            phase: self.phase,
+            claims: self.claims,
             observed: None,
             threshold: None,
             message,
             meaning: String::new(),
             advice: String::new(),
-            facts: self.facts.clone(),
+            facts: self.facts,
             effect: None,
         }
     }

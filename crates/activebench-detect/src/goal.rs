@@ -2,7 +2,7 @@
 
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::units::{Quantity, Unit};
-use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
+use activebench_model::verdict::JudgedClaim;
 
 use crate::context::Run;
 
@@ -133,7 +133,7 @@ impl Goal {
         for claim in &claims {
             let verdict = judged.iter().find(|judged| judged.claim == claim.id);
             let name = run.phase_of(claim).map_or(claim.phase.as_str(), |phase| &phase.name);
-            said.push(match honest(claim, verdict) {
+            said.push(match verdict.and_then(|judged| judged.honest(claim)) {
                 Some(figure) => {
                     let is_met = self.bound.is_met(figure.value, self.limit.value);
                     known += 1;
@@ -152,18 +152,6 @@ impl Goal {
         };
         let ids = claims.iter().map(|claim| claim.id.clone()).collect();
         (format!("{verdict}: {}", said.join(", ")), ids)
-    }
-}
-
-/// The honest figure: the claim itself where it is confirmed, the corrected one where there is one.
-fn honest(claim: &Claim, judged: Option<&JudgedClaim>) -> Option<Quantity> {
-    let judged = judged?;
-    match judged.verdict {
-        ClaimVerdict::Confirmed => Some(claim.value),
-        ClaimVerdict::Misleading | ClaimVerdict::Refuted => {
-            judged.corrected.as_ref().map(|corrected| corrected.value).filter(|value| value.unit == claim.value.unit)
-        }
-        ClaimVerdict::Unverifiable => None,
     }
 }
 

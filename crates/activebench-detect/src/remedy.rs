@@ -3,11 +3,14 @@
 //! Only what an option of the tool mends is applied. A larger file, another file system or another
 //! tool is the user's to choose, and is listed as left to them with the reason.
 
+use activebench_model::claim::{Claim, Metric};
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::phase::Submission;
 use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
 use activebench_model::report::JudgedRun;
-use activebench_model::verdict::ClaimVerdict;
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
+
+use crate::advice::{FIO_DRAWS, Fio, bonnie, iozone_options};
 
 /// A change of a tool's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,32 +52,34 @@ pub fn remedied(run: &JudgedRun) -> Remedied {
     result
 }
 
-/// Both runs with their figures side by side.
+/// Both runs with their figures side by side. Figures that agree in phase, kind and place among equals are one.
 pub fn side_by_side(as_given: JudgedRun, with_advice: JudgedRun, remedied: Remedied) -> SideBySide {
-    let figures = sides(&as_given)
+    let (given, mut advised) = (sides(&as_given), sides(&with_advice));
+    let mut beside = |phase: &str, metric: Metric| {
+        let same = advised.iter().position(|(other, kind, _)| *other == phase && *kind == metric)?;
+        // The next one like it is another's.
+        Some(advised.remove(same).2)
+    };
+    let figures: Vec<Beside> = given
         .into_iter()
-        .map(|(phase, metric, side)| {
-            let same = |(other, kind, _): &&(String, _, Side)| *other == phase && *kind == metric;
-            let advised = sides(&with_advice);
-            let beside = advised.iter().find(same).map(|(_, _, side)| side.clone());
-            Beside { phase, metric, as_given: side, with_advice: beside }
+        .map(|(phase, metric, as_given)| {
+            let with_advice = beside(&phase, metric);
+            Beside { phase, metric, as_given, with_advice }
         })
         .collect();
-    SideBySide { as_given, with_advice, remedied, figures }
+    let holds =
+        |figure: &&Beside| figure.with_advice.as_ref().is_some_and(|side| side.verdict == ClaimVerdict::Confirmed);
+    let holding = figures.iter().filter(holds).count();
+    SideBySide { as_given, with_advice, remedied, figures, holding }
 }
 
-/// The figures of a run that were judged, in the order of its output.
-fn sides(run: &JudgedRun) -> Vec<(String, activebench_model::claim::Metric, Side)> {
-    let side = |claim: &activebench_model::claim::Claim| {
-        let judged = run.judged.iter().find(|judged| judged.claim == claim.id)?;
-        let honest = match judged.verdict {
-            ClaimVerdict::Confirmed => Some(claim.value),
-            _ => judged.corrected.as_ref().map(|corrected| corrected.value),
-        };
-        let side = Side { claimed: claim.value, honest, verdict: judged.verdict };
-        Some((claim.phase.clone(), claim.metric, side))
+/// The figures of a run, in the order of its output.
+fn sides(run: &JudgedRun) -> Vec<(String, Metric, Side)> {
+    let side = |(claim, judged): (&Claim, &JudgedClaim)| {
+        let side = Side { claimed: claim.value, honest: judged.honest(claim), verdict: judged.verdict };
+        (claim.phase.clone(), claim.metric, side)
     };
-    run.parsed.claims.iter().filter_map(side).collect()
+    run.parsed.claims.iter().zip(&run.judged).map(side).collect()
 }
 
 /// Where the tool's own words begin: it is a word of its own, alone or behind a wrapper.
@@ -100,8 +105,9 @@ fn change_for(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &
 }
 
 fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
-    let has = |name: &str| words.iter().any(|word| name_of_option(word) == Some(name));
-    if !has("name") {
+    let given = Fio::new(words, &run.phases);
+    let has = |name: &str| given.has(name);
+    if !given.on_command_line {
         return Err("the jobs stand in a file: change it there");
     }
     let lacking = |name: &str, options: &'static [&'static str]| match has(name) {
@@ -111,13 +117,10 @@ fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'st
     match code {
         "AB301" | "AB302" | "AB303" => lacking("end_fsync", &["--end_fsync=1"]),
         "AB201" | "AB203" => lacking("direct", &["--direct=1"]),
-        "AB401" => {
-            const DRAWS: &[&str] = &["random_distribution", "norandommap", "percentage_random"];
-            match DRAWS.iter().any(|name| has(name)) {
-                true => Ok(Change::Drop(DRAWS)),
-                false => Err("no option of the command makes the offsets repeat"),
-            }
-        }
+        "AB401" => match FIO_DRAWS.into_iter().any(has) {
+            true => Ok(Change::Drop(&FIO_DRAWS)),
+            false => Err("no option of the command makes the offsets repeat"),
+        },
         "AB402" => lacking("randrepeat", &["--randrepeat=0"]),
         "AB403" => {
             let by_one = run.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
@@ -138,7 +141,7 @@ fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'st
 }
 
 fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
-    let given = crate::advice::iozone_options(words);
+    let given = iozone_options(words);
     let lacking = |options: &'static [&'static str]| match options
         .iter()
         .filter(|option| option.starts_with('-'))
@@ -153,7 +156,7 @@ fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
         "AB110" if given.contains("-t") => lacking(&["-x"]),
         "AB112" if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
         "AB201" | "AB203" => lacking(&["-I"]),
-        "AB404" | "AB405" => lacking(&["-+w", "0"]),
+        "AB404" | "AB405" => lacking(&["-+w", "0", "-+y", "0", "-+C", "0"]),
         "AB701" => Err("it takes a larger file: how large is yours to choose"),
         _ => Err("no option of iozone mends it"),
     }
@@ -162,16 +165,10 @@ fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
 fn for_bonnie(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
     let old = run.parsed.version.as_deref().is_none_or(|version| version.starts_with("1.0"));
     match code {
-        "AB301" | "AB302" | "AB303" if old && !words.iter().any(|word| word == "-b") => Ok(Change::Add(&["-b"])),
+        "AB301" | "AB302" | "AB303" if old && !bonnie::options(words).contains(&'b') => Ok(Change::Add(&["-b"])),
         "AB201" | "AB202" | "AB701" => Err("it takes a larger file: how large is yours to choose"),
         _ => Err("no option of bonnie++ mends it"),
     }
-}
-
-/// `direct` of `--direct=1`; `None` for other words.
-fn name_of_option(word: &str) -> Option<&str> {
-    let option = word.strip_prefix("--")?;
-    Some(option.split('=').next().unwrap_or(option))
 }
 
 /// Changes the command and says what was done.
@@ -183,13 +180,28 @@ fn apply(change: &Change, tool: &str, place: usize, argv: &mut Vec<String>) -> S
             argv.splice(at..at, words.iter().map(|word| (*word).to_owned()));
             format!("added `{}`", words.join(" "))
         }
-        Change::Drop(names) => {
-            let is_dropped = |word: &String| name_of_option(word).is_some_and(|name| names.contains(&name));
-            let dropped: Vec<String> = argv.iter().filter(|word| is_dropped(word)).cloned().collect();
-            argv.retain(|word| !is_dropped(word));
-            format!("dropped `{}`", dropped.join(" "))
-        }
+        Change::Drop(names) => format!("dropped `{}`", dropped(names, argv).join(" ")),
     }
+}
+
+/// Takes options of fio out of a command, with their values, and gives them.
+fn dropped(names: &[&str], argv: &mut Vec<String>) -> Vec<String> {
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    let mut words = std::mem::take(argv).into_iter().peekable();
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix("--").unwrap_or_default();
+        let name = option.split('=').next().unwrap_or(option);
+        if !names.contains(&name) {
+            kept.push(word);
+            continue;
+        }
+        // `norandommap` takes a value behind a sign alone, the others may have it in the word that follows.
+        let value_follows = !option.contains('=') && name != "norandommap";
+        dropped.push(word);
+        dropped.extend(words.next_if(|_| value_follows));
+    }
+    *argv = kept;
+    dropped
 }
 
 #[cfg(test)]
@@ -199,10 +211,14 @@ mod tests {
     use activebench_model::fact::Facts;
     use activebench_model::finding::Finding;
     use activebench_model::phase::{Direction, Phase};
-    use activebench_model::run::{ChildEnd, Choices, Clocks, Manifest};
+    use activebench_model::profile::Profiles;
+    use activebench_model::run::Manifest;
     use activebench_model::verdict::RunVerdict;
 
     use super::*;
+    use crate::advice::Given;
+    use crate::context::Run;
+    use crate::thresholds::Thresholds;
 
     fn fires(code: &str) -> Finding {
         Finding {
@@ -246,19 +262,8 @@ mod tests {
             0 => part.split_whitespace().map(str::to_owned).collect::<Vec<String>>(),
             _ => vec![part.to_owned()],
         });
-        let manifest = Manifest {
-            format: 1,
-            activebench: String::new(),
-            command: CommandLine { argv: words.collect(), cwd: String::new() },
-            added_arguments: Vec::new(),
-            choices: Choices::default(),
-            child: ChildEnd::default(),
-            clocks: Clocks::default(),
-            host: Default::default(),
-            coverage: Default::default(),
-            incomplete: Vec::new(),
-            sha256: Default::default(),
-        };
+        let manifest =
+            Manifest { command: CommandLine { argv: words.collect(), cwd: String::new() }, ..Manifest::default() };
         let phase = Phase { submission: Submission::AsynchronousIfDirect, ..Phase::planned("p", "p", Direction::Read) };
         let run = JudgedRun {
             parsed: Parsed { tool: tool.to_owned(), ..Parsed::default() },
@@ -281,6 +286,51 @@ mod tests {
         check("bonnie++", "bonnie++ -s 1g", &["AB201", "AB301"], "bonnie++ -s 1g -b", &["AB201"]);
         check("orion", "orion -run simple", &["AB401"], "orion -run simple", &["AB401"]);
         check("", "dd if=a of=b", &["AB301"], "dd if=a of=b", &["AB301"]);
+    }
+
+    #[test]
+    fn what_is_applied_is_what_the_report_advises() {
+        type Advice = fn(&Given<'_>, &Phase) -> String;
+        let asked: [(&str, &[&str], Advice); 8] = [
+            ("iozone -i0", &["AB301", "AB302"], |given, _| given.durable()),
+            ("iozone -i1", &["AB201", "AB203"], |given, phase| given.cold_reads(phase)),
+            ("iozone -i0", &["AB404", "AB405"], |given, _| given.random_payload()),
+            ("iozone -i0 -t2", &["AB110"], |given, _| given.all_tasks()),
+            ("fio --name=a", &["AB301", "AB302"], |given, _| given.durable()),
+            ("fio --name=a", &["AB303"], |given, _| given.over_a_power_cut()),
+            ("fio --name=a", &["AB201", "AB203"], |given, phase| given.cold_reads(phase)),
+            ("fio --name=a", &["AB404", "AB405"], |given, _| given.random_payload()),
+        ];
+        for (line, codes, advice) in asked {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let manifest =
+                Manifest { command: CommandLine { argv: words.clone(), cwd: String::new() }, ..Manifest::default() };
+            let parsed = Parsed { tool: words[0].clone(), ..Parsed::default() };
+            let phase = Phase::planned("p", "p", Direction::Read);
+            let (facts, profiles, phases) = (Facts::default(), Profiles::default(), [phase.clone()]);
+            let thresholds = Thresholds::profile("default").expect("there is one");
+            let run = Run {
+                manifest: &manifest,
+                parsed: &parsed,
+                phases: &phases,
+                facts: &facts,
+                profiles: &profiles,
+                thresholds: &thresholds,
+            };
+            let advice = advice(&Given::new(&run), &phase);
+            for code in codes {
+                let run = JudgedRun {
+                    parsed: parsed.clone(),
+                    phases: phases.to_vec(),
+                    findings: vec![fires(code)],
+                    ..judged(manifest.clone())
+                };
+                let applied = remedied(&run).applied;
+                let [Applied { change, .. }] = &applied[..] else { panic!("{line}, {code}: {applied:?}") };
+                let option = change.strip_prefix("added ").expect("it adds an option");
+                assert!(advice.contains(option), "{line}, {code}: {option} against {advice:?}");
+            }
+        }
     }
 
     #[test]

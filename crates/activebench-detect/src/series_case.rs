@@ -4,7 +4,7 @@ use activebench_model::claim::Metric;
 use activebench_model::finding::{Finding, Outcome};
 use activebench_model::series::Repeated;
 
-use crate::case::{Case, Firing, Halt};
+use crate::case::{Case, Firing, Halt, Label};
 use crate::context::{Detector, Run, Series};
 use crate::thresholds::Thresholds;
 
@@ -29,44 +29,24 @@ impl<'a> SeriesCase<'a> {
     }
 
     pub(crate) fn silent(&self, message: impl Into<String>) -> Finding {
-        self.finding(Outcome::Silent, message.into())
+        self.label().finding(Outcome::Silent, message.into())
     }
 
     pub(crate) fn halted(&self, halt: Halt) -> Finding {
-        match halt {
-            Halt::NotApplicable(why) => self.finding(Outcome::NotApplicable, why),
-            Halt::Undecided(why) => self.finding(Outcome::Undecided, why),
-        }
+        self.label().halted(halt)
     }
 
     pub(crate) fn fires(&self, firing: Firing) -> Finding {
-        let (severity, effect) = firing.weight.under(self.thresholds(), true);
-        Finding {
-            severity: Some(severity),
-            observed: firing.observed,
-            threshold: Some(firing.threshold),
-            meaning: firing.meaning,
-            advice: firing.advice,
-            effect,
-            ..self.finding(Outcome::Fires, firing.message)
-        }
+        self.label().fires(firing, self.thresholds(), true)
     }
 
-    fn finding(&self, outcome: Outcome, message: String) -> Finding {
-        Finding {
-            code: self.code.to_owned(),
-            name: self.name.to_owned(),
-            outcome,
-            severity: None,
+    fn label(&self) -> Label {
+        Label {
+            code: self.code,
+            name: self.name,
             phase: self.phase.map(str::to_owned),
             claims: self.figures.iter().map(|figure| figure.id.clone()).collect(),
-            observed: None,
-            threshold: None,
-            message,
-            meaning: String::new(),
-            advice: String::new(),
             facts: Vec::new(),
-            effect: None,
         }
     }
 }

@@ -295,6 +295,18 @@ impl Volume {
         self.folder.path().join(name)
     }
 
+    /// A file with data, written by fio and durable; nothing of it is in the page cache.
+    pub fn lay_out(&self, name: &str, mib: u64) {
+        let made = Command::new("fio")
+            .args(["--name=layout", "--rw=write", "--bs=1m", "--end_fsync=1"])
+            .args([format!("--filename={name}"), format!("--size={mib}m")])
+            .current_dir(self.path())
+            .output()
+            .expect("fio runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        self.drop_caches();
+    }
+
     /// Writes everything back and empties the page cache.
     pub fn drop_caches(&self) {
         run("sync", &[]);

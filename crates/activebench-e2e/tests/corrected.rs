@@ -11,6 +11,23 @@ fn verify_and_correct(volume: &Volume, options: &[&str], command: &[&str]) -> Ou
     verify.args(command).current_dir(volume.path()).output().expect("activebench runs")
 }
 
+/// What standard output holds: one document that is what its schema says, with two reports that are, too.
+fn document(output: &Output) -> Value {
+    let fits = |document: &Value, schema: &str| {
+        let schema = serde_json::from_str(schema).expect("the schema is JSON");
+        let schema = jsonschema::validator_for(&schema).expect("a valid schema");
+        let faults: Vec<String> =
+            schema.iter_errors(document).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+        assert!(faults.is_empty(), "{faults:#?}");
+    };
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on standard output");
+    fits(&document, include_str!("../../../docs/advice.schema.json"));
+    for side in ["as_given", "with_advice"] {
+        fits(&document[side], include_str!("../../../docs/report.schema.json"));
+    }
+    document
+}
+
 fn verdicts(document: &Value, side: &str, metrics: &[&str]) -> Vec<String> {
     let figures = document["figures"].as_array().map_or(&[][..], Vec::as_slice);
     let asked = figures.iter().filter(|figure| metrics.iter().any(|metric| figure["metric"] == *metric));
@@ -23,7 +40,7 @@ fn a_write_is_run_again_with_the_sync_inside_its_clock() {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let json = ["--format", "json", "--format", "text=report.txt", "--format", "markdown=report.md"];
     let output = verify_and_correct(&volume, &json, &["iozone", "-i0", "-s128m", "-r64k"]);
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on standard output");
+    let document = document(&output);
     // The exit code speaks of the command as it was given.
     assert_eq!((output.status.code(), &document["exit_code"]), (Some(1), &Value::from(1)));
     assert_eq!(document["advised_command"], serde_json::json!(["iozone", "-i0", "-s128m", "-r64k", "-e", "-c"]));
@@ -47,7 +64,7 @@ fn fio_is_told_for_all_its_jobs_and_nothing_twice() {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=64m", "--filename=x"];
     let output = verify_and_correct(&volume, &["--format", "json"], &command);
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on standard output");
+    let document = document(&output);
     let advised: Vec<&str> =
         document["advised_command"].as_array().expect("words").iter().filter_map(Value::as_str).collect();
     assert_eq!(advised.iter().filter(|word| **word == "--end_fsync=1").count(), 1, "{advised:?}");

@@ -14,18 +14,6 @@ fn ext4(mib: u64) -> Volume {
     Volume::on_loop("ext4", mib, "noatime")
 }
 
-/// A file with data, written by fio itself and durable.
-fn lay_out(volume: &Volume, name: &str, mib: u64) {
-    let made = Command::new("fio")
-        .args(["--name=layout", "--rw=write", "--bs=1m", "--end_fsync=1"])
-        .args([format!("--filename={name}"), format!("--size={mib}m")])
-        .current_dir(volume.path())
-        .output()
-        .expect("fio runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    volume.drop_caches();
-}
-
 fn of_metric<'a>(run: &'a Verified, phase: &str, metric: &str) -> &'a serde_json::Value {
     let claims = run.report["claims"].as_array().map_or(&[][..], Vec::as_slice);
     claims
@@ -147,7 +135,7 @@ fn trims_of_a_device_are_confirmed() {
 fn trims_of_a_file_are_not_those_of_the_device() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 128);
+    volume.lay_out("x", 128);
     let command = ["fio", "--name=a", "--rw=trim", "--ioengine=falloc", "--bs=64k", "--size=128m", "--filename=x"];
     let run = verify(&volume, &[], &command);
     assert!(run.codes("a-trim").contains(&"AB106"), "{}", run.story());
@@ -161,7 +149,7 @@ fn trims_of_a_file_are_not_those_of_the_device() {
 fn the_longer_way_sees_the_same_and_is_said() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x"];
     for (options, said) in [(&[][..], false), (&["--look-every-caller-up"], true)] {
         let run = verify(&volume, options, &command);
@@ -177,7 +165,7 @@ fn the_longer_way_sees_the_same_and_is_said() {
 fn asynchronous_engines_are_rebuilt() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
-    lay_out(&volume, "x", 128);
+    volume.lay_out("x", 128);
     for (engine, more) in [("libaio", &[][..]), ("io_uring", &[]), ("io_uring", &["--fixedbufs", "--registerfiles"])] {
         let engine = format!("--ioengine={engine}");
         let mut command = vec![
@@ -217,7 +205,7 @@ fn asynchronous_engines_are_rebuilt() {
 fn other_synchronous_engines_are_rebuilt() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     for engine in ["sync", "vsync", "pvsync", "pvsync2"] {
         let option = format!("--ioengine={engine}");
         let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=64m", "--filename=x", "--direct=1", &option];
@@ -248,7 +236,7 @@ fn assert_shared(run: &Verified) {
 fn jobs_that_share_a_cached_file_read_from_each_other() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
-    lay_out(&volume, "x", 256);
+    volume.lay_out("x", 256);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=256m", "--filename=x", "--numjobs=4"];
     let run = verify(&volume, &[], &command);
     assert_shared(&run);
@@ -267,7 +255,7 @@ fn jobs_that_share_a_cached_file_read_from_each_other() {
 fn repetitions_that_were_asked_for_are_no_finding() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     for (name, more) in [
         ("loops", &["--rw=read", "--loops=3"][..]),
         ("random loops", &["--rw=randread", "--loops=3"]),
@@ -289,7 +277,7 @@ fn repetitions_that_were_asked_for_are_no_finding() {
 fn offsets_that_repeat_behind_a_random_claim_are_found() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x", "--direct=1"];
     let run = verify(&volume, &[], &[&command[..], &["--random_distribution=zipf:1.4"]].concat());
     assert!(run.codes("a-read").contains(&"AB401"), "{}", run.story());
@@ -314,7 +302,7 @@ fn structure(text: &str) -> Vec<String> {
 fn the_users_output_is_what_fio_prints() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=64m", "--filename=x", "--direct=1"];
     let plain = Command::new("fio").args(&command[1..]).current_dir(volume.path()).output().expect("fio runs");
     let plain = String::from_utf8(plain.stdout).expect("UTF-8");
@@ -351,7 +339,7 @@ fn the_users_output_is_what_fio_prints() {
 fn on_a_terminal_the_line_of_progress_hides_no_object() {
     needs!("fio", "mkfs.ext4", "losetup", "script");
     let volume = ext4(256);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     // Long enough for fio to print its progress.
     let line = format!(
         "{} verify --quiet --out {} -- fio --name=a --rw=read --bs=64k --size=64m --filename=x --direct=1 --rate=30m",
@@ -399,7 +387,7 @@ fn a_report_in_a_file_is_left_as_the_user_wants_it() {
 fn a_ramp_is_left_out_and_a_repeated_report_counts_once() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let command = [
         "fio",
         "--name=a",
@@ -446,7 +434,7 @@ fn threads_and_processes_are_jobs() {
 fn both_directions_of_a_mixed_job_are_phases() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let command =
         ["fio", "--name=m", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--size=64m", "--filename=x", "--direct=1"];
     let run = verify(&volume, &[], &command);
@@ -486,7 +474,7 @@ fn the_check_of_what_was_written_is_a_pass_of_its_own() {
 fn job_files_say_what_was_promised() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let text = "[global]\nfilename=x\nsize=64m\nbs=64k\n[first]\nrw=randread\ndirect=1\n[second]\nstonewall\nrw=write\nend_fsync=1\n";
     fs::write(volume.path().join("jobs.fio"), text).expect("the job file");
     let run = verify(&volume, &[], &["fio", "jobs.fio"]);
@@ -561,7 +549,7 @@ fn a_verification_that_fails_is_a_failed_run() {
 fn blocks_that_were_never_written_are_found() {
     needs!("fio", "mkfs.ext4", "losetup", "fallocate");
     let volume = ext4(512);
-    lay_out(&volume, "half", 64);
+    volume.lay_out("half", 64);
     // The second half is allocated and empty, or a hole: neither has to be read.
     let grow = |name: &str| std::fs::OpenOptions::new().write(true).open(volume.path().join(name)).expect("it opens");
     grow("half").set_len(128 << 20).expect("it grows");
@@ -582,7 +570,7 @@ fn blocks_that_were_never_written_are_found() {
     let run = read("empty", &["--direct=1"]);
     assert!(run.codes("a-read").contains(&"AB106"), "{}", run.story());
     // Its honest twin: the same file, written.
-    lay_out(&volume, "whole", 128);
+    volume.lay_out("whole", 128);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=128m", "--filename=whole", "--direct=1"];
     verify(&volume, &[], &command).assert_honest();
 }
@@ -591,7 +579,7 @@ fn blocks_that_were_never_written_are_found() {
 fn a_control_group_that_throttles_is_found() {
     needs!("fio", "mkfs.ext4", "losetup", "sh");
     let volume = ext4(512);
-    lay_out(&volume, "x", 64);
+    volume.lay_out("x", 64);
     let fio = "fio --name=a --rw=read --bs=1m --size=64m --filename=x --direct=1";
     let Some(group) = Throttled::reads(&volume, 32 << 20) else {
         activebench_e2e::skip("there is no blkio controller of version 1 here");

@@ -10,12 +10,7 @@ use activebench_e2e::{Verified, Volume, binary, needs, verify};
 /// A volume with a file `f` of 64 MiB of data, durable.
 fn with_file() -> Volume {
     let volume = Volume::on_loop("ext4", 256, "noatime");
-    let made = Command::new("fio")
-        .args(["--name=layout", "--rw=write", "--bs=1m", "--size=64m", "--end_fsync=1", "--filename=f"])
-        .current_dir(volume.path())
-        .output()
-        .expect("fio runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    volume.lay_out("f", 64);
     volume
 }
 

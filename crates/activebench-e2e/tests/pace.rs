@@ -1,7 +1,5 @@
 //! Tools that hold themselves back, and passes that become slower: each beside its honest twin.
 
-use std::process::Command;
-
 use activebench_e2e::{Throttled, Verified, Volume, needs, verify};
 
 const MIB: u64 = 1 << 20;
@@ -9,12 +7,7 @@ const MIB: u64 = 1 << 20;
 /// A volume with a file of 64 MiB.
 fn volume() -> Volume {
     let volume = Volume::on_loop("ext4", 512, "noatime");
-    let made = Command::new("fio")
-        .args(["--name=layout", "--rw=write", "--bs=1m", "--end_fsync=1", "--filename=x", "--size=64m"])
-        .current_dir(volume.path())
-        .output();
-    assert!(made.expect("fio runs").status.success());
-    volume.drop_caches();
+    volume.lay_out("x", 64);
     volume
 }
 

@@ -60,12 +60,7 @@ impl Series {
 /// A file of 64 MiB, so that no run lays one out.
 fn volume() -> Volume {
     let volume = Volume::on_loop("ext4", 512, "noatime");
-    let made = Command::new("fio")
-        .args(["--name=layout", "--rw=write", "--bs=1m", "--end_fsync=1", "--filename=x", "--size=64m"])
-        .current_dir(volume.path())
-        .output();
-    assert!(made.expect("fio runs").status.success());
-    volume.drop_caches();
+    volume.lay_out("x", 64);
     volume
 }
 

@@ -65,19 +65,22 @@ fn a_processor_shared_with_others_is_found() {
 
 #[test]
 fn dirty_pages_of_others_are_found() {
-    needs!("iozone", "mkfs.ext4", "losetup", "dd");
+    needs!("iozone", "mkfs.ext4", "losetup", "sh", "dd");
     let volume = Volume::on_loop("ext4", 1024, "noatime");
     let iozone = ["iozone", "-i0", "-s64m", "-r1m", "-e", "-c", "-f", "x"];
-    let target = format!("of={}", volume.path().join("dirty").display());
+    // Copies that go on while the run begins: what was left by an earlier one may be written back by then.
+    let copy = |number: u32| {
+        let target = volume.path().join(format!("dirty-{number}"));
+        let script = "while :; do dd if=/dev/zero of=$0 bs=1M count=200 conv=notrunc status=none; done";
+        Running(Command::new("sh").args(["-c", script]).arg(target).spawn().expect("sh runs"))
+    };
+    let copies: Vec<Running> = (0..3).map(copy).collect();
     let disturb = || {
-        volume.drop_caches();
-        let dd = Command::new("dd").args(["if=/dev/zero", "bs=1M", "count=512", "status=none", &target]).status();
-        assert!(dd.expect("dd runs").success());
         let run = verify(&volume, &[], &iozone);
         (run.fact("write", "foreign_dirty_at_start_bytes"), run)
     };
-    // Somebody else's `sync` writes it back before the run begins: then it is tried again.
     let (left, disturbed) = (0..5).map(|_| disturb()).find(|(left, _)| *left > 8.0 * MIB).expect("dirty pages");
+    drop(copies);
     assert!(disturbed.codes("write").contains(&"AB603"), "{}", disturbed.story());
     assert_rechecked(&disturbed);
 

@@ -47,6 +47,8 @@ pub struct SideBySide {
     pub remedied: Remedied,
     /// Every figure of the first run, in the order of its output, beside that of the second.
     pub figures: Vec<Beside>,
+    /// How many of them are confirmed with the advice applied.
+    pub holding: usize,
 }
 
 /// One figure of both runs.

@@ -13,7 +13,7 @@ use crate::host::Host;
 pub const FORMAT: u32 = 1;
 
 /// `run.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// See [`FORMAT`].
     pub format: u32,

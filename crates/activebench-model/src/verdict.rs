@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::claim::Claim;
 use crate::units::Quantity;
 
 /// The verdict on one claim.
@@ -85,4 +86,19 @@ pub struct JudgedClaim {
     pub measured_instead: Option<String>,
     /// Codes of the findings that fire on it, most severe first.
     pub findings: Vec<String>,
+}
+
+impl JudgedClaim {
+    /// The honest figure: the claim itself where it is confirmed, the corrected one where it does not hold and there
+    /// is one of the same unit; `None` otherwise. `claim` is the one that was judged.
+    pub fn honest(&self, claim: &Claim) -> Option<Quantity> {
+        match self.verdict {
+            ClaimVerdict::Confirmed => Some(claim.value),
+            ClaimVerdict::Misleading | ClaimVerdict::Refuted => {
+                let corrected = self.corrected.as_ref().map(|corrected| corrected.value);
+                corrected.filter(|value| value.unit == claim.value.unit)
+            }
+            ClaimVerdict::Unverifiable => None,
+        }
+    }
 }

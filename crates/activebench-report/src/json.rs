@@ -51,7 +51,7 @@ impl Format for Json {
 }
 
 #[derive(Serialize)]
-struct Report<'run> {
+pub(crate) struct Report<'run> {
     schema: &'static str,
     verdict: RunVerdict,
     exit_code: i32,
@@ -229,7 +229,7 @@ impl From<Quantity> for Value {
 }
 
 impl<'run> Report<'run> {
-    fn of(run: &'run JudgedRun) -> Self {
+    pub(crate) fn of(run: &'run JudgedRun) -> Self {
         let manifest = &run.manifest;
         let parsed = &run.parsed;
         let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();

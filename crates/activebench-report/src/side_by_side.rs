@@ -7,6 +7,7 @@ use activebench_model::remedy::{Beside, Side, SideBySide};
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
+use crate::json::Report;
 use crate::page::{Page, Set, Tone};
 use crate::wording::{self, shell_command, shell_word};
 use crate::{Style, escape, format_by_name};
@@ -24,7 +25,7 @@ const HEADS: [&str; 7] = ["phase", "figure", "as given", "honest", "verdict", "w
 pub fn render(format: &str, sides: &SideBySide, style: Style) -> Option<String> {
     match format {
         "text" => Some(text(sides, style)),
-        "json" => Some(json(sides, style)),
+        "json" => Some(json(sides)),
         "markdown" => Some(markdown(sides, style)),
         _ => None,
     }
@@ -61,13 +62,7 @@ fn left_out(sides: &SideBySide) -> Option<String> {
 }
 
 fn because(sides: &SideBySide) -> String {
-    let confirmed = |figure: &&Beside| {
-        let side = figure.with_advice.as_ref();
-        side.is_some_and(|side| side.verdict == activebench_model::verdict::ClaimVerdict::Confirmed)
-    };
-    let all = sides.figures.len();
-    let now = sides.figures.iter().filter(confirmed).count();
-    format!("{now} of {all} figures hold with the advice applied")
+    format!("{} of {} figures hold with the advice applied", sides.holding, sides.figures.len())
 }
 
 fn text(sides: &SideBySide, style: Style) -> String {
@@ -128,15 +123,12 @@ struct Document<'a> {
     applied: &'a [activebench_model::remedy::Applied],
     left: &'a [activebench_model::remedy::Left],
     figures: &'a [Beside],
-    as_given: serde_json::Value,
-    with_advice: serde_json::Value,
+    holding: usize,
+    as_given: Report<'a>,
+    with_advice: Report<'a>,
 }
 
-fn json(sides: &SideBySide, style: Style) -> String {
-    let report = |run| {
-        let text = format_by_name("json").map_or_else(String::new, |json| json.render(run, style));
-        serde_json::from_str(&text).expect("our own report is JSON")
-    };
+fn json(sides: &SideBySide) -> String {
     let document = Document {
         schema: SCHEMA,
         exit_code: sides.as_given.exit_code,
@@ -145,8 +137,9 @@ fn json(sides: &SideBySide, style: Style) -> String {
         applied: &sides.remedied.applied,
         left: &sides.remedied.left,
         figures: &sides.figures,
-        as_given: report(&sides.as_given),
-        with_advice: report(&sides.with_advice),
+        holding: sides.holding,
+        as_given: Report::of(&sides.as_given),
+        with_advice: Report::of(&sides.with_advice),
     };
     let text = serde_json::to_string_pretty(&document).expect("it has text keys only");
     escape::json(&text) + "\n"

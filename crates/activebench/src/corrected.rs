@@ -8,12 +8,10 @@ use activebench_model::command::CommandLine;
 use activebench_model::remedy::Remedied;
 use activebench_model::run::Choices;
 use activebench_model::verdict::RunVerdict;
-use activebench_report::Style;
 use activebench_report::side_by_side::{SIDE_BY_SIDE_FORMATS, render};
-use anyhow::{Context, anyhow};
 
-use crate::arguments::{Output, Verify};
-use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::arguments::Verify;
+use crate::exit::{Failure, INTERRUPTED};
 use crate::output;
 use crate::verify::{Recorded, record_run};
 
@@ -30,7 +28,7 @@ pub(crate) fn main(
     directory: &Path,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<i32, Failure> {
-    formats_exist(&arguments.output)?;
+    output::formats_exist(&arguments.output, "two runs", &SIDE_BY_SIDE_FORMATS)?;
     let say = |words: &str| {
         if !arguments.output.quiet {
             eprintln!("activebench: {words}");
@@ -51,7 +49,7 @@ pub(crate) fn main(
     match record_run(&again, choices, &changed, &directory.join(WITH_ADVICE), runtime) {
         Ok(Recorded { judged: second, interrupted }) => {
             let sides = side_by_side(first, second, remedied);
-            show(&sides, &arguments.output)?;
+            output::deliver(&arguments.output, |format, style| render(format, &sides, style))?;
             Ok(if interrupted { INTERRUPTED } else { exit_code })
         }
         // What the first run gave is not lost.
@@ -77,29 +75,4 @@ fn why_not_again(verdict: &RunVerdict, interrupted: bool, remedied: &Remedied) -
         true => "nothing to correct: the benchmark is not run again".to_owned(),
         false => format!("no option mends it, the benchmark is not run again ({})", left.join("; ")),
     })
-}
-
-fn show(sides: &activebench_model::remedy::SideBySide, output: &Output) -> Result<(), Failure> {
-    let rendered = |format: &str, style| render(format, sides, style).unwrap_or_default();
-    for request in &output.formats {
-        match &request.file {
-            None => crate::print(&rendered(&request.format, output::terminal_style()))?,
-            Some(path) => std::fs::write(path, rendered(&request.format, Style::default()))
-                .with_context(|| format!("cannot write the {} report to {}", request.format, path.display()))
-                .or_exit(ExitCode::Usage)?,
-        }
-    }
-    if output.formats.is_empty() {
-        crate::print(&rendered("text", output::terminal_style()))?;
-    }
-    Ok(())
-}
-
-/// A format that single runs alone have is said before anything runs.
-fn formats_exist(output: &Output) -> Result<(), Failure> {
-    let unknown = output.formats.iter().find(|request| !SIDE_BY_SIDE_FORMATS.contains(&request.format.as_str()));
-    let Some(request) = unknown else { return Ok(()) };
-    let known = SIDE_BY_SIDE_FORMATS.join(", ");
-    let hint = format!("no report of two runs as {} (hint: one of {known})", request.format);
-    Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
 }

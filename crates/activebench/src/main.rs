@@ -139,7 +139,9 @@ fn parse(arguments: &Parse) -> Result<(), Failure> {
 }
 
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // The reader went away: a report is in the run directory.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output").or_exit(ExitCode::Usage),
     }

@@ -1,15 +1,16 @@
 //! Where reports go, and the files that every judgement leaves in the run directory.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use activebench_host::{Gap, Mend};
 use activebench_model::report::JudgedRun;
 use activebench_record::{RecordError, RunReader};
 use activebench_report::{FORMATS, Style, format_by_name};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use crate::arguments::Output;
 use crate::exit::{ExitCode, Failure, OrExit};
+use crate::print;
 
 /// Whether standard output must hold nothing but a report that a program will read.
 pub(crate) fn report_owns_stdout(output: &Output) -> bool {
@@ -31,34 +32,34 @@ fn terminal_width() -> Option<u16> {
     (result == 0 && size.ws_col > 0).then_some(size.ws_col)
 }
 
-/// Renders to where the user asked: the text report to standard output when nothing was asked.
+/// Renders to where the user asked: as text to standard output when nothing was asked.
 pub(crate) fn render(judged: &JudgedRun, output: &Output) -> Result<(), Failure> {
-    let to_stdout = |text: &str| {
-        let mut out = std::io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // The reader went away; the report is in the run directory.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.context("cannot write the report to standard output"),
-        }
-    };
-    let mut shown = false;
+    deliver(output, |format, style| Some(format_by_name(format)?.render(judged, style)))
+}
+
+/// Writes reports to where the user asked: as text to standard output when nothing was asked. `rendered` gives
+/// nothing for a format that it does not have, see [`formats_exist`].
+pub(crate) fn deliver(output: &Output, rendered: impl Fn(&str, Style) -> Option<String>) -> Result<(), Failure> {
     for request in &output.formats {
-        let Some(format) = format_by_name(&request.format) else { continue };
         match &request.file {
-            None => {
-                shown = true;
-                to_stdout(&format.render(judged, terminal_style())).or_exit(ExitCode::Usage)?;
-            }
-            Some(path) => std::fs::write(path, format.render(judged, Style::default()))
-                .with_context(|| format!("cannot write the {} report to {}", format.name(), path.display()))
+            None => print(&rendered(&request.format, terminal_style()).unwrap_or_default())?,
+            Some(path) => std::fs::write(path, rendered(&request.format, Style::default()).unwrap_or_default())
+                .with_context(|| format!("cannot write the {} report to {}", request.format, path.display()))
                 .or_exit(ExitCode::Usage)?,
         }
     }
-    if !shown && output.formats.is_empty() {
-        let text = &activebench_report::text::Text;
-        to_stdout(&activebench_report::Format::render(text, judged, terminal_style())).or_exit(ExitCode::Usage)?;
+    match output.formats.is_empty() {
+        true => print(&rendered("text", terminal_style()).unwrap_or_default()),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Says before anything runs that a report `of` this kind is not to be had in a format that was asked for.
+pub(crate) fn formats_exist(output: &Output, of: &str, known: &[&str]) -> Result<(), Failure> {
+    let unknown = output.formats.iter().find(|request| !known.contains(&request.format.as_str()));
+    let Some(request) = unknown else { return Ok(()) };
+    let hint = format!("no report of {of} as {} (hint: one of {})", request.format, known.join(", "));
+    Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
 }
 
 /// Writes the stages after the evidence, and a report in every format, into the run directory.

@@ -107,28 +107,13 @@ pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<
 /// Renders a series to where the user asked: as text to standard output when nothing was asked.
 pub(crate) fn render(judged: &JudgedSeries, output: &Output) -> Result<(), Failure> {
     formats_exist(output)?;
-    for request in &output.formats {
-        let Some(format) = series_format_by_name(&request.format) else { continue };
-        match &request.file {
-            None => crate::print(&format.render(judged, output::terminal_style()))?,
-            Some(path) => std::fs::write(path, format.render(judged, Style::default()))
-                .with_context(|| format!("cannot write the {} report to {}", format.name(), path.display()))
-                .or_exit(ExitCode::Usage)?,
-        }
-    }
-    match series_format_by_name("text").filter(|_| output.formats.is_empty()) {
-        Some(text) => crate::print(&text.render(judged, output::terminal_style())),
-        None => Ok(()),
-    }
+    output::deliver(output, |format, style| Some(series_format_by_name(format)?.render(judged, style)))
 }
 
 /// A format that single runs alone have is said before anything runs.
 fn formats_exist(output: &Output) -> Result<(), Failure> {
-    let unknown = output.formats.iter().find(|request| series_format_by_name(&request.format).is_none());
-    let Some(request) = unknown else { return Ok(()) };
     let known: Vec<_> = SERIES_FORMATS.iter().map(|format| format.name()).collect();
-    let hint = format!("no report of a series as {} (hint: one of {})", request.format, known.join(", "));
-    Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
+    output::formats_exist(output, "a series", &known)
 }
 
 /// Makes the directory of the series, which must not hold anything.

@@ -69,7 +69,7 @@ impl<'a> Bonnie<'a> {
 }
 
 /// The letters of the options, wherever the command stands in a wrapper's arguments.
-fn options(argv: &[String]) -> BTreeSet<char> {
+pub(crate) fn options(argv: &[String]) -> BTreeSet<char> {
     let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
     let program =
         |word: &&str| word.trim_matches(['\'', '"']).rsplit('/').next().is_some_and(|name| name.starts_with("bonnie"));

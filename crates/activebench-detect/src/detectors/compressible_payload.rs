@@ -25,6 +25,7 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
+use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
 use crate::packing::packer_of_sampled;
@@ -75,6 +76,6 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             true => "the storage moved a part of these bytes only".to_owned(),
             false => "a device that compresses without saying so would move a part of these bytes only".to_owned(),
         },
-        advice: "let the tool write random data (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`)".to_owned(),
+        advice: Given::new(run).random_payload(),
     }))
 }

@@ -37,7 +37,7 @@ use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
 use crate::bounds::{Bounded, bounded};
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
+use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
 use crate::context::{Detector, Run};
 use crate::detectors::cpu_bound::cpu_capacity;
 
@@ -95,19 +95,8 @@ impl Detector for CpuInterference {
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         of_each_phase(self, run, FACTS, |case, phase| {
             seen(phase)?;
-            let rates = case.claims().iter().copied().filter(|claim| !claim.metric.is_count()).collect::<Vec<_>>();
-            if rates.is_empty() && run.has_adapter() {
-                return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
-            }
-            let case = case.concerning(rates);
-            let of_steal = case.resting_on(FACTS_OF_STEAL.to_vec());
-            let of_queue = case.resting_on(FACTS_OF_THE_RUN_QUEUE.to_vec());
-            let findings = [
-                stolen(&of_steal, phase).unwrap_or_else(|halt| Some(of_steal.halted(halt))),
-                waited(&of_queue, phase).unwrap_or_else(|halt| Some(of_queue.halted(halt))),
-            ];
-            let told: Vec<Finding> = findings.into_iter().flatten().collect();
-            Ok(if told.is_empty() { vec![case.silent("")] } else { told })
+            let questions = [(FACTS_OF_STEAL, stolen as Question), (FACTS_OF_THE_RUN_QUEUE, waited)];
+            Ok(case.concerning_rates()?.asked_both(phase, questions))
         })
     }
 }

@@ -85,9 +85,19 @@ fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
     let below =
         |state: &&State| state.device == target.s_dev || target.layers.iter().any(|layer| layer.device == state.device);
     let told: Vec<&State> = hardware.states.iter().filter(below).collect();
-    let findings: Vec<Finding> = told.iter().filter_map(|state| finding_of(case, state)).collect();
+    let mut findings = Vec::new();
+    let mut not_understood = None;
+    for state in &told {
+        match finding_of(case, state) {
+            Ok(finding) => findings.extend(finding),
+            Err(halt) => not_understood = Some(halt),
+        }
+    }
     if !findings.is_empty() {
         return Ok(findings);
+    }
+    if let Some(halt) = not_understood {
+        return Err(halt);
     }
     if let Some(why) = hardware.unread_of(STATE_FILES) {
         return Err(Halt::undecided(format!("a state was not read: {why}")));
@@ -101,20 +111,31 @@ fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
 /// Words by which the paths of states are known.
 const STATE_FILES: &[&str] = &["/md/", "/state", "_alarm", "/sys/fs/btrfs", "/sys/dev/block"];
 
-fn finding_of(case: &Case<'_>, state: &State) -> Option<Finding> {
+/// What a state says against its device; `None` where it says that all is well.
+///
+/// # Errors
+/// When the kernel's word is not one that this version knows how to read.
+fn finding_of(case: &Case<'_>, state: &State) -> Result<Option<Finding>, Halt> {
     const BUSY: &str = "the device was busy with itself: fit, it would have given another figure";
     const A_PART: &str = "the figure is that of what is left of the device";
     let (name, value) = (state.name.as_str(), state.value.as_str());
-    let number = value.parse::<u64>().ok();
+    let not_understood =
+        || Halt::undecided(format!("{name} says {value:?}, which is not understood ({})", state.source));
+    let number = match state.kind {
+        StateKind::ArrayDegraded | StateKind::MemberMissing | StateKind::TemperatureAlarm => {
+            Some(value.parse::<u64>().map_err(|_| not_understood())?)
+        }
+        StateKind::MemberErrors => Some(errors(value).ok_or_else(not_understood)?),
+        StateKind::ArraySync | StateKind::Controller | StateKind::ScsiDisk => None,
+    };
     let told = match state.kind {
         StateKind::ArraySync => !matches!(value, "idle" | "frozen"),
         StateKind::Controller => value != "live",
         StateKind::ScsiDisk => value != "running",
-        StateKind::MemberErrors => errors(value) > 0,
-        StateKind::ArrayDegraded | StateKind::MemberMissing | StateKind::TemperatureAlarm => number != Some(0),
+        _ => number != Some(0),
     };
     if !told {
-        return None;
+        return Ok(None);
     }
     let busy = Weight::Fail(Effect::Unverifiable);
     let (weight, message, meaning, advice) = match state.kind {
@@ -158,19 +179,19 @@ fn finding_of(case: &Case<'_>, state: &State) -> Option<Finding> {
             "look at `btrfs device stats`, and at the kernel's log",
         ),
     };
-    Some(case.fires(Firing {
+    Ok(Some(case.fires(Firing {
         weight,
         observed: number.map(Quantity::count),
         threshold: Threshold { value: Quantity::count(0), source: "a device that is fit".to_owned() },
         message: format!("{message} ({})", state.source),
         meaning: meaning.to_owned(),
         advice: advice.to_owned(),
-    }))
+    })))
 }
 
-/// `write_errs 0, read_errs 2, ...`, all of them.
-fn errors(value: &str) -> u64 {
-    value.split(',').filter_map(|counter| counter.split_whitespace().last()?.parse::<u64>().ok()).sum()
+/// `write_errs 0, read_errs 2, ...`, all of them; `None` where one is no number.
+fn errors(value: &str) -> Option<u64> {
+    value.split(',').map(|counter| counter.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
 /// Whether the run itself wrote enough to the device before the pass.

@@ -23,6 +23,7 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
+use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
 use crate::packing::packer_of_sampled;
@@ -72,6 +73,6 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             packer.as_ref().map_or_else(String::new, |packer| format!("; {packer} packs data"))
         ),
         meaning: "storage that keeps one copy would move a part of these bytes only".to_owned(),
-        advice: "let the tool write other data each time (fio `--refill_buffers`, iozone `-+w 0`)".to_owned(),
+        advice: Given::new(run).random_payload(),
     }))
 }

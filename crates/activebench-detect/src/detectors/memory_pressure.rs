@@ -26,7 +26,7 @@ use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
 use crate::bounds::bounded;
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
+use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -50,19 +50,8 @@ impl Detector for MemoryPressure {
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         of_each_phase(self, run, FACTS, |case, phase| {
             seen(phase)?;
-            let rates = case.claims().iter().copied().filter(|claim| !claim.metric.is_count()).collect::<Vec<_>>();
-            if rates.is_empty() && run.has_adapter() {
-                return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
-            }
-            let case = case.concerning(rates);
-            let of_swap = case.resting_on(vec![FactName::SwappedPages]);
-            let of_stall = case.resting_on(FACTS_OF_STALLS.to_vec());
-            let findings = [
-                swapped(&of_swap, phase).unwrap_or_else(|halt| Some(of_swap.halted(halt))),
-                stalled(&of_stall, phase).unwrap_or_else(|halt| Some(of_stall.halted(halt))),
-            ];
-            let told: Vec<Finding> = findings.into_iter().flatten().collect();
-            Ok(if told.is_empty() { vec![case.silent("")] } else { told })
+            let questions = [(&[FactName::SwappedPages][..], swapped as Question), (FACTS_OF_STALLS, stalled)];
+            Ok(case.concerning_rates()?.asked_both(phase, questions))
         })
     }
 }

@@ -12,7 +12,7 @@ use activebench_model::claim::Parsed;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Finding, Outcome};
 use activebench_model::profile::Profiles;
-use activebench_model::run::{ChildEnd, Choices, Clocks, Manifest};
+use activebench_model::run::Manifest;
 
 fn word<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("it serialises").trim_matches('"').to_owned()
@@ -138,19 +138,7 @@ fn no_detector_fires_on_an_honest_run() {
 
 #[test]
 fn no_detector_fires_or_panics_on_an_empty_run() {
-    let manifest = Manifest {
-        format: 1,
-        activebench: String::new(),
-        command: Default::default(),
-        added_arguments: Vec::new(),
-        choices: Choices::default(),
-        child: ChildEnd::default(),
-        clocks: Clocks::default(),
-        host: Default::default(),
-        coverage: Default::default(),
-        incomplete: Vec::new(),
-        sha256: Default::default(),
-    };
+    let manifest = Manifest::default();
     let (parsed, facts) = (Parsed::default(), Facts::default());
     let thresholds = Thresholds::profile("default").expect("the profile exists");
     let profiles = Profiles::default();

@@ -107,8 +107,12 @@ pub(super) fn of_btrfs(reader: &mut Reader, target: &Target, states: &mut Vec<St
             let info = folder.join("devinfo").join(&number);
             for (file, kind) in [("missing", StateKind::MemberMissing), ("error_stats", StateKind::MemberErrors)] {
                 let file = info.join(file);
-                // Without the device there are no counters, and the file answers with an error.
-                let Ok(text) = reader.text(&file) else { continue };
+                let text = match kind {
+                    // Without the device there are no counters, and the file answers with an error.
+                    StateKind::MemberErrors => reader.text(&file).ok(),
+                    _ => text_if_any(reader, &file),
+                };
+                let Some(text) = text else { continue };
                 states.push(State {
                     device: target.s_dev,
                     name: format!("member {} of btrfs", number.to_string_lossy()),
