@@ -10,10 +10,11 @@
 //! processors) from 90 % on, while `device_busy_ns` / `window_ns` is below 50 %: it fails, rates
 //! for storage are misleading. It speaks beside AB201 and AB302, which say why the device was idle.
 //!
-//! A note only for writes that were durable, with every byte at the device, before the clock
-//! stopped, and of whose processor time less than half was user mode: the storage did take those
-//! bytes in that time, and what kept the processor busy was the file system on the way to it.
-//! Where it is not known whether they were, it is undecided.
+//! A note only where the storage did move those bytes in that time, and what kept the processor
+//! busy was the kernel on the way to it (less than half of the processor time was user mode):
+//! writes that were durable, with every byte at the device, before the clock stopped, and reads
+//! of which every byte came from the device and none from the page cache. Where it is not known
+//! whether they were, it is undecided.
 //!
 //! # When it is wrong
 //! Busy means at least one request in flight: a device that serves many at once may be far from
@@ -48,6 +49,10 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
     FactName::UnsyncedBytes,
     FactName::SyncsInside,
+    FactName::ReadBytes,
+    FactName::DirectShare,
+    FactName::CacheInsertedBytes,
+    FactName::DeviceReadBytes,
 ];
 
 impl Detector for CpuBound {
@@ -82,14 +87,37 @@ pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> 
     }
 }
 
-/// Whether every byte written was at the device and durable when the clock stopped.
+/// Whether the storage moved every byte while the clock ran.
 ///
 /// # Errors
 /// When that is not known: what was seen says yes, and a fact that could say no is missing.
-fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
-    if phase.direction != Direction::Write {
-        return Ok(false);
+fn moved_by_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
+    match phase.direction {
+        Direction::Write => stored_inside_clock(run, phase),
+        Direction::Read => came_from_storage(run, phase),
+        _ => Ok(false),
     }
+}
+
+/// Whether every byte read came from the device, and none was in the page cache before.
+fn came_from_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
+    let fact = |name| run.fact(phase, name);
+    let nearly = 1.0 - run.thresholds.ab201_cache_share_warn_ratio.value.value;
+    let read = fact(FactName::ReadBytes)?;
+    let from_device = fact(FactName::DeviceReadBytes).map(|came| read > 0.0 && came >= read * nearly);
+    // Readahead of what nobody asked for may hide what came from the cache.
+    let uncached = fact(FactName::DirectShare).and_then(|direct| match direct >= 1.0 {
+        true => Ok(true),
+        false => fact(FactName::CacheInsertedBytes).map(|inserted| inserted >= read * (1.0 - direct) * nearly),
+    });
+    match (from_device, uncached) {
+        (Ok(false), _) | (_, Ok(false)) => Ok(false),
+        (from_device, uncached) => Ok(from_device? && uncached?),
+    }
+}
+
+/// Whether every byte written was at the device and durable when the clock stopped.
+fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let late = 1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value;
     let limit = run.thresholds.ab301_unsynced_fail_ratio.value.value;
     let fact = |name| run.fact(phase, name);
@@ -133,7 +161,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let window = run.fact(phase, FactName::Window)?;
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
-    let stored = user < (user + kernel) / 2.0 && stored_inside_clock(run, phase)?;
+    let stored = user < (user + kernel) / 2.0 && moved_by_storage(run, phase)?;
     Ok(case.fires(Firing {
         weight: if stored { Weight::Note } else { Weight::Fail(Effect::Misleading) },
         observed: Some(Quantity::ratio(share)),
@@ -147,12 +175,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_ns(window),
             Quantity::ratio(busy)
         ),
-        meaning: match stored {
-            true => "the storage held all of it when the clock stopped, and could have taken it faster",
-            false => "the figure is what the processor could do, not what the storage could",
+        meaning: match (stored, phase.direction) {
+            (true, Direction::Read) => "all of it came from the storage, which could have given it faster",
+            (true, _) => "the storage held all of it when the clock stopped, and could have taken it faster",
+            (false, _) => "the figure is what the processor could do, not what the storage could",
         }
         .to_owned(),
         advice: match phase.direction {
+            Direction::Read if stored => "use larger blocks or more tasks, if the storage's own limit is asked for",
             Direction::Read => "let the device take part (uncached or direct reads), with larger blocks or more tasks",
             _ => "let the device take part (synced or direct writes), with larger blocks or more tasks",
         }
