@@ -252,6 +252,7 @@ mod tests {
             exit_code: 1,
             changed_thresholds: Vec::new(),
             limiters: Vec::new(),
+            courses: Vec::new(),
             questions: Default::default(),
         }
     }

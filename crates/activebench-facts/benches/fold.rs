@@ -2,10 +2,11 @@
 
 use std::hint::black_box;
 
-use activebench_facts::{Events, fold_activity, resolve_phases};
+use activebench_facts::{fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
 use activebench_model::run::{FORMAT, Manifest};
+use activebench_model::source::Events;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const CALLS: u64 = 1_000_000;
@@ -84,7 +85,7 @@ fn phase() -> Phase {
 fn a_million_calls(criterion: &mut Criterion) {
     let events = events();
     let manifest = manifest();
-    let Ok(activity) = fold_activity(&events);
+    let activity = fold_activity(&events).expect("events in memory");
     let mut group = criterion.benchmark_group("a_million_calls");
     group.throughput(Throughput::Elements(CALLS)).sample_size(10);
     group.bench_function("fold_activity", |bencher| bencher.iter(|| fold_activity(black_box(&events))));

@@ -6,19 +6,15 @@
 //! statistic of ten would take minutes. The calls are made while they are read, so that
 //! the memory is that of the analysis.
 
-use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Instant;
 
-use activebench_facts::{BlockHits, EventSource, fold_activity, resolve_phases};
+use activebench_facts::{BlockHits, fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
-use activebench_model::event::{
-    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
-};
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
-use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
+use activebench_model::source::{Batches, EventSource};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const DEFAULT_READS: u64 = 2_000_000;
@@ -46,9 +42,7 @@ struct Reads {
 }
 
 impl EventSource for Reads {
-    type Error = Infallible;
-
-    fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, Infallible>> {
+    fn calls(&self) -> Batches<'_, Call> {
         let mut blocks = blocks(self.reads, self.set).enumerate();
         let call = |(number, block): (usize, u64)| Call {
             start_ns: 1000 + number as u64 * 1000,
@@ -69,34 +63,9 @@ impl EventSource for Reads {
             user_before_ns: 150,
             stands_for: 1,
         };
-        (0..self.reads.div_ceil(BATCH)).map(move |_| Ok(blocks.by_ref().take(BATCH as usize).map(call).collect()))
-    }
-    fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn stacks(&self) -> Result<Stacks, Infallible> {
-        Ok(Stacks::default())
-    }
-    fn payload(&self) -> impl Iterator<Item = Result<Vec<PayloadEvent>, Infallible>> {
-        std::iter::empty()
-    }
-    fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, Infallible>> {
-        std::iter::empty()
+        Box::new(
+            (0..self.reads.div_ceil(BATCH)).map(move |_| Ok(blocks.by_ref().take(BATCH as usize).map(call).collect())),
+        )
     }
 }
 
@@ -153,8 +122,8 @@ fn count_hits(reads: u64, set: u64) -> (u64, u64) {
 /// The same from the facts of the phase.
 fn resolve(reads: u64, set: u64) -> (u64, u64) {
     let source = Reads { reads, set };
-    let Ok(activity) = fold_activity(&source);
-    let Ok((phases, _)) = resolve_phases(&source, &manifest(), &activity, vec![phase(reads)]);
+    let activity = fold_activity(&source).expect("made in memory");
+    let (phases, _) = resolve_phases(&source, &manifest(), &activity, vec![phase(reads)]).expect("made in memory");
     let fact = |name| phases[0].facts.complete(name).map(|value| value as u64);
     (fact(FactName::UniqueBlocks).expect("complete"), fact(FactName::MaxBlockHits).expect("complete"))
 }

@@ -25,7 +25,7 @@ use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, MadeLink,
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::event::NameEvent;
 
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 pub(crate) use tasks::Stub;
 
 /// Whether a call belongs to a descriptor of a file that is followed.
@@ -47,7 +47,7 @@ fn moves_data_or_position(op: Op) -> bool {
 ///
 /// # Errors
 /// Those of the source.
-pub fn fold_activity<S: EventSource>(source: &S) -> Result<Activity, S::Error> {
+pub fn fold_activity(source: &dyn EventSource) -> Result<Activity, Unreadable> {
     let (tasks, mut execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
     let Structure { calls: structure, unlink_spans, links, global_syncs, files, output_writes, bursts } =
@@ -79,7 +79,7 @@ struct Structure {
     bursts: Vec<Burst>,
 }
 
-fn read_structure<S: EventSource>(source: &S, stub: &Stub) -> Result<Structure, S::Error> {
+fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Unreadable> {
     let mut structure = Structure::default();
     let mut last_file = None;
     let mut bursts = bursts::Bursts::default();
@@ -145,11 +145,11 @@ fn joined(pieces: &[(i64, String)]) -> Vec<String> {
     arguments
 }
 
-fn read_names<S: EventSource>(
-    source: &S,
+fn read_names(
+    source: &dyn EventSource,
     stub: &Stub,
     unlink_spans: &HashMap<(u32, u64), CallSpan>,
-) -> Result<Names, S::Error> {
+) -> Result<Names, Unreadable> {
     let mut names = Names { opened: Vec::new(), unlinks: Vec::new(), arguments: HashMap::new() };
     let mut seen: HashSet<(FileId, String)> = HashSet::new();
     for batch in source.names() {

@@ -8,7 +8,7 @@ use activebench_model::coverage::{BlindPath, ProbeStatus};
 use activebench_model::phase::Phase;
 
 use crate::activity::Stub;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// Without both of them the requests inside a ring are not seen.
 const URING_HOOKS: [&str; 2] = ["tp_btf/io_uring_submit_req", "tp_btf/io_uring_complete"];
@@ -21,12 +21,12 @@ const URING_HOOKS: [&str; 2] = ["tp_btf/io_uring_submit_req", "tp_btf/io_uring_c
 ///
 /// # Errors
 /// Those of the source.
-pub fn blind_paths<S: EventSource>(
-    source: &S,
+pub fn blind_paths(
+    source: &dyn EventSource,
     activity: &Activity,
     phases: &[Phase],
     probes: &[ProbeStatus],
-) -> Result<Vec<BlindPath>, S::Error> {
+) -> Result<Vec<BlindPath>, Unreadable> {
     let stub = Stub::new(&activity.tasks, &activity.execs);
     let mut counted = vec![(Op::UringOther, "io_uring splice or multishot", 0)];
     if !URING_HOOKS.iter().all(|hook| probes.iter().any(|probe| probe.hook == *hook && probe.attached)) {

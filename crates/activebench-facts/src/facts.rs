@@ -14,6 +14,7 @@
 
 mod blocks;
 mod call_facts;
+mod courses;
 mod cpu_times;
 mod depth;
 mod device;
@@ -49,8 +50,9 @@ use activebench_model::phase::{Part, Phase};
 use activebench_model::run::Manifest;
 
 use crate::activity::Stub;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 pub use blocks::{BlockHits, HitDistribution};
+pub use courses::courses;
 use device::DevicePlan;
 use gaps::{CALLS_HOOK, Gap};
 use index::Index;
@@ -103,12 +105,12 @@ impl Gaps {
 ///
 /// # Errors
 /// Those of the source.
-pub fn resolve_phases<S: EventSource>(
-    source: &S,
+pub fn resolve_phases(
+    source: &dyn EventSource,
     manifest: &Manifest,
     activity: &Activity,
     mut phases: Vec<Phase>,
-) -> Result<(Vec<Phase>, Facts), S::Error> {
+) -> Result<(Vec<Phase>, Facts), Unreadable> {
     let totals = source.totals()?;
     let stub = Stub::new(&activity.tasks, &activity.execs);
     let own = |call: &activebench_model::call::Call| !stub.made(call.tgid, call.start_ns);

@@ -386,7 +386,7 @@ fn blind_paths_are_counted_where_they_carry_data() {
     story.call(Op::UringOther, 3, -1, BLOCK, BLOCK as i64);
     let activity = story.activity();
     let paths = |phases: &[Phase], probes: &[ProbeStatus]| -> Vec<(String, u64)> {
-        let Ok(paths) = blind_paths(&story.events, &activity, phases, probes);
+        let paths = blind_paths(&story.events, &activity, phases, probes).expect("events in memory");
         paths.into_iter().map(|path| (path.path, path.calls)).collect()
     };
     let expect = |paths: Vec<(String, u64)>, expected: &[(&str, u64)]| {

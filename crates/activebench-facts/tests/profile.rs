@@ -43,7 +43,8 @@ fn profiled(story: &Story, phase: activebench_model::phase::Phase) -> (Facts, Pr
     let (mut phases, mut of_run) = story.resolve(vec![phase]);
     let mut manifest = story.manifest.clone();
     (manifest.clocks.started_ns, manifest.clocks.ended_ns) = (1000, story.now);
-    let Ok(profiles) = profile_phases(&story.events, &manifest, &story.activity(), &mut phases, &mut of_run);
+    let profiles = profile_phases(&story.events, &manifest, &story.activity(), &mut phases, &mut of_run)
+        .expect("events in memory");
     (phases.remove(0).facts, profiles, of_run)
 }
 

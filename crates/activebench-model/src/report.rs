@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Parsed;
+use crate::course::Course;
 use crate::finding::{Finding, Threshold};
 use crate::limiter::Limiter;
 use crate::phase::Phase;
@@ -29,6 +30,10 @@ pub struct JudgedRun {
     /// Where the time of the threads went, and in which functions.
     #[serde(default)]
     pub profiles: Profiles,
+    /// What happened in the phases over time, in their order: phases that have no window have none, and of many the
+    /// first have one.
+    #[serde(default)]
+    pub courses: Vec<Course>,
     /// Every detector's outcome.
     pub findings: Vec<Finding>,
     /// One entry a claim, in the order of the claims.

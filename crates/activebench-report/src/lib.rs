@@ -10,6 +10,7 @@
 
 mod claims;
 pub mod escape;
+pub mod export;
 mod findings;
 mod headline;
 pub mod json;

@@ -10,6 +10,7 @@ use activebench_model::run::{Choices, FailOn};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::formats;
 use crate::recorded::Recorded;
 use crate::thresholds;
 use crate::workload::Workload;
@@ -408,9 +409,8 @@ impl std::str::FromStr for FormatRequest {
             Some((format, file)) => (format, Some(PathBuf::from(file))),
             None => (text, None),
         };
-        if activebench_report::format_by_name(format).is_none() {
-            let known: Vec<_> = activebench_report::FORMATS.iter().map(|format| format.name()).collect();
-            return Err(format!("no format `{format}` (hint: one of {})", known.join(", ")));
+        if formats::by_name(format).is_none() {
+            return Err(format!("no format `{format}` (hint: one of {})", formats::names().join(", ")));
         }
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
             return Err(format!("no file after `{format}=`"));

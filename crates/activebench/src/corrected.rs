@@ -34,27 +34,29 @@ pub(crate) fn main(
             eprintln!("activebench: {words}");
         }
     };
-    let Recorded { judged: first, interrupted } =
+    let Recorded { judged: first, reader, interrupted } =
         record_run(arguments, choices, command, &directory.join(AS_GIVEN), runtime)?;
     let exit_code = first.exit_code;
     let remedied = remedied(&first);
     if let Some(why) = why_not_again(&first.verdict, interrupted, &remedied) {
         say(&why);
-        output::render(&first, &arguments.output)?;
+        output::render(&first, &reader, &arguments.output)?;
         return Ok(if interrupted { INTERRUPTED } else { exit_code });
     }
     say(&format!("again with the advice: {}", remedied.argv.join(" ")));
     let again = Verify { command: remedied.argv.iter().map(OsString::from).collect(), ..arguments.clone() };
     let changed = CommandLine { argv: remedied.argv.clone(), ..command.clone() };
     match record_run(&again, choices, &changed, &directory.join(WITH_ADVICE), runtime) {
-        Ok(Recorded { judged: second, interrupted }) => {
+        Ok(Recorded { judged: second, interrupted, .. }) => {
             let sides = side_by_side(first, second, remedied);
-            output::deliver(&arguments.output, |format, style| render(format, &sides, style))?;
+            output::deliver(&arguments.output, |format, style, out| {
+                output::write_text(render(format, &sides, style), out)
+            })?;
             Ok(if interrupted { INTERRUPTED } else { exit_code })
         }
         // What the first run gave is not lost.
         Err(failure) => {
-            output::render(&first, &arguments.output)?;
+            output::render(&first, &reader, &arguments.output)?;
             Err(failure)
         }
     }

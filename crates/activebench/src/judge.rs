@@ -4,11 +4,11 @@ use std::path::Path;
 
 use activebench_detect::context::Run;
 use activebench_detect::verdicts;
-use activebench_facts::EventSource;
 use activebench_model::activity::{Activity, Exec};
 use activebench_model::call::Call;
 use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
+use activebench_model::course::Course;
 use activebench_model::event::{
     BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
 };
@@ -19,6 +19,7 @@ use activebench_model::phase::Phase;
 use activebench_model::profile::{Profiles, Stacks};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Manifest;
+use activebench_model::source::{Batches, EventSource, Unreadable};
 use activebench_record::{Mismatch, RecordError, RunReader};
 use anyhow::Context;
 
@@ -32,46 +33,49 @@ pub(crate) struct Derived {
     pub(crate) phases: Vec<Phase>,
     pub(crate) run_facts: Facts,
     pub(crate) profiles: Profiles,
+    pub(crate) courses: Vec<Course>,
 }
 
-/// A stored run as the facts read it.
-struct Stored<'a>(&'a RunReader);
+/// A stored run as facts and exports read it.
+pub(crate) struct Stored<'a>(pub(crate) &'a RunReader);
+
+fn batches<'a, T: 'a>(parts: impl Iterator<Item = Result<Vec<T>, RecordError>> + 'a) -> Batches<'a, T> {
+    Box::new(parts.map(|part| part.map_err(Unreadable::new)))
+}
 
 impl EventSource for Stored<'_> {
-    type Error = RecordError;
-
-    fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, RecordError>> {
-        self.0.calls()
+    fn calls(&self) -> Batches<'_, Call> {
+        batches(self.0.calls())
     }
-    fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, RecordError>> {
-        self.0.names()
+    fn names(&self) -> Batches<'_, NameEvent> {
+        batches(self.0.names())
     }
-    fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, RecordError>> {
-        self.0.tasks()
+    fn tasks(&self) -> Batches<'_, TaskEvent> {
+        batches(self.0.tasks())
     }
-    fn block(&self) -> impl Iterator<Item = Result<Vec<BlockEvent>, RecordError>> {
-        self.0.block()
+    fn block(&self) -> Batches<'_, BlockEvent> {
+        batches(self.0.block())
     }
-    fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, RecordError>> {
-        self.0.cache()
+    fn cache(&self) -> Batches<'_, CacheEvent> {
+        batches(self.0.cache())
     }
-    fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, RecordError>> {
-        self.0.cpu()
+    fn cpu(&self) -> Batches<'_, CpuEvent> {
+        batches(self.0.cpu())
     }
-    fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, RecordError>> {
-        self.0.samples()
+    fn samples(&self) -> Batches<'_, SampleEvent> {
+        batches(self.0.samples())
     }
-    fn stacks(&self) -> Result<Stacks, RecordError> {
-        self.0.stacks()
+    fn steal(&self) -> Batches<'_, StealEvent> {
+        batches(self.0.steal())
     }
-    fn steal(&self) -> impl Iterator<Item = Result<Vec<StealEvent>, RecordError>> {
-        self.0.steal()
+    fn payload(&self) -> Batches<'_, PayloadEvent> {
+        batches(self.0.payload())
     }
-    fn payload(&self) -> impl Iterator<Item = Result<Vec<PayloadEvent>, RecordError>> {
-        self.0.payload()
+    fn stacks(&self) -> Result<Stacks, Unreadable> {
+        self.0.stacks().map_err(Unreadable::new)
     }
-    fn totals(&self) -> Result<Totals, RecordError> {
-        self.0.totals()
+    fn totals(&self) -> Result<Totals, Unreadable> {
+        self.0.totals().map_err(Unreadable::new)
     }
 }
 
@@ -89,7 +93,9 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
         .context("cannot compute facts from the recorded events")?;
     let profiles = activebench_facts::profile_phases(&source, manifest, &activity, &mut phases, &mut run_facts)
         .context("cannot compute processor times from the recorded events")?;
-    Ok(Derived { activity, parsed, phases, run_facts, profiles })
+    let courses = activebench_facts::courses(&source, manifest, &activity, &phases)
+        .context("cannot follow the phases over time in the recorded events")?;
+    Ok(Derived { activity, parsed, phases, run_facts, profiles, courses })
 }
 
 fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutput) -> (Parsed, Vec<Phase>) {
@@ -193,7 +199,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
             Err(why) => format!("{name} cannot be read: {why}"),
         });
     }
-    let Derived { activity, parsed, phases, run_facts, profiles } = derive(reader, &mut manifest)?;
+    let Derived { activity, parsed, phases, run_facts, profiles, courses } = derive(reader, &mut manifest)?;
     manifest.incomplete.extend(several_measurements(&manifest.command, &activity));
     let judgement = verdicts::judge(&Run {
         manifest: &manifest,
@@ -215,6 +221,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         exit_code: judgement.exit_code,
         changed_thresholds: thresholds.changed(),
         limiters: judgement.limiters,
+        courses,
         questions: judgement.questions,
         manifest,
     })

@@ -8,6 +8,7 @@ mod corrected;
 mod doctor;
 mod exit;
 mod floor;
+mod formats;
 mod judge;
 mod memory;
 mod output;
@@ -98,7 +99,7 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
     let mut manifest = reader.manifest().clone();
     choose(&mut manifest.choices);
     let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
-    output::render(&judged, &arguments.output)?;
+    output::render(&judged, &reader, &arguments.output)?;
     Ok(judged.exit_code)
 }
 
@@ -108,7 +109,7 @@ fn report(arguments: &Render) -> Result<(), Failure> {
     }
     let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
     let judged = judge::judge(&arguments.run, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
-    output::render(&judged, &arguments.output)
+    output::render(&judged, &reader, &arguments.output)
 }
 
 fn parse(arguments: &Parse) -> Result<(), Failure> {

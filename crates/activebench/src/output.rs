@@ -1,16 +1,18 @@
 //! Where reports go, and the files that every judgement leaves in the run directory.
 
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use activebench_host::{Gap, Mend};
 use activebench_model::report::JudgedRun;
 use activebench_record::{RecordError, RunReader};
-use activebench_report::{FORMATS, Style, format_by_name};
+use activebench_report::{FORMATS, Style};
 use anyhow::{Context, anyhow};
 
-use crate::arguments::Output;
+use crate::arguments::{FormatRequest, Output};
 use crate::exit::{ExitCode, Failure, OrExit};
-use crate::print;
+use crate::formats;
 
 /// Whether standard output must hold nothing but a report that a program will read.
 pub(crate) fn report_owns_stdout(output: &Output) -> bool {
@@ -32,26 +34,55 @@ fn terminal_width() -> Option<u16> {
     (result == 0 && size.ws_col > 0).then_some(size.ws_col)
 }
 
-/// Renders to where the user asked: as text to standard output when nothing was asked.
-pub(crate) fn render(judged: &JudgedRun, output: &Output) -> Result<(), Failure> {
-    deliver(output, |format, style| Some(format_by_name(format)?.render(judged, style)))
+/// Writes a run to where the user asked: as text to standard output when nothing was asked.
+pub(crate) fn render(judged: &JudgedRun, reader: &RunReader, output: &Output) -> Result<(), Failure> {
+    deliver(output, |format, style, out| formats::write(format, judged, reader, style, out))
 }
 
-/// Writes reports to where the user asked: as text to standard output when nothing was asked. `rendered` gives
-/// nothing for a format that it does not have, see [`formats_exist`].
-pub(crate) fn deliver(output: &Output, rendered: impl Fn(&str, Style) -> Option<String>) -> Result<(), Failure> {
-    for request in &output.formats {
-        match &request.file {
-            None => print(&rendered(&request.format, terminal_style()).unwrap_or_default())?,
-            Some(path) => std::fs::write(path, rendered(&request.format, Style::default()).unwrap_or_default())
-                .with_context(|| format!("cannot write the {} report to {}", request.format, path.display()))
+/// Writes reports to where the user asked: as text to standard output when nothing was asked. A format that
+/// there is not, `write` refuses, see [`formats_exist`].
+pub(crate) fn deliver(
+    output: &Output,
+    write: impl Fn(&str, Style, &mut dyn Write) -> anyhow::Result<()>,
+) -> Result<(), Failure> {
+    let to_stdout = |format: &str| {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let written = write(format, terminal_style(), &mut out).and_then(|()| Ok(out.flush()?));
+        match written {
+            // The reader went away: the reports are in the run directory.
+            Err(error) if is_broken_pipe(&error) => Ok(()),
+            other => other.context("cannot write the report to standard output").or_exit(ExitCode::Usage),
+        }
+    };
+    let to_file = |format: &str, path: &Path| {
+        let mut file = BufWriter::new(File::create(path)?);
+        write(format, Style::default(), &mut file)?;
+        Ok::<_, anyhow::Error>(file.flush()?)
+    };
+    for FormatRequest { format, file } in &output.formats {
+        match file {
+            None => to_stdout(format)?,
+            Some(path) => to_file(format, path)
+                .with_context(|| format!("cannot write the {format} report to {}", path.display()))
                 .or_exit(ExitCode::Usage)?,
         }
     }
     match output.formats.is_empty() {
-        true => print(&rendered("text", terminal_style()).unwrap_or_default()),
+        true => to_stdout("text"),
         false => Ok(()),
     }
+}
+
+/// What one of a kind of report gives for a format that it has.
+pub(crate) fn write_text(text: Option<String>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let text = text.context("there is no such format")?;
+    Ok(out.write_all(text.as_bytes())?)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io =
+        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(|error| error.kind());
+    error.chain().any(|cause| io(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }
 
 /// Says before anything runs that a report `of` this kind is not to be had in a format that was asked for.

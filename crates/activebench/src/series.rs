@@ -57,7 +57,7 @@ pub(crate) fn main(
         }
         let name = number.to_string();
         match record_run(arguments, &manifest.choices, &manifest.command, &directory.join(&name), runtime) {
-            Ok(Recorded { judged, interrupted }) => {
+            Ok(Recorded { judged, interrupted, .. }) => {
                 runs.push(contribution(number, &name, &judged));
                 manifest.runs.push(name);
                 // From here on the run counts, whatever becomes of us.
@@ -107,7 +107,10 @@ pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<
 /// Renders a series to where the user asked: as text to standard output when nothing was asked.
 pub(crate) fn render(judged: &JudgedSeries, output: &Output) -> Result<(), Failure> {
     formats_exist(output)?;
-    output::deliver(output, |format, style| Some(series_format_by_name(format)?.render(judged, style)))
+    output::deliver(output, |format, style, out| {
+        let text = series_format_by_name(format).map(|format| format.render(judged, style));
+        output::write_text(text, out)
+    })
 }
 
 /// A format that single runs alone have is said before anything runs.

@@ -64,14 +64,16 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     if let Some(runs) = arguments.repeat {
         return series::main(arguments, choices, command, &directory, runs, &runtime);
     }
-    let Recorded { judged, interrupted } = record_run(arguments, &choices, &command, &directory, &runtime)?;
-    output::render(&judged, &arguments.output)?;
+    let Recorded { judged, reader, interrupted } = record_run(arguments, &choices, &command, &directory, &runtime)?;
+    output::render(&judged, &reader, &arguments.output)?;
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
 }
 
 /// A run that was recorded and judged.
 pub(crate) struct Recorded {
     pub(crate) judged: JudgedRun,
+    /// What it was judged from.
+    pub(crate) reader: RunReader,
     /// Whether a signal ended it.
     pub(crate) interrupted: bool,
 }
@@ -163,7 +165,7 @@ pub(crate) fn record_run(
     output::write_stages(&reader, &judged).unwrap_or_else(|error| {
         eprintln!("activebench: cannot write the derived files of {}: {error:#}", directory.display());
     });
-    Ok(Recorded { judged, interrupted })
+    Ok(Recorded { judged, reader, interrupted })
 }
 
 /// `./activebench-runs/20261121T040506Z-iozone`, with a number behind it when that exists.

@@ -6,7 +6,7 @@ use activebench_model::activity::{CallBrief, Exec, Step, StepKind};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 
 use super::{Stub, mappings, moves_data_or_position, on_followed_file};
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// Most runs of one slot that are kept apart.
 pub(super) const MOST_RUNS: usize = 4096;
@@ -97,7 +97,7 @@ struct Cursor {
 }
 
 /// Reads the data calls and seeks into the slots.
-pub(super) fn fill<S: EventSource>(source: &S, stub: &Stub, mut timelines: Timelines) -> Result<Timelines, S::Error> {
+pub(super) fn fill(source: &dyn EventSource, stub: &Stub, mut timelines: Timelines) -> Result<Timelines, Unreadable> {
     let mut cursors: HashMap<u32, Cursor> = HashMap::new();
     // The cursor of the thread that called last is not among the others.
     let mut current: Option<(u32, Cursor)> = None;

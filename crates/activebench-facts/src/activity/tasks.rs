@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use activebench_model::activity::{Exec, Task};
 use activebench_model::event::{TaskEvent, TaskEventKind};
 
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// The tasks in order of birth, and the executions.
-pub(super) fn fold<S: EventSource>(source: &S) -> Result<(Vec<Task>, Vec<Exec>), S::Error> {
+pub(super) fn fold(source: &dyn EventSource) -> Result<(Vec<Task>, Vec<Exec>), Unreadable> {
     let mut events = Vec::new();
     for batch in source.tasks() {
         events.extend(batch?);

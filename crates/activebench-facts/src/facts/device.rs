@@ -12,7 +12,7 @@ use super::fifths::Fifths;
 use super::intervals::Intervals;
 use super::latency::Latencies;
 use super::span_index::SpanIndex;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// What is to be counted for one phase.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn read<S: EventSource>(source: &S) -> Result<Self, S::Error> {
+    pub(super) fn read(source: &dyn EventSource) -> Result<Self, Unreadable> {
         let mut seen = Self::default();
         for batch in source.block() {
             for event in &batch? {
@@ -125,11 +125,11 @@ impl Seen {
 }
 
 /// Counts the block events of every phase that has devices.
-pub(super) fn read<S: EventSource>(
-    source: &S,
+pub(super) fn read(
+    source: &dyn EventSource,
     plans: &[(DevicePlan, Devices)],
     own_files: &HashSet<FileId>,
-) -> Result<Vec<DeviceTally>, S::Error> {
+) -> Result<Vec<DeviceTally>, Unreadable> {
     let tally = |(plan, _): &(DevicePlan, Devices)| DeviceTally {
         fifths: plan.together.iter().flatten().next().map(|span| Fifths::new(*span)),
         ..DeviceTally::default()

@@ -10,7 +10,7 @@ use super::index::Index;
 use super::span_index::SpanIndex;
 use super::syncs::lies_in;
 use super::windows::end_of;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// What entered the page cache while a phase ran, and before it in the same pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,12 +23,12 @@ pub(super) struct Inserted {
 
 /// Bytes inserted for each phase. Where several phases read one file at one time (jobs that share
 /// it), a page that one of them brought in was there before for the others.
-pub(super) fn read<S: EventSource>(
-    source: &S,
+pub(super) fn read(
+    source: &dyn EventSource,
     index: &Index<'_>,
     phases: &[Phase],
     parts: &HashMap<FileId, Vec<(usize, &Part)>>,
-) -> Result<Vec<Inserted>, S::Error> {
+) -> Result<Vec<Inserted>, Unreadable> {
     let mut spans = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
         let Some(window) = phase.window else { continue };

@@ -1,5 +1,8 @@
 //! How long calls and requests took.
 
+use std::collections::BTreeMap;
+
+use activebench_model::course::LatencyBucket;
 use activebench_model::fact::FactName;
 use activebench_model::units::Quantity;
 use hdrhistogram::Histogram;
@@ -134,6 +137,32 @@ impl Latencies {
         histogram
     }
 
+    /// How many lie where, ten buckets a decade from 100 ns on; empty without a single latency.
+    pub(super) fn buckets(&self) -> Vec<LatencyBucket> {
+        let histogram = match &self.histogram {
+            Some(histogram) => histogram.clone(),
+            None => self.histogram(),
+        };
+        let border = |number: u32| (100.0 * 10_f64.powf(f64::from(number) / 10.0)).round() as u64;
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut number = 0;
+        for step in histogram.iter_recorded() {
+            while border(number) < u64::MAX && step.value_iterated_to() >= border(number) {
+                number += 1;
+            }
+            *counts.entry(number).or_default() += step.count_since_last_iteration();
+        }
+        let (Some((first, _)), Some((last, _))) = (counts.first_key_value(), counts.last_key_value()) else {
+            return Vec::new();
+        };
+        let bucket = |number: u32| LatencyBucket {
+            from_ns: number.checked_sub(1).map_or(0, border),
+            to_ns: border(number),
+            count: counts.get(&number).copied().unwrap_or(0),
+        };
+        (*first..=*last).map(bucket).collect()
+    }
+
     /// What a share of the latencies do not exceed; `None` without a single latency.
     pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
         let at = |histogram: &Histogram<u64>| Quantity::ns(histogram.value_at_quantile(share).min(self.longest_ns));
@@ -223,6 +252,18 @@ mod tests {
         estimates.record(2_000_000, 0);
         let found = estimates.quantities(&LatencyNames::READS).expect("a long one is").next().expect("the median").1;
         assert!((2_000_000.0..2_002_000.0).contains(&found.value), "{found:?}");
+    }
+
+    #[test]
+    fn buckets_hold_every_latency_and_leave_no_gap() {
+        let mut all = Latencies::default();
+        assert_eq!(all.buckets(), []);
+        [50, 99, 100, 125, 126, 1_000, 1_000].into_iter().for_each(|latency_ns| all.record(latency_ns, 1));
+        let buckets = all.buckets();
+        let counts: Vec<u64> = buckets.iter().map(|bucket| bucket.count).collect();
+        assert_eq!(counts, [2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        assert!(buckets.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns), "{buckets:?}");
+        assert_eq!((buckets[0].from_ns, buckets[1].from_ns, buckets[11].to_ns), (0, 100, 1_259));
     }
 
     #[test]

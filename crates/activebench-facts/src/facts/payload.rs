@@ -12,7 +12,7 @@ use activebench_model::units::Quantity;
 use super::gaps::Gap;
 use super::span_index::KeyedSpans;
 use super::windows::end_of;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// Where the samples come from.
 const SOURCE: &str = "tp_btf/sys_enter, tp_btf/io_uring_submit_req";
@@ -70,7 +70,7 @@ impl Sampled {
 ///
 /// # Errors
 /// Those of the source.
-pub(super) fn add<S: EventSource>(source: &S, manifest: &Manifest, phases: &mut [Phase]) -> Result<(), S::Error> {
+pub(super) fn add(source: &dyn EventSource, manifest: &Manifest, phases: &mut [Phase]) -> Result<(), Unreadable> {
     let parts: Vec<(usize, Part)> = phases
         .iter()
         .enumerate()

@@ -17,7 +17,7 @@ use super::index::Index;
 use super::span_index::KeyedSpans;
 use super::steal::Readings;
 use super::tally::{ThreadSpan, thread_spans};
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// The scheduler's hook, which sends the totals.
 const SWITCH_HOOK: &str = "tp_btf/sched_switch";
@@ -58,13 +58,13 @@ impl Samples {
 ///
 /// # Errors
 /// Those of the source.
-pub fn profile_phases<S: EventSource>(
-    source: &S,
+pub fn profile_phases(
+    source: &dyn EventSource,
     manifest: &Manifest,
     activity: &Activity,
     phases: &mut [Phase],
     run_facts: &mut Facts,
-) -> Result<Profiles, S::Error> {
+) -> Result<Profiles, Unreadable> {
     let index = Index::new(activity);
     let spans = thread_spans(&index, phases);
     let span_of = |(tid, span): &(u32, ThreadSpan)| (*tid, span.start_ns, span.end_ns);

@@ -16,7 +16,7 @@ use super::device_facts::{self, CACHE_HOOK};
 use super::gaps::CALLS_HOOK;
 use crate::blind::data_mappings;
 use crate::evidence::LEAST_READ_BYTES;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// Where the processor time of the tree comes from.
 const CPU_HOOK: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
@@ -191,7 +191,7 @@ impl WholeRun {
 }
 
 /// Bytes that entered the page cache for files of the tree, in the whole run.
-pub(super) fn inserted<S: EventSource>(source: &S, totals: &Totals) -> Result<u64, S::Error> {
+pub(super) fn inserted(source: &dyn EventSource, totals: &Totals) -> Result<u64, Unreadable> {
     let mut bytes = totals.cache.iter().map(|sum| sum.bytes).sum();
     for batch in source.cache() {
         bytes += batch?.iter().map(|event| event.bytes).sum::<u64>();

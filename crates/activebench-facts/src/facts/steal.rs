@@ -9,7 +9,7 @@ use activebench_model::phase::Window;
 use activebench_model::units::Quantity;
 
 use super::cpu_times::NEAR_ENOUGH;
-use crate::source::EventSource;
+use activebench_model::source::{EventSource, Unreadable};
 
 /// Where steal time comes from.
 const SOURCE: &str = "/proc/stat";
@@ -27,7 +27,7 @@ struct Stolen {
 }
 
 impl Readings {
-    pub(super) fn read<S: EventSource>(source: &S) -> Result<Self, S::Error> {
+    pub(super) fn read(source: &dyn EventSource) -> Result<Self, Unreadable> {
         let mut readings = Self::default();
         for batch in source.steal() {
             for StealEvent { at_ns, cpu, steal_ns } in batch? {

@@ -359,7 +359,8 @@ impl Touched {
     }
 }
 
-fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
+/// The highest end of a read or write of each file.
+pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
     let mut ends: HashMap<FileId, u64> = HashMap::new();
     for pass in &activity.passes {
         for step in pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write)) {

@@ -1,7 +1,7 @@
 //! Hand-built runs: a script of calls with a clock, so that a test reads like the tool's life.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use activebench_facts::{Events, fold_activity, resolve_phases};
+use activebench_facts::{fold_activity, resolve_phases};
 use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::coverage::{ProbeStatus, RecordAccount};
@@ -12,6 +12,7 @@ use activebench_model::fact::{Completeness, FactName, Facts};
 use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
 use activebench_model::run::{FORMAT, Manifest};
+use activebench_model::source::Events;
 
 /// The tool's process.
 pub(crate) const TOOL: u32 = 100;
@@ -210,7 +211,7 @@ impl Story {
     }
 
     pub(crate) fn activity(&self) -> Activity {
-        let Ok(activity) = fold_activity(&self.events);
+        let activity = fold_activity(&self.events).expect("events in memory");
         activity
     }
 
@@ -219,7 +220,7 @@ impl Story {
         let mut manifest = self.manifest.clone();
         manifest.clocks.started_ns = 1000;
         manifest.clocks.ended_ns = self.now;
-        let Ok(resolved) = resolve_phases(&self.events, &manifest, &self.activity(), phases);
+        let resolved = resolve_phases(&self.events, &manifest, &self.activity(), phases).expect("events in memory");
         resolved
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         exit_code: 0,
         changed_thresholds: Vec::new(),
         limiters: Vec::new(),
+        courses: Vec::new(),
         questions: questions(),
     }
 }

@@ -1,0 +1,487 @@
+//! The courses of the phases: what their charts show.
+//!
+//! Every kind of event is read once more, after the facts. Memory: fixed a phase and file, and the syncs of the phases'
+//! files; nothing grows with the number of calls.
+
+mod axis;
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::activity::Activity;
+use activebench_model::call::{Call, FileId};
+use activebench_model::course::{Course, CourseName, CourseSeries, LatencyHistogram, LatencyOf, OffsetMap, SyncMark};
+use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind};
+use activebench_model::fact::Completeness;
+use activebench_model::phase::{Part, Phase, Window};
+use activebench_model::readings::Watched;
+use activebench_model::run::Manifest;
+use activebench_model::source::{EventSource, Unreadable};
+
+use super::Gaps;
+use super::cpu_times::Cuts;
+use super::device::{Devices, Seen, devices_of};
+use super::gaps::Gap;
+use super::index::Index;
+use super::latency::Latencies;
+use super::span_index::{KeyedSpans, SpanIndex};
+use super::syncs::SyncLog;
+use super::tally::{file_ends, thread_spans};
+use super::windows::{end_of, has_size, is_of, is_on};
+use crate::activity::Stub;
+use axis::Axis;
+
+/// Steps of a course.
+const STEPS: usize = 120;
+/// Phases that have a course.
+const MOST_COURSES: usize = 64;
+/// Syncs that are marked in one.
+const MOST_SYNCS: usize = 64;
+/// Files of a phase that have a map.
+const MOST_MAPS: usize = 4;
+/// Rows of a map, at most.
+const MAP_ROWS: u64 = 32;
+/// Steps in a column of a map.
+const COLUMN_STEPS: usize = 2;
+/// Threads of a phase, above which their time is not followed.
+const MOST_THREADS: usize = 64;
+/// From this share of a step on an error of the threads' times is said.
+const CPU_ERROR_SAID: f64 = 0.05;
+
+/// The courses of the phases that have a window, in their order; of many the first ones. The windows must be
+/// resolved.
+///
+/// # Errors
+/// Those of the source.
+pub fn courses(
+    source: &dyn EventSource,
+    manifest: &Manifest,
+    activity: &Activity,
+    phases: &[Phase],
+) -> Result<Vec<Course>, Unreadable> {
+    let index = Index::new(activity);
+    let ends = file_ends(activity);
+    let with_window = phases.iter().enumerate().filter_map(|(number, phase)| Some((number, phase, phase.window?)));
+    let mut plans: Vec<Plan<'_>> =
+        with_window.take(MOST_COURSES).map(|(number, phase, window)| Plan::new(number, phase, window, &ends)).collect();
+    if plans.is_empty() {
+        return Ok(Vec::new());
+    }
+    let syncs = read_calls(source, activity, phases, &mut plans)?;
+    read_block(source, manifest, &mut plans)?;
+    read_cache(source, &mut plans)?;
+    let times = read_times(source, activity, &index, phases, &plans)?;
+    let course = |(plan, times): (Plan<'_>, Times)| plan.course(manifest, activity, &syncs, times);
+    Ok(plans.into_iter().zip(times).map(course).collect())
+}
+
+/// What is gathered for one phase.
+struct Plan<'a> {
+    number: usize,
+    phase: &'a Phase,
+    window: Window,
+    axis: Axis,
+    files: HashSet<FileId>,
+    read_bytes: Vec<f64>,
+    write_bytes: Vec<f64>,
+    calls: Vec<f64>,
+    call_latencies: Latencies,
+    devices: Devices,
+    device_read_bytes: Vec<f64>,
+    device_write_bytes: Vec<f64>,
+    /// Nanoseconds in flight.
+    in_flight_ns: Vec<f64>,
+    device_latencies: Latencies,
+    /// Serial number of the last request that was in flight.
+    last_request: Option<u64>,
+    inserted_bytes: Vec<f64>,
+    maps: Vec<OffsetMap>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(number: usize, phase: &'a Phase, window: Window, ends: &HashMap<FileId, u64>) -> Self {
+        let last_ns = |part: &Part| {
+            let syncs = part.sync_after.into_iter().chain(part.sync_inside).map(|sync| sync.end_ns);
+            syncs.fold(part.last_data_ns, u64::max)
+        };
+        let end_ns = phase.parts.iter().map(last_ns).fold(window.end_ns, u64::max);
+        let axis = Axis::around(Window { start_ns: window.start_ns, end_ns }, STEPS);
+        let mut files = Vec::new();
+        for part in &phase.parts {
+            if !files.contains(&part.file) {
+                files.push(part.file);
+            }
+        }
+        let map = |file: &FileId| OffsetMap {
+            file: *file,
+            name: None,
+            row_bytes: ends.get(file).copied().unwrap_or(0).div_ceil(MAP_ROWS).max(1),
+            column_steps: COLUMN_STEPS,
+            hits: Vec::new(),
+        };
+        let nothing = || vec![0.0; STEPS];
+        Self {
+            number,
+            phase,
+            window,
+            axis,
+            maps: files.iter().take(MOST_MAPS).map(map).collect(),
+            files: files.into_iter().collect(),
+            read_bytes: nothing(),
+            write_bytes: nothing(),
+            calls: nothing(),
+            call_latencies: Latencies::default(),
+            devices: Devices::None("the phase has no files".to_owned()),
+            device_read_bytes: nothing(),
+            device_write_bytes: nothing(),
+            in_flight_ns: nothing(),
+            device_latencies: Latencies::default(),
+            last_request: None,
+            inserted_bytes: nothing(),
+        }
+    }
+
+    fn add_call(&mut self, call: &Call) {
+        let bytes = u64::try_from(call.returned).unwrap_or(0);
+        let sums = if call.op.is_read() { Some(&mut self.read_bytes) } else { None };
+        let sums = if call.op.is_write() { Some(&mut self.write_bytes) } else { sums };
+        if let Some(sums) = sums {
+            self.axis.spread(sums, call.start_ns, call.end_ns, bytes as f64);
+        }
+        let Some(step) = self.axis.step_of(call.end_ns) else { return };
+        self.calls[step] += 1.0;
+        if self.window.contains(call.end_ns) {
+            self.call_latencies.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
+        }
+        let (Ok(offset), Some(file), 1..) = (u64::try_from(call.offset), call.file, bytes) else { return };
+        let Some(map) = self.maps.iter_mut().find(|map| map.file == file) else { return };
+        let last_row = MAP_ROWS - 1;
+        let rows = [offset, offset.saturating_add(bytes - 1)].map(|at| (at / map.row_bytes).min(last_row) as usize);
+        map.hits.resize_with(map.hits.len().max(rows[1] + 1), || vec![0; STEPS.div_ceil(COLUMN_STEPS)]);
+        map.hits[rows[0]..=rows[1]].iter_mut().for_each(|row| row[step / COLUMN_STEPS] += 1);
+    }
+
+    fn add_block(&mut self, event: &BlockEvent, request: Option<Request>) {
+        let by_request = event.kind == BlockEventKind::Completed;
+        let matches = match (&self.devices, event.kind) {
+            (Devices::Requests(devices), BlockEventKind::Completed | BlockEventKind::Inferred)
+            | (Devices::Bios(devices), BlockEventKind::Queued) => devices.contains(&event.device),
+            _ => false,
+        };
+        let sums = match event.action {
+            BlockAction::Read => &mut self.device_read_bytes,
+            BlockAction::Write => &mut self.device_write_bytes,
+            _ => return,
+        };
+        if !matches || event.status != 0 {
+            return;
+        }
+        let request = request.filter(|_| by_request);
+        let issued_ns = event.at_ns.saturating_sub(request.map_or(0, |request| request.latency_ns));
+        self.axis.spread(sums, issued_ns, event.at_ns, event.bytes as f64);
+        let Some(request) = request.filter(|request| request.latency_ns > 0) else { return };
+        // A request of several files gives one event each.
+        if self.last_request.replace(request.serial) == Some(request.serial) {
+            return;
+        }
+        self.axis.spread(&mut self.in_flight_ns, issued_ns, event.at_ns, request.latency_ns as f64);
+        if self.window.contains(event.at_ns) {
+            self.device_latencies.record(request.latency_ns, 1);
+        }
+    }
+
+    fn course(self, manifest: &Manifest, activity: &Activity, syncs: &SyncLog, times: Times) -> Course {
+        let gaps = Gaps::of_log(manifest, self.axis.end_ns());
+        let no_data = |gap: &Gap| match self.phase.parts.is_empty() {
+            true => Gap::Missing("the pass moves no data".to_owned()),
+            false => gap.clone(),
+        };
+        let (device_gap, depth_gap) = match &self.devices {
+            Devices::Requests(_) => (no_data(&gaps.completed), no_data(&gaps.completed)),
+            Devices::Bios(_) => (no_data(&gaps.queued), Gap::Missing("the device takes bios, no requests".to_owned())),
+            Devices::None(why) => (Gap::Missing(why.clone()), Gap::Missing(why.clone())),
+        };
+        let calls_gap = no_data(&gaps.calls);
+        let step_ns = self.axis.step_ns as f64;
+        let a_second = |sums: &[f64]| sums.iter().map(|sum| Some(sum * 1e9 / step_ns)).collect();
+        let in_flight = || self.in_flight_ns.iter().map(|sum| Some(sum / step_ns)).collect();
+        let one = |name: CourseName| {
+            let (gap, values): (Gap, Vec<Option<f64>>) = match name {
+                CourseName::CallReadRate => (calls_gap.clone(), a_second(&self.read_bytes)),
+                CourseName::CallWriteRate => (calls_gap.clone(), a_second(&self.write_bytes)),
+                CourseName::CallRate => (calls_gap.clone(), a_second(&self.calls)),
+                CourseName::DeviceReadRate => (device_gap.clone(), a_second(&self.device_read_bytes)),
+                CourseName::DeviceWriteRate => (device_gap.clone(), a_second(&self.device_write_bytes)),
+                CourseName::DeviceQueueDepth => (depth_gap.clone(), in_flight()),
+                CourseName::CacheInsertedRate => (no_data(&gaps.cache), a_second(&self.inserted_bytes)),
+                CourseName::HostDirtyBytes => dirty(manifest, self.axis),
+                CourseName::UserRatio => times.ratios(&gaps.cpu, 0),
+                CourseName::KernelRatio => times.ratios(&gaps.cpu, 1),
+                CourseName::IoWaitRatio => times.ratios(&gaps.cpu, 2),
+                CourseName::BlockedRatio => times.ratios(&gaps.cpu, 3),
+                CourseName::PreemptedRatio => times.ratios(&gaps.cpu, 4),
+            };
+            let values = if matches!(gap, Gap::Missing(_)) { Vec::new() } else { values };
+            CourseSeries { name, completeness: completeness(&gap), values }
+        };
+        let series = CourseName::ALL.iter().map(|name| one(*name)).collect();
+        let (marks, syncs_left_out) = marks(&self.files, syncs, self.axis);
+        let latencies = vec![
+            LatencyHistogram {
+                of: LatencyOf::Calls,
+                completeness: completeness(&calls_gap),
+                buckets: self.call_latencies.buckets(),
+            },
+            LatencyHistogram {
+                of: LatencyOf::Device,
+                completeness: completeness(&depth_gap),
+                buckets: self.device_latencies.buckets(),
+            },
+        ];
+        let named = |mut map: OffsetMap| {
+            let seen = activity.files.iter().find(|file| file.id == map.file);
+            map.name = seen.and_then(|file| file.names.last().cloned());
+            map
+        };
+        Course {
+            phase: self.phase.id.clone(),
+            start_ns: self.axis.start_ns,
+            step_ns: self.axis.step_ns,
+            steps: self.axis.steps,
+            series,
+            syncs: marks,
+            syncs_left_out,
+            latencies,
+            files_left_out: self.files.len().saturating_sub(self.maps.len()),
+            maps: self.maps.into_iter().map(named).collect(),
+        }
+    }
+}
+
+fn completeness(gap: &Gap) -> Completeness {
+    match gap {
+        Gap::None => Completeness::Complete,
+        Gap::Partial(lost) => Completeness::Partial(lost.clone()),
+        Gap::Missing(why) => Completeness::Missing(why.clone()),
+    }
+}
+
+/// Feeds the calls to their phases; gives the syncs of the phases' files.
+fn read_calls(
+    source: &dyn EventSource,
+    activity: &Activity,
+    phases: &[Phase],
+    plans: &mut [Plan<'_>],
+) -> Result<SyncLog, Unreadable> {
+    let stub = Stub::new(&activity.tasks, &activity.execs);
+    let mut syncs = SyncLog::new(activity, phases);
+    let parts: Vec<(usize, &Part)> =
+        plans.iter().enumerate().flat_map(|(plan, of)| of.phase.parts.iter().map(move |part| (plan, part))).collect();
+    let span = |(number, (_, part)): (usize, &(usize, &Part))| {
+        ((part.tgid, part.fd), (part.start_ns, end_of(part).max(part.last_data_ns), number))
+    };
+    let mut by_descriptor = KeyedSpans::new(parts.iter().enumerate().map(span));
+    for batch in source.calls() {
+        for call in batch?.iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
+            syncs.feed(call);
+            let Some(spans) = by_descriptor.get((call.tgid, call.fd)) else { continue };
+            for (plan, part) in spans.overlapping(call.start_ns, call.start_ns).map(|number| parts[number]) {
+                let phase = plans[plan].phase;
+                if is_on(part, call) && is_of(phase.direction, call) && has_size(phase.call_bytes, call) {
+                    plans[plan].add_call(call);
+                }
+            }
+        }
+    }
+    syncs.close();
+    Ok(syncs)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    serial: u64,
+    latency_ns: u64,
+}
+
+/// Plans by the files that they follow, over their whole axes.
+fn by_file(plans: &[Plan<'_>]) -> HashMap<FileId, SpanIndex> {
+    let spans = plans.iter().enumerate().flat_map(|(number, plan)| {
+        let span = (plan.axis.start_ns, plan.axis.end_ns(), number);
+        plan.files.iter().map(move |file| (*file, span))
+    });
+    SpanIndex::by_key(spans)
+}
+
+fn read_block(source: &dyn EventSource, manifest: &Manifest, plans: &mut [Plan<'_>]) -> Result<(), Unreadable> {
+    let seen = Seen::read(source)?;
+    for plan in plans.iter_mut().filter(|plan| !plan.files.is_empty()) {
+        let devices: Result<Vec<HashSet<_>>, String> =
+            plan.files.iter().map(|file| devices_of(&manifest.host, *file)).collect();
+        plan.devices = match devices {
+            Ok(devices) => seen.devices(devices.into_iter().flatten().collect()),
+            Err(why) => Devices::None(why),
+        };
+    }
+    let by_file = by_file(plans);
+    // Only the first event of a request has its latency; those of one request are consecutive.
+    let mut requests: HashMap<_, Request> = HashMap::new();
+    let mut serial = 0;
+    for batch in source.block() {
+        for event in &batch? {
+            if event.kind == BlockEventKind::Completed && event.first_of_request {
+                serial += 1;
+                requests.insert(event.device, Request { serial, latency_ns: event.latency_ns });
+            }
+            let Some(spans) = event.file.and_then(|file| by_file.get(&file)) else { continue };
+            let request = requests.get(&event.device).copied();
+            let issued_ns = event.at_ns.saturating_sub(request.map_or(0, |request| request.latency_ns));
+            for plan in spans.overlapping(issued_ns, event.at_ns) {
+                plans[plan].add_block(event, request);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_cache(source: &dyn EventSource, plans: &mut [Plan<'_>]) -> Result<(), Unreadable> {
+    let by_file = by_file(plans);
+    for batch in source.cache() {
+        for event in &batch? {
+            let Some(spans) = by_file.get(&event.file) else { continue };
+            for plan in spans.overlapping(event.at_ns, event.at_ns) {
+                let plan = &mut plans[plan];
+                plan.axis.spread(&mut plan.inserted_bytes, event.at_ns, event.at_ns, event.bytes as f64);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the time of a phase's threads went, step by step.
+enum Times {
+    /// Shares of user mode, kernel, I/O wait, other waits and waiting for a processor; `None` where no thread ran or its
+    /// totals are not known.
+    Known {
+        shares: Vec<Option<[f64; 5]>>,
+        error: f64,
+    },
+    Unknown(String),
+}
+
+impl Times {
+    fn ratios(&self, gap: &Gap, state: usize) -> (Gap, Vec<Option<f64>>) {
+        match self {
+            Times::Unknown(why) => (Gap::Missing(why.clone()), Vec::new()),
+            Times::Known { shares, error } => {
+                let values = shares.iter().map(|shares| shares.map(|shares| shares[state])).collect();
+                let rough = (*error > CPU_ERROR_SAID)
+                    .then(|| format!("known to within {:.0} % of a step: the steps are short", error * 100.0));
+                (gap.clone().and_lost(rough), values)
+            }
+        }
+    }
+}
+
+fn read_times(
+    source: &dyn EventSource,
+    activity: &Activity,
+    index: &Index<'_>,
+    phases: &[Phase],
+    plans: &[Plan<'_>],
+) -> Result<Vec<Times>, Unreadable> {
+    let of_phases = thread_spans(index, phases);
+    // Each thread's spans, cut at the borders of the steps.
+    let segments: Vec<Result<Vec<(usize, u32, u64, u64)>, String>> = plans
+        .iter()
+        .map(|plan| {
+            let own: Vec<_> = of_phases.iter().filter(|(_, span)| span.phase == plan.number).collect();
+            let threads: HashSet<u32> = own.iter().map(|(tid, _)| *tid).collect();
+            if threads.len() > MOST_THREADS {
+                return Err(format!("the phase has more than {MOST_THREADS} threads"));
+            }
+            let cut = |(tid, span): &&(u32, super::tally::ThreadSpan)| {
+                let (tid, from_ns, to_ns) = (*tid, span.start_ns, span.end_ns);
+                (0..plan.axis.steps).filter_map(move |step| {
+                    let (start_ns, end_ns) = plan.axis.bounds(step);
+                    let (start_ns, end_ns) = (start_ns.max(from_ns), end_ns.min(to_ns));
+                    (start_ns < end_ns).then_some((step, tid, start_ns, end_ns))
+                })
+            };
+            Ok(own.iter().flat_map(cut).collect())
+        })
+        .collect();
+    let spans = segments.iter().flatten().flatten().map(|(_, tid, start_ns, end_ns)| (*tid, *start_ns, *end_ns));
+    let mut cuts = Cuts::new(&activity.tasks, spans);
+    for batch in source.cpu() {
+        batch?.iter().for_each(|event| cuts.feed(event));
+    }
+    for batch in source.samples() {
+        batch?.iter().for_each(|sample| cuts.feed(&sample.cpu));
+    }
+    let times = |(plan, segments): (&Plan<'_>, Result<Vec<(usize, u32, u64, u64)>, String>)| match segments {
+        Err(why) => Times::Unknown(why),
+        Ok(segments) => {
+            let mut sums = vec![(0_u64, Some([0_u64; 5]), 0_u64); plan.axis.steps];
+            for (step, tid, start_ns, end_ns) in segments {
+                let (length_ns, sum, error_ns) = &mut sums[step];
+                *length_ns += end_ns - start_ns;
+                *sum = sum.zip(cuts.between(tid, start_ns, end_ns)).map(|(mut sum, span)| {
+                    *error_ns += span.error_ns;
+                    let times = span.times;
+                    let blocked_ns = times.blocked_ns.saturating_sub(times.iowait_ns);
+                    let parts = [times.user_ns, times.kernel_ns, times.iowait_ns, blocked_ns, times.preempted_ns];
+                    sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+                    sum
+                });
+            }
+            let share = |(length_ns, sum, _): &(u64, Option<[u64; 5]>, u64)| {
+                sum.filter(|_| *length_ns > 0).map(|sum| sum.map(|part| part as f64 / *length_ns as f64))
+            };
+            let error = |(length_ns, _, error_ns): &(u64, Option<[u64; 5]>, u64)| match *length_ns {
+                0 => 0.0,
+                _ => *error_ns as f64 / plan.axis.step_ns as f64,
+            };
+            Times::Known { shares: sums.iter().map(share).collect(), error: sums.iter().map(error).fold(0.0, f64::max) }
+        }
+    };
+    Ok(plans.iter().zip(segments).map(times).collect())
+}
+
+/// The host's dirty pages in the middle of each step, between the readings around it.
+fn dirty(manifest: &Manifest, axis: Axis) -> (Gap, Vec<Option<f64>>) {
+    let missing = |why: &str| (Gap::Missing(why.to_owned()), Vec::new());
+    let Some(readings) = &manifest.host.readings else { return missing("this run has no readings of the host") };
+    let series = match readings.find(Watched::DirtyBytes, "") {
+        Ok(series) => series,
+        Err(unread) => return missing(unread.map_or("it was not read", |unread| unread.why.as_str())),
+    };
+    let at = |step: usize| {
+        let (start_ns, end_ns) = axis.bounds(step);
+        let middle_ns = start_ns + (end_ns - start_ns) / 2;
+        let after = series.readings.partition_point(|(at_ns, _)| *at_ns < middle_ns);
+        let (before_ns, before) = *series.readings.get(after.checked_sub(1)?)?;
+        let (after_ns, after) = *series.readings.get(after)?;
+        let share = (middle_ns - before_ns) as f64 / (after_ns - before_ns) as f64;
+        Some(before as f64 + (after as f64 - before as f64) * share)
+    };
+    (Gap::None, (0..axis.steps).map(at).collect())
+}
+
+/// The syncs of files inside an axis, the longest where there are many; how many are left out.
+fn marks(files: &HashSet<FileId>, syncs: &SyncLog, axis: Axis) -> (Vec<SyncMark>, u64) {
+    let mark = |sync: &super::syncs::Sync| SyncMark {
+        call: sync.op.name().to_owned(),
+        start_ns: sync.start_ns,
+        end_ns: sync.end_ns,
+    };
+    let of_file = |file: &FileId| syncs.between(*file, axis.start_ns, axis.end_ns()).map(mark);
+    let mut marks: Vec<SyncMark> = files.iter().flat_map(of_file).collect();
+    let in_time = |mark: &SyncMark| (mark.start_ns, mark.end_ns);
+    marks.sort_by_key(in_time);
+    // A `sync(2)` concerns every file.
+    marks.dedup();
+    let left_out = marks.len().saturating_sub(MOST_SYNCS);
+    marks.sort_by_key(|mark| std::cmp::Reverse(mark.end_ns - mark.start_ns));
+    marks.truncate(MOST_SYNCS);
+    marks.sort_by_key(in_time);
+    (marks, left_out as u64)
+}

@@ -1,0 +1,44 @@
+//! Values in columns, for formats that programs read: CSV, Parquet.
+
+/// Rows of values of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// All of one length.
+    pub columns: Vec<Column>,
+}
+
+/// One column. Its name carries the unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// `start_ns`.
+    pub name: String,
+    /// One value a row.
+    pub values: Values,
+}
+
+/// The values of a column; `None` is a missing value, which is no zero.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Whole numbers.
+    Integers(Vec<Option<u64>>),
+    /// Numbers.
+    Numbers(Vec<Option<f64>>),
+    /// Raw text: whoever writes it escapes it.
+    Texts(Vec<Option<String>>),
+}
+
+impl Values {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Integers(values) => values.len(),
+            Values::Numbers(values) => values.len(),
+            Values::Texts(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
