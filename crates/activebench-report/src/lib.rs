@@ -25,6 +25,7 @@ pub mod series;
 pub mod side_by_side;
 mod surroundings;
 pub mod text;
+pub mod ticket;
 mod wording;
 
 use activebench_model::report::JudgedRun;
