@@ -187,6 +187,9 @@ fact_names! {
     ForeignBytes = "foreign_bytes", Bytes;
     /// Time in the window with at least one request in flight at the target device. Scope: device.
     DeviceBusy = "device_busy_ns", Ns;
+    /// By how much `device_busy_ns` can be too small at most, because completions were not seen: the time in which the
+    /// tasks' calls were on their way, where all data moved through direct I/O. Missing otherwise. Scope: device.
+    DeviceBusyError = "device_busy_error_ns", Ns;
     /// Data requests completed at the device for the phase's files inside the window. Scope: device.
     DeviceRequests = "device_requests", Count;
     /// Mean time from issue to completion of those requests. Missing without requests. Scope: device.
