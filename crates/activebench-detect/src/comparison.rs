@@ -524,10 +524,11 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let share = claim.value.value / nearest;
     let ratio = if inverse { 1.0 / share } else { share };
     let tolerance = limits.ab103_factor_tolerance_ratio.value.value;
-    // Times and shares of time have no such units.
-    let converted = !claim.metric.is_cpu() && !claim.metric.is_latency();
+    // Only bytes have such units.
+    let converted = matches!(rebuilt.unit, Unit::Bytes | Unit::BytesPerSec);
     if converted
         && noise <= tolerance
+        && !operations_differ_too(run, phase, ratio, tolerance)
         && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
     {
         let fail = limits.ab103_difference_fail_ratio.value.value;
@@ -537,6 +538,16 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         return Ok(if excess.abs() > by_clock.warn { Agreement::Clock(by_clock) } else { Agreement::Agrees });
     }
     Ok(if excess.abs() > by_bytes.warn { Agreement::Bytes(by_bytes) } else { Agreement::Agrees })
+}
+
+/// Whether a rate of operations of the same pass is off by the same ratio: then it is the time that both were divided
+/// by, and no unit.
+fn operations_differ_too(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f64) -> bool {
+    let mut rates = run.claims_of(phase).filter(|other| other.metric == Metric::OperationRate);
+    rates.any(|other| {
+        let rebuilt = rebuild(run, phase, other).ok().and_then(|rebuilt| rebuilt.figure);
+        rebuilt.is_some_and(|rebuilt| (other.value.value / rebuilt.value / ratio - 1.0).abs() <= tolerance)
+    })
 }
 
 /// Asks of each claim on a phase, one finding a claim that fires; the others share one.

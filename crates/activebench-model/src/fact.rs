@@ -190,7 +190,7 @@ fact_names! {
     /// By how much `device_busy_ns` can be too small at most, because completions were not seen: the time in which the
     /// tasks' calls were on their way, where all data moved through direct I/O. Missing otherwise. Scope: device.
     DeviceBusyError = "device_busy_error_ns", Ns;
-    /// Data requests completed at the device for the phase's files inside the window. Scope: device.
+    /// Data requests of the phase's direction completed at the device for its files inside the window. Scope: device.
     DeviceRequests = "device_requests", Count;
     /// Mean time from issue to completion of those requests. Missing without requests. Scope: device.
     DeviceLatencyMean = "device_latency_mean_ns", Ns;
@@ -328,7 +328,7 @@ fact_names! {
     /// Time that the phase's threads spent in `io_submit` inside the window, all calls together. Absent without
     /// such calls. Source: calls.
     SubmitTime = "io_submit_time_ns", Ns;
-    /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
+    /// What `O_DIRECT` requests of the phase's direction inserted into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.
     Mappings = "mappings", Count;

@@ -7,11 +7,11 @@
 //!
 //! # How it decides
 //! `direct_cached_bytes`, the direct calls' bytes that entered the page cache, above 0.1 % of
-//! the direct bytes: it fails, the claim is misleading.
+//! the direct bytes: it warns. From 5 % on it fails, the claim is misleading.
 //!
 //! # When it is wrong
-//! An unaligned last block may be buffered by design; 0.1 % leaves room for it in files of some
-//! size. tmpfs has no device behind it: AB106.
+//! An unaligned last block may be buffered by design, and a file system may serve a call now and
+//! then from its cache; a figure does not change by that. tmpfs has no device behind it: AB106.
 //!
 //! # What to do
 //! Check `statx` for `STATX_DIOALIGN`; on btrfs switch checksums off for the file (`chattr +C`),
@@ -65,13 +65,17 @@ impl Detector for DirectIoNotHonoured {
             }
             let cached = run.fact(phase, FactName::DirectCachedBytes)?;
             let share = cached / direct;
-            let limit = &case.thresholds().ab204_cached_fail_ratio;
-            if share <= limit.value.value {
+            let limits = case.thresholds();
+            if share <= limits.ab204_cached_warn_ratio.value.value {
                 return Ok(case.silent(""));
             }
+            let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
+                true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),
+                false => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
+            };
             let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
             Ok(case.fires(Firing {
-                weight: Weight::Fail(Effect::Misleading),
+                weight,
                 observed: Some(Quantity::ratio(share)),
                 threshold: limit.clone(),
                 message: format!(
@@ -80,7 +84,11 @@ impl Detector for DirectIoNotHonoured {
                     in_bytes(cached),
                     in_bytes(direct)
                 ),
-                meaning: "the file system served direct I/O through its cache: the figure is not direct".to_owned(),
+                meaning: match share >= limits.ab204_cached_fail_ratio.value.value {
+                    true => "the file system served direct I/O through its cache: the figure is not direct",
+                    false => "the file system served a small part of the direct I/O through its cache",
+                }
+                .to_owned(),
                 advice: match target.map(|target| target.fs_type.as_str()) {
                     Some("btrfs") => {
                         "use a file without checksums (an empty one after `chattr +C`), or another file system"
