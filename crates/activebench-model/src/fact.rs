@@ -169,6 +169,10 @@ fact_names! {
     /// the same pass before it (priming and its readahead). Those that a process or thread of another phase
     /// brought in at the same time are not counted. Scope: file. Source: page cache probe.
     CacheInsertedBytes = "cache_inserted_bytes", Bytes;
+    /// Bytes of pages that the phase's own processes put into the page cache for its files inside the window. Missing
+    /// where other phases' threads of one of these processes were at the same files. Scope: tree. Source: page cache
+    /// probe.
+    TaskInsertedBytes = "task_inserted_bytes", Bytes;
     /// Bytes that the phase's calls themselves read from storage. Scope: tree. Source: task I/O accounting.
     StorageReadBytes = "storage_read_bytes", Bytes;
     /// Bytes of the phase's files that were resident in the page cache when the window began, at
