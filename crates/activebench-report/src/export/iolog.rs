@@ -88,7 +88,7 @@ impl Export for FioIolog {
             return Err(ExportError::Nothing(missing.join("; ")));
         }
         let mut writer = Writer::new(self.0, run.manifest.clocks.started_ns, &names, out);
-        let mut replay = Replay::default();
+        let mut replay = Replay::new(run);
         let mut take = |_, step: Step| {
             replay.look(&step);
             writer.step(&step)

@@ -19,10 +19,24 @@ struct Device {
     pid: u32,
     /// Completions were seen: its bios say nothing more.
     takes_requests: bool,
-    /// The request whose events come: submission and completion.
-    request: Option<(u64, u64)>,
+    /// The request whose events come.
+    request: Request,
     in_flight: i64,
 }
+
+/// When a request was on its way.
+#[derive(Clone, Copy)]
+enum Request {
+    /// From its issue to its completion.
+    Timed(u64, u64),
+    /// Its issue was not seen.
+    Unseen,
+    /// It was issued before the run began.
+    BeforeRun,
+}
+
+/// The thread of a device's group that shows what has no length.
+const SINGLE: u32 = 1;
 
 pub(super) fn write(
     run: &JudgedRun,
@@ -33,14 +47,14 @@ pub(super) fn write(
     let mut devices: HashMap<DeviceNumber, Device> = HashMap::new();
     let mut late = Late::new();
     let started_ns = run.manifest.clocks.started_ns;
-    let of_run = |event: &&BlockEvent| event.at_ns.saturating_sub(event.latency_ns) >= started_ns;
+    let of_run = |event: &BlockEvent| issued_ns(event) >= started_ns;
     for batch in events.block() {
-        for event in batch?.iter().filter(of_run) {
+        for event in batch?.iter().filter(|event| of_run(event)) {
             let next = FIRST_DEVICE + devices.len() as u32;
             let device = devices.entry(event.device).or_insert(Device {
                 pid: next,
                 takes_requests: false,
-                request: None,
+                request: Request::Unseen,
                 in_flight: 0,
             });
             device.takes_requests |= event.kind == BlockEventKind::Completed;
@@ -51,11 +65,12 @@ pub(super) fn write(
     by_pid.sort_unstable_by_key(|(_, device)| device.pid);
     for (number, device) in by_pid {
         trace.process(device.pid, &format!("block device {}", name_of(run, *number)), device.pid)?;
+        trace.thread(device.pid, SINGLE, "without a length")?;
     }
     for batch in events.block() {
-        for event in batch?.iter().filter(of_run) {
+        for event in &batch? {
             if let Some(device) = devices.get_mut(&event.device) {
-                one(event, device, names, trace)?;
+                one(event, device, started_ns, names, trace)?;
             }
         }
     }
@@ -66,7 +81,7 @@ pub(super) fn write(
         Ok(trace.counter(device.pid, "queue depth", "requests", at_ns, device.in_flight as f64)?)
     };
     for batch in events.block() {
-        for event in batch?.iter().filter(of_run) {
+        for event in batch?.iter().filter(|event| of_run(event)) {
             for (at_ns, step) in steps(event).into_iter().flatten() {
                 in_order.push(at_ns, (event.device, step), &mut take)?;
             }
@@ -79,12 +94,22 @@ pub(super) fn write(
 fn steps(event: &BlockEvent) -> [Option<(u64, i64)>; 2] {
     let timed = event.kind == BlockEventKind::Completed && event.first_of_request && event.latency_ns > 0;
     match timed {
-        true => [Some((event.at_ns.saturating_sub(event.latency_ns), 1)), Some((event.at_ns, -1))],
+        true => [Some((issued_ns(event), 1)), Some((event.at_ns, -1))],
         false => [None, None],
     }
 }
 
-fn one(event: &BlockEvent, device: &mut Device, names: &FileNames, trace: &mut Trace<'_>) -> Result<(), ExportError> {
+fn issued_ns(event: &BlockEvent) -> u64 {
+    event.at_ns.saturating_sub(event.latency_ns)
+}
+
+fn one(
+    event: &BlockEvent,
+    device: &mut Device,
+    started_ns: u64,
+    names: &FileNames,
+    trace: &mut Trace<'_>,
+) -> Result<(), ExportError> {
     let name = match event.action {
         BlockAction::Read => "read",
         BlockAction::Write => "write",
@@ -112,22 +137,30 @@ fn one(event: &BlockEvent, device: &mut Device, names: &FileNames, trace: &mut T
         },
         ..Args::default()
     };
-    let mut event_of = Event { name, cat: "request", pid: device.pid, tid: 0, args };
+    let mut event_of = Event { name, cat: "request", pid: device.pid, tid: SINGLE, args };
     match event.kind {
         BlockEventKind::Completed => {
-            // Further events of a request carry the data of its other files.
+            // Further events of a request carry the data of its other files, and no latency.
             if event.first_of_request {
-                let issued_ns = event.at_ns.saturating_sub(event.latency_ns);
-                device.request = (event.latency_ns > 0).then_some((issued_ns, event.at_ns));
+                device.request = match issued_ns(event) {
+                    before if before < started_ns => Request::BeforeRun,
+                    issued_ns if event.latency_ns > 0 => Request::Timed(issued_ns, event.at_ns),
+                    _ => Request::Unseen,
+                };
             }
             match device.request {
-                Some((issued_ns, completed_ns)) => trace.overlapping(&event_of, issued_ns, completed_ns)?,
-                None => {
+                Request::Timed(issued_ns, completed_ns) => {
+                    event_of.tid = 0;
+                    trace.overlapping(&event_of, issued_ns, completed_ns)?;
+                }
+                Request::Unseen => {
                     event_of.args.start = Some("not seen");
                     trace.instant(&event_of, event.at_ns)?;
                 }
+                Request::BeforeRun => {}
             }
         }
+        _ if event.at_ns < started_ns => {}
         BlockEventKind::Inferred => {
             event_of.cat = "inferred completion";
             trace.instant(&event_of, event.at_ns)?;

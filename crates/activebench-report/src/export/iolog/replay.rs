@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::path::Path;
 
 use activebench_model::call::{Op, open_bits};
+use activebench_model::phase::Window;
 use activebench_model::report::JudgedRun;
 use activebench_model::units::Quantity;
 
@@ -13,9 +14,21 @@ use super::writer::Written;
 use super::{FILES_NAMED, Version};
 use crate::wording::{count, list, shell_word};
 
-/// What the options depend on, gathered in the order of starts. Memory: 8 bytes an operation in flight.
+/// What the options depend on, gathered in the order of starts.
+///
+/// One option holds for the whole replay. It is that of the operations inside the passes: a file that was laid out
+/// before through the page cache does not make a direct benchmark buffered.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
+    /// Of the passes, in order, without overlap.
+    windows: Vec<Window>,
+    inside: Shape,
+    all: Shape,
+}
+
+/// How operations were asked for. Memory: 8 bytes an operation in flight.
+#[derive(Debug, Default)]
+struct Shape {
     /// Ends of the operations in flight.
     in_flight: BinaryHeap<Reverse<u64>>,
     most_in_flight: usize,
@@ -28,11 +41,8 @@ pub(super) struct Replay {
     writes: u64,
 }
 
-impl Replay {
-    pub(super) fn look(&mut self, step: &Step) {
-        if !matches!(step.action, Action::Read | Action::Write) {
-            return;
-        }
+impl Shape {
+    fn look(&mut self, step: &Step) {
         match step.op {
             Op::AioRead | Op::AioWrite => self.libaio += 1,
             Op::UringRead | Op::UringWrite => self.io_uring += 1,
@@ -60,18 +70,19 @@ impl Replay {
         self.libaio + self.io_uring + self.calls
     }
 
-    /// fio's options that repeat how the run asked.
+    /// fio's options that ask the same way.
     fn options(&self) -> Vec<String> {
         let depth = self.most_in_flight.max(1);
+        let is_direct = self.direct * 2 > self.operations();
         let engine = match () {
             () if self.io_uring > self.libaio => "io_uring",
-            () if self.libaio > 0 || (depth > 1 && self.direct > 0) => "libaio",
+            () if self.libaio > 0 || (depth > 1 && is_direct) => "libaio",
             // libaio waits for each buffered request.
             () if depth > 1 => "io_uring",
             () => "psync",
         };
         let mut options = vec![format!("--ioengine={engine}"), format!("--iodepth={depth}")];
-        options.push(format!("--direct={}", u8::from(self.direct * 2 > self.operations())));
+        options.push(format!("--direct={}", u8::from(is_direct)));
         if self.writes > 0 && self.sync_writes == self.writes {
             options.push("--sync=sync".to_owned());
         } else if self.writes > 0 && self.data_sync_writes == self.writes {
@@ -99,6 +110,32 @@ impl Replay {
         }
         mixtures
     }
+}
+
+impl Replay {
+    pub(super) fn new(run: &JudgedRun) -> Self {
+        let mut windows: Vec<Window> = run.phases.iter().filter_map(|phase| phase.window).collect();
+        windows.sort_by_key(|window| window.start_ns);
+        windows.dedup_by(|next, before| {
+            let overlaps = next.start_ns <= before.end_ns;
+            if overlaps {
+                before.end_ns = before.end_ns.max(next.end_ns);
+            }
+            overlaps
+        });
+        Self { windows, ..Self::default() }
+    }
+
+    pub(super) fn look(&mut self, step: &Step) {
+        if !matches!(step.action, Action::Read | Action::Write) {
+            return;
+        }
+        self.all.look(step);
+        let begun = self.windows.partition_point(|window| window.start_ns <= step.at_ns);
+        if begun.checked_sub(1).and_then(|last| self.windows.get(last)).is_some_and(|last| last.contains(step.at_ns)) {
+            self.inside.look(step);
+        }
+    }
 
     pub(super) fn sentences(
         &self,
@@ -110,22 +147,23 @@ impl Replay {
         let sum = |of: fn(&Written) -> u64| written.iter().map(of).sum::<u64>();
         let used = written.iter().filter(|file| file.reads + file.writes + file.trims + file.syncs > 0).count();
         let mut sentences = vec![format!(
-            "the log holds {} reads of {}, {} writes of {}, {} syncs and {} discards on {}, in the order of their starts",
-            sum(|file| file.reads),
+            "the log holds {} of {}, {} of {}, {} and {} on {}, in the order of their starts",
+            number(sum(|file| file.reads), "read"),
             Quantity::bytes(sum(|file| file.read_bytes)),
-            sum(|file| file.writes),
+            number(sum(|file| file.writes), "write"),
             Quantity::bytes(sum(|file| file.written_bytes)),
-            sum(|file| file.syncs),
-            sum(|file| file.trims),
+            number(sum(|file| file.syncs), "sync"),
+            number(sum(|file| file.trims), "discard"),
             count(used, "file"),
         )];
+        let shape = if self.inside.operations() > 0 { &self.inside } else { &self.all };
         let name = file.map_or("FILE".to_owned(), |file| file.display().to_string());
         // fio takes a colon for the border between two logs.
         let log = shell_word(&name.replace('\\', "\\\\").replace(':', "\\:"));
         sentences.push(format!(
             "replay it: cd {} && fio --name=replay --read_iolog={log} {}",
             shell_word(&run.manifest.command.cwd),
-            self.options().join(" ")
+            shape.options().join(" ")
         ));
         sentences.push(
             match version {
@@ -151,7 +189,11 @@ impl Replay {
         if sum(|file| file.trims) > 0 {
             sentences.push("fio 3.33 leaves discards out (`bad ddir: 2`); later versions replay them".to_owned());
         }
-        sentences.extend(self.mixtures());
+        sentences.extend(self.all.mixtures());
         sentences
     }
+}
+
+fn number(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
