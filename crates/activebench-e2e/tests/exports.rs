@@ -69,16 +69,14 @@ fn multiset(operations: Vec<(String, u64, u64)>) -> BTreeMap<(String, u64, u64),
     counted
 }
 
-/// Exports a run, replays it as the export says under observation, and compares what both did on a file.
-fn replays(volume: &Volume, run: &Verified, file: &str) -> String {
+/// Exports a run, replays it as the export says under observation, and compares what both did on the files.
+fn replays(volume: &Volume, run: &Verified, files: &[&str]) -> String {
     run.assert_nothing_lost();
     let log = volume.beside("run.log");
     let trace = volume.beside("trace.json");
     let formats = [format!("fio-iolog={}", log.display()), format!("chrome-trace={}", trace.display())];
     let notes = said(&export(&run.run, &formats));
     holds_every_call(&trace, &run.run);
-    let exported = operations(&log, file);
-    assert!(!exported.is_empty(), "{notes}");
     let replay = notes.lines().find_map(|line| line.split_once("replay it: cd ")).expect("the command to replay").1;
     let (folder, command) = replay.split_once(" && ").expect("a folder and a command");
     assert_eq!(Path::new(folder), volume.path());
@@ -87,14 +85,18 @@ fn replays(volume: &Volume, run: &Verified, file: &str) -> String {
     let again = verify(volume, &["--fail-on", "never"], &command);
     assert_eq!(again.exit_code(), Some(0), "{}", again.story());
     again.assert_nothing_lost();
-    // From the calls themselves ...
-    let (before, after) = (recorded(&run.run, file), recorded(&again.run, file));
-    assert!(before == after, "{}", differences(&before, &after));
-    assert_eq!(multiset(exported.clone()), before);
-    // ... and in their order, because the replay keeps it.
     let second = volume.beside("replay.log");
     said(&export(&again.run, &[format!("fio-iolog={}", second.display())]));
-    assert!(operations(&second, file) == exported, "the replay did the same operations in another order");
+    for file in files {
+        let exported = operations(&log, file);
+        assert!(!exported.is_empty(), "{notes}");
+        // From the calls themselves ...
+        let (before, after) = (recorded(&run.run, file), recorded(&again.run, file));
+        assert!(before == after, "{file}: {}", differences(&before, &after));
+        assert_eq!(multiset(exported.clone()), before, "{file}");
+        // ... and in their order, because the replay keeps it.
+        assert!(operations(&second, file) == exported, "{file}: the replay did the same in another order");
+    }
     notes
 }
 
@@ -148,9 +150,17 @@ fn a_random_iozone_is_replayed_call_by_call() {
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let command = ["iozone", "-i0", "-i2", "-e", "-c", "-w", "-s8m", "-r16k", "-f", "data"];
     let run = verify(&volume, &["--fail-on", "never"], &command);
-    let notes = replays(&volume, &run, "data");
+    let notes = replays(&volume, &run, &["data"]);
     assert!(notes.contains("--ioengine=psync --iodepth=1 --direct=0"), "{notes}");
     assert!(notes.contains("the replay overwrites data"), "{notes}");
+}
+
+#[test]
+fn calls_of_several_threads_are_replayed_in_the_order_of_their_starts() {
+    needs!("iozone", "fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let run = verify(&volume, &["--fail-on", "never"], &["iozone", "-t2", "-i0", "-i1", "-e", "-w", "-s4m", "-r64k"]);
+    replays(&volume, &run, &["iozone.DUMMY.0", "iozone.DUMMY.1"]);
 }
 
 #[test]
@@ -161,7 +171,7 @@ fn asynchronous_requests_are_replayed_in_the_order_of_their_submission() {
     let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=32m", "--io_size=8m", "--filename=data"];
     let engine = ["--direct=1", "--ioengine=libaio", "--iodepth=8"];
     let run = verify(&volume, &["--fail-on", "never"], &[&command[..], &engine].concat());
-    let notes = replays(&volume, &run, "data");
+    let notes = replays(&volume, &run, &["data"]);
     assert!(notes.contains("--ioengine=libaio --iodepth=8 --direct=1"), "{notes}");
     assert!(notes.contains("the log holds 2048 reads of 8.000 MiB, 0 writes"), "{notes}");
     assert!(notes.contains("read before it is written, so it must be there: data with"), "{notes}");
@@ -174,7 +184,7 @@ fn writes_are_replayed_with_their_syncs_between() {
     let command = ["fio", "--name=a", "--rw=randwrite", "--bs=8k", "--size=4m", "--filename=data", "--fsync=16"];
     let run =
         verify(&volume, &["--fail-on", "never"], &[&command[..], &["--fdatasync=24", "--ioengine=psync"]].concat());
-    let notes = replays(&volume, &run, "data");
+    let notes = replays(&volume, &run, &["data"]);
     assert!(notes.contains("512 writes of 4.000 MiB"), "{notes}");
 }
 

@@ -76,9 +76,9 @@ impl Shape {
         let is_direct = self.direct * 2 > self.operations();
         let engine = match () {
             () if self.io_uring > self.libaio => "io_uring",
-            () if self.libaio > 0 || (depth > 1 && is_direct) => "libaio",
-            // libaio waits for each buffered request.
-            () if depth > 1 => "io_uring",
+            // For calls of several threads too: at the end of the log fio leaves what is in flight to itself, and an
+            // io_uring that goes away drops buffered requests that have not begun. libaio does them at once.
+            () if self.libaio > 0 || depth > 1 => "libaio",
             () => "psync",
         };
         let mut options = vec![format!("--ioengine={engine}"), format!("--iodepth={depth}")];
@@ -104,7 +104,8 @@ impl Shape {
         mixed(self.data_sync_writes, self.writes, "writes were O_DSYNC");
         if self.libaio + self.io_uring == 0 && self.most_in_flight > 1 {
             mixtures.push(format!(
-                "up to {} calls of several threads overlapped: one fio job replays them as requests in flight",
+                "up to {} calls of several threads overlapped: one fio job replays them as requests in flight, and libaio \
+                 does buffered ones one after the other",
                 self.most_in_flight
             ));
         }
@@ -188,6 +189,14 @@ impl Replay {
         }
         if sum(|file| file.trims) > 0 {
             sentences.push("fio 3.33 leaves discards out (`bad ddir: 2`); later versions replay them".to_owned());
+        }
+        if shape.most_in_flight > 1 {
+            sentences.push(format!(
+                "fio 3.33 does not wait for what is in flight at the end of the log: up to {} are missing in its \
+                 own figures{}",
+                count(shape.most_in_flight - 1, "operation"),
+                if shape.io_uring > shape.libaio { ", and an io_uring may drop them" } else { "" }
+            ));
         }
         sentences.extend(self.all.mixtures());
         sentences
