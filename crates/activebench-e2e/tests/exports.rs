@@ -55,7 +55,8 @@ fn recorded(run: &Path, file: &str) -> BTreeMap<(String, u64, u64), u64> {
             _ => continue,
         };
         let same = ["file.s_dev", "file.ino"].iter().all(|column| row[*column] == opened[*column]);
-        if same && row["returned"] != "0" || same && action.ends_with("sync") {
+        let counts = row["returned"] != "0" || action.ends_with("sync");
+        if same && counts {
             let place = |column: &str| row[column].parse::<i64>().expect("a number").max(0) as u64;
             *counted.entry((action.to_owned(), place("offset"), place("returned"))).or_insert(0) += 1;
         }
