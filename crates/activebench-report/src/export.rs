@@ -67,10 +67,7 @@ fn gaps_of_the_record(run: &JudgedRun) -> Vec<String> {
     if let Some(cut) = manifest.coverage.log.as_ref().and_then(|log| log.cut.as_ref()) {
         let after = Quantity::ns(cut.at_ns.saturating_sub(manifest.clocks.started_ns));
         let calls = cut.records.get("calls").copied().unwrap_or(0);
-        gaps.push(format!(
-            "the event log was cut after {after}: {}; {calls} calls are not here (hint: `verify --events-limit`)",
-            cut.why
-        ));
+        gaps.push(format!("the event log was cut after {after}: {}; {calls} calls are not here", cut.why));
     }
     for (class, account) in manifest.coverage.records.iter().filter(|(_, account)| !account.is_whole()) {
         let lost = account.made.saturating_sub(account.received);

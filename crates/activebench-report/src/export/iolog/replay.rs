@@ -192,8 +192,7 @@ impl Replay {
         }
         if shape.most_in_flight > 1 {
             sentences.push(format!(
-                "fio 3.33 does not wait for what is in flight at the end of the log: up to {} are missing in its \
-                 own figures{}",
+                "fio 3.33 does not wait for what is in flight at the end of the log: its own figures can miss up to {}{}",
                 count(shape.most_in_flight - 1, "operation"),
                 if shape.io_uring > shape.libaio { ", and an io_uring may drop them" } else { "" }
             ));
