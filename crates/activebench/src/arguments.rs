@@ -140,7 +140,8 @@ pub(crate) enum DoctorFormat {
 /// How a judged run is shown.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
-    /// Report format, with a file to write it to: `text`, `json`, `markdown=ticket.md`.
+    /// Report format, with a file to write it to: `text`, `json`, `markdown=ticket.md`; or an export of the
+    /// recorded I/O: `fio-iolog=run.log` (`fio-iolog-v2` for a fio before 3.31), `chrome-trace=trace.json`.
     /// May be given several times; `text` to the terminal when none is.
     #[arg(long = "format", value_name = "FORMAT[=FILE]")]
     pub(crate) formats: Vec<FormatRequest>,
