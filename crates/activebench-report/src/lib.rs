@@ -14,6 +14,7 @@ pub mod export;
 mod findings;
 mod headline;
 pub mod json;
+pub mod junit;
 mod likeness;
 mod limiter;
 pub mod markdown;
@@ -30,7 +31,7 @@ mod wording;
 use activebench_model::report::JudgedRun;
 
 /// Every format.
-pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown];
+pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown, &junit::Junit];
 
 /// How to render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,12 +16,22 @@ fn offends(report: &str) -> Option<char> {
     })
 }
 
+/// Why a program cannot read a report of a format for programs.
+fn unreadable(format: &str, report: &str) -> Option<String> {
+    match format {
+        "json" => serde_json::from_str::<serde_json::Value>(report).err().map(|error| error.to_string()),
+        "junit" => quick_junit::Report::deserialize_from_str(report).err().map(|error| format!("{error:?}")),
+        _ => None,
+    }
+}
+
 fn check(text: &str) {
     let run = samples::hostile(text);
     for format in FORMATS {
         for (colour, width) in [(false, None), (true, Some(60))] {
             let report = format.render(&run, Style { colour, width });
             assert_eq!(offends(&report), None, "{} of {text:?}:\n{report}", format.name());
+            assert_eq!(unreadable(format.name(), &report), None, "{} of {text:?}:\n{report}", format.name());
         }
     }
 }
@@ -43,6 +53,8 @@ fn known_attacks_are_shown_not_obeyed() {
         "写入文件 \u{200d} 👩\u{200d}🔧",
         "--",
         "'; rm -rf / #",
+        "]]>--><!ENTITY x \u{fffe}\u{ffff}\u{b}",
+        "[[ATTACHMENT|/etc/shadow]]",
     ] {
         check(text);
     }

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod json;
+mod junit;
 mod markdown;
 mod parts;
 mod samples;
