@@ -42,6 +42,23 @@ pub(crate) fn xml(text: &str) -> String {
     terminal(text).replace("[[ATTACHMENT", "[ [ATTACHMENT")
 }
 
+/// For a message of SARIF: as [`terminal`], and nothing in it is a placeholder or a link.
+///
+/// Braces are doubled (SARIF 2.1.0, 3.11.5). Within plain text `[text](1)` is a link (3.11.6), and outside of a link's
+/// text the standard has no escape for it, so a blank comes between. At most `most` characters.
+pub(crate) fn sarif(text: &str, most: usize) -> String {
+    let text = text.replace("](", "] (");
+    bounded_to(
+        most,
+        text.chars().map(|character| match character {
+            '\t' => " ".to_owned(),
+            hidden if is_hidden(hidden) => format!("<U+{:04X}>", u32::from(hidden)),
+            brace @ ('{' | '}') => format!("{brace}{brace}"),
+            shown => shown.to_string(),
+        }),
+    )
+}
+
 /// For running text and table cells in Markdown: as [`terminal`], and nothing in it makes
 /// markup, HTML, a link, a mention or a reference.
 ///
@@ -118,11 +135,15 @@ pub(crate) fn clipped(text: &str, most: usize) -> String {
 
 /// The pieces up to [`FIELD_LIMIT`]; never a part of a piece, so no escape is cut in two.
 fn bounded(pieces: impl Iterator<Item = String>) -> String {
+    bounded_to(FIELD_LIMIT, pieces)
+}
+
+fn bounded_to(most: usize, pieces: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     let mut length = 0;
     for piece in pieces {
         length += piece.chars().count();
-        if length >= FIELD_LIMIT {
+        if length >= most {
             text.push(CUT);
             break;
         }
@@ -167,6 +188,19 @@ mod tests {
                 ("nul\0 \x1b[1m \u{fffe}\u{ffff}", "nul\\u{0} \\u{1b}[1m \\u{fffe}\\u{ffff}"),
                 ("[[ATTACHMENT|/etc/shadow]]", "[ [ATTACHMENT|/etc/shadow]]"),
                 ("[[[ATTACHMENT|x]]", "[[ [ATTACHMENT|x]]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_message_of_sarif_has_no_link_and_no_placeholder() {
+        check(
+            |text| sarif(text, FIELD_LIMIT),
+            &[
+                ("see {0}", "see {{0}}"),
+                ("[here](1)", "[here] (1)"),
+                ("esc \x1b[1m", "esc <U+001B>[1m"),
+                ("a[0] = b", "a[0] = b"),
             ],
         );
     }

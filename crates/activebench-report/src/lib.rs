@@ -22,6 +22,7 @@ mod page;
 pub mod plan;
 mod processor;
 mod questions;
+pub mod sarif;
 pub mod series;
 pub mod side_by_side;
 mod surroundings;
@@ -31,7 +32,7 @@ mod wording;
 use activebench_model::report::JudgedRun;
 
 /// Every format.
-pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown, &junit::Junit];
+pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown, &junit::Junit, &sarif::Sarif];
 
 /// How to render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -198,10 +198,7 @@ fn detector_pages(folder: &Path) -> anyhow::Result<()> {
 
 /// What a detector finds, in the words of its page's first paragraph.
 fn summary(detector: &dyn Detector) -> String {
-    let page = detector.manual();
-    let lines = page.lines().skip_while(|line| !line.starts_with("# ")).skip(1);
-    let paragraph: Vec<&str> = lines.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
-    paragraph.join(" ")
+    manual::introduction(detector).finds
 }
 
 fn page_name(detector: &dyn Detector) -> String {

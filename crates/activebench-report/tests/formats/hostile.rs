@@ -19,7 +19,7 @@ fn offends(report: &str) -> Option<char> {
 /// Why a program cannot read a report of a format for programs.
 fn unreadable(format: &str, report: &str) -> Option<String> {
     match format {
-        "json" => serde_json::from_str::<serde_json::Value>(report).err().map(|error| error.to_string()),
+        "json" | "sarif" => serde_json::from_str::<serde_json::Value>(report).err().map(|error| error.to_string()),
         "junit" => quick_junit::Report::deserialize_from_str(report).err().map(|error| format!("{error:?}")),
         _ => None,
     }

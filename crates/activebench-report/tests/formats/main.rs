@@ -6,5 +6,6 @@ mod junit;
 mod markdown;
 mod parts;
 mod samples;
+mod sarif;
 mod series;
 mod text;

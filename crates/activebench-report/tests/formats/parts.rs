@@ -12,7 +12,7 @@ use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase, Window};
 use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadCpu, TimeShares};
-use activebench_model::report::{Answer, JudgedRun};
+use activebench_model::report::{Answer, DetectorPage, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
@@ -58,6 +58,17 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         limiters: Vec::new(),
         courses: Vec::new(),
         questions: questions(),
+        detectors: vec![detector("AB302", "sync-outside-clock")],
+    }
+}
+
+fn detector(code: &str, name: &str) -> DetectorPage {
+    DetectorPage {
+        code: code.into(),
+        name: name.into(),
+        finds: "A sync that made the data durable, but only after the tool's clock had stopped.".into(),
+        matters: "\"No fsync was seen\" and \"no fsync was timed\" are different findings.".into(),
+        to_do: "Bring the sync inside the clock (`iozone -e -c`), or quote the durable rate.".into(),
     }
 }
 

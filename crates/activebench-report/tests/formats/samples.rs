@@ -361,6 +361,12 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
             put(&mut corrected.meaning);
         }
     }
+    for page in &mut run.detectors {
+        put(&mut page.finds);
+        put(&mut page.matters);
+        put(&mut page.to_do);
+        page.name = text.into();
+    }
     run.questions = BTreeMap::from([(text.into(), Answer { answer: text.into(), evidence: vec![text.into()] })]);
     run
 }
