@@ -42,6 +42,20 @@ pub(crate) fn xml(text: &str) -> String {
     terminal(text).replace("[[ATTACHMENT", "[ [ATTACHMENT")
 }
 
+/// For a text field of CSV, before its quotes: as [`terminal`], and no spreadsheet takes it for a formula.
+///
+/// An apostrophe goes before `=`, `+`, `-` and `@` at the begin, blanks and the wide forms of these signs included
+/// (OWASP, *CSV Injection*); tabs and line breaks, which begin formulas too, are replaced anyway.
+pub(crate) fn spreadsheet(text: &str) -> String {
+    let shown = terminal(text);
+    let begins_formula =
+        |sign| matches!(sign, '=' | '+' | '-' | '@' | '\u{ff1d}' | '\u{ff0b}' | '\u{ff0d}' | '\u{ff20}');
+    match shown.trim_start().starts_with(begins_formula) {
+        true => format!("'{shown}"),
+        false => shown,
+    }
+}
+
 /// For a message of SARIF: as [`terminal`], and nothing in it is a placeholder or a link.
 ///
 /// Braces are doubled (SARIF 2.1.0, 3.11.5). Within plain text `[text](1)` is a link (3.11.6), and outside of a link's
@@ -188,6 +202,25 @@ mod tests {
                 ("nul\0 \x1b[1m \u{fffe}\u{ffff}", "nul\\u{0} \\u{1b}[1m \\u{fffe}\\u{ffff}"),
                 ("[[ATTACHMENT|/etc/shadow]]", "[ [ATTACHMENT|/etc/shadow]]"),
                 ("[[[ATTACHMENT|x]]", "[[ [ATTACHMENT|x]]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn no_spreadsheet_computes_what_a_tool_printed() {
+        check(
+            spreadsheet,
+            &[
+                ("write", "write"),
+                ("=1+1", "'=1+1"),
+                ("+1", "'+1"),
+                ("-i0", "'-i0"),
+                ("@sum(a1)", "'@sum(a1)"),
+                (" =1", "' =1"),
+                ("\t=1", "' =1"),
+                ("\u{ff1d}1", "'\u{ff1d}1"),
+                ("\r=1", "\\u{d}=1"),
+                ("a=b", "a=b"),
             ],
         );
     }

@@ -9,6 +9,7 @@
 //! text; `text` and `markdown` only lay it out and escape it.
 
 mod claims;
+pub mod csv;
 pub mod escape;
 pub mod export;
 mod findings;
@@ -26,13 +27,23 @@ pub mod sarif;
 pub mod series;
 pub mod side_by_side;
 mod surroundings;
+pub mod tables;
 pub mod text;
 mod wording;
 
 use activebench_model::report::JudgedRun;
 
 /// Every format.
-pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown, &junit::Junit, &sarif::Sarif];
+pub const FORMATS: &[&dyn Format] = &[
+    &text::Text,
+    &json::Json,
+    &markdown::Markdown,
+    &junit::Junit,
+    &sarif::Sarif,
+    &csv::CLAIMS,
+    &csv::FACTS,
+    &csv::TIMELINE,
+];
 
 /// How to render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

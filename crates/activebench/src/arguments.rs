@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -140,9 +141,8 @@ pub(crate) enum DoctorFormat {
 /// How a judged run is shown.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
-    /// Report format, with a file to write it to: `text`, `json`, `markdown=ticket.md`.
-    /// May be given several times; `text` to the terminal when none is.
-    #[arg(long = "format", value_name = "FORMAT[=FILE]")]
+    // What it says is made from the formats that there are.
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", help = formats::HELP.as_str())]
     pub(crate) formats: Vec<FormatRequest>,
     /// From which severity on the exit code is 1.
     #[arg(long, value_enum, default_value_t = FailOnArgument::Fail)]
@@ -414,6 +414,10 @@ impl std::str::FromStr for FormatRequest {
         }
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
             return Err(format!("no file after `{format}=`"));
+        }
+        // Said before anything runs.
+        if file.is_none() && formats::is_binary(format) && std::io::stdout().is_terminal() {
+            return Err(format!("{format} is not for a terminal (hint: `{format}=FILE`, or pipe it to a program)"));
         }
         Ok(Self { format: format.to_owned(), file })
     }

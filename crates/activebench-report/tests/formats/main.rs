@@ -8,4 +8,5 @@ mod parts;
 mod samples;
 mod sarif;
 mod series;
+mod tables;
 mod text;
