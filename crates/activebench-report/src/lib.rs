@@ -9,6 +9,7 @@
 //! text; `text` and `markdown` only lay it out and escape it.
 
 mod claims;
+pub mod compare;
 pub mod csv;
 pub mod escape;
 pub mod export;

@@ -26,6 +26,7 @@ use crate::workload::Workload;
     activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
     activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
+    activebench compare runs/disk-a runs/disk-b\n  \
     activebench explain AB302\n  \
     sudo activebench doctor /mnt/bench\n\n\
     Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
@@ -43,6 +44,9 @@ pub(crate) enum Command {
     Recheck(Recheck),
     /// Render a stored run.
     Report(Render),
+    /// Hold stored runs side by side: what each claimed, the honest figures, and their ratios.
+    #[command(long_about = COMPARE_ABOUT)]
+    Compare(CompareRuns),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Turn a tool's stored output into claims as JSON.
@@ -81,6 +85,33 @@ pub(crate) enum Command {
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },
+}
+
+const COMPARE_ABOUT: &str = "\
+Hold stored runs side by side: what each claimed, the honest figures, and their ratios to the first run.
+
+Only honest figures are compared: a claim that is confirmed, or the figure that stands for one that does not hold. \
+A figure without one is shown as such. The verdict stands beside each number, and what else differs between the \
+runs (tool, command, storage, host, kernel, rules) is said.
+
+A RUN is a run's directory or that of a series (`verify --repeat`): of a series the medians are compared, and of two \
+series of at least 7 runs the ratio has a 95 % interval.
+
+Exit code: 0 when the runs could be read and compared, whatever their verdicts; 2 when not.
+
+Examples:
+  activebench compare runs/disk-a runs/disk-b
+  activebench compare before after --format markdown=ticket.md";
+
+/// Runs side by side.
+#[derive(Args, Debug)]
+pub(crate) struct CompareRuns {
+    /// Directories of runs or of series; the others are held against the first.
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// `text`, `json` or `markdown`, with a file to write it to: `markdown=ticket.md`. May be given several times.
+    #[arg(long = "format", value_name = "FORMAT[=FILE]")]
+    pub(crate) formats: Vec<FormatRequest>,
 }
 
 /// What is listed of the detectors.

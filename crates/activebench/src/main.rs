@@ -4,6 +4,7 @@
 
 mod arguments;
 mod benchmarks;
+mod compare;
 mod corrected;
 mod doctor;
 mod exit;
@@ -61,6 +62,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Verify(arguments) => return verify::main(arguments),
         Command::Recheck(arguments) => return recheck(arguments),
         Command::Report(arguments) => report(arguments)?,
+        Command::Compare(arguments) => compare::main(arguments)?,
         Command::Show(arguments) => show::main(arguments)?,
         Command::Parse(arguments) => parse(arguments)?,
         Command::Detectors(arguments) => list_detectors(arguments)?,
