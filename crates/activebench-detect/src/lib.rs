@@ -7,6 +7,7 @@
 mod advice;
 mod bounds;
 mod case;
+pub mod compare;
 mod comparison;
 pub mod context;
 mod correction;

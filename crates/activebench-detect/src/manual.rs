@@ -1,6 +1,8 @@
 //! A detector's manual page is the `//!` header of its source file, so that the rule and
 //! its explanation are written once and stand beside each other.
 
+use activebench_model::report::DetectorPage;
+
 use crate::context::Detector;
 
 /// The headings that every page has, in this order.
@@ -16,6 +18,38 @@ pub fn page(source: &str) -> String {
         .map_while(|line| line.strip_prefix("//!"))
         .map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line).trim_end()))
         .collect()
+}
+
+/// The words below a heading of a page, their lines joined to paragraphs; empty when it has no such heading.
+pub fn section(page: &str, heading: &str) -> String {
+    let lines = page.lines().skip_while(|line| line.strip_prefix("# ") != Some(heading)).skip(1);
+    let mut text = String::new();
+    for line in lines.take_while(|line| !line.starts_with("# ")) {
+        match line.trim() {
+            "" if text.is_empty() || text.ends_with('\n') => {}
+            "" => text.push_str("\n\n"),
+            line => {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push(' ');
+                }
+                text.push_str(line);
+            }
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// A detector as a report introduces it.
+pub fn introduction(detector: &dyn Detector) -> DetectorPage {
+    let page = detector.manual();
+    let first_paragraph = |text: String| text.split("\n\n").next().unwrap_or_default().to_owned();
+    DetectorPage {
+        code: detector.code().to_owned(),
+        name: detector.name().to_owned(),
+        finds: first_paragraph(section(&page, HEADINGS[0])),
+        matters: section(&page, HEADINGS[1]),
+        to_do: section(&page, HEADINGS[4]),
+    }
 }
 
 /// The manual page as it stands in `docs/detectors/` and as `activebench explain` prints it:
@@ -44,6 +78,24 @@ mod tests {
             assert!(page.starts_with(&format!("# {} `{}`\n", detector.code(), detector.name())), "{page}");
             let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
             assert_eq!(headings, HEADINGS);
+        }
+    }
+
+    #[test]
+    fn every_detector_introduces_itself() {
+        for detector in crate::registry::DETECTORS {
+            let page = introduction(*detector);
+            for text in [&page.finds, &page.matters, &page.to_do] {
+                assert!(text.len() > 10 && !text.contains("# "), "{page:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_section_is_its_paragraphs() {
+        let page = "# One\nfirst\nline\n\nsecond\n\n# Two\n\nlast\n";
+        for (heading, expected) in [("One", "first line\n\nsecond"), ("Two", "last"), ("Three", "")] {
+            assert_eq!(section(page, heading), expected);
         }
     }
 

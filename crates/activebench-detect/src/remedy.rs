@@ -254,6 +254,7 @@ mod tests {
             limiters: Vec::new(),
             courses: Vec::new(),
             questions: Default::default(),
+            detectors: Vec::new(),
         }
     }
 

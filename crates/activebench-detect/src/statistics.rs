@@ -57,19 +57,19 @@ fn figure(id: String, phase: &str, metric: Metric, claims: &[Option<&ClaimOfRun>
         most: quantity(most),
         deviation: (values.len() > 1).then(|| data.std_dev()).flatten().map(quantity),
         spread_ratio: (median != 0.0).then(|| (most - least) / median),
-        median_interval: median_interval(&values, unit),
+        median_interval: median_interval(&values, unit, CONFIDENCE),
         resolution: stated.iter().map(|claim| claim.resolution).fold(0.0, f64::max),
     })
 }
 
-/// The narrowest symmetric interval of order statistics that covers the median with [`CONFIDENCE`]; each
-/// value is above or below it with equal chance, whatever the distribution.
-fn median_interval(values: &[f64], unit: Unit) -> Option<Interval> {
+/// The narrowest symmetric interval of order statistics that covers the median with at least `least` probability;
+/// each value is above or below it with equal chance, whatever the distribution. `None` for too few values.
+pub(crate) fn median_interval(values: &[f64], unit: Unit, least: f64) -> Option<Interval> {
     let count = values.len() as u64;
     let below = Binomial::new(0.5, count).ok()?;
     // Both ends one further in leave out the median when at most `rank` values lie on one side of it.
     let confidence = |rank: u64| 1.0 - 2.0 * below.cdf(rank);
-    let rank = (0..count / 2).rev().find(|rank| confidence(*rank) >= CONFIDENCE)?;
+    let rank = (0..count / 2).rev().find(|rank| confidence(*rank) >= least)?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = (sorted[rank as usize], sorted[(count - 1 - rank) as usize]);
@@ -78,6 +78,11 @@ fn median_interval(values: &[f64], unit: Unit) -> Option<Interval> {
         high: Quantity { value: high, unit },
         confidence_ratio: confidence(rank),
     })
+}
+
+/// The middle value, of an even number the mean of both; `None` without values.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| Data::new(values.to_vec()).median())
 }
 
 /// Median of the absolute deviations from the median; `None` without values.
@@ -138,7 +143,7 @@ mod tests {
             (20, Some((6.0, 15.0, 0.9586105346679688))),
         ] {
             let values: Vec<f64> = (1..=count).rev().map(f64::from).collect();
-            let interval = median_interval(&values, Unit::Count);
+            let interval = median_interval(&values, Unit::Count, CONFIDENCE);
             let found = interval.map(|i| (i.low.value, i.high.value, i.confidence_ratio));
             match (found, expected) {
                 (Some(found), Some(expected)) => {
@@ -148,7 +153,7 @@ mod tests {
                 (found, expected) => assert_eq!(found, expected, "{count}"),
             }
         }
-        assert_eq!(median_interval(&[], Unit::Count), None);
+        assert_eq!(median_interval(&[], Unit::Count, CONFIDENCE), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod activity;
 pub mod call;
 pub mod claim;
 pub mod command;
+pub mod compare;
 pub mod course;
 pub mod coverage;
 pub mod event;

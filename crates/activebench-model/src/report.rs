@@ -50,6 +50,24 @@ pub struct JudgedRun {
     pub limiters: Vec<Limiter>,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
+    /// What the detectors of the findings are, in the order of their codes.
+    #[serde(default)]
+    pub detectors: Vec<DetectorPage>,
+}
+
+/// A detector in the words of its manual page; Markdown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DetectorPage {
+    /// `AB302`.
+    pub code: String,
+    /// `sync-outside-clock`.
+    pub name: String,
+    /// What it finds, in a paragraph.
+    pub finds: String,
+    /// Why it matters.
+    pub matters: String,
+    /// What to do about it.
+    pub to_do: String,
 }
 
 /// A threshold that the run was judged with instead of the one of the profile `default`.

@@ -21,6 +21,8 @@ pub struct Column {
 pub enum Values {
     /// Whole numbers.
     Integers(Vec<Option<u64>>),
+    /// Whole numbers that may be below 0.
+    Signed(Vec<Option<i64>>),
     /// Numbers.
     Numbers(Vec<Option<f64>>),
     /// Raw text: whoever writes it escapes it.
@@ -32,6 +34,7 @@ impl Values {
     pub fn len(&self) -> usize {
         match self {
             Values::Integers(values) => values.len(),
+            Values::Signed(values) => values.len(),
             Values::Numbers(values) => values.len(),
             Values::Texts(values) => values.len(),
         }

@@ -37,6 +37,7 @@
 
 mod error;
 mod hash;
+mod parquet;
 mod part;
 mod reader;
 mod series;
@@ -57,6 +58,7 @@ pub(crate) struct KeptFile {
 }
 
 pub use error::RecordError;
+pub use parquet::parquet;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
 pub use series::{read_series, write_series};

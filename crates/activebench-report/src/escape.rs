@@ -21,7 +21,7 @@ pub(crate) fn is_hidden(character: char) -> bool {
         || matches!(character,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -32,6 +32,45 @@ pub fn terminal(text: &str) -> String {
         hidden if is_hidden(hidden) => hidden.escape_unicode().to_string(),
         shown => shown.to_string(),
     }))
+}
+
+/// For text and attributes of XML, before the writer of XML escapes its own signs: as [`terminal`].
+///
+/// What XML 1.0 cannot hold (controls, U+FFFE, U+FFFF) is hidden and so is replaced. Readers of JUnit XML copy the file
+/// that `[[ATTACHMENT|...]]` names in an output; what a benchmark prints must not choose it.
+pub(crate) fn xml(text: &str) -> String {
+    terminal(text).replace("[[ATTACHMENT", "[ [ATTACHMENT")
+}
+
+/// For a text field of CSV, before its quotes: as [`terminal`], and no spreadsheet takes it for a formula.
+///
+/// An apostrophe goes before `=`, `+`, `-` and `@` at the begin, blanks and the wide forms of these signs included
+/// (OWASP, *CSV Injection*); tabs and line breaks, which begin formulas too, are replaced anyway.
+pub(crate) fn spreadsheet(text: &str) -> String {
+    let shown = terminal(text);
+    let begins_formula =
+        |sign| matches!(sign, '=' | '+' | '-' | '@' | '\u{ff1d}' | '\u{ff0b}' | '\u{ff0d}' | '\u{ff20}');
+    match shown.trim_start().starts_with(begins_formula) {
+        true => format!("'{shown}"),
+        false => shown,
+    }
+}
+
+/// For a message of SARIF: as [`terminal`], and nothing in it is a placeholder or a link.
+///
+/// Braces are doubled (SARIF 2.1.0, 3.11.5). Within plain text `[text](1)` is a link (3.11.6), and outside of a link's
+/// text the standard has no escape for it, so a blank comes between. At most `most` characters.
+pub(crate) fn sarif(text: &str, most: usize) -> String {
+    let text = text.replace("](", "] (");
+    bounded_to(
+        most,
+        text.chars().map(|character| match character {
+            '\t' => " ".to_owned(),
+            hidden if is_hidden(hidden) => format!("<U+{:04X}>", u32::from(hidden)),
+            brace @ ('{' | '}') => format!("{brace}{brace}"),
+            shown => shown.to_string(),
+        }),
+    )
 }
 
 /// For running text and table cells in Markdown: as [`terminal`], and nothing in it makes
@@ -110,11 +149,15 @@ pub(crate) fn clipped(text: &str, most: usize) -> String {
 
 /// The pieces up to [`FIELD_LIMIT`]; never a part of a piece, so no escape is cut in two.
 fn bounded(pieces: impl Iterator<Item = String>) -> String {
+    bounded_to(FIELD_LIMIT, pieces)
+}
+
+fn bounded_to(most: usize, pieces: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     let mut length = 0;
     for piece in pieces {
         length += piece.chars().count();
-        if length >= FIELD_LIMIT {
+        if length >= most {
             text.push(CUT);
             break;
         }
@@ -146,6 +189,51 @@ mod tests {
                 ("a\tb", "a b"),
                 ("txt.\u{202e}exe", "txt.\\u{202e}exe"),
                 ("nul\0", "nul\\u{0}"),
+            ],
+        );
+    }
+
+    #[test]
+    fn xml_has_nothing_that_it_cannot_hold_and_attaches_no_file() {
+        check(
+            xml,
+            &[
+                ("a < b & c", "a < b & c"),
+                ("nul\0 \x1b[1m \u{fffe}\u{ffff}", "nul\\u{0} \\u{1b}[1m \\u{fffe}\\u{ffff}"),
+                ("[[ATTACHMENT|/etc/shadow]]", "[ [ATTACHMENT|/etc/shadow]]"),
+                ("[[[ATTACHMENT|x]]", "[[ [ATTACHMENT|x]]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn no_spreadsheet_computes_what_a_tool_printed() {
+        check(
+            spreadsheet,
+            &[
+                ("write", "write"),
+                ("=1+1", "'=1+1"),
+                ("+1", "'+1"),
+                ("-i0", "'-i0"),
+                ("@sum(a1)", "'@sum(a1)"),
+                (" =1", "' =1"),
+                ("\t=1", "' =1"),
+                ("\u{ff1d}1", "'\u{ff1d}1"),
+                ("\r=1", "\\u{d}=1"),
+                ("a=b", "a=b"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_message_of_sarif_has_no_link_and_no_placeholder() {
+        check(
+            |text| sarif(text, FIELD_LIMIT),
+            &[
+                ("see {0}", "see {{0}}"),
+                ("[here](1)", "[here] (1)"),
+                ("esc \x1b[1m", "esc <U+001B>[1m"),
+                ("a[0] = b", "a[0] = b"),
             ],
         );
     }

@@ -9,11 +9,14 @@
 //! text; `text` and `markdown` only lay it out and escape it.
 
 mod claims;
+pub mod compare;
+pub mod csv;
 pub mod escape;
 pub mod export;
 mod findings;
 mod headline;
 pub mod json;
+pub mod junit;
 mod likeness;
 mod limiter;
 pub mod markdown;
@@ -21,9 +24,11 @@ mod page;
 pub mod plan;
 mod processor;
 mod questions;
+pub mod sarif;
 pub mod series;
 pub mod side_by_side;
 mod surroundings;
+pub mod tables;
 pub mod text;
 pub mod ticket;
 mod wording;
@@ -31,7 +36,16 @@ mod wording;
 use activebench_model::report::JudgedRun;
 
 /// Every format.
-pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown];
+pub const FORMATS: &[&dyn Format] = &[
+    &text::Text,
+    &json::Json,
+    &markdown::Markdown,
+    &junit::Junit,
+    &sarif::Sarif,
+    &csv::CLAIMS,
+    &csv::FACTS,
+    &csv::TIMELINE,
+];
 
 /// How to render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -55,6 +55,12 @@ pub(crate) fn quoted(note: &Note) -> String {
     format!("{} line {}: \"{}\" ({})", source.stream, source.line, source.text.trim(), note.message)
 }
 
+/// Seconds since the epoch as RFC 3339 in UTC; `None` where they are no date.
+pub(crate) fn utc(unix_s: i64) -> Option<String> {
+    let date = time::OffsetDateTime::from_unix_timestamp(unix_s).ok()?;
+    date.format(&time::format_description::well_known::Rfc3339).ok()
+}
+
 /// What a person calls a metric.
 pub(crate) fn metric(metric: Metric) -> &'static str {
     match metric {

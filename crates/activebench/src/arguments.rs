@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::workload::Workload;
     activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
     activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
+    activebench compare runs/disk-a runs/disk-b\n  \
     activebench explain AB302\n  \
     sudo activebench doctor /mnt/bench\n\n\
     Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
@@ -42,6 +44,9 @@ pub(crate) enum Command {
     Recheck(Recheck),
     /// Render a stored run.
     Report(Render),
+    /// Hold stored runs side by side: what each claimed, the honest figures, and their ratios.
+    #[command(long_about = COMPARE_ABOUT)]
+    Compare(CompareRuns),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Turn a tool's stored output into claims as JSON.
@@ -80,6 +85,33 @@ pub(crate) enum Command {
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },
+}
+
+const COMPARE_ABOUT: &str = "\
+Hold stored runs side by side: what each claimed, the honest figures, and their ratios to the first run.
+
+Only honest figures are compared: a claim that is confirmed, or the figure that stands for one that does not hold. \
+A figure without one is shown as such. The verdict stands beside each number, and what else differs between the \
+runs (tool, command, storage, host, kernel, rules) is said.
+
+A RUN is a run's directory or that of a series (`verify --repeat`): of a series the medians are compared, and of two \
+series of at least 7 runs the ratio has a 95 % interval.
+
+Exit code: 0 when the runs could be read and compared, whatever their verdicts; 2 when not.
+
+Examples:
+  activebench compare runs/disk-a runs/disk-b
+  activebench compare before after --format markdown=ticket.md";
+
+/// Runs side by side.
+#[derive(Args, Debug)]
+pub(crate) struct CompareRuns {
+    /// Directories of runs or of series; the others are held against the first.
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// `text`, `json` or `markdown`, with a file to write it to: `markdown=ticket.md`. May be given several times.
+    #[arg(long = "format", value_name = "FORMAT[=FILE]")]
+    pub(crate) formats: Vec<FormatRequest>,
 }
 
 /// What is listed of the detectors.
@@ -140,10 +172,8 @@ pub(crate) enum DoctorFormat {
 /// How a judged run is shown.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
-    /// Report format, with a file to write it to: `text`, `json`, `markdown=ticket.md`; or an export of the
-    /// recorded I/O: `fio-iolog=run.log` (`fio-iolog-v2` for a fio before 3.31), `chrome-trace=trace.json`.
-    /// May be given several times; `text` to the terminal when none is.
-    #[arg(long = "format", value_name = "FORMAT[=FILE]")]
+    // What it says is made from the formats that there are.
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", help = formats::HELP.as_str())]
     pub(crate) formats: Vec<FormatRequest>,
     /// From which severity on the exit code is 1.
     #[arg(long, value_enum, default_value_t = FailOnArgument::Fail)]
@@ -415,6 +445,10 @@ impl std::str::FromStr for FormatRequest {
         }
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
             return Err(format!("no file after `{format}=`"));
+        }
+        // Said before anything runs.
+        if file.is_none() && formats::is_binary(format) && std::io::stdout().is_terminal() {
+            return Err(format!("{format} is not for a terminal (hint: `{format}=FILE`, or pipe it to a program)"));
         }
         Ok(Self { format: format.to_owned(), file })
     }

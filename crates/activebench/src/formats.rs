@@ -1,11 +1,13 @@
-//! Everything that `--format` takes for a single run: reports, and exports of the recorded I/O.
+//! Everything that `--format` takes for a single run: reports, tables as Parquet, and exports of the recorded I/O.
 
 use std::io::Write;
+use std::sync::LazyLock;
 
 use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
 use activebench_report::escape::terminal;
 use activebench_report::export::{EXPORTS, Export, export_by_name};
+use activebench_report::tables::{RunTable, TABLES, shown};
 use activebench_report::{FORMATS, Format, Style, format_by_name};
 use anyhow::{Context, anyhow};
 
@@ -16,19 +18,40 @@ use crate::judge::Stored;
 #[derive(Clone, Copy)]
 pub(crate) enum RunFormat {
     Report(&'static dyn Format),
+    /// Only here, because only the room of the run directory knows Parquet.
+    Parquet(&'static RunTable),
     Export(&'static dyn Export),
 }
 
+/// What follows a table's name where it is Parquet: `facts-parquet`.
+const PARQUET: &str = "-parquet";
+
 /// The names of all, in the order in which help shows them.
-pub(crate) fn names() -> Vec<&'static str> {
-    let reports = FORMATS.iter().map(|format| format.name());
-    reports.chain(EXPORTS.iter().map(|export| export.name())).collect()
+pub(crate) fn names() -> Vec<String> {
+    let reports = FORMATS.iter().map(|format| format.name().to_owned());
+    let tables = TABLES.iter().map(|table| format!("{}{PARQUET}", table.name));
+    reports.chain(tables).chain(EXPORTS.iter().map(|export| export.name().to_owned())).collect()
+}
+
+/// The help of `--format`.
+pub(crate) static HELP: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "Report format, with a file to write it to: `json`, `markdown=ticket.md`. May be given several times; `text` \
+         to the terminal when none is. A run has {}; several runs have text, json and markdown",
+        names().join(", ")
+    )
+});
+
+/// Whether nobody could read it at a terminal.
+pub(crate) fn is_binary(name: &str) -> bool {
+    matches!(by_name(name), Some(RunFormat::Parquet(_)))
 }
 
 /// The format of a name.
 pub(crate) fn by_name(name: &str) -> Option<RunFormat> {
+    let table = || TABLES.iter().find(|table| name.strip_suffix(PARQUET) == Some(table.name));
     let report = format_by_name(name).map(RunFormat::Report);
-    report.or_else(|| export_by_name(name).map(RunFormat::Export))
+    report.or_else(|| table().map(RunFormat::Parquet)).or_else(|| export_by_name(name).map(RunFormat::Export))
 }
 
 /// Writes a run as was asked. What an export has to say beside itself goes to standard error, wherever it was written
@@ -43,6 +66,11 @@ pub(crate) fn write(
     let name = &request.format;
     match by_name(name).ok_or_else(|| anyhow!("no format `{name}`"))? {
         RunFormat::Report(format) => Ok(out.write_all(format.render(judged, style).as_bytes())?),
+        RunFormat::Parquet(table) => {
+            let bytes = activebench_record::parquet(&shown((table.of)(judged)))
+                .with_context(|| format!("cannot write the run as {name}"))?;
+            Ok(out.write_all(&bytes)?)
+        }
         RunFormat::Export(export) => {
             let file = request.file.as_deref().map(std::path::absolute).transpose()?;
             let notes = export

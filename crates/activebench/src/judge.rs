@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use activebench_detect::context::Run;
-use activebench_detect::verdicts;
+use activebench_detect::{manual, registry, verdicts};
 use activebench_model::activity::{Activity, Exec};
 use activebench_model::call::Call;
 use activebench_model::claim::Parsed;
@@ -17,7 +17,7 @@ use activebench_model::log::Totals;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::profile::{Profiles, Stacks};
-use activebench_model::report::JudgedRun;
+use activebench_model::report::{DetectorPage, JudgedRun};
 use activebench_model::run::Manifest;
 use activebench_model::source::{Batches, EventSource, Unreadable};
 use activebench_record::{Mismatch, RecordError, RunReader};
@@ -209,7 +209,11 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         profiles: &profiles,
         thresholds: &thresholds,
     });
+    let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(*detector));
+    let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);
+    let detectors = detectors.filter(has_spoken).collect();
     Ok(JudgedRun {
+        detectors,
         directory: directory.display().to_string(),
         parsed,
         phases,

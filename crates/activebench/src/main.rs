@@ -4,6 +4,7 @@
 
 mod arguments;
 mod benchmarks;
+mod compare;
 mod corrected;
 mod doctor;
 mod exit;
@@ -61,6 +62,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Verify(arguments) => return verify::main(arguments),
         Command::Recheck(arguments) => return recheck(arguments),
         Command::Report(arguments) => report(arguments)?,
+        Command::Compare(arguments) => compare::main(arguments)?,
         Command::Show(arguments) => show::main(arguments)?,
         Command::Parse(arguments) => parse(arguments)?,
         Command::Detectors(arguments) => list_detectors(arguments)?,
@@ -198,10 +200,7 @@ fn detector_pages(folder: &Path) -> anyhow::Result<()> {
 
 /// What a detector finds, in the words of its page's first paragraph.
 fn summary(detector: &dyn Detector) -> String {
-    let page = detector.manual();
-    let lines = page.lines().skip_while(|line| !line.starts_with("# ")).skip(1);
-    let paragraph: Vec<&str> = lines.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
-    paragraph.join(" ")
+    manual::introduction(detector).finds
 }
 
 fn page_name(detector: &dyn Detector) -> String {

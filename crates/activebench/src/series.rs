@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use activebench_detect::series::{contribution, judge};
 use activebench_model::command::CommandLine;
+use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
 use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
 use activebench_record::{RunReader, read_series, write_series};
@@ -89,6 +90,15 @@ pub(crate) fn main(
 
 /// Judges a stored series again, its runs too; `None` when the directory is none of a series.
 pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<Option<JudgedSeries>, Failure> {
+    stored_with(directory, choose, |_| {})
+}
+
+/// As [`stored`]; `see` is shown each judged run, of which the series keeps less.
+pub(crate) fn stored_with(
+    directory: &Path,
+    choose: impl Fn(&mut Choices),
+    mut see: impl FnMut(&JudgedRun),
+) -> Result<Option<JudgedSeries>, Failure> {
     let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
     choose(&mut manifest.choices);
     let thresholds = thresholds::of(&manifest.choices).or_exit(ExitCode::Usage)?;
@@ -99,6 +109,7 @@ pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<
         let mut of_run = reader.manifest().clone();
         choose(&mut of_run.choices);
         let judged = judge::judge(&path, &reader, of_run).or_exit(ExitCode::Usage)?;
+        see(&judged);
         runs.push(contribution(number, name, &judged));
     }
     Ok(Some(judge(manifest, directory.display().to_string(), runs, &thresholds)))

@@ -1,5 +1,8 @@
 //! Whatever a text field holds, a report only shows it.
 
+use activebench_model::report::JudgedRun;
+use activebench_model::table::Values;
+use activebench_report::tables::{TABLES, shown};
 use activebench_report::{FORMATS, Style};
 use proptest::prelude::*;
 
@@ -16,12 +19,34 @@ fn offends(report: &str) -> Option<char> {
     })
 }
 
+/// Why a program cannot read a report of a format for programs.
+fn unreadable(format: &str, report: &str) -> Option<String> {
+    match format {
+        "json" | "sarif" => serde_json::from_str::<serde_json::Value>(report).err().map(|error| error.to_string()),
+        "junit" => quick_junit::Report::deserialize_from_str(report).err().map(|error| format!("{error:?}")),
+        _ => None,
+    }
+}
+
 fn check(text: &str) {
     let run = samples::hostile(text);
+    check_tables(&run);
     for format in FORMATS {
         for (colour, width) in [(false, None), (true, Some(60))] {
             let report = format.render(&run, Style { colour, width });
             assert_eq!(offends(&report), None, "{} of {text:?}:\n{report}", format.name());
+            assert_eq!(unreadable(format.name(), &report), None, "{} of {text:?}:\n{report}", format.name());
+        }
+    }
+}
+
+/// What the binary writes as Parquet.
+fn check_tables(run: &JudgedRun) {
+    for table in TABLES {
+        for column in shown((table.of)(run)).columns {
+            if let Values::Texts(texts) = column.values {
+                assert_eq!(texts.iter().flatten().find_map(|text| offends(text)), None, "{}", column.name);
+            }
         }
     }
 }
@@ -43,6 +68,8 @@ fn known_attacks_are_shown_not_obeyed() {
         "写入文件 \u{200d} 👩\u{200d}🔧",
         "--",
         "'; rm -rf / #",
+        "]]>--><!ENTITY x \u{fffe}\u{ffff}\u{b}",
+        "[[ATTACHMENT|/etc/shadow]]",
     ] {
         check(text);
     }

@@ -1,10 +1,14 @@
 //! Every format on the same runs: snapshots, the JSON schema, and hostile text.
 
+mod compare;
 mod exports;
 mod hostile;
 mod json;
+mod junit;
 mod markdown;
 mod parts;
 mod samples;
+mod sarif;
 mod series;
+mod tables;
 mod text;

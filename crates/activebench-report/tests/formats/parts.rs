@@ -4,14 +4,15 @@
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
 use activebench_model::command::CommandLine;
+use activebench_model::course::{Course, CourseName, CourseSeries, SyncMark};
 use activebench_model::coverage::{Coverage, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::ThreadTimes;
-use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::fact::{Completeness, Fact, FactName, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase, Window};
 use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadCpu, TimeShares};
-use activebench_model::report::{Answer, JudgedRun};
+use activebench_model::report::{Answer, DetectorPage, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
@@ -57,6 +58,17 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         limiters: Vec::new(),
         courses: Vec::new(),
         questions: questions(),
+        detectors: vec![detector("AB302", "sync-outside-clock")],
+    }
+}
+
+fn detector(code: &str, name: &str) -> DetectorPage {
+    DetectorPage {
+        code: code.into(),
+        name: name.into(),
+        finds: "A sync that made the data durable, but only after the tool's clock had stopped.".into(),
+        matters: "\"No fsync was seen\" and \"no fsync was timed\" are different findings.".into(),
+        to_do: "Bring the sync inside the clock (`iozone -e -c`), or quote the durable rate.".into(),
     }
 }
 
@@ -392,6 +404,38 @@ pub(crate) fn too_short(phase: &str, claim: &str, window_ns: u64) -> Finding {
                 &format!("use a larger file, about `-s {}g`", 10_000_000_000 / window_ns + 1),
             ],
         )
+    }
+}
+
+/// Four steps of 100 ms from shortly before a window on; one series is missing, one value of another.
+pub(crate) fn course(phase: &str, start_ns: u64) -> Course {
+    let series = |name: CourseName| {
+        let values = match name {
+            CourseName::CallWriteRate => vec![Some(0.0), Some(3.2e9), Some(3.1e9), Some(0.0)],
+            CourseName::DeviceQueueDepth => vec![Some(0.0), Some(0.25), None, Some(31.5)],
+            _ => Vec::new(),
+        };
+        let completeness = match values.is_empty() {
+            true => Completeness::Missing("no probe".into()),
+            false => Completeness::Complete,
+        };
+        CourseSeries { name, completeness, values }
+    };
+    Course {
+        phase: phase.into(),
+        start_ns,
+        step_ns: 100_000_000,
+        steps: 4,
+        series: CourseName::ALL.iter().copied().map(series).collect(),
+        syncs: vec![SyncMark {
+            call: "fsync".into(),
+            start_ns: start_ns + 310_000_000,
+            end_ns: start_ns + 390_000_000,
+        }],
+        syncs_left_out: 0,
+        latencies: Vec::new(),
+        maps: Vec::new(),
+        files_left_out: 0,
     }
 }
 

@@ -11,13 +11,13 @@ use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
-use activebench_model::run::{ChildEnd, ThresholdFile};
+use activebench_model::run::{ChildEnd, FailOn, ThresholdFile};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::parts::{
-    base, cache_served, cached_write, claim, compressible, confirmed, cpu_bound, facts, fires, kib_rate, missing_fsync,
-    note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
+    base, cache_served, cached_write, claim, compressible, confirmed, course, cpu_bound, facts, fires, kib_rate,
+    missing_fsync, note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
 };
 
 /// Every sample with its name.
@@ -34,6 +34,9 @@ pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
         ("many_claims", many_claims()),
         ("undecided", undecided()),
         ("throughput", throughput()),
+        ("qualified", qualified()),
+        ("inconclusive", inconclusive()),
+        ("no_claims", no_claims()),
     ]
 }
 
@@ -158,6 +161,58 @@ pub(crate) fn verified() -> JudgedRun {
         outcome("AB302", "sync-outside-clock", Outcome::Silent, "write", ""),
     ];
     run.profiles.phases = BTreeMap::from([("write".into(), profile("")), ("rewrite".into(), profile(""))]);
+    run
+}
+
+/// All holds, with a warning and an open question, on a run that should fail on warnings.
+pub(crate) fn qualified() -> JudgedRun {
+    let mut run = verified();
+    run.manifest.choices.fail_on = FailOn::Warn;
+    run.findings.push(too_short("write", "c1", 320_300_000));
+    run.findings.push(outcome("AB601", "foreign-io", Outcome::Undecided, "rewrite", "block records were not seen"));
+    run.judged[0].findings = vec!["AB701".into()];
+    run.courses = vec![course("write", 2_000_000_000), course("rewrite", 6_000_000_000)];
+    run.verdict = RunVerdict::Qualified;
+    run.exit_code = 1;
+    run
+}
+
+/// Others were at the device: nobody is accused, and nothing is confirmed.
+pub(crate) fn inconclusive() -> JudgedRun {
+    let mut run = verified();
+    run.findings.push(Finding {
+        effect: Some(Effect::Unverifiable),
+        ..fires(
+            "AB601",
+            "foreign-io",
+            Severity::Fail,
+            Some("write"),
+            &["c1"],
+            [
+                "other processes wrote 2.000 GiB to the device while the clock ran, 200 % of the phase's own 1.000 GiB",
+                "The figure is of what the others left.",
+                "Repeat it while nothing else uses the device.",
+            ],
+        )
+    });
+    run.judged[0] = JudgedClaim {
+        no_correction: Some("other processes used the device".into()),
+        findings: vec!["AB601".into()],
+        ..unverifiable("c1")
+    };
+    run.verdict = RunVerdict::Inconclusive;
+    run.exit_code = 3;
+    run
+}
+
+/// An adapter knew the tool and found no figure in its output.
+pub(crate) fn no_claims() -> JudgedRun {
+    let mut run = base(&["iozone", "-i", "0", "-s", "1g"]);
+    run.phases = vec![write_phase("write", "write", 0)];
+    run.parsed.notes = vec![note(30, "          1048576  4096", "a row without figures")];
+    run.findings = vec![outcome("AB301", "missing-fsync", Outcome::Silent, "write", "")];
+    run.verdict = RunVerdict::Inconclusive;
+    run.exit_code = 3;
     run
 }
 
@@ -305,6 +360,12 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
         if let Some(corrected) = &mut judged.corrected {
             put(&mut corrected.meaning);
         }
+    }
+    for page in &mut run.detectors {
+        put(&mut page.finds);
+        put(&mut page.matters);
+        put(&mut page.to_do);
+        page.name = text.into();
     }
     run.questions = BTreeMap::from([(text.into(), Answer { answer: text.into(), evidence: vec![text.into()] })]);
     run

@@ -1,0 +1,471 @@
+//! Holds runs side by side: a pure function of what each was judged to be.
+//!
+//! Only honest figures are compared: a claim that is confirmed, or what stands for one that does not hold. A figure
+//! without one is shown as such.
+//!
+//! **Interval of a ratio.** Of two series the ratio of the medians gets one: each median's interval of order
+//! statistics (David, Nagaraja: *Order Statistics*, 3rd ed., 7.1) with at least 97.5 %, the ends divided crosswise. By
+//! Bonferroni's inequality (Dunn, *Multiple Comparisons Among Means*, JASA 56 (1961) 52-64) both cover their medians
+//! together with at least 95 %, and then the ratio is covered too. That needs 7 runs a series (1 - 2/2^7 = 98.4 %), is
+//! wider than it must be, and holds whatever the distribution of the figures. A bootstrap would give a narrower one
+//! from fewer runs that covers less than it says: with so few values it cannot draw what it has not seen. All of it
+//! takes the runs of a series as independent; AB702 says where they drift.
+
+use activebench_model::claim::{Metric, Subject};
+use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Difference, RatioInterval};
+use activebench_model::host::Target;
+use activebench_model::report::JudgedRun;
+use activebench_model::series::Interval;
+use activebench_model::units::Quantity;
+use activebench_model::verdict::{ClaimVerdict, RunVerdict};
+
+use crate::statistics::{median, median_interval};
+
+/// Probability of each median's interval, so that both hold together with 95 %.
+const EACH: f64 = 0.975;
+
+/// A run, or the runs of a series, to be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// Where it lies, as the user would name it.
+    pub directory: String,
+    /// Whether it is a series.
+    pub series: bool,
+    /// Its verdict.
+    pub verdict: RunVerdict,
+    /// Why its record is not whole.
+    pub incomplete: Vec<String>,
+    /// What its runs contribute, in order.
+    pub runs: Vec<OfRun>,
+}
+
+/// What one judged run contributes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfRun {
+    figures: Vec<Stated>,
+    /// In the order of [`ASPECTS`].
+    setting: Vec<String>,
+}
+
+/// One figure of one run.
+#[derive(Clone, Debug, PartialEq)]
+struct Stated {
+    phase: String,
+    metric: Metric,
+    claimed: Quantity,
+    honest: Result<Quantity, String>,
+    verdict: ClaimVerdict,
+    subject: Subject,
+    findings: Vec<String>,
+}
+
+/// What is held against each other besides the figures, and what a difference means.
+const ASPECTS: [(&str, &str); 14] = [
+    ("tool", "another program measures and divides in another way"),
+    ("tool version", "versions differ in what they do and in how they compute"),
+    ("command", "the ratio is one of the loads too"),
+    ("working directory", "files that the command names without a path lie elsewhere"),
+    ("file system", "the ratio is one of the file systems too"),
+    ("device", "what lies below the file differs: mostly what is to be compared"),
+    ("host", "other hardware, other neighbours"),
+    ("architecture and processors", "what the processor limits differs"),
+    ("memory", "caches hold another part of the files"),
+    ("kernel", "the I/O path differs"),
+    ("profile", "they were judged by other thresholds"),
+    ("changed thresholds", "they were judged by other thresholds"),
+    ("subject", "the figures are taken for other things"),
+    ("activebench", "versions differ in what they observe and judge"),
+];
+
+/// What a judged run contributes to a comparison.
+pub fn contribution(run: &JudgedRun) -> OfRun {
+    let judged = |id: &str| run.judged.iter().find(|judged| judged.claim == id);
+    let stated = run.parsed.claims.iter().filter_map(|claim| {
+        let judged = judged(&claim.id)?;
+        let why = || match &judged.no_correction {
+            Some(why) => why.clone(),
+            None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
+            None => "there is no honest figure".to_owned(),
+        };
+        Some(Stated {
+            phase: claim.phase.clone(),
+            metric: claim.metric,
+            claimed: claim.value,
+            honest: judged.honest(claim).filter(|honest| honest.value.is_finite()).ok_or_else(why),
+            verdict: judged.verdict,
+            subject: run.manifest.choices.subject.unwrap_or(claim.subject),
+            findings: judged.findings.clone(),
+        })
+    });
+    OfRun { figures: stated.collect(), setting: setting(run) }
+}
+
+/// In the order of [`ASPECTS`].
+fn setting(run: &JudgedRun) -> Vec<String> {
+    let manifest = &run.manifest;
+    let host = &manifest.host;
+    let tool = if run.parsed.tool.is_empty() { manifest.command.program() } else { &run.parsed.tool };
+    let or_unknown = |text: Option<String>| text.unwrap_or_else(|| "not known".to_owned());
+    let targets = targets(run);
+    let file_system = |target: &&Target| format!("{} ({})", target.fs_type, target.options);
+    let device = |target: &&Target| {
+        let layers = target.layers.iter().map(|layer| match &layer.backing_file {
+            Some(file) => format!("{} ({}, {file})", layer.name, layer.kind),
+            None => format!("{} ({})", layer.name, layer.kind),
+        });
+        layers.collect::<Vec<_>>().join(" < ")
+    };
+    let changed =
+        run.changed_thresholds.iter().map(|changed| format!("{} = {}", changed.name, changed.threshold.value));
+    let memory = [host.memory_bytes, host.memory_limit_bytes].into_iter().flatten().min();
+    vec![
+        tool.to_owned(),
+        or_unknown(run.parsed.version.clone()),
+        manifest.command.argv.join(" "),
+        manifest.command.cwd.clone(),
+        targets.iter().map(file_system).collect::<Vec<_>>().join("; "),
+        targets.iter().map(device).collect::<Vec<_>>().join("; "),
+        or_unknown(host.hostname.clone()),
+        format!("{}, {} processors", host.architecture, host.cpus),
+        or_unknown(memory.map(|bytes| Quantity::bytes(bytes).to_string())),
+        host.kernel.clone(),
+        manifest.choices.profile.clone(),
+        changed.collect::<Vec<_>>().join(", "),
+        manifest.choices.subject.map_or("as the tool says", Subject::as_str).to_owned(),
+        manifest.activebench.clone(),
+    ]
+}
+
+/// What the phases' files lie on, each once, in their order.
+fn targets(run: &JudgedRun) -> Vec<&Target> {
+    let mut found: Vec<&Target> = Vec::new();
+    for part in run.phases.iter().flat_map(|phase| &phase.parts) {
+        if let Some(target) = run.manifest.host.target_of(part.file)
+            && !found.iter().any(|known| std::ptr::eq(*known, target))
+        {
+            found.push(target);
+        }
+    }
+    found
+}
+
+/// Runs side by side, in the order given.
+pub fn compare(columns: &[Compare]) -> Comparison {
+    let mut keys: Vec<(&str, Metric, usize)> = Vec::new();
+    // Of each figure what each run of each column states.
+    let mut found: Vec<Vec<Vec<&Stated>>> = Vec::new();
+    for (column, runs) in columns.iter().map(|column| &column.runs).enumerate() {
+        for run in runs {
+            let mut seen: Vec<(&str, Metric)> = Vec::new();
+            for stated in &run.figures {
+                let kind = (stated.phase.as_str(), stated.metric);
+                let key = (kind.0, kind.1, seen.iter().filter(|known| **known == kind).count());
+                seen.push(kind);
+                let place = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+                    keys.push(key);
+                    found.push(vec![Vec::new(); columns.len()]);
+                    keys.len() - 1
+                });
+                found[place][column].push(stated);
+            }
+        }
+    }
+    Comparison {
+        columns: columns.iter().map(column).collect(),
+        figures: keys.iter().zip(&found).map(|((phase, metric, _), stated)| row(phase, *metric, stated)).collect(),
+        differences: differences(columns),
+    }
+}
+
+fn column(of: &Compare) -> Column {
+    Column {
+        directory: of.directory.clone(),
+        series: of.series,
+        runs: of.runs.len(),
+        verdict: of.verdict,
+        incomplete: of.incomplete.clone(),
+    }
+}
+
+fn row(phase: &str, metric: Metric, stated: &[Vec<&Stated>]) -> Compared {
+    let mut cells: Vec<Option<Cell>> = stated.iter().map(|runs| cell(runs)).collect();
+    let first = cells.first().cloned().flatten();
+    for cell in cells.iter_mut().skip(1).flatten() {
+        cell.against_first = Some(against(cell, first.as_ref()));
+    }
+    Compared { phase: phase.to_owned(), metric, cells }
+}
+
+/// From the best verdict up.
+fn rank(verdict: ClaimVerdict) -> u8 {
+    match verdict {
+        ClaimVerdict::Confirmed => 0,
+        ClaimVerdict::Unverifiable => 1,
+        ClaimVerdict::Misleading => 2,
+        ClaimVerdict::Refuted => 3,
+    }
+}
+
+/// A figure of a column; `None` when no run of it states it.
+fn cell(runs: &[&Stated]) -> Option<Cell> {
+    let first = runs.first()?;
+    let unit = first.claimed.unit;
+    let claimed: Vec<f64> = runs.iter().map(|stated| stated.claimed.value).collect();
+    let (honest, no_honest) = match honest(runs) {
+        Ok(values) => (values, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let mut findings: Vec<String> = Vec::new();
+    for code in runs.iter().flat_map(|stated| &stated.findings) {
+        if !findings.contains(code) {
+            findings.push(code.clone());
+        }
+    }
+    Some(Cell {
+        runs: runs.len(),
+        claimed: Quantity { value: median(&claimed)?, unit },
+        honest: median(&honest).map(|value| Quantity { value, unit }),
+        no_honest,
+        verdict: runs.iter().map(|stated| stated.verdict).max_by_key(|verdict| rank(*verdict))?,
+        confirmed: runs.iter().filter(|stated| stated.verdict == ClaimVerdict::Confirmed).count(),
+        subject: first.subject,
+        findings,
+        interval: median_interval(&honest, unit, EACH),
+        against_first: None,
+    })
+}
+
+/// The honest figure of every run. One that is missing is not left out: it may be missing because it was bad.
+fn honest(runs: &[&Stated]) -> Result<Vec<f64>, String> {
+    let values: Result<Vec<f64>, &String> =
+        runs.iter().map(|stated| stated.honest.as_ref().map(|honest| honest.value)).collect();
+    let missing: Vec<&String> = runs.iter().filter_map(|stated| stated.honest.as_ref().err()).collect();
+    values.map_err(|why| match runs.len() {
+        1 => why.clone(),
+        all => format!("{} of {all} runs have none: {why}", missing.len()),
+    })
+}
+
+fn against(cell: &Cell, first: Option<&Cell>) -> Against {
+    let not = |why: &str| Against::NotCompared { why: why.to_owned() };
+    let Some(first) = first else { return not("the first does not state it") };
+    if first.claimed.unit != cell.claimed.unit {
+        return not("the units differ");
+    }
+    if first.subject.is_storage() != cell.subject.is_storage() {
+        let (first, other) = (first.subject.as_str(), cell.subject.as_str());
+        return not(&format!("they are taken for different things: {first}, {other}"));
+    }
+    let (Some(base), Some(honest)) = (first.honest, cell.honest) else {
+        return match (first.honest, cell.honest) {
+            (None, None) => not("neither has an honest figure"),
+            (None, Some(_)) => not("the first has no honest figure"),
+            _ => not("it has no honest figure"),
+        };
+    };
+    if base.value <= 0.0 {
+        return not("the first is not above 0");
+    }
+    let interval = first.interval.as_ref().zip(cell.interval.as_ref());
+    Against::Compared {
+        ratio: honest.value / base.value,
+        interval: interval.and_then(|(base, of)| ratio_interval(base, of)),
+    }
+}
+
+/// Both intervals hold together unless one of them does not.
+fn ratio_interval(base: &Interval, of: &Interval) -> Option<RatioInterval> {
+    (base.low.value > 0.0).then(|| RatioInterval {
+        low: of.low.value / base.high.value,
+        high: of.high.value / base.low.value,
+        confidence_ratio: 1.0 - (1.0 - base.confidence_ratio) - (1.0 - of.confidence_ratio),
+    })
+}
+
+fn differences(columns: &[Compare]) -> Vec<Difference> {
+    let value = |column: &Compare, aspect: usize| {
+        let mut values: Vec<&str> = Vec::new();
+        for value in column.runs.iter().filter_map(|run| run.setting.get(aspect)) {
+            if !values.contains(&value.as_str()) {
+                values.push(value);
+            }
+        }
+        values.join(" | ")
+    };
+    let mut differences: Vec<Difference> = Vec::new();
+    for (place, (aspect, meaning)) in ASPECTS.into_iter().enumerate() {
+        let values: Vec<String> = columns.iter().map(|column| value(column, place)).collect();
+        let differ = values.iter().any(|value| *value != values[0]);
+        let mixed = columns
+            .iter()
+            .any(|column| column.runs.windows(2).any(|pair| pair[0].setting[place] != pair[1].setting[place]));
+        if differ || mixed {
+            differences.push(Difference { aspect: aspect.to_owned(), values, meaning: meaning.to_owned() });
+        }
+    }
+    let verdicts: Vec<String> = columns.iter().map(|column| column.verdict.as_str().to_owned()).collect();
+    let open = |column: &Compare| matches!(column.verdict, RunVerdict::Inconclusive | RunVerdict::Failed);
+    if columns.iter().any(open) || columns.iter().any(|column| !column.incomplete.is_empty()) {
+        differences.push(Difference {
+            aspect: "verdict".to_owned(),
+            values: verdicts,
+            meaning: "a run that failed, or whose evidence does not suffice, may have measured a part of the load"
+                .to_owned(),
+        });
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::units::Unit;
+
+    use super::*;
+
+    fn rate(value: f64) -> Quantity {
+        Quantity::bytes_per_sec(value)
+    }
+
+    fn stated(claimed: f64, honest: Option<f64>, verdict: ClaimVerdict) -> Stated {
+        Stated {
+            phase: "write".into(),
+            metric: Metric::Throughput,
+            claimed: rate(claimed),
+            honest: honest.map(rate).ok_or_else(|| "nothing was read from the device".to_owned()),
+            verdict,
+            subject: Subject::Device,
+            findings: vec!["AB302".into()],
+        }
+    }
+
+    fn confirmed(value: f64) -> Stated {
+        stated(value, Some(value), ClaimVerdict::Confirmed)
+    }
+
+    fn of(figures: Vec<Stated>) -> OfRun {
+        OfRun { figures, setting: vec!["same".into(); ASPECTS.len()] }
+    }
+
+    fn given(runs: Vec<OfRun>) -> Compare {
+        let series = runs.len() > 1;
+        Compare { directory: "run".into(), series, verdict: RunVerdict::Verified, incomplete: Vec::new(), runs }
+    }
+
+    fn single(figure: Stated) -> Compare {
+        given(vec![of(vec![figure])])
+    }
+
+    fn series(values: &[f64]) -> Compare {
+        given(values.iter().map(|value| of(vec![confirmed(*value)])).collect())
+    }
+
+    fn against_first(columns: &[Compare]) -> Against {
+        let comparison = compare(columns);
+        let cell = comparison.figures[0].cells[1].clone().expect("the second states it");
+        cell.against_first.expect("it is held against the first")
+    }
+
+    #[test]
+    fn only_honest_figures_are_compared() {
+        use ClaimVerdict::{Misleading, Refuted, Unverifiable};
+        for (first, second, expected) in [
+            (confirmed(100.0), confirmed(150.0), Ok(1.5)),
+            // A claim of ten times as much is held by what stands for it.
+            (confirmed(100.0), stated(1000.0, Some(50.0), Misleading), Ok(0.5)),
+            (stated(1000.0, Some(200.0), Refuted), confirmed(100.0), Ok(0.5)),
+            (confirmed(100.0), stated(1000.0, None, Misleading), Err("it has no honest figure")),
+            (stated(1000.0, None, Unverifiable), confirmed(100.0), Err("the first has no honest figure")),
+            (stated(1.0, None, Refuted), stated(1.0, None, Refuted), Err("neither has an honest figure")),
+            (confirmed(0.0), confirmed(1.0), Err("the first is not above 0")),
+            (
+                confirmed(1.0),
+                Stated { subject: Subject::CachedFilesystem, ..confirmed(1.0) },
+                Err("they are taken for different things: device, cached-filesystem"),
+            ),
+            (confirmed(1.0), Stated { subject: Subject::DurableWrite, ..confirmed(1.0) }, Ok(1.0)),
+            (
+                confirmed(1.0),
+                Stated { claimed: Quantity { value: 1.0, unit: Unit::OpsPerSec }, ..confirmed(1.0) },
+                Err("the units differ"),
+            ),
+        ] {
+            let found = against_first(&[single(first.clone()), single(second.clone())]);
+            let expected = match expected {
+                Ok(ratio) => Against::Compared { ratio, interval: None },
+                Err(why) => Against::NotCompared { why: why.into() },
+            };
+            assert_eq!(found, expected, "{first:?} and {second:?}");
+        }
+    }
+
+    #[test]
+    fn two_series_of_seven_have_an_interval_and_six_have_none() {
+        let base = [100.0, 101.0, 99.0, 102.0, 98.0, 103.0, 97.0];
+        let twice = base.map(|value| value * 2.0);
+        let Against::Compared { ratio, interval } = against_first(&[series(&base), series(&twice)]) else {
+            panic!("both are honest");
+        };
+        let interval = interval.expect("seven runs suffice");
+        assert!((ratio - 2.0).abs() < 1e-12);
+        assert!((interval.low - 194.0 / 103.0).abs() < 1e-12, "{interval:?}");
+        assert!((interval.high - 206.0 / 97.0).abs() < 1e-12, "{interval:?}");
+        assert!((interval.confidence_ratio - (1.0 - 4.0 / 128.0)).abs() < 1e-12, "{interval:?}");
+        for (first, second) in [(&base[..6], &twice[..]), (&base[..], &twice[..6]), (&base[..], &twice[..1])] {
+            let Against::Compared { interval, .. } = against_first(&[series(first), series(second)]) else {
+                panic!("both are honest");
+            };
+            assert_eq!(interval, None);
+        }
+    }
+
+    #[test]
+    fn a_series_with_one_run_without_honest_figure_has_none() {
+        let mut first = series(&[100.0; 7]);
+        first.runs[3].figures[0] = stated(900.0, None, ClaimVerdict::Misleading);
+        let comparison = compare(&[first, series(&[100.0; 7])]);
+        let cell = comparison.figures[0].cells[0].clone().expect("it is stated");
+        assert_eq!((cell.honest, cell.confirmed, cell.runs), (None, 6, 7));
+        assert_eq!(cell.verdict, ClaimVerdict::Misleading);
+        assert_eq!(cell.no_honest.as_deref(), Some("1 of 7 runs have none: nothing was read from the device"));
+    }
+
+    #[test]
+    fn figures_are_matched_by_phase_metric_and_place() {
+        let read = |value| Stated { phase: "read".into(), ..confirmed(value) };
+        let first = given(vec![of(vec![confirmed(1.0), confirmed(2.0), read(3.0)])]);
+        let second = given(vec![of(vec![read(30.0), confirmed(10.0)])]);
+        let comparison = compare(&[first, second]);
+        let claimed: Vec<Vec<Option<f64>>> = comparison
+            .figures
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.claimed.value)).collect())
+            .collect();
+        assert_eq!(claimed, [[Some(1.0), Some(10.0)], [Some(2.0), None], [Some(3.0), Some(30.0)]]);
+        let missing = compare(&[given(vec![of(vec![])]), single(confirmed(1.0))]);
+        let cell = missing.figures[0].cells[1].clone().expect("it is stated");
+        assert_eq!(cell.against_first, Some(Against::NotCompared { why: "the first does not state it".into() }));
+    }
+
+    #[test]
+    fn what_differs_is_said_and_what_agrees_is_not() {
+        let mut second = single(confirmed(1.0));
+        assert_eq!(compare(&[single(confirmed(1.0)), second.clone()]).differences, []);
+        second.runs[0].setting[1] = "3.506".into();
+        second.verdict = RunVerdict::Inconclusive;
+        let differences = compare(&[single(confirmed(1.0)), second]).differences;
+        let said: Vec<(&str, Vec<&str>)> = differences
+            .iter()
+            .map(|difference| (difference.aspect.as_str(), difference.values.iter().map(String::as_str).collect()))
+            .collect();
+        assert_eq!(said, [("tool version", vec!["same", "3.506"]), ("verdict", vec!["verified", "inconclusive"])]);
+    }
+
+    #[test]
+    fn a_series_whose_runs_differ_is_said_to() {
+        let mut first = series(&[1.0, 1.0]);
+        first.runs[1].setting[9] = "6.12".into();
+        let differences = compare(&[first.clone(), first]).differences;
+        assert_eq!(differences.len(), 1);
+        assert_eq!((differences[0].aspect.as_str(), differences[0].values[0].as_str()), ("kernel", "same | 6.12"));
+    }
+}

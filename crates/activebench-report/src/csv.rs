@@ -1,0 +1,60 @@
+//! CSV (RFC 4180 but for `\n` as the end of a line): the tables for spreadsheets and scripts.
+//!
+//! A missing value is an empty field. Text that a spreadsheet would take for a formula gets an apostrophe in front;
+//! numbers never do.
+
+use activebench_model::report::JudgedRun;
+use activebench_model::table::{Table, Values};
+
+use crate::tables::{RunTable, TABLES};
+use crate::{Format, Style, escape};
+
+/// A table as CSV.
+pub struct Csv {
+    name: &'static str,
+    extension: &'static str,
+    table: &'static RunTable,
+}
+
+/// `claims-csv`.
+pub const CLAIMS: Csv = Csv { name: "claims-csv", extension: "claims.csv", table: &TABLES[0] };
+/// `facts-csv`.
+pub const FACTS: Csv = Csv { name: "facts-csv", extension: "facts.csv", table: &TABLES[1] };
+/// `timeline-csv`.
+pub const TIMELINE: Csv = Csv { name: "timeline-csv", extension: "timeline.csv", table: &TABLES[2] };
+
+impl Format for Csv {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn extension(&self) -> &'static str {
+        self.extension
+    }
+
+    fn render(&self, run: &JudgedRun, _style: Style) -> String {
+        written(&(self.table.of)(run))
+    }
+}
+
+fn written(table: &Table) -> String {
+    const WHY: &str = "memory takes every row, and all columns are of one length";
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(table.columns.iter().map(|column| column.name.as_str())).expect(WHY);
+    let rows = table.columns.first().map_or(0, |column| column.values.len());
+    for row in 0..rows {
+        writer.write_record(table.columns.iter().map(|column| field(&column.values, row))).expect(WHY);
+    }
+    let bytes = writer.into_inner().expect(WHY);
+    String::from_utf8(bytes).expect("it was made of text")
+}
+
+fn field(values: &Values, row: usize) -> String {
+    let shown = match values {
+        Values::Integers(values) => values.get(row).copied().flatten().map(|value| value.to_string()),
+        Values::Signed(values) => values.get(row).copied().flatten().map(|value| value.to_string()),
+        Values::Numbers(values) => values.get(row).copied().flatten().map(|value| value.to_string()),
+        Values::Texts(values) => values.get(row).and_then(Option::as_deref).map(escape::spreadsheet),
+    };
+    shown.unwrap_or_default()
+}

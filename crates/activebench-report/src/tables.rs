@@ -1,0 +1,146 @@
+//! Tables for programs: what was claimed, what was observed, and what happened over time.
+//!
+//! Which columns each has; raw text. `csv` writes them as text, the binary writes them as Parquet. A value that is not
+//! known is missing, never 0.
+
+use std::collections::BTreeMap;
+
+use activebench_model::claim::Claim;
+use activebench_model::course::{Course, CourseName};
+use activebench_model::fact::{Completeness, Scope};
+use activebench_model::report::JudgedRun;
+use activebench_model::table::{Column, Table, Values};
+use activebench_model::units::Quantity;
+use activebench_model::verdict::JudgedClaim;
+
+use crate::escape;
+use crate::wording::metric;
+
+/// One table of a run.
+pub struct RunTable {
+    /// As a part of its formats' names: `facts`.
+    pub name: &'static str,
+    /// The table; its text is raw.
+    pub of: fn(&JudgedRun) -> Table,
+}
+
+/// Every table.
+pub const TABLES: &[RunTable] = &[
+    RunTable { name: "claims", of: claims },
+    RunTable { name: "facts", of: facts },
+    RunTable { name: "timeline", of: timeline },
+];
+
+/// A table for readers that know no escape of their own (Parquet): hidden characters of its text are replaced.
+pub fn shown(mut table: Table) -> Table {
+    for column in &mut table.columns {
+        if let Values::Texts(texts) = &mut column.values {
+            texts.iter_mut().flatten().for_each(|text| *text = escape::terminal(text));
+        }
+    }
+    table
+}
+
+fn text(name: &str, values: Vec<Option<String>>) -> Column {
+    Column { name: name.to_owned(), values: Values::Texts(values) }
+}
+
+/// What cannot be a number (a run directory of another hand) is missing.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// One row a claim, in the order of the output.
+fn claims(run: &JudgedRun) -> Table {
+    let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
+    let rows: Vec<_> = run.parsed.claims.iter().map(|claim| (claim, judged.get(claim.id.as_str()).copied())).collect();
+    let texts = |name: &str, of: &dyn Fn(&_) -> Option<String>| text(name, rows.iter().map(of).collect());
+    let numbers = |name: &str, of: &dyn Fn(&_) -> Option<Quantity>| Column {
+        name: name.to_owned(),
+        values: Values::Numbers(rows.iter().map(|row| of(row).and_then(|quantity| finite(quantity.value))).collect()),
+    };
+    type Row<'run> = (&'run Claim, Option<&'run JudgedClaim>);
+    Table {
+        columns: vec![
+            texts("claim", &|(claim, _): &Row<'_>| Some(claim.id.clone())),
+            texts("phase", &|(claim, _)| Some(claim.phase.clone())),
+            texts("metric", &|(claim, _)| Some(metric(claim.metric).to_owned())),
+            texts("subject", &|(claim, _)| Some(claim.subject.as_str().to_owned())),
+            texts("unit", &|(claim, _)| Some(claim.value.unit.as_str().to_owned())),
+            numbers("claimed", &|(claim, _)| Some(claim.value)),
+            numbers("observed", &|(_, judged)| judged.and_then(|judged| judged.observed)),
+            numbers("honest", &|(claim, judged)| judged.and_then(|judged| judged.honest(claim))),
+            texts("verdict", &|(_, judged)| judged.map(|judged| judged.verdict.as_str().to_owned())),
+            texts("findings", &|(_, judged)| judged.map(|judged| judged.findings.join(" "))),
+            texts("honest_meaning", &|(_, judged)| Some(judged.as_ref()?.corrected.as_ref()?.meaning.clone())),
+            texts("no_honest_figure", &|(_, judged)| judged.as_ref()?.no_correction.clone()),
+            texts("measured_instead", &|(_, judged)| judged.as_ref()?.measured_instead.clone()),
+            texts("printed", &|(claim, _)| Some(claim.printed.text.clone())),
+            texts("printed_unit", &|(claim, _)| Some(claim.printed.unit.clone())),
+            texts("stream", &|(claim, _)| Some(claim.source.stream.clone())),
+            Column {
+                name: "line".to_owned(),
+                values: Values::Integers(rows.iter().map(|(claim, _)| Some(claim.source.line)).collect()),
+            },
+        ],
+    }
+}
+
+/// One row a phase and fact; the facts on the whole run have no phase and stand at the end.
+fn facts(run: &JudgedRun) -> Table {
+    let of_phases = run.phases.iter().map(|phase| (Some(phase.id.as_str()), &phase.facts));
+    let all = of_phases.chain([(None, &run.run_facts)]);
+    let rows: Vec<_> = all.flat_map(|(phase, facts)| facts.0.iter().map(move |fact| (phase, fact))).collect();
+    let completeness = |completeness: &Completeness| match completeness {
+        Completeness::Complete => ("complete", None),
+        Completeness::Partial(lost) => ("partial", Some(lost.clone())),
+        Completeness::Missing(why) => ("missing", Some(why.clone())),
+    };
+    let scope = |scope: Scope| match scope {
+        Scope::Tree => "tree",
+        Scope::File => "file",
+        Scope::Device => "device",
+        Scope::Host => "host",
+    };
+    let said: Vec<_> = rows.iter().map(|(_, (_, fact))| completeness(&fact.completeness)).collect();
+    let values = rows.iter().map(|(_, (_, fact))| fact.value.and_then(|value| finite(value.value)));
+    Table {
+        columns: vec![
+            text("phase", rows.iter().map(|(phase, _)| phase.map(str::to_owned)).collect()),
+            text("name", rows.iter().map(|(_, (name, _))| Some(name.as_str().to_owned())).collect()),
+            Column { name: "value".to_owned(), values: Values::Numbers(values.collect()) },
+            text("unit", rows.iter().map(|(_, (name, _))| Some(name.unit().as_str().to_owned())).collect()),
+            text("scope", rows.iter().map(|(_, (_, fact))| Some(scope(fact.scope).to_owned())).collect()),
+            text("completeness", said.iter().map(|(state, _)| Some((*state).to_owned())).collect()),
+            text("why", said.iter().map(|(_, why)| why.clone()).collect()),
+            text("source", rows.iter().map(|(_, (_, fact))| Some(fact.source.clone())).collect()),
+        ],
+    }
+}
+
+/// One row a phase and step, one column a series. A step can begin before the run's start: a phase's first steps lie
+/// before its window.
+fn timeline(run: &JudgedRun) -> Table {
+    let steps = || run.courses.iter().flat_map(|course| (0..course.steps).map(move |step| (course, step)));
+    let started_ns = run.manifest.clocks.started_ns;
+    let start = |start_ns: u64, step_ns: u64, step: usize| {
+        let at_ns = i128::from(start_ns) + i128::from(step_ns) * step as i128 - i128::from(started_ns);
+        i64::try_from(at_ns).ok()
+    };
+    let mut columns = vec![
+        text("phase", steps().map(|(course, _)| Some(course.phase.clone())).collect()),
+        Column {
+            name: "start_ns".to_owned(),
+            values: Values::Signed(
+                steps().map(|(course, step)| start(course.start_ns, course.step_ns, step)).collect(),
+            ),
+        },
+    ];
+    columns.extend(CourseName::ALL.iter().map(|name| {
+        let value = |(course, step): (&Course, usize)| {
+            course.series(*name)?.values.get(step).copied().flatten().and_then(finite)
+        };
+        Column { name: name.as_str().to_owned(), values: Values::Numbers(steps().map(value).collect()) }
+    }));
+    Table { columns }
+}

@@ -1,0 +1,44 @@
+//! `activebench compare`: stored runs, or series of runs, side by side.
+
+use std::path::Path;
+
+use activebench_detect::compare::{Compare, OfRun, compare, contribution};
+use activebench_record::RunReader;
+use activebench_report::compare::{COMPARE_FORMATS, render};
+
+use crate::arguments::{CompareRuns, FailOnArgument, Output};
+use crate::exit::{ExitCode, Failure, OrExit};
+use crate::{judge, output, series};
+
+/// Compares; whatever the verdicts are, the exit code is that of a command that did what it was asked.
+pub(crate) fn main(arguments: &CompareRuns) -> Result<(), Failure> {
+    let output = Output { formats: arguments.formats.clone(), fail_on: FailOnArgument::Fail, quiet: false };
+    output::formats_exist(&output, "several runs", &COMPARE_FORMATS)?;
+    let columns = arguments.runs.iter().map(|path| column(path)).collect::<Result<Vec<_>, _>>()?;
+    let comparison = compare(&columns);
+    output::deliver(&output, |request, style, out| output::write_text(render(&request.format, &comparison, style), out))
+}
+
+/// A run or a series, judged again from its evidence.
+fn column(path: &Path) -> Result<Compare, Failure> {
+    let mut runs: Vec<OfRun> = Vec::new();
+    if let Some(judged) = series::stored_with(path, |_| {}, |run| runs.push(contribution(run)))? {
+        return Ok(Compare {
+            directory: judged.directory,
+            series: true,
+            verdict: judged.verdict,
+            incomplete: judged.manifest.incomplete,
+            runs,
+        });
+    }
+    let reader = RunReader::open(path).or_exit(ExitCode::Usage)?;
+    let judged = judge::judge(path, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
+    runs.push(contribution(&judged));
+    Ok(Compare {
+        directory: judged.directory,
+        series: false,
+        verdict: judged.verdict,
+        incomplete: judged.manifest.incomplete,
+        runs,
+    })
+}
