@@ -13,6 +13,7 @@ pub mod escape;
 pub mod export;
 mod findings;
 mod headline;
+pub mod html;
 pub mod json;
 mod likeness;
 mod limiter;
@@ -30,7 +31,7 @@ mod wording;
 use activebench_model::report::JudgedRun;
 
 /// Every format.
-pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown];
+pub const FORMATS: &[&dyn Format] = &[&text::Text, &json::Json, &markdown::Markdown, &html::Html];
 
 /// How to render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

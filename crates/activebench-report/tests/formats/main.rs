@@ -1,6 +1,8 @@
 //! Every format on the same runs: snapshots, the JSON schema, and hostile text.
 
+mod courses;
 mod hostile;
+mod html;
 mod json;
 mod markdown;
 mod parts;
