@@ -85,7 +85,11 @@ fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
     let tree = Tree::of(browser);
     let rows: Vec<String> = tree.with_role("row").into_iter().map(|row| tree.text(row)).collect();
     for claim in verified.report["claims"].as_array().expect("claims") {
-        let printed = format!("\"{} {}\"", claim["printed"]["text"].as_str().expect("a figure"), claim["printed"]["unit"].as_str().expect("a unit"));
+        let printed = format!(
+            "\"{} {}\"",
+            claim["printed"]["text"].as_str().expect("a figure"),
+            claim["printed"]["unit"].as_str().expect("a unit")
+        );
         let verdict = claim["verdict"].as_str().expect("a verdict");
         let stands = rows.iter().any(|row| row.contains(&printed) && row.contains(verdict));
         assert!(stands, "no row says {printed} and {verdict} at {width}: {rows:#?}");
@@ -153,4 +157,28 @@ fn several_jobs_of_fio_are_shown_whole() {
     let verified = verify(&volume, &[], &command);
     let charts = look(&verified.run.join("report.html"), &verified);
     assert!(charts >= 3 * 4, "{charts} charts of three jobs");
+}
+
+/// Without it, a browser that says nothing would pass for a page that does nothing.
+#[test]
+fn a_page_that_breaks_the_rules_is_noticed() {
+    needs!("chromium");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("bad.html");
+    let page = "<!DOCTYPE html><html lang=en><head><meta http-equiv='Content-Security-Policy' content=\"default-src 'none'\">\
+                </head><body><script>alert(1)</script><img src='http://127.0.0.1:9/x.png'>\
+                <div style='width: 3000px'>wide</div></body></html>";
+    std::fs::write(&file, page.replace("default-src 'none'", "default-src 'none'; img-src http:")).expect("a file");
+    let mut browser = Chromium::open(&file);
+    browser.present(400, "light", "screen");
+    assert_eq!(browser.requests().len(), 2, "{:?}", browser.requests());
+    assert!(!browser.errors().is_empty(), "a script was refused");
+    // The policy refuses the width too.
+    assert_eq!(browser.evaluate("document.scripts.length"), 1);
+    std::fs::write(&file, page.replace("default-src 'none'", "default-src 'none'; style-src 'unsafe-inline'"))
+        .expect("a file");
+    let mut browser = Chromium::open(&file);
+    browser.present(400, "light", "screen");
+    assert!(browser.evaluate("document.documentElement.scrollWidth").as_u64() > Some(400));
+    assert_eq!(browser.requests().len(), 1, "the picture was refused: {:?}", browser.requests());
 }

@@ -29,6 +29,9 @@ const BOTTOM: u32 = 24;
 /// Size of a label, for the library's layout; what is drawn is the style sheet's choice.
 const LABEL_SIZE: f64 = 13.0;
 
+/// A range must be so large against its ends: between closer ones there is no room for labels.
+const LEAST_SPAN: f64 = 1e-9;
+
 /// How values become places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
@@ -112,9 +115,18 @@ impl Chart<'_> {
         let fits = |axis: &Axis<'_>| {
             let Range { start, end } = axis.range;
             let least = if axis.scale == Scale::Log { f64::MIN_POSITIVE } else { f64::MIN };
-            start.is_finite() && end.is_finite() && start >= least && end - start > f64::EPSILON * end.abs()
+            start.is_finite()
+                && end.is_finite()
+                && start >= least
+                && end - start > LEAST_SPAN * start.abs().max(end.abs())
         };
         if fits(&self.x) && fits(&self.y) { Ok(()) } else { Err("its figures span no range") }
+    }
+
+    /// The nearest point of the plot; the library's arithmetic ends soon beyond it.
+    fn inside(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let within = |value: f64, range: &Range<f64>| value.max(range.start).min(range.end);
+        (within(x, &self.x.range), within(y, &self.y.range))
     }
 
     fn draw_on<X, Y>(&self, out: &mut String, size: (u32, u32), x: X, y: Y) -> Result<(), String>
@@ -137,7 +149,7 @@ impl Chart<'_> {
             .map_err(said)?;
         let is_below = |shape: &&Shape| matches!(shape, Shape::Boxes(Ink::Clock | Ink::Sync, _));
         for shape in self.shapes.iter().filter(is_below) {
-            draw_shape(&mut chart, shape).map_err(said)?;
+            draw_shape(&mut chart, shape, |point| self.inside(point)).map_err(said)?;
         }
         let label = ("sans-serif", LABEL_SIZE).into_font().color(&Ink::Label.colour());
         chart
@@ -155,7 +167,7 @@ impl Chart<'_> {
             .draw()
             .map_err(said)?;
         for shape in self.shapes.iter().filter(|shape| !is_below(shape)) {
-            draw_shape(&mut chart, shape).map_err(said)?;
+            draw_shape(&mut chart, shape, |point| self.inside(point)).map_err(said)?;
         }
         area.present().map_err(said)
     }
@@ -164,20 +176,23 @@ impl Chart<'_> {
 fn draw_shape<'a, 'b, X, Y>(
     chart: &mut plotters::chart::ChartContext<'a, Svg<'b>, plotters::coord::cartesian::Cartesian2d<X, Y>>,
     shape: &Shape,
+    inside: impl Fn((f64, f64)) -> (f64, f64),
 ) -> Result<(), plotters::drawing::DrawingAreaErrorKind<std::convert::Infallible>>
 where
     X: Ranged<ValueType = f64>,
     Y: Ranged<ValueType = f64>,
 {
+    let all = |points: &[(f64, f64)]| points.iter().map(|point| inside(*point)).collect::<Vec<_>>();
     match shape {
         Shape::Area(ink, points) => {
-            chart.draw_series([Polygon::new(points.clone(), ink.colour())])?;
+            chart.draw_series([Polygon::new(all(points), ink.colour())])?;
         }
         Shape::Line(ink, points) => {
-            chart.draw_series([PathElement::new(points.clone(), ink.colour())])?;
+            chart.draw_series([PathElement::new(all(points), ink.colour())])?;
         }
         Shape::Boxes(ink, boxes) => {
-            chart.draw_series(boxes.iter().map(|corners| Rectangle::new(*corners, ink.colour().filled())))?;
+            chart
+                .draw_series(boxes.iter().map(|corners| Rectangle::new(corners.map(&inside), ink.colour().filled())))?;
         }
     }
     Ok(())

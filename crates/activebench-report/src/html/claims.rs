@@ -98,7 +98,7 @@ fn row(heads: &[&'static str], claim: &Shown<'_>, anchors: &Anchors) -> Markup {
                     },
                     "honest" => td role="cell" data-label=(head) class="figure" {
                         (shown(cell))
-                        @if let Some(why) = honest(claim.judged) { small { (shown(why)) } }
+                        @if let Some(why) = honest(claim.judged) { " " small { (shown(why)) } }
                     },
                     _ => td role="cell" data-label=(head) class=(class(head)) { (shown(cell)) },
                 }

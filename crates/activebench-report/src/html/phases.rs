@@ -19,6 +19,8 @@ use crate::{claims, processor};
 
 /// Phases with charts; the others have a line each.
 const CHARTED: usize = 12;
+/// Phases without charts of which the facts are listed.
+const FACTS: usize = 12;
 /// Lines of phases without charts; the rest is counted.
 const LINES: usize = 200;
 
@@ -40,7 +42,7 @@ impl<'run> Phases<'run> {
             .phases
             .iter()
             .enumerate()
-            .filter(|(_, phase)| course(phase).is_some_and(|course| course.steps > 0 && course.step_ns > 0))
+            .filter(|(_, phase)| has_course(run, phase))
             .map(|(index, phase)| (Reverse(severity(run, phase)), index))
             .collect();
         drawn.sort_unstable();
@@ -133,7 +135,8 @@ impl<'run> Phases<'run> {
         let why = |phase: &Phase| match (&phase.incomplete, phase.window) {
             (Some(why), _) => why.clone(),
             (None, None) => "no window was found".to_owned(),
-            (None, Some(_)) => "not drawn, other phases have more to show".to_owned(),
+            (None, Some(_)) if has_course(self.run, phase) => "other phases have more to show".to_owned(),
+            (None, Some(_)) => "its course over time is not known".to_owned(),
         };
         html! {
             section id="phases-without-charts" aria-labelledby="phases-without-charts-h" {
@@ -160,6 +163,9 @@ impl<'run> Phases<'run> {
                 @if others.len() > LINES {
                     p { (count(others.len() - LINES, "further phase")) " in " code { "phases.json" } "." }
                 }
+                @for phase in others.iter().take(FACTS) {
+                    (self.fact_table(self.names.get(&phase.id), &format!("Facts of {}", self.name(phase))))
+                }
             }
         }
     }
@@ -176,6 +182,12 @@ impl<'run> Phases<'run> {
             }
         }
     }
+}
+
+/// Whether there is something to draw.
+fn has_course(run: &JudgedRun, phase: &Phase) -> bool {
+    let course = run.courses.iter().find(|course| course.phase == phase.id);
+    course.is_some_and(|course| course.steps > 0 && course.step_ns > 0)
 }
 
 /// The weight of the heaviest finding on a phase; `None` without any.

@@ -14,7 +14,7 @@ const TARGETS: usize = 8;
 /// Layers of one target drawn; the rest is counted.
 const LAYERS: usize = 32;
 /// Further attributes of a layer; the rest is counted.
-const ATTRIBUTES: usize = 8;
+const ATTRIBUTES: usize = 40;
 
 /// The stacks, each under the sentence that other formats print.
 pub(super) fn section(host: &Host) -> Markup {
@@ -45,11 +45,11 @@ fn picture(target: &Target) -> Markup {
     let parents: Vec<Option<usize>> = (0..layers.len()).map(|index| parent(layers, index)).collect();
     let left_out = target.layers.len() - layers.len();
     html! {
-        ul.stack {
+        ul.layers {
             li {
                 div.box.filesystem {
                     b { (shown(&target.fs_type)) } " " span { (shown(&target.mount_point)) }
-                    @if !target.options.is_empty() { small { (shown(&target.options)) } }
+                    @if !target.options.is_empty() { " " small { (shown(&target.options)) } }
                 }
                 (below(layers, &parents, None))
                 @if left_out > 0 { p { (count(left_out, "further layer")) } }
@@ -72,13 +72,13 @@ fn below(layers: &[Layer], parents: &[Option<usize>], above: Option<usize>) -> M
         return html! {};
     }
     html! {
-        ul {
+        ul.layers {
             @for index in children {
                 @let layer = &layers[index];
                 li {
                     (layer_box(layer))
                     @if let Some(file) = &layer.backing_file {
-                        ul {
+                        ul.layers {
                             li {
                                 div.box.file { b { "backing file" } " " span { (shown(file)) } }
                                 (below(layers, parents, Some(index)))
@@ -103,16 +103,20 @@ fn layer_box(layer: &Layer) -> Markup {
     }));
     said.extend(layer.logical_block_bytes.map(|bytes| format!("logical blocks of {}", Quantity::bytes(bytes))));
     said.extend(layer.rotational.map(|turns| if turns { "rotational" } else { "not rotational" }.to_owned()));
-    let further = || layer.attributes.iter().filter(|(name, _)| *name != ABOVE);
-    said.extend(further().take(ATTRIBUTES).map(|(name, value)| format!("{name}: {value}")));
-    let left_out = further().count().saturating_sub(ATTRIBUTES);
-    if left_out > 0 {
-        said.push(format!("and {}", count(left_out, "further attribute")));
-    }
+    let further: Vec<_> = layer.attributes.iter().filter(|(name, _)| *name != ABOVE).collect();
     html! {
         div.box {
             b { (shown(&layer.name)) } " " span { (shown(&layer.kind)) }
-            small { (shown(&said.join("; "))) }
+            " " small { (shown(&said.join("; "))) }
+            @if !further.is_empty() {
+                details {
+                    summary { (count(further.len(), "further attribute")) }
+                    ul {
+                        @for (name, value) in further.iter().take(ATTRIBUTES) { li { (shown(name)) ": " (shown(value)) } }
+                        @if further.len() > ATTRIBUTES { li { "the others are in " code { "run.json" } } }
+                    }
+                }
+            }
         }
     }
 }

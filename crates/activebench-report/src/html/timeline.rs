@@ -231,7 +231,8 @@ fn draw(id: &str, phase: &str, axis: &TimeAxis<'_>, panel: &Panel) -> Markup {
     let says = crate::escape::terminal(&says);
     let top = most / unit.size * HEADROOM;
     let mut shapes = axis.marks(0.0, top);
-    let drawn: Vec<_> = known.iter().zip(&peaks).filter(|(_, peak)| peak.is_some_and(|(_, value)| value > 0.0)).collect();
+    let drawn: Vec<_> =
+        known.iter().zip(&peaks).filter(|(_, peak)| peak.is_some_and(|(_, value)| value > 0.0)).collect();
     for ((series, ink, _), _) in &drawn {
         for run in steps(axis, &series.values, |value| value / unit.size) {
             let (first, last) = (run[0].0, run[run.len() - 1].0);
@@ -294,7 +295,7 @@ fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
     }
     let told = known.iter().zip(&peaks).map(|((.., word), peak)| match peak {
         Some((step, value)) if *value > 0.0 => {
-            format!("{word}: at most {:.0} %, at {}", value * 100.0, axis.told(*step))
+            format!("{word}: at most {}, at {}", Quantity::ratio(*value), axis.told(*step))
         }
         _ => format!("{word}: never"),
     });
