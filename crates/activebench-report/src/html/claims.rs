@@ -142,7 +142,7 @@ fn measured(claim: &Claim, judged: Option<&JudgedClaim>) -> String {
     match judged {
         Some(JudgedClaim { measured_instead: Some(instead), .. }) => instead.clone(),
         Some(JudgedClaim { verdict: ClaimVerdict::Confirmed, .. }) => {
-            format!("what it says ({})", claim.subject.as_str())
+            format!("as labelled ({})", claim.subject.as_str())
         }
         _ => "not known".to_owned(),
     }

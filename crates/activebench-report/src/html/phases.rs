@@ -132,28 +132,28 @@ impl<'run> Phases<'run> {
 
     fn others(&self, others: &[&'run Phase]) -> Markup {
         let limiter = |phase: &Phase| self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
-        let why = |phase: &Phase| match (&phase.incomplete, phase.window) {
+        let lack = |phase: &Phase| match (&phase.incomplete, phase.window) {
             (Some(why), _) => why.clone(),
             (None, None) => "no window was found".to_owned(),
-            (None, Some(_)) if has_course(self.run, phase) => "other phases have more to show".to_owned(),
+            (None, Some(_)) if has_course(self.run, phase) => String::new(),
             (None, Some(_)) => "its course over time is not known".to_owned(),
         };
         html! {
             section id="phases-without-charts" aria-labelledby="phases-without-charts-h" {
                 h3 id="phases-without-charts-h" { "Phases without charts here" }
                 @if self.all.len() > CHARTED {
-                    p { "Charts are drawn for " (CHARTED) " phases at most, those with findings first." }
+                    p { "Charts are drawn for " (CHARTED) " phases at most, those with findings first. Of the others:" }
                 }
                 div.wide tabindex="0" role="region" aria-label="Phases without charts" {
                     table {
                         thead {
-                            tr { th scope="col" { "phase" } th scope="col" { "why" } th scope="col" { "limit" } }
+                            tr { th scope="col" { "phase" } th scope="col" { "what is missing" } th scope="col" { "limit" } }
                         }
                         tbody {
                             @for phase in others.iter().take(LINES) {
                                 tr {
                                     th scope="row" { (self.name(phase)) }
-                                    td { (shown(&why(phase))) }
+                                    td { (shown(&lack(phase))) }
                                     td { @if let Some(limiter) = limiter(phase) { (shown(&limiter.sentence)) } }
                                 }
                             }

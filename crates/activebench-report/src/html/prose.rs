@@ -8,7 +8,7 @@ use crate::escape::terminal;
 pub(super) fn prose(text: &str) -> Markup {
     let text = terminal(text);
     let pieces: Vec<&str> = text.split('`').collect();
-    if pieces.len() % 2 == 0 {
+    if pieces.len().is_multiple_of(2) {
         return html! { (text) };
     }
     html! {
