@@ -111,7 +111,10 @@ fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
 
 /// What is folded on the screen is on paper, but for the tables of figures.
 fn check_print(browser: &mut Chromium) {
-    browser.present(800, "dark", "print");
+    // What A4 leaves between the margins.
+    browser.present(690, "dark", "print");
+    let cut = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+    assert!(cut.as_i64().is_some_and(|pixels| pixels <= 0), "{cut} pixels are cut on paper");
     let hidden = "[...document.querySelectorAll('details:not(.figures)')].filter(folded => \
                   [...folded.children].some(part => part.getClientRects().length === 0 || \
                   part.checkVisibility({ contentVisibilityAuto: true }) === false)).length";

@@ -28,7 +28,7 @@ use crate::{Format, Style, findings as shared_findings, headline, limiter, quest
 
 use findings::Anchors;
 use phases::Phases;
-use prose::prose;
+pub(crate) use prose::prose;
 use quotes::Quotes;
 
 /// Nothing may be fetched or run, whatever the report quotes.
@@ -56,7 +56,7 @@ impl Format for Html {
 }
 
 /// The finished document without a character that acts on a screen: the last door for text that missed the first.
-fn visible(document: &str) -> String {
+pub(crate) fn visible(document: &str) -> String {
     let mut safe = String::with_capacity(document.len());
     for character in document.chars() {
         match character {
@@ -73,8 +73,23 @@ fn document(run: &JudgedRun) -> Markup {
     let anchors = Anchors::of(&groups);
     let quotes = Quotes::of(run);
     let phases = Phases::of(run);
-    let verdict = run.verdict.as_str().to_uppercase();
     let tool = shown(&headline::tool(run));
+    let title = format!("{}: {tool}", run.verdict.as_str().to_uppercase());
+    let main = html! {
+        (part("claims", "Claims", claims::section(run, &quotes, &anchors)))
+        (part("findings", "Findings", findings::section(run, &groups)))
+        @if !run.questions.is_empty() { (part("questions", "Seven questions", seven(run))) }
+        (part("phases", "Phases", phases.section()))
+        (part("stack", "Device stack", stack::section(&run.manifest.host)))
+        (part("observation", "Observation and its cost", record::coverage(run)))
+        (part("provenance", "Host and provenance", record::provenance(run)))
+        (part("output", "The tool's own words", quotes.section(run)))
+    };
+    page(&title, head(run, &tool), contents(run, &phases), main, &run.manifest.activebench)
+}
+
+/// A whole page. The title is escaped already; `version` is that of the activebench that recorded.
+pub(crate) fn page(title: &str, header: Markup, contents: Markup, main: Markup, version: &str) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -83,29 +98,31 @@ fn document(run: &JudgedRun) -> Markup {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (verdict) ": " (tool) }
+                title { (title) }
                 style { (PreEscaped(STYLE_SHEET)) }
             }
             body {
-                header { (head(run, &verdict, &tool)) }
-                nav aria-label="Contents" { (contents(run, &phases)) }
-                main {
-                    (part("claims", "Claims", claims::section(run, &quotes, &anchors)))
-                    (part("findings", "Findings", findings::section(run, &groups)))
-                    @if !run.questions.is_empty() { (part("questions", "Seven questions", seven(run))) }
-                    (part("phases", "Phases", phases.section()))
-                    (part("stack", "Device stack", stack::section(&run.manifest.host)))
-                    (part("observation", "Observation and its cost", record::coverage(run)))
-                    (part("provenance", "Host and provenance", record::provenance(run)))
-                    (part("output", "The tool's own words", quotes.section(run)))
-                }
-                footer { p { "Written by activebench " (shown(&run.manifest.activebench)) ". This file is complete in itself." } }
+                header { (header) }
+                nav aria-label="Contents" { (contents) }
+                main { (main) }
+                footer { p { "Written by activebench " (shown(version)) ". This file is complete in itself." } }
             }
         }
     }
 }
 
-fn part(id: &str, title: &str, content: Markup) -> Markup {
+/// A verdict as the head of a page, with its words and colour.
+pub(crate) fn verdict(verdict: RunVerdict) -> Markup {
+    let tone = match verdict {
+        RunVerdict::Verified => "good",
+        RunVerdict::Qualified | RunVerdict::Inconclusive => "doubtful",
+        RunVerdict::Discrepancy | RunVerdict::Failed => "bad",
+    };
+    html! { span.verdict.(tone) { (verdict.as_str().to_uppercase()) } }
+}
+
+/// A part of a page.
+pub(crate) fn part(id: &str, title: &str, content: Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby={ (id) "-h" } {
             h2 id={ (id) "-h" } { (title) }
@@ -115,14 +132,9 @@ fn part(id: &str, title: &str, content: Markup) -> Markup {
 }
 
 /// The verdict, why, and what must be known before a figure is read.
-fn head(run: &JudgedRun, verdict: &str, tool: &str) -> Markup {
-    let tone = match run.verdict {
-        RunVerdict::Verified => "good",
-        RunVerdict::Qualified | RunVerdict::Inconclusive => "doubtful",
-        RunVerdict::Discrepancy | RunVerdict::Failed => "bad",
-    };
+fn head(run: &JudgedRun, tool: &str) -> Markup {
     html! {
-        h1 { span.verdict.(tone) { (verdict) } " " (tool) }
+        h1 { (verdict(run.verdict)) " " (tool) }
         p.why { (shown(&headline::why(run))) "." }
         p.command { code { (shown(&headline::command(run))) } }
         @for notice in headline::notices(run) {

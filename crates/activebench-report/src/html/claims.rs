@@ -29,7 +29,7 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
     if run.parsed.claims.is_empty() {
         return html! {
             p { (shown(&headline::no_claims(run))) }
-            p { (shown(&headline::phases(run))) " The facts of each are below." }
+            p { (shown(&headline::phases(run))) @if !run.phases.is_empty() { " The facts of each are below." } }
         };
     }
     let table = claims::table(run);

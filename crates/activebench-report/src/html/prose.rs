@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::escape::terminal;
 
 /// The sentence; an odd backtick stays one.
-pub(super) fn prose(text: &str) -> Markup {
+pub(crate) fn prose(text: &str) -> Markup {
     let text = terminal(text);
     let pieces: Vec<&str> = text.split('`').collect();
     if pieces.len().is_multiple_of(2) {

@@ -26,7 +26,7 @@ fn words(element: ElementRef<'_>) -> String {
 }
 
 /// What a reader reads, a line each, with the name of its element.
-fn outline(report: &str) -> String {
+pub(crate) fn outline(report: &str) -> String {
     const BLOCKS: &str = "h1, h2, h3, h4, p, li, tr, dt, dd, summary, figcaption, .box, svg.chart > title";
     let document = Document::parse_document(report);
     let mut lines = String::new();
@@ -47,7 +47,7 @@ fn outline(report: &str) -> String {
 }
 
 /// What holds for every report.
-fn check(report: &str) {
+pub(crate) fn check(report: &str) {
     let document = Document::parse_document(report);
     assert_eq!(document.errors, Vec::<String>::new(), "the parser corrects nothing");
     let all = select(&document, "*");
