@@ -51,7 +51,7 @@ impl Format for Html {
     }
 
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        visible(&document(run).into_string())
+        visible(&document(run, None).into_string())
     }
 }
 
@@ -68,7 +68,8 @@ pub(crate) fn visible(document: &str) -> String {
     safe
 }
 
-fn document(run: &JudgedRun) -> Markup {
+/// The page of a run; `last` is a further section at its end, and its title.
+pub(crate) fn document(run: &JudgedRun, last: Option<(&str, Markup)>) -> Markup {
     let groups = shared_findings::firing(run);
     let anchors = Anchors::of(&groups);
     let quotes = Quotes::of(run);
@@ -84,8 +85,10 @@ fn document(run: &JudgedRun) -> Markup {
         (part("observation", "Observation and its cost", record::coverage(run)))
         (part("provenance", "Host and provenance", record::provenance(run)))
         (part("output", "The tool's own words", quotes.section(run)))
+        @if let Some((title, content)) = &last { (part("last", title, content)) }
     };
-    page(&title, head(run, &tool), contents(run, &phases), main, &run.manifest.activebench)
+    let last = last.as_ref().map(|(title, _)| *title);
+    page(&title, head(run, &tool), contents(run, &phases, last), main, &run.manifest.activebench)
 }
 
 /// A whole page. The title is escaped already; `version` is that of the activebench that recorded.
@@ -122,7 +125,7 @@ pub(crate) fn verdict(verdict: RunVerdict) -> Markup {
 }
 
 /// A part of a page.
-pub(crate) fn part(id: &str, title: &str, content: Markup) -> Markup {
+pub(crate) fn part(id: &str, title: &str, content: impl maud::Render) -> Markup {
     html! {
         section id=(id) aria-labelledby={ (id) "-h" } {
             h2 id={ (id) "-h" } { (title) }
@@ -143,7 +146,7 @@ fn head(run: &JudgedRun, tool: &str) -> Markup {
     }
 }
 
-fn contents(run: &JudgedRun, phases: &Phases<'_>) -> Markup {
+fn contents(run: &JudgedRun, phases: &Phases<'_>, last: Option<&str>) -> Markup {
     html! {
         ol {
             li { a href="#claims" { "Claims" } }
@@ -154,6 +157,7 @@ fn contents(run: &JudgedRun, phases: &Phases<'_>) -> Markup {
             li { a href="#observation" { "Observation" } }
             li { a href="#provenance" { "Host and provenance" } }
             li { a href="#output" { "The tool's own words" } }
+            @if let Some(last) = last { li { a href="#last" { (last) } } }
         }
     }
 }
@@ -171,5 +175,27 @@ fn seven(run: &JudgedRun) -> Markup {
             }
         }
         @for line in limiter::lines_beside_answers(run, LIMITS) { p { b { "Limit of " } (shown(&line)) "." } }
+    }
+}
+
+/// A table of rows whose first cell names them.
+pub(crate) fn table(name: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup {
+    html! {
+        @if rows.is_empty() { p { "None." } } @else {
+            div.wide tabindex="0" role="region" aria-label=(name) {
+                table {
+                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                @for (column, cell) in row.iter().enumerate() {
+                                    @if column == 0 { th scope="row" { (shown(cell)) } } @else { td { (shown(cell)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }

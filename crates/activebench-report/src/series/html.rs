@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::{HEADS, RUN_HEADS, SeriesFormat, extent, firing, head, rows, run_rows, title, undecided};
 use crate::Style;
 use crate::escape::terminal as shown;
-use crate::html::{page, part, prose, verdict, visible};
+use crate::html::{page, part, prose, table, verdict, visible};
 use crate::wording::{count, shell_command};
 
 /// Runs shown; the rest is counted.
@@ -95,26 +95,5 @@ fn findings(series: &JudgedSeries) -> Markup {
             ul { @for line in open.iter().take(OPEN_SHOWN) { li { (shown(line)) } } }
         }
         @if open.len() > OPEN_SHOWN { p { (count(open.len() - OPEN_SHOWN, "further open question")) "." } }
-    }
-}
-
-fn table(name: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup {
-    html! {
-        @if rows.is_empty() { p { "None." } } @else {
-            div.wide tabindex="0" role="region" aria-label=(name) {
-                table {
-                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                @for (column, cell) in row.iter().enumerate() {
-                                    @if column == 0 { th scope="row" { (shown(cell)) } } @else { td { (shown(cell)) } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }

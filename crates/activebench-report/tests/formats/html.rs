@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use activebench_model::call::{DeviceNumber, FileId};
+use activebench_model::claim::Metric;
 use activebench_model::course::{Course, CourseName, LatencyBucket, OffsetMap};
 use activebench_model::fact::Completeness;
 use activebench_model::host::{ABOVE, Layer};
+use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
 use activebench_model::report::JudgedRun;
+use activebench_model::verdict::ClaimVerdict;
 use activebench_report::html::Html;
 use activebench_report::{Format, Style};
 use scraper::{ElementRef, Html as Document, Selector};
@@ -299,4 +302,37 @@ fn the_stack_is_a_tree() {
     let top = under("figure.stack > ul > li > ul > li > .box > b");
     assert_eq!(top, ["sda1", "sdb", "sdc"]);
     assert_eq!(under("figure.stack > ul > li > ul > li > ul > li > .box > b"), ["sda"]);
+}
+
+#[test]
+fn a_run_with_the_advice_is_the_last_part_of_the_page() {
+    let side = |verdict, honest: Option<f64>| Side {
+        claimed: parts::kib_rate(3_273_804.0),
+        honest: honest.map(parts::kib_rate),
+        verdict,
+    };
+    let hostile = "<b>\u{1b}[31m`-e -c`";
+    let sides = SideBySide {
+        as_given: samples::misleading(),
+        with_advice: samples::verified(),
+        remedied: Remedied {
+            argv: samples::verified().manifest.command.argv,
+            applied: vec![Applied { codes: vec!["AB302".into()], change: format!("added {hostile}") }],
+            left: vec![Left { code: "AB404".into(), why: "no option mends it".into() }],
+        },
+        figures: vec![Beside {
+            phase: "write".into(),
+            metric: Metric::Throughput,
+            as_given: side(ClaimVerdict::Misleading, Some(434_921.0)),
+            with_advice: Some(side(ClaimVerdict::Confirmed, None)),
+        }],
+        holding: 1,
+    };
+    let report = activebench_report::side_by_side::render("html", &sides, Style::default()).expect("a format");
+    check(&report);
+    assert!(!report.contains('\u{1b}'));
+    let document = Document::parse_document(&report);
+    let last = select(&document, "main > section:last-child");
+    let said = outline(&last[0].html());
+    insta::assert_snapshot!("with_the_advice", said);
 }
