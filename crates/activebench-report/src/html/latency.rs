@@ -40,7 +40,7 @@ fn draw(id: &str, phase: &str, histogram: &LatencyHistogram, first: f64, last: f
     let is_missing = matches!(histogram.completeness, Completeness::Missing(_));
     let filled: Vec<&LatencyBucket> = histogram.buckets.iter().filter(|bucket| bucket.count > 0).collect();
     let (Some(highest), false) = (filled.iter().max_by_key(|bucket| bucket.count), is_missing) else {
-        let said = lack.unwrap_or_else(|| format!("no {noun}"));
+        let said = lack.unwrap_or_else(|| format!("no {noun} ended while the tool's clock ran"));
         return html! { p { b { (name) } ": " (crate::escape::terminal(&said)) "." } };
     };
     let span = |bucket: &LatencyBucket| format!("{} to {}", Quantity::ns(bucket.from_ns), Quantity::ns(bucket.to_ns));
@@ -73,7 +73,7 @@ fn draw(id: &str, phase: &str, histogram: &LatencyHistogram, first: f64, last: f
         y: Axis { range: LEAST..top, scale: Scale::Log, labels: 4, label: &count },
         shapes: vec![Shape::Boxes(ink, filled.iter().map(bar).collect())],
     };
-    let units = format!("number of {noun}, both axes by powers of ten");
+    let units = format!("number of {noun} inside the clock, both axes by powers of ten");
     html! {
         (figure(name, &units, &[], &says, chart.draw()))
         @if filled.len() <= ROWS {
