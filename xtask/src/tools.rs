@@ -50,6 +50,11 @@ pub(crate) const LOSETUP: Tool = Tool {
 /// Serves ext4 through FUSE.
 pub(crate) const FUSE2FS: Tool =
     Tool { command: "fuse2fs", packages: [Some("fuse2fs"), Some("e2fsprogs"), None, Some("fuse2fs"), None] };
+/// Shows the HTML report; some 125 MB to download.
+pub(crate) const CHROMIUM: Tool = Tool {
+    command: "chromium",
+    packages: [Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium")],
+};
 /// Traces system calls by stopping the task at each.
 pub(crate) const STRACE: Tool = Tool {
     command: "strace",
@@ -88,6 +93,9 @@ pub(crate) const XZ: Tool =
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
 pub(crate) const FOR_TESTS: &[&Tool] =
+    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &CHROMIUM];
+/// What the corpus of lies and twins runs.
+pub(crate) const FOR_TRUTH: &[&Tool] =
     &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];
 /// What is measured, and what the product is compared with, when the cost of observing is measured.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];

@@ -53,7 +53,7 @@ pub(crate) struct Options {
 /// When nothing can be run, or a case's file is none.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if !options.no_install {
-        packages::report_missing(&packages::ensure(tools::FOR_TESTS));
+        packages::report_missing(&packages::ensure(tools::FOR_TRUTH));
     }
     if !process::is_root() {
         eprintln!("not root: most cases cannot run (hint: {})", process::as_root("truth"));
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     print!("{}", table::render(&outcomes));
     if outcomes.whole && !outcomes.interrupted {
         let path = workspace::root().join(PAGE);
-        let provenance = provenance::line(tools::FOR_TESTS, started.elapsed())?;
+        let provenance = provenance::line(tools::FOR_TRUTH, started.elapsed())?;
         fs::write(&path, page::render(&outcomes, &provenance))
             .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("wrote {}", path.display());

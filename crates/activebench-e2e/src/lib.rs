@@ -15,6 +15,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub mod chromium;
 pub mod truth;
 
 /// Where `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.

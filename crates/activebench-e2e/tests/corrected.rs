@@ -38,8 +38,9 @@ fn verdicts(document: &Value, side: &str, metrics: &[&str]) -> Vec<String> {
 fn a_write_is_run_again_with_the_sync_inside_its_clock() {
     needs!("iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
-    let json = ["--format", "json", "--format", "text=report.txt", "--format", "markdown=report.md"];
-    let output = verify_and_correct(&volume, &json, &["iozone", "-i0", "-s128m", "-r64k"]);
+    let mut formats = vec!["--format", "json", "--format", "text=report.txt", "--format", "markdown=report.md"];
+    formats.extend(["--format", "html=report.html"]);
+    let output = verify_and_correct(&volume, &formats, &["iozone", "-i0", "-s128m", "-r64k"]);
     let document = document(&output);
     // The exit code speaks of the command as it was given.
     assert_eq!((output.status.code(), &document["exit_code"]), (Some(1), &Value::from(1)));
@@ -47,7 +48,11 @@ fn a_write_is_run_again_with_the_sync_inside_its_clock() {
     assert_eq!(verdicts(&document, "as_given", &["throughput"]), ["misleading", "misleading"]);
     assert_eq!(verdicts(&document, "with_advice", &["throughput"]), ["confirmed", "confirmed"]);
     assert_eq!(document["as_given"]["schema"], "activebench.report/1");
-    for (file, words) in [("report.txt", "WITH THE ADVICE"), ("report.md", "## With the advice")] {
+    for (file, words) in [
+        ("report.txt", "WITH THE ADVICE"),
+        ("report.md", "## With the advice"),
+        ("report.html", "With the advice</h2>"),
+    ] {
         let report = std::fs::read_to_string(volume.path().join(file)).expect("the report is there");
         assert!(report.contains(words) && report.contains("-e -c"), "{report}");
     }

@@ -15,6 +15,7 @@ pub mod escape;
 pub mod export;
 mod findings;
 mod headline;
+pub mod html;
 pub mod json;
 pub mod junit;
 mod likeness;
@@ -40,6 +41,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &text::Text,
     &json::Json,
     &markdown::Markdown,
+    &html::Html,
     &junit::Junit,
     &sarif::Sarif,
     &csv::CLAIMS,

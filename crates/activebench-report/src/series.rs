@@ -1,6 +1,7 @@
 //! Reports of repeated runs, one file a format. As for single runs, a renderer computes nothing and
 //! escapes every text.
 
+mod html;
 mod json;
 mod markdown;
 mod text;
@@ -30,7 +31,7 @@ pub trait SeriesFormat: Sync {
 }
 
 /// Every format of a series.
-pub const SERIES_FORMATS: &[&dyn SeriesFormat] = &[&text::Text, &json::Json, &markdown::Markdown];
+pub const SERIES_FORMATS: &[&dyn SeriesFormat] = &[&text::Text, &json::Json, &markdown::Markdown, &html::Html];
 
 /// The format of a name.
 pub fn series_format_by_name(name: &str) -> Option<&'static dyn SeriesFormat> {

@@ -12,14 +12,14 @@ use crate::markdown::within;
 use crate::page::{Page, Set, Tone};
 use crate::ticket::{LIMIT, length};
 use crate::wording::{self, shell_command, shell_word};
-use crate::{Style, escape, format_by_name};
+use crate::{Style, escape, format_by_name, html};
 
 /// The value of the key `schema`. A reader refuses one that it does not know.
 const SCHEMA: &str = "activebench.advice/1";
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 24;
 /// The formats in which two runs can be rendered.
-pub const SIDE_BY_SIDE_FORMATS: [&str; 3] = ["text", "json", "markdown"];
+pub const SIDE_BY_SIDE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// The columns of the table.
 const HEADS: [&str; 7] = ["phase", "figure", "as given", "honest", "verdict", "with the advice", "verdict then"];
 
@@ -29,6 +29,7 @@ pub fn render(format: &str, sides: &SideBySide, style: Style) -> Option<String> 
         "text" => Some(text(sides, style)),
         "json" => Some(json(sides)),
         "markdown" => Some(markdown(sides)),
+        "html" => Some(page_of(sides)),
         _ => None,
     }
 }
@@ -122,6 +123,20 @@ fn markdown(sides: &SideBySide) -> String {
         second.push_str(&format!("\nAnd {more} more figures, in the JSON report.\n"));
     }
     within(&sides.as_given, LIMIT.saturating_sub(length(&second))) + &second
+}
+
+/// The page of the first run, with the second run as its last part.
+fn page_of(sides: &SideBySide) -> String {
+    use escape::terminal as shown;
+    let section = maud::html! {
+        p { (html::verdict(sides.with_advice.verdict)) " " (shown(&because(sides))) "." }
+        p.command { code { (shown(&shell_command(&sides.remedied.argv))) } }
+        ul { @for change in changes(sides) { li { (html::prose(&change)) } } }
+        (html::table("Figures with the advice", &HEADS, &rows(sides)))
+        @if let Some(more) = left_out(sides) { p { (shown(&more)) "." } }
+        p { "Its run directory: " code { (shown(&sides.with_advice.directory)) } }
+    };
+    html::visible(&html::document(&sides.as_given, Some(("With the advice", section))).into_string())
 }
 
 #[derive(Serialize)]

@@ -1,8 +1,10 @@
 //! Every format on the same runs: snapshots, the JSON schema, and hostile text.
 
 mod compare;
+mod courses;
 mod exports;
 mod hostile;
+mod html;
 mod json;
 mod junit;
 mod markdown;

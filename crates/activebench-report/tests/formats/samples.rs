@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
-use activebench_model::fact::{Fact, FactName, Scope};
+use activebench_model::fact::{Completeness, Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
@@ -15,6 +15,7 @@ use activebench_model::run::{ChildEnd, FailOn, ThresholdFile};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
+use crate::courses;
 use crate::parts::{
     base, cache_served, cached_write, claim, compressible, confirmed, course, cpu_bound, facts, fires, kib_rate,
     missing_fsync, note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
@@ -44,6 +45,7 @@ pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
 pub(crate) fn misleading() -> JudgedRun {
     let mut run = base(&["iozone", "-i", "0", "-s", "1g", "-r", "64k", "-f", "/mnt/bench/iozone.tmp"]);
     run.phases = vec![write_phase("write", "write", 0), write_phase("rewrite", "rewrite", 4_000_000_000)];
+    run.courses = vec![courses::cached_write("write", 2_000_000_000), courses::cached_write("rewrite", 6_000_000_000)];
     run.limiters = vec![
         limiter("write"),
         Limiter { kind: None, sentence: "not known: off_cpu_ns is missing: no probe".into(), ..limiter("rewrite") },
@@ -294,6 +296,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run.manifest.command = CommandLine { argv: vec![text.into(), text.into()], cwd: text.into() };
     run.manifest.child.stopped_by_us = Some(text.into());
     run.manifest.incomplete = vec![text.into()];
+    run.manifest.added_arguments = vec![text.into()];
     run.manifest.choices.profile = text.into();
     run.manifest.choices.thresholds = Some(ThresholdFile { file: text.into(), text: text.into() });
     run.changed_thresholds = vec![changed_threshold(text, text)];
@@ -339,6 +342,22 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
         put(&mut phase.clock);
         phase.incomplete = Some(text.into());
         phase.facts.insert(FactName::Flushes, Fact::missing(text, Scope::Device, text));
+    }
+    for course in &mut run.courses {
+        course.series[0].completeness = Completeness::Missing(text.into());
+        course.series[0].values.clear();
+        for series in course.series.iter_mut().skip(1) {
+            series.completeness = Completeness::Partial(text.into());
+        }
+        for sync in &mut course.syncs {
+            sync.call = text.into();
+        }
+        for histogram in &mut course.latencies {
+            histogram.completeness = Completeness::Partial(text.into());
+        }
+        for map in &mut course.maps {
+            map.name = Some(text.into());
+        }
     }
     for finding in &mut run.findings {
         put(&mut finding.code);

@@ -9,6 +9,8 @@ use activebench_report::Style;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use activebench_report::ticket::LIMIT;
 
+use crate::html;
+
 fn render(name: &str, series: &JudgedSeries) -> String {
     series_format_by_name(name).expect("the format exists").render(series, Style::default())
 }
@@ -101,7 +103,12 @@ fn sample() -> JudgedSeries {
 #[test]
 fn every_format_reads_as_intended() {
     for format in SERIES_FORMATS {
-        insta::assert_snapshot!(format!("series-{}", format.name()), render(format.name(), &sample()));
+        let mut report = render(format.name(), &sample());
+        if format.name() == "html" {
+            html::check(&report);
+            report = html::outline(&report);
+        }
+        insta::assert_snapshot!(format!("series-{}", format.name()), report);
     }
 }
 
@@ -137,6 +144,7 @@ fn hostile_text_stays_text_and_a_long_series_fits_a_ticket() {
     for format in SERIES_FORMATS {
         assert!(!render(format.name(), &series).contains('\u{1b}'), "{}", format.name());
     }
+    html::check(&render("html", &series));
     let report = render("markdown", &series);
     assert!(report.chars().count() < LIMIT, "{}", report.chars().count());
     // Inside a code span nothing is markup.

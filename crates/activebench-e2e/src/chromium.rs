@@ -1,0 +1,148 @@
+//! A headless Chromium that shows one file, over the DevTools protocol through a pipe.
+//!
+//! The protocol is JSON, a document after the other. The client libraries for it bring a TLS stack and a hundred crates
+//! that would be built for this one test, and change the features with which everything else is built.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long an answer may take: a browser on a busy machine starts slowly.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The browser with one page; it ends when dropped.
+#[derive(Debug)]
+pub struct Chromium {
+    child: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    session: Option<String>,
+    calls: u64,
+    events: Vec<Value>,
+    /// Profile and caches of the browser.
+    _profile: TempDir,
+}
+
+impl Chromium {
+    /// Opens a file in a new browser.
+    pub fn open(file: &Path) -> Self {
+        let profile = TempDir::with_prefix("activebench-e2e-chromium-").expect("a temporary folder");
+        let mut child = Command::new("sh")
+            // The browser speaks through the descriptors 3 and 4. Its sandbox cannot be used by root.
+            .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null", "sh"])
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"])
+            .args(["--disable-background-networking", "--remote-debugging-pipe"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("chromium starts");
+        let input = child.stdin.take().expect("its input");
+        let mut output = BufReader::new(child.stdout.take().expect("its output"));
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            let mut message = Vec::new();
+            while output.read_until(0, &mut message).is_ok_and(|length| length > 0) {
+                message.pop();
+                let Ok(value) = serde_json::from_slice(&message) else { break };
+                if sender.send(value).is_err() {
+                    break;
+                }
+                message.clear();
+            }
+        });
+        let mut browser =
+            Self { child, input, messages, session: None, calls: 0, events: Vec::new(), _profile: profile };
+        browser.show(file);
+        browser
+    }
+
+    fn show(&mut self, file: &Path) {
+        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = self.call("Target.attachToTarget", attach);
+        self.session = Some(attached["sessionId"].as_str().expect("a session").to_owned());
+        for domain in ["Page", "Runtime", "Log", "Network", "Audits", "Accessibility"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
+        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.receive();
+            self.events.push(event);
+        }
+    }
+
+    fn receive(&mut self) -> Value {
+        self.messages.recv_timeout(PATIENCE).expect("chromium answers")
+    }
+
+    /// Calls a method of the protocol; gives its result.
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.calls += 1;
+        let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.input.write_all(message.to_string().as_bytes()).expect("chromium takes a call");
+        self.input.write_all(b"\0").expect("chromium takes a call");
+        loop {
+            let mut answer = self.receive();
+            if answer["id"] == self.calls {
+                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+                return answer["result"].take();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    /// What a piece of JavaScript comes to in the page, as the debugger runs it.
+    pub fn evaluate(&mut self, expression: &str) -> Value {
+        let result = self.call("Runtime.evaluate", json!({ "expression": expression, "returnByValue": true }));
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
+        result["result"]["value"].clone()
+    }
+
+    /// Makes the window so wide, and the reader's choice `light` or `dark`; `medium` is `screen` or `print`.
+    pub fn present(&mut self, width: u32, scheme: &str, medium: &str) {
+        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "media": medium, "features": features }));
+    }
+
+    /// The whole page as a PNG, in base64.
+    pub fn screenshot(&mut self) -> String {
+        let result = self.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
+        result["data"].as_str().expect("a picture").to_owned()
+    }
+
+    /// What the page asked for over any network, the file itself included.
+    pub fn requests(&self) -> Vec<&str> {
+        let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
+    }
+
+    /// Errors that the page made: of the console, of scripts, and what its policy refused.
+    pub fn errors(&self) -> Vec<&Value> {
+        let is_error = |event: &&Value| match event["method"].as_str().unwrap_or("") {
+            "Log.entryAdded" => event["params"]["entry"]["level"] == "error",
+            "Runtime.consoleAPICalled" => event["params"]["type"] == "error",
+            "Runtime.exceptionThrown" | "Audits.issueAdded" => true,
+            _ => false,
+        };
+        self.events.iter().filter(is_error).collect()
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
+            eprintln!("cleaning up: chromium: {error}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The HTML report of real runs in a real browser: it fetches nothing, fits narrow and wide windows in light and dark,
+//! and says to who cannot see it what it shows.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use activebench_e2e::chromium::Chromium;
+use activebench_e2e::{Verified, Volume, binary, needs, verify};
+use serde_json::{Value, json};
+
+/// Windows in which a report is looked at.
+const WIDTHS: [u32; 3] = [400, 800, 1400];
+
+/// Renders a stored run with `report`, to a file outside of its run directory.
+fn rendered(volume: &Volume, run: &Path) -> PathBuf {
+    let file = volume.beside("rendered.html");
+    let mut report = Command::new(binary());
+    let output = report.arg("report").arg(run).arg("--format").arg(format!("html={}", file.display())).output();
+    let output = output.expect("the binary runs");
+    assert!(file.is_file(), "{}", String::from_utf8_lossy(&output.stderr));
+    file
+}
+
+/// The page as assistive technology gets it: all nodes, and those of a role.
+struct Tree {
+    nodes: HashMap<String, Value>,
+    order: Vec<String>,
+}
+
+impl Tree {
+    fn of(browser: &mut Chromium) -> Self {
+        let tree = browser.call("Accessibility.getFullAXTree", json!({}));
+        let list = tree["nodes"].as_array().expect("nodes").clone();
+        let id = |node: &Value| node["nodeId"].as_str().expect("an id").to_owned();
+        let order = list.iter().map(id).collect();
+        Self { nodes: list.into_iter().map(|node| (id(&node), node)).collect(), order }
+    }
+
+    fn with_role(&self, role: &str) -> Vec<&Value> {
+        let nodes = self.order.iter().map(|id| &self.nodes[id]);
+        nodes.filter(|node| node["ignored"] != true && node["role"]["value"] == role).collect()
+    }
+
+    fn names(&self, role: &str) -> Vec<&str> {
+        self.with_role(role).into_iter().filter_map(|node| node["name"]["value"].as_str()).collect()
+    }
+
+    /// All text below a node.
+    fn text(&self, node: &Value) -> String {
+        if node["role"]["value"] == "StaticText" {
+            return node["name"]["value"].as_str().unwrap_or("").to_owned();
+        }
+        let children = node["childIds"].as_array().map_or(&[][..], Vec::as_slice);
+        let below = children.iter().filter_map(|id| self.nodes.get(id.as_str()?));
+        below.map(|child| self.text(child)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Looks at a report in every window; gives how many charts it has.
+fn look(file: &Path, verified: &Verified) -> usize {
+    let mut browser = Chromium::open(file);
+    let mut pages = Vec::new();
+    for width in WIDTHS {
+        for scheme in ["light", "dark"] {
+            browser.present(width, scheme, "screen");
+            let scrolled = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+            assert!(scrolled.as_i64().is_some_and(|pixels| pixels <= 0), "{scrolled} pixels too wide at {width}");
+            pages.push(browser.evaluate("getComputedStyle(document.body).backgroundColor"));
+            keep_picture(&mut browser, file, width, scheme);
+            check_tree(&mut browser, verified, width);
+        }
+    }
+    assert_ne!(pages[0], pages[1], "light and dark differ");
+    check_print(&mut browser);
+    assert_eq!(browser.evaluate("document.scripts.length"), 0);
+    assert_eq!(browser.requests(), [format!("file://{}", file.display())]);
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
+    let charts = browser.evaluate("document.querySelectorAll('svg.chart').length");
+    usize::try_from(charts.as_u64().expect("a number")).expect("few charts")
+}
+
+/// Every claim with its verdict, every chart by its name, the landmarks and the headings.
+fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
+    let tree = Tree::of(browser);
+    let rows: Vec<String> = tree.with_role("row").into_iter().map(|row| tree.text(row)).collect();
+    for claim in verified.report["claims"].as_array().expect("claims") {
+        let printed = format!(
+            "\"{} {}\"",
+            claim["printed"]["text"].as_str().expect("a figure"),
+            claim["printed"]["unit"].as_str().expect("a unit")
+        );
+        let verdict = claim["verdict"].as_str().expect("a verdict");
+        let stands = rows.iter().any(|row| row.contains(&printed) && row.contains(verdict));
+        assert!(stands, "no row says {printed} and {verdict} at {width}: {rows:#?}");
+    }
+    let shown = browser.evaluate("[...document.querySelectorAll('svg.chart > title')].map(title => title.textContent)");
+    let pictures = tree.names("image");
+    for name in shown.as_array().expect("names").iter().filter_map(Value::as_str) {
+        assert!(pictures.contains(&name), "{name} is not among {pictures:#?}");
+    }
+    assert!(pictures.iter().all(|name| !name.is_empty()), "{pictures:#?}");
+    for landmark in ["banner", "main", "navigation", "contentinfo"] {
+        assert_eq!(tree.with_role(landmark).len(), 1, "{landmark}");
+    }
+    let headings = tree.names("heading");
+    for heading in ["Claims", "Findings", "Seven questions", "Phases", "Device stack"] {
+        assert!(headings.contains(&heading), "{headings:?}");
+    }
+}
+
+/// What is folded on the screen is on paper, but for the tables of figures.
+fn check_print(browser: &mut Chromium) {
+    // What A4 leaves between the margins.
+    browser.present(690, "dark", "print");
+    let cut = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+    assert!(cut.as_i64().is_some_and(|pixels| pixels <= 0), "{cut} pixels are cut on paper");
+    let hidden = "[...document.querySelectorAll('details:not(.figures)')].filter(folded => \
+                  [...folded.children].some(part => part.getClientRects().length === 0 || \
+                  part.checkVisibility({ contentVisibilityAuto: true }) === false)).length";
+    assert_eq!(browser.evaluate(hidden), 0, "folded parts that are not printed");
+    assert_eq!(browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+    let pdf = browser.call("Page.printToPDF", json!({ "printBackground": true, "preferCSSPageSize": true }));
+    // "%PDF" in base64.
+    assert!(pdf["data"].as_str().is_some_and(|data| data.starts_with("JVBERi")), "no PDF");
+}
+
+/// For people who change how it looks: pictures in the folder that `ACTIVEBENCH_SCREENSHOTS` names.
+fn keep_picture(browser: &mut Chromium, file: &Path, width: u32, scheme: &str) {
+    let Some(folder) = std::env::var_os("ACTIVEBENCH_SCREENSHOTS") else { return };
+    let name = file.parent().and_then(Path::file_name).expect("a folder").to_string_lossy().into_owned();
+    let picture = Path::new(&folder).join(format!("{name}-{width}-{scheme}.png.base64"));
+    std::fs::write(picture, browser.screenshot()).expect("the folder takes a picture");
+}
+
+#[test]
+fn a_discrepancy_of_iozone_is_shown_whole() {
+    needs!("iozone", "mkfs.ext4", "losetup", "chromium");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let verified = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s128m", "-r64k"]);
+    assert_eq!(verified.verdict(), "discrepancy", "{}", verified.story());
+    // `verify` has written it, too; only the folder's name differs by how it was given.
+    let written = verified.run.join("report.html");
+    assert!(written.is_file());
+    let charts = look(&written, &verified);
+    assert!(charts >= 4 * 4, "{charts} charts of four phases");
+    assert_eq!(look(&rendered(&volume, &verified.run), &verified), charts);
+    let page = std::fs::read_to_string(&written).expect("the report");
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+}
+
+#[test]
+fn several_jobs_of_fio_are_shown_whole() {
+    needs!("fio", "mkfs.ext4", "losetup", "chromium");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let mut command = vec!["fio", "--size=32m", "--directory=.", "--group_reporting=0"];
+    command.extend(["--name=sequential", "--rw=write", "--bs=128k", "--end_fsync=1"]);
+    command.extend(["--name=random", "--stonewall", "--rw=randread", "--bs=4k", "--direct=1"]);
+    command.extend(["--name=mixed", "--stonewall", "--rw=randrw", "--bs=16k"]);
+    let verified = verify(&volume, &[], &command);
+    let charts = look(&verified.run.join("report.html"), &verified);
+    assert!(charts >= 3 * 4, "{charts} charts of three jobs");
+}
+
+/// Without it, a browser that says nothing would pass for a page that does nothing.
+#[test]
+fn a_page_that_breaks_the_rules_is_noticed() {
+    needs!("chromium");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("bad.html");
+    let page = "<!DOCTYPE html><html lang=en><head><meta http-equiv='Content-Security-Policy' \
+                content=\"default-src 'none'; style-src 'unsafe-inline'\"></head><body><script>alert(1)</script>\
+                <img src='http://127.0.0.1:9/x.png'><div style='width: 3000px'>wide</div></body></html>";
+    std::fs::write(&file, page).expect("a file");
+    let mut browser = Chromium::open(&file);
+    browser.present(400, "light", "screen");
+    assert_eq!(browser.requests().len(), 2, "what the policy refuses was asked for: {:?}", browser.requests());
+    assert!(browser.errors().len() >= 2, "a script and a picture were refused: {:?}", browser.errors());
+    assert!(browser.evaluate("document.documentElement.scrollWidth").as_u64() > Some(400));
+    assert_eq!(browser.evaluate("document.scripts.length"), 1);
+}

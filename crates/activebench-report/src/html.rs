@@ -1,0 +1,201 @@
+//! The report as one HTML file: it needs nothing beside itself, runs no script and fetches nothing.
+//!
+//! All text goes through `maud`, which escapes it, and through [`shown`](crate::escape::terminal), which strips what
+//! acts on a screen; charts are in `chart`, sections in a file each. Which sentences there are is shared with the other
+//! formats.
+
+mod chart;
+mod claims;
+mod figure;
+mod findings;
+mod latency;
+mod offsets;
+mod phases;
+mod prose;
+mod quotes;
+mod record;
+mod stack;
+mod svg;
+mod timeline;
+mod units;
+
+use activebench_model::report::JudgedRun;
+use activebench_model::verdict::RunVerdict;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::escape::{is_hidden, terminal as shown};
+use crate::{Format, Style, findings as shared_findings, headline, limiter, questions};
+
+use findings::Anchors;
+use phases::Phases;
+pub(crate) use prose::prose;
+use quotes::Quotes;
+
+/// Nothing may be fetched or run, whatever the report quotes.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+/// Colours, and how it prints.
+const STYLE_SHEET: &str = include_str!("html/style.css");
+/// Phases whose limits are told beside the questions.
+const LIMITS: usize = 12;
+
+/// `html`.
+pub struct Html;
+
+impl Format for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn extension(&self) -> &'static str {
+        "html"
+    }
+
+    fn render(&self, run: &JudgedRun, _style: Style) -> String {
+        visible(&document(run, None).into_string())
+    }
+}
+
+/// The finished document without a character that acts on a screen: the last door for text that missed the first.
+pub(crate) fn visible(document: &str) -> String {
+    let mut safe = String::with_capacity(document.len());
+    for character in document.chars() {
+        match character {
+            '\n' => safe.push('\n'),
+            hidden if is_hidden(hidden) => safe.extend(hidden.escape_unicode()),
+            plain => safe.push(plain),
+        }
+    }
+    safe
+}
+
+/// The page of a run; `last` is a further section at its end, and its title.
+pub(crate) fn document(run: &JudgedRun, last: Option<(&str, Markup)>) -> Markup {
+    let groups = shared_findings::firing(run);
+    let anchors = Anchors::of(&groups);
+    let quotes = Quotes::of(run);
+    let phases = Phases::of(run);
+    let tool = shown(&headline::tool(run));
+    let title = format!("{}: {tool}", run.verdict.as_str().to_uppercase());
+    let main = html! {
+        (part("claims", "Claims", claims::section(run, &quotes, &anchors)))
+        (part("findings", "Findings", findings::section(run, &groups)))
+        @if !run.questions.is_empty() { (part("questions", "Seven questions", seven(run))) }
+        (part("phases", "Phases", phases.section()))
+        (part("stack", "Device stack", stack::section(&run.manifest.host)))
+        (part("observation", "Observation and its cost", record::coverage(run)))
+        (part("provenance", "Host and provenance", record::provenance(run)))
+        (part("output", "The tool's own words", quotes.section(run)))
+        @if let Some((title, content)) = &last { (part("last", title, content)) }
+    };
+    let last = last.as_ref().map(|(title, _)| *title);
+    page(&title, head(run, &tool), contents(run, &phases, last), main, &run.manifest.activebench)
+}
+
+/// A whole page. The title is escaped already; `version` is that of the activebench that recorded.
+pub(crate) fn page(title: &str, header: Markup, contents: Markup, main: Markup, version: &str) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE_SHEET)) }
+            }
+            body {
+                header { (header) }
+                nav aria-label="Contents" { (contents) }
+                main { (main) }
+                footer { p { "Written by activebench " (shown(version)) ". This file is complete in itself." } }
+            }
+        }
+    }
+}
+
+/// A verdict as the head of a page, with its words and colour.
+pub(crate) fn verdict(verdict: RunVerdict) -> Markup {
+    let tone = match verdict {
+        RunVerdict::Verified => "good",
+        RunVerdict::Qualified | RunVerdict::Inconclusive => "doubtful",
+        RunVerdict::Discrepancy | RunVerdict::Failed => "bad",
+    };
+    html! { span.verdict.(tone) { (verdict.as_str().to_uppercase()) } }
+}
+
+/// A part of a page.
+pub(crate) fn part(id: &str, title: &str, content: impl maud::Render) -> Markup {
+    html! {
+        section id=(id) aria-labelledby={ (id) "-h" } {
+            h2 id={ (id) "-h" } { (title) }
+            (content)
+        }
+    }
+}
+
+/// The verdict, why, and what must be known before a figure is read.
+fn head(run: &JudgedRun, tool: &str) -> Markup {
+    html! {
+        h1 { (verdict(run.verdict)) " " (tool) }
+        p.why { (shown(&headline::why(run))) "." }
+        p.command { code { (shown(&headline::command(run))) } }
+        @for notice in headline::notices(run) {
+            p.notice.(if notice.grave { "bad" } else { "doubtful" }) { b { (notice.label) ": " } (shown(&notice.text)) }
+        }
+    }
+}
+
+fn contents(run: &JudgedRun, phases: &Phases<'_>, last: Option<&str>) -> Markup {
+    html! {
+        ol {
+            li { a href="#claims" { "Claims" } }
+            li { a href="#findings" { "Findings" } }
+            @if !run.questions.is_empty() { li { a href="#questions" { "Seven questions" } } }
+            li { a href="#phases" { "Phases" } (phases.contents()) }
+            li { a href="#stack" { "Device stack" } }
+            li { a href="#observation" { "Observation" } }
+            li { a href="#provenance" { "Host and provenance" } }
+            li { a href="#output" { "The tool's own words" } }
+            @if let Some(last) = last { li { a href="#last" { (last) } } }
+        }
+    }
+}
+
+/// The seven questions with their answers and evidence, and what limited the phases of which they do not speak.
+fn seven(run: &JudgedRun) -> Markup {
+    html! {
+        dl.questions {
+            @for (question, answer) in questions::answered(run) {
+                dt { (shown(question)) }
+                dd {
+                    p { (prose(&answer.answer)) }
+                    @if !answer.evidence.is_empty() { p.evidence { "Evidence: " (shown(&answer.evidence.join("; "))) } }
+                }
+            }
+        }
+        @for line in limiter::lines_beside_answers(run, LIMITS) { p { b { "Limit of " } (shown(&line)) "." } }
+    }
+}
+
+/// A table of rows whose first cell names them.
+pub(crate) fn table(name: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup {
+    html! {
+        @if rows.is_empty() { p { "None." } } @else {
+            div.wide tabindex="0" role="region" aria-label=(name) {
+                table {
+                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                @for (column, cell) in row.iter().enumerate() {
+                                    @if column == 0 { th scope="row" { (shown(cell)) } } @else { td { (shown(cell)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One chart: what it shows, as data, and its drawing.
+//!
+//! `plotters` finds the labels of the axes and the coordinates. A chart carries its name, and the sentence that says
+//! the same as the picture.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use maud::{Markup, PreEscaped, html};
+use plotters::chart::{ChartBuilder, LabelAreaPosition};
+use plotters::coord::combinators::IntoLogRange;
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::drawing::IntoDrawingArea;
+use plotters::element::{PathElement, Polygon, Rectangle};
+use plotters::style::{Color, IntoFont};
+
+use super::svg::{Ink, Svg};
+
+/// Room for the labels of the vertical axis.
+const LEFT: u32 = 58;
+/// Width of the plot itself: a whole number of units for each of the 120 steps of a course.
+const PLOT: u32 = 600;
+/// Room for half of the last label.
+const RIGHT: u32 = 34;
+/// Room above the plot.
+const TOP: u32 = 8;
+/// Room for the labels of the horizontal axis.
+const BOTTOM: u32 = 24;
+/// Size of a label, for the library's layout; what is drawn is the style sheet's choice.
+const LABEL_SIZE: f64 = 13.0;
+
+/// A range must be so large against its ends: between closer ones there is no room for labels.
+const LEAST_SPAN: f64 = 1e-9;
+
+/// How values become places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    Linear,
+    /// Powers of ten; the axis begins above 0.
+    Log,
+}
+
+/// One axis.
+pub(super) struct Axis<'a> {
+    pub(super) range: Range<f64>,
+    pub(super) scale: Scale,
+    /// About so many labels.
+    pub(super) labels: usize,
+    pub(super) label: &'a dyn Fn(f64) -> String,
+}
+
+/// A part of the drawing; the first ones lie below.
+pub(super) enum Shape {
+    /// Filled down to a line or along points that close it.
+    Area(Ink, Vec<(f64, f64)>),
+    Line(Ink, Vec<(f64, f64)>),
+    /// By two corners each.
+    Boxes(Ink, Vec<[(f64, f64); 2]>),
+}
+
+/// A chart before it is drawn.
+pub(super) struct Chart<'a> {
+    /// Unique on the page.
+    pub(super) id: &'a str,
+    /// What it is, also apart from its surroundings.
+    pub(super) name: &'a str,
+    /// What it shows, in a sentence.
+    pub(super) says: &'a str,
+    /// Height of the plot itself.
+    pub(super) height: u32,
+    pub(super) x: Axis<'a>,
+    pub(super) y: Axis<'a>,
+    pub(super) shapes: Vec<Shape>,
+}
+
+impl Chart<'_> {
+    /// The drawing with its name and its sentence; a sentence alone where the figures allow no drawing.
+    pub(super) fn draw(&self) -> Markup {
+        if let Err(why) = self.check() {
+            return html! { p { "No chart: " (why) "." } };
+        }
+        let size = (LEFT + PLOT + RIGHT, TOP + self.height + BOTTOM);
+        let mut drawing = String::new();
+        let drawn = match (self.x.scale, self.y.scale) {
+            (Scale::Linear, Scale::Linear) => {
+                self.draw_on(&mut drawing, size, self.x.range.clone(), self.y.range.clone())
+            }
+            (Scale::Log, Scale::Log) => {
+                self.draw_on(&mut drawing, size, self.x.range.clone().log_scale(), self.y.range.clone().log_scale())
+            }
+            (Scale::Linear, Scale::Log) => {
+                self.draw_on(&mut drawing, size, self.x.range.clone(), self.y.range.clone().log_scale())
+            }
+            (Scale::Log, Scale::Linear) => {
+                self.draw_on(&mut drawing, size, self.x.range.clone().log_scale(), self.y.range.clone())
+            }
+        };
+        if let Err(why) = drawn {
+            return html! { p { "No chart: " (why) "." } };
+        }
+        let (title, description) = (format!("{}-t", self.id), format!("{}-d", self.id));
+        html! {
+            svg.chart id=(self.id) role="img" viewBox={ "0 0 " (size.0) " " (size.1) }
+                aria-labelledby=(title) aria-describedby=(description) {
+                title id=(title) { (self.name) }
+                desc id=(description) { (self.says) }
+                // The only markup that is not made by `html!`: numbers, and labels that the backend escaped.
+                (PreEscaped(drawing))
+            }
+        }
+    }
+
+    /// Whether both axes have a length; the figures come from a file.
+    fn check(&self) -> Result<(), &'static str> {
+        let fits = |axis: &Axis<'_>| {
+            let Range { start, end } = axis.range;
+            let least = if axis.scale == Scale::Log { f64::MIN_POSITIVE } else { f64::MIN };
+            start.is_finite()
+                && end.is_finite()
+                && start >= least
+                && end - start > LEAST_SPAN * start.abs().max(end.abs())
+        };
+        if fits(&self.x) && fits(&self.y) { Ok(()) } else { Err("its figures span no range") }
+    }
+
+    /// The nearest point of the plot; the library's arithmetic ends soon beyond it.
+    fn inside(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let within = |value: f64, range: &Range<f64>| value.max(range.start).min(range.end);
+        (within(x, &self.x.range), within(y, &self.y.range))
+    }
+
+    fn draw_on<X, Y>(&self, out: &mut String, size: (u32, u32), x: X, y: Y) -> Result<(), String>
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
+        Y::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
+    {
+        fn said<E: Debug>(error: E) -> String {
+            format!("{error:?}")
+        }
+        let area = Svg::new(out, size).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .margin_top(TOP)
+            .margin_right(RIGHT)
+            .set_label_area_size(LabelAreaPosition::Left, LEFT)
+            .set_label_area_size(LabelAreaPosition::Bottom, BOTTOM)
+            .build_cartesian_2d(x, y)
+            .map_err(said)?;
+        let is_below = |shape: &&Shape| matches!(shape, Shape::Boxes(Ink::Clock | Ink::Sync, _));
+        for shape in self.shapes.iter().filter(is_below) {
+            draw_shape(&mut chart, shape, |point| self.inside(point)).map_err(said)?;
+        }
+        let label = ("sans-serif", LABEL_SIZE).into_font().color(&Ink::Label.colour());
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .axis_style(Ink::Axis.colour())
+            .bold_line_style(Ink::Grid.colour())
+            .light_line_style(Ink::None.colour())
+            .set_all_tick_mark_size(4)
+            .label_style(label)
+            .x_labels(self.x.labels)
+            .y_labels(self.y.labels)
+            .x_label_formatter(&|value| (self.x.label)(*value))
+            .y_label_formatter(&|value| (self.y.label)(*value))
+            .draw()
+            .map_err(said)?;
+        for shape in self.shapes.iter().filter(|shape| !is_below(shape)) {
+            draw_shape(&mut chart, shape, |point| self.inside(point)).map_err(said)?;
+        }
+        area.present().map_err(said)
+    }
+}
+
+fn draw_shape<'a, 'b, X, Y>(
+    chart: &mut plotters::chart::ChartContext<'a, Svg<'b>, plotters::coord::cartesian::Cartesian2d<X, Y>>,
+    shape: &Shape,
+    inside: impl Fn((f64, f64)) -> (f64, f64),
+) -> Result<(), plotters::drawing::DrawingAreaErrorKind<std::convert::Infallible>>
+where
+    X: Ranged<ValueType = f64>,
+    Y: Ranged<ValueType = f64>,
+{
+    let all = |points: &[(f64, f64)]| points.iter().map(|point| inside(*point)).collect::<Vec<_>>();
+    match shape {
+        Shape::Area(ink, points) => {
+            chart.draw_series([Polygon::new(all(points), ink.colour())])?;
+        }
+        Shape::Line(ink, points) => {
+            chart.draw_series([PathElement::new(all(points), ink.colour())])?;
+        }
+        Shape::Boxes(ink, boxes) => {
+            chart
+                .draw_series(boxes.iter().map(|corners| Rectangle::new(corners.map(&inside), ink.colour().filled())))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! A chart on the page: its name, the legend, the drawing, and the sentence that says the same.
+
+use maud::{Markup, Render, html};
+
+use super::svg::Ink;
+
+/// How an ink looks, beside the word for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Swatch {
+    /// As a line over a faint area.
+    Line(Ink),
+    /// As an area below a line.
+    Area(Ink),
+    /// As a box.
+    Box(Ink),
+}
+
+impl Render for Swatch {
+    fn render(&self) -> Markup {
+        let (fill, line) = match self {
+            Swatch::Line(ink) => (None, Some((ink, "M0 6h24"))),
+            Swatch::Area(ink) => (Some(ink), Some((ink, "M0 1h24"))),
+            Swatch::Box(ink) => (Some(ink), None),
+        };
+        html! {
+            svg.swatch viewBox="0 0 24 12" aria-hidden="true" {
+                @if let Some(ink) = fill { path class={ "f " (ink.class()) } d="M0 0h24v12h-24z" {} }
+                @if let Some((ink, line)) = line { path class={ "l " (ink.class()) } d=(line) {} }
+            }
+        }
+    }
+}
+
+/// A chart with what a reader needs to read it. All text is ours or escaped already.
+pub(super) fn figure(name: &str, units: &str, legend: &[(Swatch, &str)], says: &str, drawing: Markup) -> Markup {
+    html! {
+        figure {
+            figcaption {
+                b { (name) } " " span.units { (units) }
+                @if !legend.is_empty() {
+                    " " span.legend { @for (swatch, word) in legend { span { (swatch) " " (word) } " " } }
+                }
+            }
+            (drawing)
+            p.says { (says) "." }
+        }
+    }
+}

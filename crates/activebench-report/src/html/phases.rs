@@ -1,0 +1,217 @@
+//! A section a phase: what limited it, its charts, its facts. Of many phases those with findings are drawn first.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use activebench_model::course::Course;
+use activebench_model::finding::{Outcome, Severity};
+use activebench_model::phase::{Direction, Phase};
+use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
+use maud::{Markup, html};
+
+use super::prose::prose;
+use super::timeline::{self, TimeAxis};
+use super::{latency, offsets};
+use crate::escape::terminal as shown;
+use crate::wording::{PhaseNames, count};
+use crate::{claims, processor};
+
+/// Phases with charts; the others have a line each.
+const CHARTED: usize = 12;
+/// Phases without charts of which the facts are listed.
+const FACTS: usize = 12;
+/// Lines of phases without charts; the rest is counted.
+const LINES: usize = 200;
+
+/// The phases of a run, and which of them are drawn.
+pub(super) struct Phases<'run> {
+    run: &'run JudgedRun,
+    names: PhaseNames<'run>,
+    /// In the order of the run, each with its course where it is drawn.
+    all: Vec<(&'run Phase, Option<&'run Course>)>,
+    /// Facts by the phase's name.
+    facts: BTreeMap<String, Vec<[String; 3]>>,
+    times: Vec<String>,
+}
+
+impl<'run> Phases<'run> {
+    pub(super) fn of(run: &'run JudgedRun) -> Self {
+        let course = |phase: &Phase| run.courses.iter().find(|course| course.phase == phase.id);
+        let mut drawn: Vec<(Reverse<Option<Severity>>, usize)> = run
+            .phases
+            .iter()
+            .enumerate()
+            .filter(|(_, phase)| has_course(run, phase))
+            .map(|(index, phase)| (Reverse(severity(run, phase)), index))
+            .collect();
+        drawn.sort_unstable();
+        drawn.truncate(CHARTED);
+        let is_drawn = |index| drawn.iter().any(|(_, drawn)| *drawn == index);
+        let all = run.phases.iter().enumerate();
+        let mut facts: BTreeMap<String, Vec<[String; 3]>> = BTreeMap::new();
+        for row in claims::facts(run) {
+            facts.entry(row[0].clone()).or_default().push(row);
+        }
+        Self {
+            run,
+            names: PhaseNames::of(run),
+            all: all.map(|(index, phase)| (phase, course(phase).filter(|_| is_drawn(index)))).collect(),
+            facts,
+            times: processor::lines(run, usize::MAX),
+        }
+    }
+
+    fn drawn(&self) -> impl Iterator<Item = (usize, &'run Phase, &'run Course)> {
+        self.all.iter().enumerate().filter_map(|(index, (phase, course))| Some((index, *phase, (*course)?)))
+    }
+
+    fn id(index: usize) -> String {
+        format!("phase-{}", index + 1)
+    }
+
+    fn name(&self, phase: &'run Phase) -> String {
+        shown(self.names.get(&phase.id))
+    }
+
+    /// Links to the phases that have a section.
+    pub(super) fn contents(&self) -> Markup {
+        html! {
+            @if self.drawn().next().is_some() {
+                ol {
+                    @for (index, phase, _) in self.drawn() { li { a href={ "#" (Self::id(index)) } { (self.name(phase)) } } }
+                }
+            }
+        }
+    }
+
+    /// All of them.
+    pub(super) fn section(&self) -> Markup {
+        let others: Vec<&'run Phase> =
+            self.all.iter().filter(|(_, course)| course.is_none()).map(|(phase, _)| *phase).collect();
+        html! {
+            @if self.all.is_empty() { p { "No phase was found." } }
+            @for (index, phase, course) in self.drawn() { (self.phase(index, phase, course)) }
+            @if !others.is_empty() { (self.others(&others)) }
+            (self.fact_table("the whole run", "Facts of the whole run"))
+        }
+    }
+
+    fn phase(&self, index: usize, phase: &'run Phase, course: &'run Course) -> Markup {
+        let id = Self::id(index);
+        let name = self.name(phase);
+        let axis = TimeAxis::new(course, phase.window);
+        html! {
+            section.phase id=(id) aria-labelledby={ (id) "-h" } {
+                h3 id={ (id) "-h" } { (name) }
+                p { (shown(&about(phase))) }
+                @if let Some(why) = &phase.incomplete { p.notice { b { "Not as the command promises: " } (shown(why)) } }
+                (self.limiter(phase))
+                h4 { "Over time" }
+                (timeline::legend(&axis))
+                (timeline::charts(&id, &name, &axis))
+                (offsets::charts(&id, &name, course, &axis))
+                (timeline::table(&axis))
+                h4 { "Latencies" }
+                (latency::charts(&id, &name, course))
+                (self.fact_table(self.names.get(&phase.id), "Facts of this phase"))
+            }
+        }
+    }
+
+    /// What limited it, and where the threads' time went.
+    fn limiter(&self, phase: &Phase) -> Markup {
+        let limiter = self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
+        let prefix = format!("{}: ", self.names.get(&phase.id));
+        let times = self.times.iter().find_map(|line| line.strip_prefix(&prefix));
+        html! {
+            @if let Some(limiter) = limiter { p.limiter { b { "Limit: " } (prose(&limiter.sentence)) "." } }
+            @if let Some(times) = times { p { b { "Time of the threads: " } (shown(times)) "." } }
+        }
+    }
+
+    fn others(&self, others: &[&'run Phase]) -> Markup {
+        let limiter = |phase: &Phase| self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
+        let lack = |phase: &Phase| match (&phase.incomplete, phase.window) {
+            (Some(why), _) => why.clone(),
+            (None, None) => "no window was found".to_owned(),
+            (None, Some(_)) if has_course(self.run, phase) => String::new(),
+            (None, Some(_)) => "its course over time is not known".to_owned(),
+        };
+        html! {
+            section id="phases-without-charts" aria-labelledby="phases-without-charts-h" {
+                h3 id="phases-without-charts-h" { "Phases without charts here" }
+                @if self.all.len() > CHARTED {
+                    p { "Charts are drawn for " (CHARTED) " phases at most, those with findings first. Of the others:" }
+                }
+                div.wide tabindex="0" role="region" aria-label="Phases without charts" {
+                    table {
+                        thead {
+                            tr { th scope="col" { "phase" } th scope="col" { "what is missing" } th scope="col" { "limit" } }
+                        }
+                        tbody {
+                            @for phase in others.iter().take(LINES) {
+                                tr {
+                                    th scope="row" { (self.name(phase)) }
+                                    td { (shown(&lack(phase))) }
+                                    td { @if let Some(limiter) = limiter(phase) { (shown(&limiter.sentence)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if others.len() > LINES {
+                    p { (count(others.len() - LINES, "further phase")) " in " code { "phases.json" } "." }
+                }
+                @for phase in others.iter().take(FACTS) {
+                    (self.fact_table(self.names.get(&phase.id), &format!("Facts of {}", self.name(phase))))
+                }
+            }
+        }
+    }
+
+    fn fact_table(&self, name: &str, title: &str) -> Markup {
+        let Some(rows) = self.facts.get(name) else { return html! {} };
+        html! {
+            details.figures {
+                summary { (title) ": " (rows.len()) }
+                table {
+                    thead { tr { th scope="col" { "fact" } th scope="col" { "observed" } } }
+                    tbody { @for [_, fact, value] in rows { tr { th scope="row" { (shown(fact)) } td { (shown(value)) } } } }
+                }
+            }
+        }
+    }
+}
+
+/// Whether there is something to draw.
+fn has_course(run: &JudgedRun, phase: &Phase) -> bool {
+    let course = run.courses.iter().find(|course| course.phase == phase.id);
+    course.is_some_and(|course| course.steps > 0 && course.step_ns > 0)
+}
+
+/// The weight of the heaviest finding on a phase; `None` without any.
+fn severity(run: &JudgedRun, phase: &Phase) -> Option<Severity> {
+    let on_it = run.findings.iter().filter(|finding| {
+        finding.outcome == Outcome::Fires && finding.phase.as_ref().is_some_and(|id| *id == phase.id)
+    });
+    on_it.map(|finding| finding.severity.unwrap_or(Severity::Note)).max()
+}
+
+/// `Writes; the tool's clock covers first write to last write: 320.3 ms.`
+fn about(phase: &Phase) -> String {
+    let direction = match phase.direction {
+        Direction::Read => "Reads",
+        Direction::Write => "Writes",
+        Direction::Mixed => "Reads and writes",
+        Direction::Discard => "Discards",
+        Direction::None => "Names",
+    };
+    let block = phase.block_bytes.map(|bytes| format!(", {} a call", Quantity::bytes(bytes))).unwrap_or_default();
+    let clock = if phase.clock.is_empty() { "not known".to_owned() } else { phase.clock.clone() };
+    let window = match phase.window {
+        Some(window) => Quantity::ns(window.duration_ns()).to_string(),
+        None => "no window was found".to_owned(),
+    };
+    format!("{direction}{block}. The tool's clock covers: {clock}; {window}.")
+}

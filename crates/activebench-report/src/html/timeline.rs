@@ -1,0 +1,373 @@
+//! What happened in a phase over time: one chart a kind of figure, all over the same axis, with the tool's clock and the
+//! syncs marked in each.
+
+use activebench_model::course::{Course, CourseName, CourseSeries, SyncMark};
+use activebench_model::fact::Completeness;
+use activebench_model::phase::Window;
+use activebench_model::units::Quantity;
+use maud::{Markup, html};
+
+use super::chart::{Axis, Chart, Scale, Shape};
+use super::figure::{Swatch, figure};
+use super::svg::Ink;
+use super::units::{Unitary, plain, unit_for};
+use crate::wording::{count, list};
+
+/// Height of a plot in the units of the drawing.
+const HEIGHT: u32 = 110;
+/// Share of the height above the highest value.
+const HEADROOM: f64 = 1.12;
+/// Syncs told in words.
+const SYNCS_TOLD: usize = 4;
+
+/// A chart of one or several series.
+struct Panel {
+    /// The end of its id.
+    id: &'static str,
+    name: &'static str,
+    series: &'static [(CourseName, Ink, &'static str)],
+    /// Said when every series is zero throughout.
+    nothing: &'static str,
+}
+
+const PANELS: &[Panel] = &[
+    Panel {
+        id: "calls",
+        name: "Calls",
+        series: &[(CourseName::CallReadRate, Ink::Read, "read"), (CourseName::CallWriteRate, Ink::Write, "written")],
+        nothing: "no call moved data",
+    },
+    Panel {
+        id: "device",
+        name: "Device",
+        series: &[
+            (CourseName::DeviceReadRate, Ink::Read, "read"),
+            (CourseName::DeviceWriteRate, Ink::Write, "written"),
+        ],
+        nothing: "nothing of the phase's files was read or written there",
+    },
+    Panel {
+        id: "cache",
+        name: "Page cache",
+        series: &[(CourseName::CacheInsertedRate, Ink::Inserted, "entered it")],
+        nothing: "nothing entered it",
+    },
+    Panel {
+        id: "dirty",
+        name: "Dirty pages of the host",
+        series: &[(CourseName::HostDirtyBytes, Ink::Dirty, "dirty")],
+        nothing: "none",
+    },
+    Panel {
+        id: "depth",
+        name: "Queue depth at the device",
+        series: &[(CourseName::DeviceQueueDepth, Ink::Depth, "in flight")],
+        nothing: "never a request in flight",
+    },
+];
+
+/// The states of the threads, from the bottom of the chart to its top.
+const STATES: &[(CourseName, Ink, &str)] = &[
+    (CourseName::UserRatio, Ink::User, "user mode"),
+    (CourseName::KernelRatio, Ink::Kernel, "kernel"),
+    (CourseName::IoWaitRatio, Ink::IoWait, "I/O wait"),
+    (CourseName::BlockedRatio, Ink::Blocked, "other waits"),
+    (CourseName::PreemptedRatio, Ink::Preempted, "waiting for a processor"),
+];
+
+/// The time axis that the charts of a course share. Its zero is the start of the tool's clock.
+pub(super) struct TimeAxis<'run> {
+    course: &'run Course,
+    zero_ns: u64,
+    window: Option<Window>,
+    unit: Unitary,
+}
+
+impl<'run> TimeAxis<'run> {
+    pub(super) fn new(course: &'run Course, window: Option<Window>) -> Self {
+        let length_ns = course.step_ns as f64 * course.steps as f64;
+        // Two of a unit are read more easily than 0.002 of the next.
+        let unit = unit_for(activebench_model::units::Unit::Ns, length_ns / 2.0);
+        Self { course, zero_ns: window.map_or(course.start_ns, |window| window.start_ns), window, unit }
+    }
+
+    /// The place of a time.
+    pub(super) fn at(&self, at_ns: u64) -> f64 {
+        (at_ns as f64 - self.zero_ns as f64) / self.unit.size
+    }
+
+    /// The place of the start of a step.
+    pub(super) fn start_of(&self, step: usize) -> f64 {
+        let since_ns = self.course.start_ns as f64 - self.zero_ns as f64;
+        (since_ns + self.course.step_ns as f64 * step as f64) / self.unit.size
+    }
+
+    /// When a step begins, in words: `24.51 ms`.
+    fn told(&self, step: usize) -> String {
+        self.moment(self.start_of(step))
+    }
+
+    /// A place in words.
+    fn moment(&self, place: f64) -> String {
+        let ns = place * self.unit.size;
+        let sign = if ns < 0.0 { "-" } else { "" };
+        format!("{sign}{}", Quantity::ns(ns.abs() as u64))
+    }
+
+    pub(super) fn unit_name(&self) -> &'static str {
+        self.unit.name
+    }
+
+    pub(super) fn axis(&self) -> Axis<'static> {
+        let range = self.start_of(0)..self.start_of(self.course.steps);
+        Axis { range, scale: Scale::Linear, labels: 8, label: &plain }
+    }
+
+    /// The tool's clock and the syncs, from the bottom to `top`.
+    pub(super) fn marks(&self, bottom: f64, top: f64) -> Vec<Shape> {
+        let ends = self.start_of(0)..self.start_of(self.course.steps);
+        let within = |at_ns: u64| self.at(at_ns).clamp(ends.start, ends.end);
+        let clock = self.window.map(|window| [(within(window.start_ns), bottom), (within(window.end_ns), top)]);
+        let sync = |sync: &SyncMark| [(within(sync.start_ns), bottom), (within(sync.end_ns), top)];
+        let syncs: Vec<_> = self.course.syncs.iter().map(sync).collect();
+        vec![Shape::Boxes(Ink::Clock, clock.into_iter().collect()), Shape::Boxes(Ink::Sync, syncs)]
+    }
+}
+
+/// What the marks in all charts of the phase mean, and when the syncs were.
+pub(super) fn legend(axis: &TimeAxis<'_>) -> Markup {
+    let course = axis.course;
+    let mut syncs: Vec<String> = course
+        .syncs
+        .iter()
+        .take(SYNCS_TOLD)
+        .map(|sync| {
+            let lasted = Quantity::ns(sync.end_ns.saturating_sub(sync.start_ns));
+            format!("{} at {} for {lasted}", sync.call, axis.moment(axis.at(sync.start_ns)))
+        })
+        .collect();
+    let more = course.syncs.len().saturating_sub(SYNCS_TOLD) as u64 + course.syncs_left_out;
+    if more > 0 {
+        syncs.push(count(more as usize, "more sync"));
+    }
+    html! {
+        p.legend {
+            span { (Swatch::Box(Ink::Clock)) " the time that the tool's clock covers" }
+            @if !course.syncs.is_empty() { span { (Swatch::Box(Ink::Sync)) " a sync of the phase's files" } }
+        }
+        p {
+            "Times are counted from the start of the tool's clock. "
+            @if syncs.is_empty() { "No sync of the phase's files was seen." }
+            @else { "Syncs: " (crate::escape::terminal(&list(&syncs, syncs.len()))) "." }
+        }
+    }
+}
+
+/// The charts over time, in the order in which data flows.
+pub(super) fn charts(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
+    html! {
+        @for panel in PANELS { (draw(id, phase, axis, panel)) }
+        (states(id, phase, axis))
+    }
+}
+
+/// Series that are known, and why the others are not or only in part.
+fn known<'run>(
+    course: &'run Course,
+    wanted: &[(CourseName, Ink, &'static str)],
+) -> (Vec<(&'run CourseSeries, Ink, &'static str)>, Vec<String>) {
+    let mut known = Vec::new();
+    let mut lacks: Vec<String> = Vec::new();
+    for (name, ink, word) in wanted {
+        let lack = match course.series(*name) {
+            None => Some("not known".to_owned()),
+            Some(series) => {
+                let lack = lack(&series.completeness);
+                let is_missing = matches!(series.completeness, Completeness::Missing(_));
+                if !is_missing && series.values.len() == course.steps {
+                    known.push((series, *ink, *word));
+                }
+                lack
+            }
+        };
+        lacks.extend(lack.filter(|lack| !lacks.contains(lack)));
+    }
+    (known, lacks)
+}
+
+/// What is missing of a figure, in words.
+pub(super) fn lack(completeness: &Completeness) -> Option<String> {
+    match completeness {
+        Completeness::Complete => None,
+        Completeness::Partial(lost) => Some(format!("partial: {lost}")),
+        Completeness::Missing(why) => Some(format!("not known: {why}")),
+    }
+}
+
+/// The highest value and the first step that has it.
+fn highest(series: &CourseSeries) -> Option<(usize, f64)> {
+    let values = series.values.iter().enumerate().filter_map(|(step, value)| Some((step, (*value)?)));
+    values.filter(|(_, value)| value.is_finite()).reduce(|most, next| if next.1 > most.1 { next } else { most })
+}
+
+fn draw(id: &str, phase: &str, axis: &TimeAxis<'_>, panel: &Panel) -> Markup {
+    let (known, lacks) = known(axis.course, panel.series);
+    let peaks: Vec<Option<(usize, f64)>> = known.iter().map(|(series, ..)| highest(series)).collect();
+    let most = peaks.iter().flatten().map(|(_, value)| *value).fold(0.0, f64::max);
+    if most <= 0.0 {
+        let said = if lacks.is_empty() { panel.nothing.to_owned() } else { lacks.join("; ") };
+        return html! { p { b { (panel.name) } ": " (crate::escape::terminal(&said)) "." } };
+    }
+    let quantity = known[0].0.name.unit();
+    let unit = unit_for(quantity, most);
+    let told = known.iter().zip(&peaks).map(|((series, _, word), peak)| match peak {
+        Some((step, value)) if *value > 0.0 => {
+            let value = Quantity { value: *value, unit: series.name.unit() };
+            format!("{word}: at most {value}, at {}", axis.told(*step))
+        }
+        _ => format!("{word}: nothing"),
+    });
+    let says = told.chain(lacks).collect::<Vec<_>>().join("; ");
+    let says = crate::escape::terminal(&says);
+    let top = most / unit.size * HEADROOM;
+    let mut shapes = axis.marks(0.0, top);
+    let drawn: Vec<_> =
+        known.iter().zip(&peaks).filter(|(_, peak)| peak.is_some_and(|(_, value)| value > 0.0)).collect();
+    for ((series, ink, _), _) in &drawn {
+        for run in steps(axis, &series.values, |value| value / unit.size) {
+            let (first, last) = (run[0].0, run[run.len() - 1].0);
+            let area = std::iter::once((first, 0.0)).chain(run.iter().copied()).chain([(last, 0.0)]).collect();
+            shapes.push(Shape::Area(*ink, area));
+            shapes.push(Shape::Line(*ink, run));
+        }
+    }
+    let name = format!("{} of {phase} over time", panel.name);
+    let chart_id = format!("{id}-{}", panel.id);
+    let label = |value: f64| plain(value);
+    let chart = Chart {
+        id: &chart_id,
+        name: &name,
+        says: &says,
+        height: HEIGHT,
+        x: axis.axis(),
+        y: Axis { range: 0.0..top, scale: Scale::Linear, labels: 4, label: &label },
+        shapes,
+    };
+    let legend: Vec<(Swatch, &str)> = match panel.series {
+        [_] => Vec::new(),
+        _ => drawn.iter().map(|((_, ink, word), _)| (Swatch::Line(*ink), *word)).collect(),
+    };
+    let units = match unit.name {
+        "" => format!("over {}", axis.unit_name()),
+        name => format!("{name} over {}", axis.unit_name()),
+    };
+    figure(panel.name, &units, &legend, &says, chart.draw())
+}
+
+/// The values as the outline of steps, a run of known ones each.
+fn steps(axis: &TimeAxis<'_>, values: &[Option<f64>], height: impl Fn(f64) -> f64) -> Vec<Vec<(f64, f64)>> {
+    let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut is_open = false;
+    for (step, value) in values.iter().enumerate() {
+        let Some(value) = value.filter(|value| value.is_finite()) else {
+            is_open = false;
+            continue;
+        };
+        if !is_open {
+            runs.push(Vec::new());
+            is_open = true;
+        }
+        let (from, to, height) = (axis.start_of(step), axis.start_of(step + 1), height(value));
+        runs.last_mut().expect("one is open").extend([(from, height), (to, height)]);
+    }
+    runs
+}
+
+/// Where the threads' time went, one state on top of the other.
+fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
+    const NAME: &str = "Where the threads' time went";
+    let (known, lacks) = known(axis.course, STATES);
+    let is_whole = known.len() == STATES.len();
+    let peaks: Vec<Option<(usize, f64)>> = known.iter().map(|(series, ..)| highest(series)).collect();
+    if !is_whole || peaks.iter().all(Option::is_none) {
+        let said = if lacks.is_empty() { "no thread of it was seen".to_owned() } else { lacks.join("; ") };
+        return html! { p { b { (NAME) } ": " (crate::escape::terminal(&said)) "." } };
+    }
+    let told = known.iter().zip(&peaks).map(|((.., word), peak)| match peak {
+        Some((step, value)) if *value > 0.0 => {
+            format!("{word}: at most {}, at {}", Quantity::ratio(*value), axis.told(*step))
+        }
+        _ => format!("{word}: never"),
+    });
+    let says = crate::escape::terminal(&told.chain(lacks).collect::<Vec<_>>().join("; "));
+    let mut below = vec![0.0; axis.course.steps];
+    let mut shapes = axis.marks(0.0, 100.0);
+    for (series, ink, _) in &known {
+        let above: Vec<Option<f64>> =
+            series.values.iter().zip(&below).map(|(value, below)| value.map(|value| below + value)).collect();
+        let lower: Vec<Option<f64>> =
+            series.values.iter().zip(&below).map(|(value, below)| value.map(|_| *below)).collect();
+        let outline = |values: &[Option<f64>]| steps(axis, values, |value| (value * 100.0).clamp(0.0, 100.0));
+        for (top, bottom) in outline(&above).into_iter().zip(outline(&lower)) {
+            let area = top.iter().copied().chain(bottom.into_iter().rev()).collect();
+            shapes.push(Shape::Area(*ink, area));
+            shapes.push(Shape::Line(*ink, top));
+        }
+        for (below, above) in below.iter_mut().zip(above) {
+            *below = above.unwrap_or(*below);
+        }
+    }
+    let name = format!("{NAME} in {phase}");
+    let chart_id = format!("{id}-states");
+    let chart = Chart {
+        id: &chart_id,
+        name: &name,
+        says: &says,
+        height: HEIGHT,
+        x: axis.axis(),
+        y: Axis { range: 0.0..100.0, scale: Scale::Linear, labels: 4, label: &plain },
+        shapes,
+    };
+    let legend: Vec<(Swatch, &str)> = STATES.iter().rev().map(|(_, ink, word)| (Swatch::Area(*ink), *word)).collect();
+    figure(NAME, &format!("% over {}", axis.unit_name()), &legend, &says, chart.draw())
+}
+
+/// Every figure of the charts over time, step by step.
+pub(super) fn table(axis: &TimeAxis<'_>) -> Markup {
+    let wanted = |series: &&CourseSeries| {
+        series.values.len() == axis.course.steps && series.values.iter().flatten().any(|value| *value != 0.0)
+    };
+    let series: Vec<&CourseSeries> = axis.course.series.iter().filter(wanted).collect();
+    if series.is_empty() {
+        return html! {};
+    }
+    html! {
+        details.figures {
+            summary { "The figures of these charts, step by step" }
+            div.wide tabindex="0" role="region" aria-label="Figures step by step" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "from, " (axis.unit_name()) }
+                            @for series in &series { th scope="col" { (series.name.as_str()) } }
+                        }
+                    }
+                    tbody {
+                        @for step in 0..axis.course.steps {
+                            tr {
+                                th scope="row" { (format!("{:.3}", axis.start_of(step))) }
+                                @for series in &series {
+                                    td {
+                                        @if let Some(value) = series.values[step] {
+                                            (Quantity { value, unit: series.name.unit() })
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Units in which the labels of an axis are short, and figures in few characters.
+
+use activebench_model::units::Unit;
+
+/// A unit for people: so many of the model's unit make one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Unitary {
+    pub(super) name: &'static str,
+    pub(super) size: f64,
+}
+
+/// The largest unit of which `most` makes at least one.
+pub(super) fn unit_for(unit: Unit, most: f64) -> Unitary {
+    let (base, names): (f64, &[&'static str]) = match unit {
+        Unit::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"]),
+        Unit::BytesPerSec => (1024.0, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"]),
+        Unit::Ns => (1000.0, &["ns", "us", "ms", "s"]),
+        Unit::OpsPerSec => (1000.0, &["IOPS", "k IOPS", "M IOPS"]),
+        Unit::Ratio => return Unitary { name: "%", size: 0.01 },
+        Unit::Count => return Unitary { name: "", size: 1.0 },
+    };
+    let mut size = 1.0;
+    for name in &names[..names.len() - 1] {
+        if most < size * base {
+            return Unitary { name, size };
+        }
+        size *= base;
+    }
+    Unitary { name: names[names.len() - 1], size }
+}
+
+/// A figure of an axis: no zeros behind the point, no more digits than an axis has.
+pub(super) fn plain(value: f64) -> String {
+    // The sum makes a negative zero a zero.
+    format!("{}", (value * 1e6).round() / 1e6 + 0.0)
+}
+
+/// A quantity as reports print it, without zeros behind the point: `10 us`.
+pub(super) fn short(value: f64, unit: Unit) -> String {
+    let shown = activebench_model::units::Quantity { value, unit }.to_string();
+    match shown.split_once(' ') {
+        Some((figure, unit)) if figure.contains('.') => {
+            format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_a_unit_of_which_it_shows_at_least_one() {
+        for (unit, most, expected) in [
+            (Unit::BytesPerSec, 0.0, "B/s"),
+            (Unit::BytesPerSec, 3.2e9, "GiB/s"),
+            (Unit::BytesPerSec, 1e30, "PiB/s"),
+            (Unit::Bytes, 1024.0, "KiB"),
+            (Unit::Ns, 999_999.0, "us"),
+            (Unit::Ns, 1e12, "s"),
+        ] {
+            assert_eq!(unit_for(unit, most).name, expected, "{most} {unit:?}");
+        }
+    }
+
+    #[test]
+    fn figures_are_short() {
+        assert_eq!([plain(0.30000000000000004), plain(-0.0), plain(12.0)], ["0.3", "0", "12"]);
+        assert_eq!(short(10_000.0, Unit::Ns), "10 us");
+        assert_eq!(short(1_500_000.0, Unit::Ns), "1.5 ms");
+        assert_eq!(short(100.0, Unit::Ns), "100 ns");
+        assert_eq!(short(0.0, Unit::Ratio), "0 %");
+    }
+}

@@ -1,0 +1,99 @@
+//! A series as one HTML file, like that of a run; what each run did is in the reports of the runs.
+
+use activebench_model::finding::Severity;
+use activebench_model::series::JudgedSeries;
+use maud::{Markup, html};
+
+use super::{HEADS, RUN_HEADS, SeriesFormat, extent, firing, head, rows, run_rows, title, undecided};
+use crate::Style;
+use crate::escape::terminal as shown;
+use crate::html::{page, part, prose, table, verdict, visible};
+use crate::wording::{count, shell_command};
+
+/// Runs shown; the rest is counted.
+const RUNS_SHOWN: usize = 1_000;
+/// Findings shown; the rest is counted.
+const FINDINGS_SHOWN: usize = 100;
+/// Open questions shown; the rest is counted.
+const OPEN_SHOWN: usize = 100;
+
+/// `html`.
+pub(super) struct Html;
+
+impl SeriesFormat for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn extension(&self) -> &'static str {
+        "html"
+    }
+
+    fn render(&self, series: &JudgedSeries, _style: Style) -> String {
+        let extent = shown(&extent(series));
+        let name = format!("{}: {extent}", series.verdict.as_str().to_uppercase());
+        let header = html! {
+            h1 { (verdict(series.verdict)) " " (extent) }
+            p.why { (shown(&series.because)) "." }
+            p.command { code { (shown(&shell_command(&series.manifest.command.argv))) } }
+        };
+        let contents = html! {
+            ol {
+                li { a href="#figures" { "Figures" } }
+                li { a href="#runs" { "Runs" } }
+                li { a href="#findings" { "Findings" } }
+                li { a href="#record" { "Record" } }
+            }
+        };
+        let main = html! {
+            (part("figures", "Figures", figures(series)))
+            (part("runs", "Runs", runs(series)))
+            (part("findings", "Findings", findings(series)))
+            (part("record", "Record", html! { p { "Series directory: " code { (shown(&series.directory)) } } }))
+        };
+        visible(&page(&name, header, contents, main, &series.manifest.activebench).into_string())
+    }
+}
+
+fn figures(series: &JudgedSeries) -> Markup {
+    let (figures, left_out) = rows(series);
+    html! {
+        (table("Figures", &HEADS, &figures))
+        @if left_out > 0 { p { (count(left_out, "further figure")) " in the JSON report." } }
+    }
+}
+
+fn runs(series: &JudgedSeries) -> Markup {
+    let runs = run_rows(series);
+    html! {
+        (table("Runs", &RUN_HEADS, &runs[..runs.len().min(RUNS_SHOWN)]))
+        @if runs.len() > RUNS_SHOWN { p { (count(runs.len() - RUNS_SHOWN, "further run")) "." } }
+    }
+}
+
+fn findings(series: &JudgedSeries) -> Markup {
+    let firing = firing(series);
+    let open = undecided(series);
+    html! {
+        @if firing.is_empty() { p { "None." } }
+        @for finding in firing.iter().take(FINDINGS_SHOWN) {
+            @let tone = match finding.severity {
+                Some(Severity::Fail) => "bad",
+                Some(Severity::Warn) => "doubtful",
+                Some(Severity::Note) | None => "neutral",
+            };
+            article.finding.(tone) {
+                h3 { (shown(&head(finding))) (shown(&title(finding))) }
+                p { (prose(&finding.message)) }
+                @if !finding.meaning.is_empty() { p { (prose(&finding.meaning)) } }
+                @if !finding.advice.is_empty() { p.advice { b { "What to do: " } (prose(&finding.advice)) } }
+            }
+        }
+        @if firing.len() > FINDINGS_SHOWN { p { (count(firing.len() - FINDINGS_SHOWN, "further finding")) "." } }
+        @if !open.is_empty() {
+            h3 { "Undecided" }
+            ul { @for line in open.iter().take(OPEN_SHOWN) { li { (shown(line)) } } }
+        }
+        @if open.len() > OPEN_SHOWN { p { (count(open.len() - OPEN_SHOWN, "further open question")) "." } }
+    }
+}
