@@ -3,6 +3,7 @@
 
 use activebench_model::fact::{Completeness, FactName};
 use activebench_model::phase::Phase;
+use activebench_model::units::Quantity;
 
 /// A figure and by how much it can be wrong, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,5 +40,47 @@ pub(crate) fn bounded(phase: &Phase, figure: FactName, bound: FactName) -> Resul
     match (fact.and_then(|fact| fact.value), phase.facts.complete(bound)) {
         (Some(value), Ok(error)) => Ok(Bounded { value: value.value, error }),
         _ => Err(why),
+    }
+}
+
+/// Share of a phase's window in which its device was busy.
+pub(crate) struct Busy {
+    /// That much was seen.
+    pub(crate) at_least: f64,
+    /// With the requests whose end was not seen; `Err` says why it can be any more.
+    at_most: Result<f64, String>,
+}
+
+impl Busy {
+    /// # Errors
+    /// When nothing is known of it.
+    pub(crate) fn of(phase: &Phase) -> Result<Self, String> {
+        let window = phase.facts.complete(FactName::Window)?;
+        let why = match phase.facts.complete(FactName::DeviceBusy) {
+            Ok(busy) => return Ok(Self { at_least: busy / window, at_most: Ok(busy / window) }),
+            Err(why) => why,
+        };
+        let Some(seen) = phase.facts.get(FactName::DeviceBusy).and_then(|fact| fact.value) else { return Err(why) };
+        let most = phase.facts.complete(FactName::DeviceBusyError).map(|error| (seen.value + error) / window);
+        Ok(Self { at_least: seen.value / window, at_most: most.map_err(|_| why) })
+    }
+
+    /// Whether it was less than a limit.
+    ///
+    /// # Errors
+    /// When that is not known.
+    pub(crate) fn is_below(&self, limit: f64) -> Result<bool, String> {
+        if self.at_least >= limit {
+            return Ok(false);
+        }
+        match &self.at_most {
+            Ok(most) if *most < limit => Ok(true),
+            Ok(most) => Err(format!(
+                "the device was busy for {} to {} of the time: completions were not seen",
+                Quantity::ratio(self.at_least),
+                Quantity::ratio(*most)
+            )),
+            Err(why) => Err(why.clone()),
+        }
     }
 }

@@ -264,27 +264,32 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
     let sampled = fact(timed)? < fact(calls)?;
     let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
     let share = if sampled { coarse } else { exact };
-    // Where a percentile lies between fast and slow calls, a few calls that are not in the sample move it
-    // from the ones to the others: the percentile below bounds it.
-    if sampled && let Some(below) = percentile_below(metric) {
-        if metric.is_completion_latency() {
+    let of_direction = |metric| match phase.direction {
+        Direction::Read => read_latency(metric),
+        Direction::Discard => discard_latency(metric),
+        _ => write_latency(metric),
+    };
+    if metric.is_completion_latency() {
+        if sampled && percentile_below(metric).is_some() {
             return Ok((0.0, None));
         }
-        let bound = fact(match phase.direction {
-            Direction::Read => read_latency(below),
-            Direction::Discard => discard_latency(below),
-            _ => write_latency(below),
-        })?;
-        return Ok((bound.min(observed) * share, Some(observed)));
-    }
-    if metric.is_completion_latency() {
-        // Of the handing over only its p99.9 is known, and that may be one of a sample.
-        let share = coarse;
+        // Of the handing over only its p99.9 is known, and that may be one of a sample. The slowest of it belong to any
+        // calls: by so few the percentiles of the rest can be those of a little less, and where that lies between fast
+        // and slow calls, the percentile below bounds it.
         let handed_over = match phase.facts.get(FactName::SubmitLatencyP999) {
             Some(_) => fact(FactName::SubmitLatencyP999)?,
             None => 0.0,
         };
-        return Ok(((observed - handed_over).max(0.0) * share, None));
+        let bound = match percentile_below(metric) {
+            Some(below) if handed_over > 0.0 => fact(of_direction(below))?.min(observed),
+            _ => observed,
+        };
+        return Ok(((bound - handed_over).max(0.0) * coarse, None));
+    }
+    // Where a percentile lies between fast and slow calls, a few calls that are not in the sample move it
+    // from the ones to the others: the percentile below bounds it.
+    if sampled && let Some(below) = percentile_below(metric) {
+        return Ok((fact(of_direction(below))?.min(observed) * share, Some(observed)));
     }
     Ok((observed * share, Some(observed)))
 }
@@ -524,10 +529,11 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let share = claim.value.value / nearest;
     let ratio = if inverse { 1.0 / share } else { share };
     let tolerance = limits.ab103_factor_tolerance_ratio.value.value;
-    // Times and shares of time have no such units.
-    let converted = !claim.metric.is_cpu() && !claim.metric.is_latency();
+    // Only bytes have such units.
+    let converted = matches!(rebuilt.unit, Unit::Bytes | Unit::BytesPerSec);
     if converted
         && noise <= tolerance
+        && !operations_differ_too(run, phase, ratio, tolerance)
         && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
     {
         let fail = limits.ab103_difference_fail_ratio.value.value;
@@ -537,6 +543,16 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         return Ok(if excess.abs() > by_clock.warn { Agreement::Clock(by_clock) } else { Agreement::Agrees });
     }
     Ok(if excess.abs() > by_bytes.warn { Agreement::Bytes(by_bytes) } else { Agreement::Agrees })
+}
+
+/// Whether a rate of operations of the same pass is off by the same ratio: then it is the time that both were divided
+/// by, and no unit.
+fn operations_differ_too(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f64) -> bool {
+    let mut rates = run.claims_of(phase).filter(|other| other.metric == Metric::OperationRate);
+    rates.any(|other| {
+        let rebuilt = rebuild(run, phase, other).ok().and_then(|rebuilt| rebuilt.figure);
+        rebuilt.is_some_and(|rebuilt| (other.value.value / rebuilt.value / ratio - 1.0).abs() <= tolerance)
+    })
 }
 
 /// Asks of each claim on a phase, one finding a claim that fires; the others share one.

@@ -479,8 +479,9 @@ fn foreign_data_is_told_from_metadata_and_from_us() {
 
 #[test]
 fn completions_that_no_hook_saw_count_with_their_bytes() {
-    let story = |seen: u64| {
+    let story = |seen: u64, flags: u32| {
         let mut story = Story::new();
+        story.flags = flags;
         story.open(3, "f");
         let window = story.reads(3, 4);
         for _ in 0..seen {
@@ -492,12 +493,17 @@ fn completions_that_no_hook_saw_count_with_their_bytes() {
     };
     check(
         "one of many",
-        &story(99),
+        &story(99, 0),
         &[(DeviceReadBytes, blocks(100)), (DeviceRequests, count(100)), (DeviceLatencyMean, count(10))],
     );
     let unseen = "the completion of 1 of 4 requests was not seen";
     let expected = [(DeviceReadBytes, blocks(4)), (DeviceLatencyMean, Is::Part(10.0, unseen))];
-    check("too many", &story(3), &expected);
+    check("too many", &story(3, 0), &expected);
+    let unbounded = [(DeviceBusy, Is::Part(10.0, unseen)), (DeviceBusyError, Is::Missing("between the calls"))];
+    check("readahead", &story(3, 0), &unbounded);
+    // Of direct reads none is in flight outside a call.
+    let bounded = [(DeviceBusy, Is::Part(10.0, unseen)), (DeviceBusyError, count(4 * CALL_NS))];
+    check("direct", &story(3, direct()), &bounded);
 }
 
 #[test]

@@ -169,6 +169,10 @@ fact_names! {
     /// the same pass before it (priming and its readahead). Those that a process or thread of another phase
     /// brought in at the same time are not counted. Scope: file. Source: page cache probe.
     CacheInsertedBytes = "cache_inserted_bytes", Bytes;
+    /// Bytes of pages that the phase's own processes put into the page cache for its files inside the window. Missing
+    /// where other phases' threads of one of these processes were at the same files. Scope: tree. Source: page cache
+    /// probe.
+    TaskInsertedBytes = "task_inserted_bytes", Bytes;
     /// Bytes that the phase's calls themselves read from storage. Scope: tree. Source: task I/O accounting.
     StorageReadBytes = "storage_read_bytes", Bytes;
     /// Bytes of the phase's files that were resident in the page cache when the window began, at
@@ -187,7 +191,10 @@ fact_names! {
     ForeignBytes = "foreign_bytes", Bytes;
     /// Time in the window with at least one request in flight at the target device. Scope: device.
     DeviceBusy = "device_busy_ns", Ns;
-    /// Data requests completed at the device for the phase's files inside the window. Scope: device.
+    /// By how much `device_busy_ns` can be too small at most, because completions were not seen: the time in which the
+    /// tasks' calls were on their way, where all data moved through direct I/O. Missing otherwise. Scope: device.
+    DeviceBusyError = "device_busy_error_ns", Ns;
+    /// Data requests of the phase's direction completed at the device for its files inside the window. Scope: device.
     DeviceRequests = "device_requests", Count;
     /// Mean time from issue to completion of those requests. Missing without requests. Scope: device.
     DeviceLatencyMean = "device_latency_mean_ns", Ns;
@@ -325,7 +332,7 @@ fact_names! {
     /// Time that the phase's threads spent in `io_submit` inside the window, all calls together. Absent without
     /// such calls. Source: calls.
     SubmitTime = "io_submit_time_ns", Ns;
-    /// `O_DIRECT` requests of the phase that inserted pages into the page cache, in bytes. Source: calls.
+    /// What `O_DIRECT` requests of the phase's direction inserted into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.
     Mappings = "mappings", Count;

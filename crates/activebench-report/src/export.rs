@@ -3,23 +3,41 @@
 //! A [`Format`](crate::Format) renders what was judged; an export writes what was recorded, event by event, as it is
 //! read. To add one: a file here and a line in [`EXPORTS`].
 
+mod chrome;
+mod in_order;
+mod iolog;
+mod names;
+
 use std::io;
+use std::path::Path;
 
 use activebench_model::report::JudgedRun;
 use activebench_model::source::{EventSource, Unreadable};
+use activebench_model::units::Quantity;
 
 /// Every export.
-pub const EXPORTS: &[&dyn Export] = &[];
+pub const EXPORTS: &[&dyn Export] =
+    &[&iolog::FioIolog(iolog::Version::Three), &iolog::FioIolog(iolog::Version::Two), &chrome::ChromeTrace];
 
 /// One export.
 pub trait Export: Sync {
     /// As given to `--format`.
     fn name(&self) -> &'static str;
-    /// Writes the whole export. Memory does not grow with the number of events.
+    /// Writes the whole export. Nothing is written of a run that it can say nothing of. Memory does not grow with the
+    /// number of events; it does with that of names, tasks and open descriptors.
+    ///
+    /// Returns what the reader has to know beside it, one sentence each: what could not be said, how to use it. Raw
+    /// text: it quotes names. `file` is where `out` goes, for these sentences; `None` for standard output.
     ///
     /// # Errors
     /// When the events cannot be read, the export cannot be written, or the run holds nothing that it could say.
-    fn write(&self, run: &JudgedRun, events: &dyn EventSource, out: &mut dyn io::Write) -> Result<(), ExportError>;
+    fn write(
+        &self,
+        run: &JudgedRun,
+        events: &dyn EventSource,
+        file: Option<&Path>,
+        out: &mut dyn io::Write,
+    ) -> Result<Vec<String>, ExportError>;
 }
 
 /// The export of a name.
@@ -39,4 +57,24 @@ pub enum ExportError {
     /// The run has nothing to export: why.
     #[error("{0}")]
     Nothing(String),
+}
+
+/// What the record itself lacks, whatever is made of it: one sentence each.
+fn gaps_of_the_record(run: &JudgedRun) -> Vec<String> {
+    let manifest = &run.manifest;
+    let mut gaps: Vec<String> =
+        manifest.incomplete.iter().map(|why| format!("the record is not whole: {why}")).collect();
+    if let Some(cut) = manifest.coverage.log.as_ref().and_then(|log| log.cut.as_ref()) {
+        let after = Quantity::ns(cut.at_ns.saturating_sub(manifest.clocks.started_ns));
+        let calls = cut.records.get("calls").copied().unwrap_or(0);
+        gaps.push(format!("the event log was cut after {after}: {}; {calls} calls are not here", cut.why));
+    }
+    for (class, account) in manifest.coverage.records.iter().filter(|(_, account)| !account.is_whole()) {
+        let lost = account.made.saturating_sub(account.received);
+        gaps.push(format!("{lost} of {} records of {class} were lost: they are not here", account.made));
+    }
+    gaps.extend(manifest.coverage.blind_paths.iter().map(|blind| {
+        format!("{} calls lead into {}: what moved there shows in no call and is not here", blind.calls, blind.path)
+    }));
+    gaps
 }

@@ -30,6 +30,7 @@ pub mod side_by_side;
 mod surroundings;
 pub mod tables;
 pub mod text;
+pub mod ticket;
 mod wording;
 
 use activebench_model::report::JudgedRun;

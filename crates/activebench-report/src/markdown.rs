@@ -2,23 +2,16 @@
 //!
 //! Stays below [`LIMIT`] characters whatever the run holds: sections are cut between
 //! their items (a claim's row, a finding, an answer), never inside one, and say how many
-//! are left out. Jira's older limit of 32,767 characters is not met by long runs: attach
-//! the JSON report there.
+//! are left out and where they are.
 
 use activebench_model::report::JudgedRun;
 
 use crate::escape::{clipped, markdown as text, markdown_code as code};
 use crate::findings::Group;
+use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::list;
 use crate::{Format, Style, claims, findings, headline, limiter, processor, questions, surroundings};
 
-/// Fewer characters than this in every report. GitHub refuses more than 65,536, and text
-/// cut exactly at a limit has overflowed after conversion (mozilla/jira-bugzilla-integration
-/// pull request 1132), hence the headroom.
-pub const LIMIT: usize = 60_000;
-
-/// Room for the line that says what was left out.
-const LEFT_OUT_LINE: usize = 160;
 /// Rows past which those that do not hold come first.
 const ROWS_IN_ORDER: usize = claims::SCREEN_ROWS;
 
@@ -35,80 +28,22 @@ impl Format for Markdown {
     }
 
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        assembled(&[
-            verdict(run),
-            figures(run),
-            remarks(run),
-            findings_section(run),
-            surroundings_section(run),
-            questions_section(run),
-            record(run),
-        ])
+        within(run, LIMIT)
     }
 }
 
-/// A part of the report that may be cut between its items.
-struct Section {
-    /// Heading and table head; never cut.
-    lead: String,
-    /// Whole lines each, most important first.
-    items: Vec<String>,
-    /// What an item is: `claims`.
-    noun: &'static str,
-    /// Characters that this section has for certain; the shares add up to less than [`LIMIT`].
-    share: usize,
-}
-
-impl Section {
-    fn wanted(&self) -> usize {
-        length(&self.lead) + self.items.iter().map(|item| length(item)).sum::<usize>() + LEFT_OUT_LINE
-    }
-
-    fn write(&self, room: usize, report: &mut String) {
-        if self.lead.is_empty() && self.items.is_empty() {
-            return;
-        }
-        if !report.is_empty() {
-            report.push('\n');
-        }
-        report.push_str(&self.lead);
-        let mut left = room.saturating_sub(length(&self.lead) + LEFT_OUT_LINE);
-        let fits = |item: &&String| {
-            let is_room = length(item) <= left;
-            left = left.saturating_sub(length(item));
-            is_room
-        };
-        let shown = self.items.iter().take_while(fits).inspect(|item| report.push_str(item)).count();
-        if shown < self.items.len() {
-            let left_out = self.items.len() - shown;
-            report.push_str(&format!(
-                "\nLeft out to fit a ticket: {left_out} of {} {}. All of them are in the run directory.\n",
-                self.items.len(),
-                self.noun
-            ));
-        }
-    }
-}
-
-/// The sections; what some do not need of their share is given to the others, in order.
-fn assembled(sections: &[Section]) -> String {
-    let mut rooms: Vec<usize> = sections.iter().map(|section| section.wanted().min(section.share)).collect();
-    let separators = sections.len();
-    let mut spare = (LIMIT - 1).saturating_sub(rooms.iter().sum::<usize>() + separators);
-    for (room, section) in rooms.iter_mut().zip(sections) {
-        let more = (section.wanted() - *room).min(spare);
-        *room += more;
-        spare -= more;
-    }
-    let mut report = String::new();
-    for (section, room) in sections.iter().zip(rooms) {
-        section.write(room, &mut report);
-    }
-    report
-}
-
-fn length(text: &str) -> usize {
-    text.chars().count()
+/// The report in fewer characters than so many, where something follows it.
+pub(crate) fn within(run: &JudgedRun, limit: usize) -> String {
+    let sections = [
+        verdict(run),
+        figures(run),
+        remarks(run),
+        findings_section(run),
+        surroundings_section(run),
+        questions_section(run),
+        record(run),
+    ];
+    assembled(&sections, limit)
 }
 
 fn verdict(run: &JudgedRun) -> Section {
@@ -120,7 +55,7 @@ fn verdict(run: &JudgedRun) -> Section {
         code(&headline::command(run)),
     );
     let notice = |notice: headline::Notice| format!("\n**{}**: {}\n", notice.label, text(&notice.text));
-    Section { lead, items: headline::notices(run).into_iter().map(notice).collect(), noun: "notices", share: 12_000 }
+    Section { lead, items: headline::notices(run).into_iter().map(notice).collect(), noun: "notices", share: 165 }
 }
 
 /// The claims; for a run without claims what was observed.
@@ -131,7 +66,7 @@ fn figures(run: &JudgedRun) -> Section {
         let rows: Vec<String> = claims::facts(run).iter().map(|cells| row(cells)).collect();
         let words = format!("{}\n\n{}\n", text(&headline::no_claims(run)), text(&headline::phases(run)));
         let head = if rows.is_empty() { "" } else { "\n| phase | fact | observed |\n| --- | --- | --- |\n" };
-        return Section { lead: format!("## Claims\n\n{words}{head}"), items: rows, noun: "facts", share: 16_000 };
+        return Section { lead: format!("## Claims\n\n{words}{head}"), items: rows, noun: "facts", share: 265 };
     }
     let claims::Table { mut heads, mut rows } = claims::table(run);
     heads.push("codes");
@@ -150,13 +85,13 @@ fn figures(run: &JudgedRun) -> Section {
         lead,
         items: rows.iter().map(|r| row(&[r.cells.as_slice(), &[r.codes(true)]].concat())).collect(),
         noun: "claims",
-        share: 16_000,
+        share: 265,
     }
 }
 
 fn remarks(run: &JudgedRun) -> Section {
     let items = claims::remarks(run).iter().map(|remark| bullet(remark)).collect();
-    Section { lead: String::new(), items, noun: "remarks on claims", share: 4_000 }
+    Section { lead: String::new(), items, noun: "remarks on claims", share: 65 }
 }
 
 fn findings_section(run: &JudgedRun) -> Section {
@@ -165,7 +100,7 @@ fn findings_section(run: &JudgedRun) -> Section {
         items.push(format!("\n### Undecided\n\n{}.\n", text(&undecided)));
     }
     let lead = if items.is_empty() { "## Findings\n\nNone.\n" } else { "## Findings\n" };
-    Section { lead: lead.to_owned(), items, noun: "findings", share: 14_000 }
+    Section { lead: lead.to_owned(), items, noun: "findings", share: 250 }
 }
 
 fn finding(group: &Group) -> String {
@@ -212,7 +147,7 @@ fn surroundings_section(run: &JudgedRun) -> Section {
     if !host.unread.is_empty() {
         items.push(bullet(&format!("Could not be read: {}.", list(&host.unread, 6))));
     }
-    Section { lead: "## Observation and target\n\n".to_owned(), items, noun: "lines", share: 5_000 }
+    Section { lead: "## Observation and target\n\n".to_owned(), items, noun: "lines", share: 85 }
 }
 
 fn questions_section(run: &JudgedRun) -> Section {
@@ -228,7 +163,7 @@ fn questions_section(run: &JudgedRun) -> Section {
         })
         .collect();
     let lead = if items.is_empty() { String::new() } else { "## Seven questions\n".to_owned() };
-    Section { lead, items, noun: "answers", share: 6_000 }
+    Section { lead, items, noun: "answers", share: 85 }
 }
 
 /// Where the whole record is.
@@ -236,7 +171,7 @@ fn record(run: &JudgedRun) -> Section {
     let mut items = vec![format!("- Run directory: {}\n", code(&run.directory))];
     items.extend(surroundings::next_commands(run).iter().map(|command| format!("- {}\n", code(command))));
     let lead = format!("## Record\n\nWritten by activebench {}.\n\n", text(&run.manifest.activebench));
-    Section { lead, items, noun: "lines", share: 2_500 }
+    Section { lead, items, noun: "lines", share: 40 }
 }
 
 fn bullet(sentence: &str) -> String {

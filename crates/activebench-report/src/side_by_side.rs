@@ -8,7 +8,9 @@ use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
 use crate::json::Report;
+use crate::markdown::within;
 use crate::page::{Page, Set, Tone};
+use crate::ticket::{LIMIT, length};
 use crate::wording::{self, shell_command, shell_word};
 use crate::{Style, escape, format_by_name};
 
@@ -26,7 +28,7 @@ pub fn render(format: &str, sides: &SideBySide, style: Style) -> Option<String> 
     match format {
         "text" => Some(text(sides, style)),
         "json" => Some(json(sides)),
-        "markdown" => Some(markdown(sides, style)),
+        "markdown" => Some(markdown(sides)),
         _ => None,
     }
 }
@@ -93,25 +95,33 @@ fn text(sides: &SideBySide, style: Style) -> String {
     format!("{first}\n{}", page.finish())
 }
 
-fn markdown(sides: &SideBySide, style: Style) -> String {
-    let first = format_by_name("markdown").map_or_else(String::new, |format| format.render(&sides.as_given, style));
-    let row = |cells: &[String]| {
+/// At most a half of a ticket for the table, what is left of it for the first run's report.
+fn markdown(sides: &SideBySide) -> String {
+    let row = |cells: Vec<String>| {
         let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    let mut report = format!(
-        "{first}\n## With the advice: {}\n\nCommand: {}\n\n{}.\n\n",
+    let mut second = format!(
+        "\n## With the advice: {}\n\nCommand: {}\n\n{}.\n\n",
         sides.with_advice.verdict.as_str(),
         escape::markdown_code(&shell_command(&sides.remedied.argv)),
         escape::markdown(&because(sides)),
     );
-    changes(sides).iter().for_each(|change| report.push_str(&format!("- {}\n", escape::markdown(change))));
-    report.push_str(&format!("\n| {} |\n| {} |\n", HEADS.join(" | "), ["---"; 7].join(" | ")));
-    rows(sides).iter().for_each(|cells| report.push_str(&row(cells)));
-    if let Some(more) = left_out(sides) {
-        report.push_str(&format!("\n{more}.\n"));
+    changes(sides).iter().for_each(|change| second.push_str(&format!("- {}\n", escape::markdown(change))));
+    second.push_str(&format!("\n| {} |\n| {} |\n", HEADS.join(" | "), ["---"; 7].join(" | ")));
+    let rows: Vec<String> = rows(sides).into_iter().map(row).collect();
+    let mut room = (LIMIT / 2).saturating_sub(length(&second));
+    let fits = |row: &&String| {
+        let is_room = length(row) < room;
+        room = room.saturating_sub(length(row));
+        is_room
+    };
+    let shown = rows.iter().take_while(fits).inspect(|row| second.push_str(row)).count();
+    let more = sides.figures.len() - shown;
+    if more > 0 {
+        second.push_str(&format!("\nAnd {more} more figures, in the JSON report.\n"));
     }
-    report
+    within(&sides.as_given, LIMIT.saturating_sub(length(&second))) + &second
 }
 
 #[derive(Serialize)]

@@ -158,6 +158,19 @@ fn the_layout_by_the_main_process_is_nobodys_part() {
 }
 
 #[test]
+fn the_log_that_is_replayed_is_nobodys_part() {
+    let mut run = Run::new();
+    run.job(200, 70);
+    for log in ["run.log", "other:run.log"] {
+        run.pass(200, 200, log, 80, &[(StepKind::Read, 81, 90, 500)]);
+    }
+    run.pass(200, 200, "f", 100, &[(StepKind::Read, 102, 200, 1000)]);
+    let line = r"fio --name=a --read_iolog=run.log:other\:run.log";
+    let phases = run.phases(line, &[("a", 200, "read", 1000)]);
+    assert_eq!(parts(&phases[0]), [(200, 100, 200)]);
+}
+
+#[test]
 fn the_sync_at_the_end_lies_inside_where_the_command_asks_for_it() {
     let mut run = Run::new();
     run.job(200, 70);

@@ -16,7 +16,7 @@ pub(crate) fn main(arguments: &CompareRuns) -> Result<(), Failure> {
     output::formats_exist(&output, "several runs", &COMPARE_FORMATS)?;
     let columns = arguments.runs.iter().map(|path| column(path)).collect::<Result<Vec<_>, _>>()?;
     let comparison = compare(&columns);
-    output::deliver(&output, |format, style, out| output::write_text(render(format, &comparison, style), out))
+    output::deliver(&output, |request, style, out| output::write_text(render(&request.format, &comparison, style), out))
 }
 
 /// A run or a series, judged again from its evidence.

@@ -49,8 +49,8 @@ pub(crate) fn main(
     match record_run(&again, choices, &changed, &directory.join(WITH_ADVICE), runtime) {
         Ok(Recorded { judged: second, interrupted, .. }) => {
             let sides = side_by_side(first, second, remedied);
-            output::deliver(&arguments.output, |format, style, out| {
-                output::write_text(render(format, &sides, style), out)
+            output::deliver(&arguments.output, |request, style, out| {
+                output::write_text(render(&request.format, &sides, style), out)
             })?;
             Ok(if interrupted { INTERRUPTED } else { exit_code })
         }

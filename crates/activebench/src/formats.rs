@@ -5,11 +5,13 @@ use std::sync::LazyLock;
 
 use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
+use activebench_report::escape::terminal;
 use activebench_report::export::{EXPORTS, Export, export_by_name};
 use activebench_report::tables::{RunTable, TABLES, shown};
 use activebench_report::{FORMATS, Format, Style, format_by_name};
 use anyhow::{Context, anyhow};
 
+use crate::arguments::FormatRequest;
 use crate::judge::Stored;
 
 /// One of them.
@@ -24,19 +26,28 @@ pub(crate) enum RunFormat {
 /// What follows a table's name where it is Parquet: `facts-parquet`.
 const PARQUET: &str = "-parquet";
 
+fn reports() -> Vec<String> {
+    let reports = FORMATS.iter().map(|format| format.name().to_owned());
+    reports.chain(TABLES.iter().map(|table| format!("{}{PARQUET}", table.name))).collect()
+}
+
+fn exports() -> Vec<String> {
+    EXPORTS.iter().map(|export| export.name().to_owned()).collect()
+}
+
 /// The names of all, in the order in which help shows them.
 pub(crate) fn names() -> Vec<String> {
-    let reports = FORMATS.iter().map(|format| format.name().to_owned());
-    let tables = TABLES.iter().map(|table| format!("{}{PARQUET}", table.name));
-    reports.chain(tables).chain(EXPORTS.iter().map(|export| export.name().to_owned())).collect()
+    [reports(), exports()].concat()
 }
 
 /// The help of `--format`.
 pub(crate) static HELP: LazyLock<String> = LazyLock::new(|| {
     format!(
         "Report format, with a file to write it to: `json`, `markdown=ticket.md`. May be given several times; `text` \
-         to the terminal when none is. A run has {}; several runs have text, json and markdown",
-        names().join(", ")
+         to the terminal when none is. A run has {}, and exports of its recorded I/O: {} (`fio-iolog-v2` for a fio \
+         before 3.31); several runs have text, json and markdown",
+        reports().join(", "),
+        exports().join(", ")
     )
 });
 
@@ -52,14 +63,16 @@ pub(crate) fn by_name(name: &str) -> Option<RunFormat> {
     report.or_else(|| table().map(RunFormat::Parquet)).or_else(|| export_by_name(name).map(RunFormat::Export))
 }
 
-/// Writes a run in the format of a name.
+/// Writes a run as was asked. What an export has to say beside itself goes to standard error, wherever it was written
+/// to: its own format has no place for it.
 pub(crate) fn write(
-    name: &str,
+    request: &FormatRequest,
     judged: &JudgedRun,
     reader: &RunReader,
     style: Style,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
+    let name = &request.format;
     match by_name(name).ok_or_else(|| anyhow!("no format `{name}`"))? {
         RunFormat::Report(format) => Ok(out.write_all(format.render(judged, style).as_bytes())?),
         RunFormat::Parquet(table) => {
@@ -68,7 +81,15 @@ pub(crate) fn write(
             Ok(out.write_all(&bytes)?)
         }
         RunFormat::Export(export) => {
-            export.write(judged, &Stored(reader), out).with_context(|| format!("cannot export the run as {name}"))
+            let file = request.file.as_deref().map(std::path::absolute).transpose()?;
+            let notes = export
+                .write(judged, &Stored(reader), file.as_deref(), out)
+                .with_context(|| format!("cannot export the run as {name}"))?;
+            out.flush()?;
+            for note in notes {
+                eprintln!("activebench: {name}: {}", terminal(&note));
+            }
+            Ok(())
         }
     }
 }

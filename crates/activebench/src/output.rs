@@ -1,7 +1,7 @@
 //! Where reports go, and the files that every judgement leaves in the run directory.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use activebench_host::{Gap, Mend};
@@ -36,40 +36,60 @@ fn terminal_width() -> Option<u16> {
 
 /// Writes a run to where the user asked: as text to standard output when nothing was asked.
 pub(crate) fn render(judged: &JudgedRun, reader: &RunReader, output: &Output) -> Result<(), Failure> {
-    deliver(output, |format, style, out| formats::write(format, judged, reader, style, out))
+    deliver(output, |request, style, out| formats::write(request, judged, reader, style, out))
 }
 
 /// Writes reports to where the user asked: as text to standard output when nothing was asked. A format that
 /// there is not, `write` refuses, see [`formats_exist`].
 pub(crate) fn deliver(
     output: &Output,
-    write: impl Fn(&str, Style, &mut dyn Write) -> anyhow::Result<()>,
+    write: impl Fn(&FormatRequest, Style, &mut dyn Write) -> anyhow::Result<()>,
 ) -> Result<(), Failure> {
-    let to_stdout = |format: &str| {
+    let to_stdout = |request: &FormatRequest| {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let written = write(format, terminal_style(), &mut out).and_then(|()| Ok(out.flush()?));
+        let written = write(request, terminal_style(), &mut out).and_then(|()| Ok(out.flush()?));
         match written {
             // The reader went away: the reports are in the run directory.
             Err(error) if is_broken_pipe(&error) => Ok(()),
             other => other.context("cannot write the report to standard output").or_exit(ExitCode::Usage),
         }
     };
-    let to_file = |format: &str, path: &Path| {
-        let mut file = BufWriter::new(File::create(path)?);
-        write(format, Style::default(), &mut file)?;
+    let to_file = |request: &FormatRequest, path: &Path| {
+        let mut file = BufWriter::new(OnFirstWrite { path, file: None });
+        write(request, Style::default(), &mut file)?;
         Ok::<_, anyhow::Error>(file.flush()?)
     };
-    for FormatRequest { format, file } in &output.formats {
-        match file {
-            None => to_stdout(format)?,
-            Some(path) => to_file(format, path)
-                .with_context(|| format!("cannot write the {format} report to {}", path.display()))
+    for request in &output.formats {
+        match &request.file {
+            None => to_stdout(request)?,
+            Some(path) => to_file(request, path)
+                .with_context(|| format!("cannot write {} to {}", request.format, path.display()))
                 .or_exit(ExitCode::Usage)?,
         }
     }
     match output.formats.is_empty() {
-        true => to_stdout("text"),
+        true => to_stdout(&FormatRequest { format: "text".to_owned(), file: None }),
         false => Ok(()),
+    }
+}
+
+/// A file that is made when something is written to it: an export that has nothing to say leaves what was there.
+struct OnFirstWrite<'a> {
+    path: &'a Path,
+    file: Option<File>,
+}
+
+impl Write for OnFirstWrite<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(File::create(self.path)?),
+        };
+        file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
     }
 }
 
@@ -89,7 +109,14 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 pub(crate) fn formats_exist(output: &Output, of: &str, known: &[&str]) -> Result<(), Failure> {
     let unknown = output.formats.iter().find(|request| !known.contains(&request.format.as_str()));
     let Some(request) = unknown else { return Ok(()) };
-    let hint = format!("no report of {of} as {} (hint: one of {})", request.format, known.join(", "));
+    let name = &request.format;
+    let hint = match formats::by_name(name) {
+        Some(formats::RunFormat::Export(_)) => format!(
+            "cannot export {of} as {name}: an export is of one run (hint: name one of the run directories inside, \
+             `activebench report DIR/1 --format {name}=FILE`)"
+        ),
+        _ => format!("no report of {of} as {name} (hint: one of {})", known.join(", ")),
+    };
     Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
 }
 

@@ -118,8 +118,8 @@ pub(crate) fn stored_with(
 /// Renders a series to where the user asked: as text to standard output when nothing was asked.
 pub(crate) fn render(judged: &JudgedSeries, output: &Output) -> Result<(), Failure> {
     formats_exist(output)?;
-    output::deliver(output, |format, style, out| {
-        let text = series_format_by_name(format).map(|format| format.render(judged, style));
+    output::deliver(output, |request, style, out| {
+        let text = series_format_by_name(&request.format).map(|format| format.render(judged, style));
         output::write_text(text, out)
     })
 }

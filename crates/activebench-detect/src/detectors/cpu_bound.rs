@@ -7,7 +7,8 @@
 //!
 //! # How it decides
 //! (`user_cpu_ns` + `kernel_cpu_ns`) / (`window_ns` x threads at work, at most the online
-//! processors) from 90 % on, while `device_busy_ns` / `window_ns` is below 50 %: it fails, rates
+//! processors) from 90 % on, while `device_busy_ns` / `window_ns` is below 50 % (also with
+//! `device_busy_error_ns`, where completions were not seen): it fails, rates
 //! for storage are misleading. It speaks beside AB201 and AB302, which say why the device was idle.
 //!
 //! A note only where the storage did move those bytes in that time, and what kept the processor
@@ -32,6 +33,7 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
+use crate::bounds::Busy;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
@@ -44,6 +46,7 @@ const FACTS: &[FactName] = &[
     FactName::Window,
     FactName::ActiveTasks,
     FactName::DeviceBusy,
+    FactName::DeviceBusyError,
     FactName::DeviceWriteBytes,
     FactName::DurableSpan,
     FactName::WriteBytes,
@@ -151,8 +154,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if share < limit.value.value {
         return Ok(case.silent(""));
     }
-    let busy = run.fact(phase, FactName::DeviceBusy)? / run.fact(phase, FactName::Window)?;
-    if busy >= limits.ab501_device_busy_ceiling_ratio.value.value {
+    let busy = Busy::of(phase)?;
+    let idled = busy.is_below(limits.ab501_device_busy_ceiling_ratio.value.value)?;
+    let busy = busy.at_least;
+    if !idled {
         return Ok(case.silent(format!(
             "the processor was busy for {} of its time and the device for {}",
             Quantity::ratio(share),

@@ -30,6 +30,7 @@ use activebench_model::host::Tier;
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
+use crate::bounds::Busy;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
 
@@ -44,6 +45,7 @@ const FACTS: &[FactName] = &[
     FactName::Blocked,
     FactName::IoWait,
     FactName::DeviceBusy,
+    FactName::DeviceBusyError,
     FactName::Window,
     FactName::Mappings,
 ];
@@ -147,8 +149,10 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if share < limit.value.value {
         return Ok(case.silent(""));
     }
-    let busy = case.run.fact(phase, FactName::DeviceBusy)? / case.run.fact(phase, FactName::Window)?;
-    if busy >= limits.ab506_device_busy_ceiling_ratio.value.value {
+    let busy = Busy::of(phase)?;
+    let device_idled = busy.is_below(limits.ab506_device_busy_ceiling_ratio.value.value)?;
+    let busy = busy.at_least;
+    if !device_idled {
         return Ok(case.silent(format!(
             "the tasks idled for {} of their time, and the device was busy for {}",
             Quantity::ratio(share),

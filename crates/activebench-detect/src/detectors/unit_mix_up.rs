@@ -6,9 +6,10 @@
 //! The measurement was right and the figure is not; the factor says how to mend it.
 //!
 //! # How it decides
-//! The rebuilt figure (as in AB101) and the claim have a ratio within 0.5 % of 1.024, 1.0486,
+//! The rebuilt figure (as in AB101) and a claim in bytes have a ratio within 0.5 % of 1.024, 1.0486,
 //! 1.0737, their inverses, 8 or 1/8, and the ratio is not explained by the limits of AB101 and
-//! AB104. It is not asked where the noise of a short window is above 0.5 %. It fails when the
+//! AB104. It is not asked where the noise of a short window is above 0.5 %, nor where the same
+//! pass's rate of operations is off by the same ratio: that is the clock. It fails when the
 //! confusion changes the figure by more than 5 % (the claim is refuted), otherwise it warns.
 //!
 //! # When it is wrong

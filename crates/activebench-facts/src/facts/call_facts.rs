@@ -373,6 +373,11 @@ impl View<'_> {
         let cache = &self.gaps.cache;
         let own = if shared { self.sum(|part| part.cached_bytes) } else { inserted.own };
         facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(own), Scope::File, CACHE_HOOK));
+        let by_tasks = match shared {
+            true => Fact::missing("threads of one process used the file for several passes", Scope::Tree, CACHE_HOOK),
+            false => cache.fact(Quantity::bytes(inserted.by_tasks), Scope::Tree, CACHE_HOOK),
+        };
+        facts.insert(FactName::TaskInsertedBytes, by_tasks);
         // Reads past the cache say nothing of what is in it.
         let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
         let Some(touched) = self.touched.as_ref().filter(|_| cached_reads) else { return };

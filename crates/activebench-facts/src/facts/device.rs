@@ -242,6 +242,10 @@ impl DeviceTally {
         } else {
             self.read_bytes += event.bytes;
         }
+        // What a mix's other direction did is no figure of this one.
+        if !is_of_phase {
+            return;
+        }
         match request {
             Some(request) if event.kind == BlockEventKind::Completed => {
                 if self.counted.replace(request.serial) != Some(request.serial) {

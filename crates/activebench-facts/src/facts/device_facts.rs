@@ -25,13 +25,14 @@ pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
 /// Where page-cache insertions come from.
 pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
 
-const OF_DEVICE: [FactName; 17] = [
+const OF_DEVICE: [FactName; 18] = [
     FactName::DeviceReadBytes,
     FactName::DeviceWriteBytes,
     FactName::DeviceWriteBytesDurable,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::DeviceBusy,
+    FactName::DeviceBusyError,
     FactName::DeviceRequests,
     FactName::DeviceLatencyMean,
     FactName::DeviceLatencyP50,
@@ -46,8 +47,9 @@ const OF_DEVICE: [FactName; 17] = [
 ];
 
 /// Those of them that need the time from issue to completion.
-const OF_REQUESTS: [FactName; 9] = [
+const OF_REQUESTS: [FactName; 10] = [
     FactName::DeviceBusy,
+    FactName::DeviceBusyError,
     FactName::DeviceLatencyMean,
     FactName::DeviceLatencyP50,
     FactName::DeviceLatencyP95,
@@ -161,8 +163,19 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
         .then(|| format!("the completion of {} of {} requests was not seen", device.inferred, device.requests));
     let untimed = device.requests - device.inferred - device.timed_requests;
     let timed = gap.clone().and_lost(inferred.clone());
+    let issued = gap.clone().and_lost(unissued(device.unissued));
+    let busy_ns = device.busy.length();
     let busy = timed.clone().and_lost(unissued(device.unissued));
-    facts.insert(FactName::DeviceBusy, busy.fact(Quantity::ns(device.busy.length()), Scope::Device, &source));
+    facts.insert(FactName::DeviceBusy, busy.fact(Quantity::ns(busy_ns), Scope::Device, &source));
+    let error = match (device.inferred, most_unseen(facts)) {
+        (0, _) => issued.fact(Quantity::ns(0), Scope::Device, &source),
+        (_, Ok(most_ns)) => {
+            let rest_ns = window.duration_ns().saturating_sub(busy_ns);
+            issued.fact(Quantity::ns((most_ns as u64).min(rest_ns)), Scope::Device, &source)
+        }
+        (_, Err(why)) => Fact::missing(why, Scope::Device, &source),
+    };
+    facts.insert(FactName::DeviceBusyError, error);
     if device.timed_requests == 0 {
         for name in LatencyNames::DEVICE.all().chain([FactName::DeviceLatencyMean]) {
             let why = "no request of the phase's files was timed in the window";
@@ -181,6 +194,17 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
     let unseen = (unseen * 100 > device.requests)
         .then(|| format!("the issue or completion of {unseen} of {} requests was not seen", device.requests));
     add_depth(&gap.clone().and_lost(unseen), &source, window, device.depth, facts);
+}
+
+/// In how much of the window requests of the phase's own can have been in flight, seen or not.
+///
+/// # Errors
+/// When they need not lie inside its calls, or those are not known.
+fn most_unseen(facts: &Facts) -> Result<f64, String> {
+    match facts.complete(FactName::DirectShare)? {
+        direct if direct >= 1.0 => facts.complete(FactName::InFlight),
+        _ => Err("readahead and writeback go on between the calls".to_owned()),
+    }
 }
 
 fn add_depth(gap: &Gap, source: &str, window: Window, depth: QueueDepth, facts: &mut Facts) {

@@ -19,6 +19,8 @@ pub(super) struct Inserted {
     pub(super) own: u64,
     /// By whomever.
     pub(super) all: u64,
+    /// By the phase's own processes alone, inside its window.
+    pub(super) by_tasks: u64,
 }
 
 /// Bytes inserted for each phase. Where several phases read one file at one time (jobs that share
@@ -51,6 +53,10 @@ pub(super) fn read(
                 && spans.overlapping(event.at_ns, event.at_ns).any(|phase| processes[phase].contains(&event.tgid));
             for phase in spans.overlapping(event.at_ns, event.at_ns) {
                 inserted[phase].all += event.bytes;
+                let in_window = phases[phase].window.is_some_and(|window| window.contains(event.at_ns));
+                if in_window && event.in_tree && processes[phase].contains(&event.tgid) {
+                    inserted[phase].by_tasks += event.bytes;
+                }
                 if !known || processes[phase].contains(&event.tgid) {
                     inserted[phase].own += event.bytes;
                 }

@@ -313,7 +313,8 @@ impl PartTally {
         self.cached_bytes += call.cached_bytes;
         if direct {
             self.direct_bytes += bytes;
-            self.direct_cached_bytes += call.cached_bytes;
+            // Of a mix that is reported apart, the other direction's bytes say nothing of this one.
+            self.direct_cached_bytes += if is_of(plan.direction, call) { call.cached_bytes } else { 0 };
         }
         if sync_write {
             self.sync_write_bytes += bytes;

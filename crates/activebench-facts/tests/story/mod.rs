@@ -211,8 +211,7 @@ impl Story {
     }
 
     pub(crate) fn activity(&self) -> Activity {
-        let activity = fold_activity(&self.events).expect("events in memory");
-        activity
+        fold_activity(&self.events).expect("events in memory")
     }
 
     /// The phases with their facts, and the run's.
@@ -220,8 +219,7 @@ impl Story {
         let mut manifest = self.manifest.clone();
         manifest.clocks.started_ns = 1000;
         manifest.clocks.ended_ns = self.now;
-        let resolved = resolve_phases(&self.events, &manifest, &self.activity(), phases).expect("events in memory");
-        resolved
+        resolve_phases(&self.events, &manifest, &self.activity(), phases).expect("events in memory")
     }
 
     /// The facts of the only phase.

@@ -1,19 +1,13 @@
-//! A series for a ticket: plain Markdown, verdict first. The tables are bounded and so is each field, so
-//! that it fits.
+//! A series for a ticket: plain Markdown, verdict first.
 
+use activebench_model::finding::Finding;
 use activebench_model::series::JudgedSeries;
 
 use super::{HEADS, RUN_HEADS, SeriesFormat, extent, firing, head, rows, run_rows, title, undecided};
 use crate::Style;
 use crate::escape::{markdown as text, markdown_code as code};
+use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::shell_command;
-
-/// Runs shown; the rest is counted.
-const RUNS_SHOWN: usize = 100;
-/// Findings shown; the rest is counted.
-const FINDINGS_SHOWN: usize = 12;
-/// Open questions shown; the rest is counted.
-const OPEN_SHOWN: usize = 10;
 
 /// `markdown`.
 pub(super) struct Markdown;
@@ -28,67 +22,79 @@ impl SeriesFormat for Markdown {
     }
 
     fn render(&self, series: &JudgedSeries, _style: Style) -> String {
-        let mut report = format!(
-            "# {}: {}\n\nWhy: {}.\n\nCommand: {}\n",
-            series.verdict.as_str().to_uppercase(),
-            text(&extent(series)),
-            text(&series.because),
-            code(&shell_command(&series.manifest.command.argv)),
-        );
-        let (figures, left_out) = rows(series);
-        if !figures.is_empty() {
-            report.push_str(&format!("\n## Figures\n\n{}", table(&HEADS, &figures)));
-        }
-        if left_out > 0 {
-            report.push_str(&format!("\nLeft out: {left_out} more figures, which the JSON report has.\n"));
-        }
-        let runs = run_rows(series);
-        if !runs.is_empty() {
-            report.push_str(&format!("\n## Runs\n\n{}", table(&RUN_HEADS, &runs[..runs.len().min(RUNS_SHOWN)])));
-        }
-        if runs.len() > RUNS_SHOWN {
-            report.push_str(&format!("\nLeft out: {} more runs.\n", runs.len() - RUNS_SHOWN));
-        }
-        report.push_str("\n## Findings\n");
-        let firing = firing(series);
-        if firing.is_empty() {
-            report.push_str("\nNone.\n");
-        }
-        for finding in firing.iter().take(FINDINGS_SHOWN) {
-            report.push_str(&format!("\n### {}\n", text(&format!("{}{}", head(finding), title(finding)))));
-            for sentence in [&finding.message, &finding.meaning].into_iter().filter(|sentence| !sentence.is_empty()) {
-                report.push_str(&format!("\n{}\n", text(sentence)));
-            }
-            if !finding.advice.is_empty() {
-                report.push_str(&format!("\n**What to do:** {}\n", text(&finding.advice)));
-            }
-        }
-        if firing.len() > FINDINGS_SHOWN {
-            report.push_str(&format!("\nLeft out: {} more findings.\n", firing.len() - FINDINGS_SHOWN));
-        }
-        let open = undecided(series);
-        if !open.is_empty() {
-            report.push_str("\n### Undecided\n\n");
-            open.iter().take(OPEN_SHOWN).for_each(|line| report.push_str(&format!("- {}\n", text(line))));
-        }
-        if open.len() > OPEN_SHOWN {
-            report.push_str(&format!("\nLeft out: {} more open questions.\n", open.len() - OPEN_SHOWN));
-        }
-        report.push_str(&format!(
-            "\n## Record\n\nWritten by activebench {}.\n\n- Series directory: {}\n",
-            text(&series.manifest.activebench),
-            code(&series.directory)
-        ));
-        report
+        let sections =
+            [verdict(series), figures(series), runs(series), findings(series), open_questions(series), record(series)];
+        assembled(&sections, LIMIT)
     }
 }
 
-fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
-    let rule = vec!["---"; heads.len()].join(" | ");
-    let mut table = format!("| {} |\n| {rule} |\n", heads.join(" | "));
-    for row in rows {
-        let cells: Vec<String> = row.iter().map(|cell| text(cell)).collect();
-        table.push_str(&format!("| {} |\n", cells.join(" | ")));
+fn verdict(series: &JudgedSeries) -> Section {
+    let lead = format!(
+        "# {}: {}\n\nWhy: {}.\n\nCommand: {}\n",
+        series.verdict.as_str().to_uppercase(),
+        text(&extent(series)),
+        text(&series.because),
+        code(&shell_command(&series.manifest.command.argv)),
+    );
+    Section { lead, items: Vec::new(), noun: "", share: 150 }
+}
+
+fn figures(series: &JudgedSeries) -> Section {
+    let (rows, left_out) = rows(series);
+    let mut section = table("## Figures", &HEADS, &rows, "figures", 300);
+    if left_out > 0 {
+        section.items.push(format!("\nLeft out: {left_out} more figures, which the JSON report has.\n"));
     }
-    table
+    section
+}
+
+fn runs(series: &JudgedSeries) -> Section {
+    table("## Runs", &RUN_HEADS, &run_rows(series), "runs", 150)
+}
+
+fn findings(series: &JudgedSeries) -> Section {
+    let firing = firing(series);
+    let item = |finding: &&Finding| {
+        let mut item = format!("\n### {}\n", text(&format!("{}{}", head(finding), title(finding))));
+        for sentence in [&finding.message, &finding.meaning].into_iter().filter(|sentence| !sentence.is_empty()) {
+            item.push_str(&format!("\n{}\n", text(sentence)));
+        }
+        if !finding.advice.is_empty() {
+            item.push_str(&format!("\n**What to do:** {}\n", text(&finding.advice)));
+        }
+        item
+    };
+    let none = if firing.is_empty() { "\nNone.\n" } else { "" };
+    let items = firing.iter().map(item).collect();
+    Section { lead: format!("## Findings\n{none}"), items, noun: "findings", share: 250 }
+}
+
+fn open_questions(series: &JudgedSeries) -> Section {
+    let open = undecided(series);
+    let lead = if open.is_empty() { String::new() } else { "### Undecided\n\n".to_owned() };
+    let items = open.iter().map(|line| format!("- {}\n", text(line))).collect();
+    Section { lead, items, noun: "open questions", share: 75 }
+}
+
+fn record(series: &JudgedSeries) -> Section {
+    let lead = format!(
+        "## Record\n\nWritten by activebench {}.\n\n- Series directory: {}\n",
+        text(&series.manifest.activebench),
+        code(&series.directory)
+    );
+    Section { lead, items: Vec::new(), noun: "", share: 50 }
+}
+
+fn table(title: &str, heads: &[&str], rows: &[Vec<String>], noun: &'static str, share: usize) -> Section {
+    let row = |row: &Vec<String>| {
+        let cells: Vec<String> = row.iter().map(|cell| text(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let lead = match rows.is_empty() {
+        true => String::new(),
+        false => {
+            format!("{title}\n\n| {} |\n| {} |\n", heads.join(" | "), vec!["---"; heads.len()].join(" | "))
+        }
+    };
+    Section { lead, items: rows.iter().map(row).collect(), noun, share }
 }

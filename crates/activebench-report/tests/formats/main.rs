@@ -1,6 +1,7 @@
 //! Every format on the same runs: snapshots, the JSON schema, and hostile text.
 
 mod compare;
+mod exports;
 mod hostile;
 mod json;
 mod junit;

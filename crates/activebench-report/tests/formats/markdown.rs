@@ -1,7 +1,8 @@
 //! `markdown`: snapshots, the limit, and where it cuts.
 
 use activebench_model::report::JudgedRun;
-use activebench_report::markdown::{LIMIT, Markdown};
+use activebench_report::markdown::Markdown;
+use activebench_report::ticket::LIMIT;
 use activebench_report::{Format, Style};
 
 use crate::samples;

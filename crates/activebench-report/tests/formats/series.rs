@@ -6,8 +6,8 @@ use activebench_model::series::{FORMAT, Interval, JudgedSeries, Repeated, RunOfS
 use activebench_model::units::Quantity;
 use activebench_model::verdict::RunVerdict;
 use activebench_report::Style;
-use activebench_report::markdown::LIMIT;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
+use activebench_report::ticket::LIMIT;
 
 fn render(name: &str, series: &JudgedSeries) -> String {
     series_format_by_name(name).expect("the format exists").render(series, Style::default())

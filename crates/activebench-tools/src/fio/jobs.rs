@@ -191,6 +191,24 @@ impl Setup {
         Self { jobs: with_clones(all), command, notes }
     }
 
+    /// The logs that jobs replay (`read_iolog`): a colon stands between two, unless a backslash is before it.
+    pub(super) fn replayed_logs(&self) -> Vec<String> {
+        let mut logs = Vec::new();
+        for option in self.jobs.iter().filter_map(|job| job.options.get("read_iolog")) {
+            let mut log = String::new();
+            let mut characters = option.chars();
+            while let Some(character) = characters.next() {
+                match character {
+                    '\\' => log.extend(characters.next()),
+                    ':' => logs.push(std::mem::take(&mut log)),
+                    plain => log.push(plain),
+                }
+            }
+            logs.push(log);
+        }
+        logs
+    }
+
     /// The jobs of each entry of the report, in order.
     pub(super) fn entries(&self) -> Vec<Vec<usize>> {
         let mut entries: Vec<Vec<usize>> = Vec::new();

@@ -30,7 +30,7 @@ const DOUBTFUL_BYTES: f64 = 0.01;
 pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
     let report = output::read(setup, output).report;
     let paired = entries::pair(setup, &report.entries);
-    let seen = Seen::new(activity);
+    let seen = Seen::new(activity, setup.replayed_logs());
     let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
     let mut phases = Vec::new();
     let mut totals = (0.0, 0.0);

@@ -13,16 +13,20 @@ pub(super) struct Seen<'a> {
     by_file: HashMap<FileId, Vec<&'a Pass>>,
     by_process: HashMap<u32, Vec<&'a Pass>>,
     removals: HashMap<&'a str, Vec<u64>>,
+    /// Logs that jobs replay.
+    replayed: Vec<String>,
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn new(activity: &'a Activity) -> Self {
+    /// `replayed` are logs that the jobs read their work from.
+    pub(super) fn new(activity: &'a Activity, replayed: Vec<String>) -> Self {
         let mut seen = Seen {
             activity,
             files: activity.files.iter().map(|file| (file.id, file)).collect(),
             by_file: HashMap::new(),
             by_process: HashMap::new(),
             removals: HashMap::new(),
+            replayed,
         };
         for pass in &activity.passes {
             seen.by_file.entry(pass.file).or_default().push(pass);
@@ -53,6 +57,7 @@ impl<'a> Seen<'a> {
         let aside = |name: &str| {
             ["/proc/", "/sys/", "/etc/", "/usr/", "/lib"].iter().any(|folder| name.starts_with(folder))
                 || name.ends_with(".state")
+                || self.replayed.iter().any(|log| log == name)
                 || (name.ends_with(".log") && ["_bw.", "lat.", "_iops."].iter().any(|kind| name.contains(kind)))
         };
         let mut names = self.names_of(file).peekable();

@@ -1,0 +1,207 @@
+//! How to replay the log: the command, and what must be there before.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::Path;
+
+use activebench_model::call::{Op, open_bits};
+use activebench_model::phase::Window;
+use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
+
+use super::step::{Action, Step};
+use super::writer::Written;
+use super::{FILES_NAMED, Version};
+use crate::wording::{count, list, shell_word};
+
+/// What the options depend on, gathered in the order of starts.
+///
+/// One option holds for the whole replay. It is that of the operations inside the passes: a file that was laid out
+/// before through the page cache does not make a direct benchmark buffered.
+#[derive(Debug, Default)]
+pub(super) struct Replay {
+    /// Of the passes, in order, without overlap.
+    windows: Vec<Window>,
+    inside: Shape,
+    all: Shape,
+}
+
+/// How operations were asked for. Memory: 8 bytes an operation in flight.
+#[derive(Debug, Default)]
+struct Shape {
+    /// Ends of the operations in flight.
+    in_flight: BinaryHeap<Reverse<u64>>,
+    most_in_flight: usize,
+    libaio: u64,
+    io_uring: u64,
+    calls: u64,
+    direct: u64,
+    sync_writes: u64,
+    data_sync_writes: u64,
+    writes: u64,
+}
+
+impl Shape {
+    fn look(&mut self, step: &Step) {
+        match step.op {
+            Op::AioRead | Op::AioWrite => self.libaio += 1,
+            Op::UringRead | Op::UringWrite => self.io_uring += 1,
+            _ => self.calls += 1,
+        }
+        let opened = |bits| u64::from(step.open_flags & bits != 0);
+        self.direct += opened(open_bits::DIRECT);
+        if step.action == Action::Write {
+            self.writes += 1;
+            self.sync_writes += opened(open_bits::SYNC);
+            self.data_sync_writes += opened(open_bits::DSYNC);
+        }
+        // An estimated start can lie before the end of the same thread's call before.
+        if step.estimated {
+            return;
+        }
+        while self.in_flight.peek().is_some_and(|Reverse(end_ns)| *end_ns <= step.at_ns) {
+            self.in_flight.pop();
+        }
+        self.in_flight.push(Reverse(step.end_ns));
+        self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
+    }
+
+    fn operations(&self) -> u64 {
+        self.libaio + self.io_uring + self.calls
+    }
+
+    /// fio's options that ask the same way.
+    fn options(&self) -> Vec<String> {
+        let depth = self.most_in_flight.max(1);
+        let is_direct = self.direct * 2 > self.operations();
+        let engine = match () {
+            () if self.io_uring > self.libaio => "io_uring",
+            // For calls of several threads too: at the end of the log fio leaves what is in flight to itself, and an
+            // io_uring that goes away drops buffered requests that have not begun. libaio does them at once.
+            () if self.libaio > 0 || depth > 1 => "libaio",
+            () => "psync",
+        };
+        let mut options = vec![format!("--ioengine={engine}"), format!("--iodepth={depth}")];
+        options.push(format!("--direct={}", u8::from(is_direct)));
+        if self.writes > 0 && self.sync_writes == self.writes {
+            options.push("--sync=sync".to_owned());
+        } else if self.writes > 0 && self.data_sync_writes == self.writes {
+            options.push("--sync=dsync".to_owned());
+        }
+        options
+    }
+
+    /// What an option for the whole replay cannot repeat.
+    fn mixtures(&self) -> Vec<String> {
+        let mut mixtures = Vec::new();
+        let mut mixed = |part: u64, of: u64, what: &str| {
+            if part > 0 && part < of {
+                mixtures.push(format!("{part} of {of} {what}: one option holds for the whole replay"));
+            }
+        };
+        mixed(self.direct, self.operations(), "operations passed the page cache by (O_DIRECT)");
+        mixed(self.sync_writes, self.writes, "writes were O_SYNC");
+        mixed(self.data_sync_writes, self.writes, "writes were O_DSYNC");
+        if self.libaio + self.io_uring == 0 && self.most_in_flight > 1 {
+            mixtures.push(format!(
+                "up to {} calls of several threads overlapped: one fio job replays them as requests in flight, and libaio \
+                 does buffered ones one after the other",
+                self.most_in_flight
+            ));
+        }
+        mixtures
+    }
+}
+
+impl Replay {
+    pub(super) fn new(run: &JudgedRun) -> Self {
+        let mut windows: Vec<Window> = run.phases.iter().filter_map(|phase| phase.window).collect();
+        windows.sort_by_key(|window| window.start_ns);
+        windows.dedup_by(|next, before| {
+            let overlaps = next.start_ns <= before.end_ns;
+            if overlaps {
+                before.end_ns = before.end_ns.max(next.end_ns);
+            }
+            overlaps
+        });
+        Self { windows, ..Self::default() }
+    }
+
+    pub(super) fn look(&mut self, step: &Step) {
+        if !matches!(step.action, Action::Read | Action::Write) {
+            return;
+        }
+        self.all.look(step);
+        let begun = self.windows.partition_point(|window| window.start_ns <= step.at_ns);
+        if begun.checked_sub(1).and_then(|last| self.windows.get(last)).is_some_and(|last| last.contains(step.at_ns)) {
+            self.inside.look(step);
+        }
+    }
+
+    pub(super) fn sentences(
+        &self,
+        run: &JudgedRun,
+        version: Version,
+        file: Option<&Path>,
+        written: &[Written],
+    ) -> Vec<String> {
+        let sum = |of: fn(&Written) -> u64| written.iter().map(of).sum::<u64>();
+        let used = written.iter().filter(|file| file.reads + file.writes + file.trims + file.syncs > 0).count();
+        let mut sentences = vec![format!(
+            "the log holds {} of {}, {} of {}, {} and {} on {}, in the order of their starts",
+            number(sum(|file| file.reads), "read"),
+            Quantity::bytes(sum(|file| file.read_bytes)),
+            number(sum(|file| file.writes), "write"),
+            Quantity::bytes(sum(|file| file.written_bytes)),
+            number(sum(|file| file.syncs), "sync"),
+            number(sum(|file| file.trims), "discard"),
+            count(used, "file"),
+        )];
+        let shape = if self.inside.operations() > 0 { &self.inside } else { &self.all };
+        let name = file.map_or("FILE".to_owned(), |file| file.display().to_string());
+        // fio takes a colon for the border between two logs.
+        let log = shell_word(&name.replace('\\', "\\\\").replace(':', "\\:"));
+        sentences.push(format!(
+            "replay it: cd {} && fio --name=replay --read_iolog={log} {}",
+            shell_word(&run.manifest.command.cwd),
+            shape.options().join(" ")
+        ));
+        sentences.push(
+            match version {
+                Version::Three => {
+                    "it needs fio 3.31 and keeps the times of the run; `--replay_no_stall=1` replays as fast as it goes"
+                }
+                Version::Two => "it has no times: fio replays it as fast as it goes",
+            }
+            .to_owned(),
+        );
+        let named = |files: Vec<String>| list(&files, FILES_NAMED);
+        let overwritten: Vec<String> =
+            written.iter().filter(|file| file.writes + file.trims > 0).map(|file| file.name.clone()).collect();
+        if !overwritten.is_empty() {
+            sentences.push(format!("the replay overwrites {}", named(overwritten)));
+        }
+        let needed = written.iter().filter(|file| file.must_have_bytes > 0);
+        let needed: Vec<String> =
+            needed.map(|file| format!("{} with {}", file.name, Quantity::bytes(file.must_have_bytes))).collect();
+        if !needed.is_empty() {
+            sentences.push(format!("read before it is written, so it must be there: {}", named(needed)));
+        }
+        if sum(|file| file.trims) > 0 {
+            sentences.push("fio 3.33 leaves discards out (`bad ddir: 2`); later versions replay them".to_owned());
+        }
+        if shape.most_in_flight > 1 {
+            sentences.push(format!(
+                "fio 3.33 does not wait for what is in flight at the end of the log: its own figures can miss up to {}{}",
+                count(shape.most_in_flight - 1, "operation"),
+                if shape.io_uring > shape.libaio { ", and an io_uring may drop them" } else { "" }
+            ));
+        }
+        sentences.extend(self.all.mixtures());
+        sentences
+    }
+}
+
+fn number(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
+}

@@ -1,0 +1,328 @@
+//! Exports of a small made-up run: snapshots, what must hold of any, and hostile names.
+
+use std::collections::HashSet;
+
+use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
+use activebench_model::course::{Course, CourseName, CourseSeries};
+use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, NameEvent, Origin, TaskEvent, TaskEventKind};
+use activebench_model::fact::Completeness;
+use activebench_model::log::{EventLog, LogCut};
+use activebench_model::readings::{Readings, Series, Watched};
+use activebench_model::report::JudgedRun;
+use activebench_model::source::Events;
+use activebench_report::escape;
+use activebench_report::export::{EXPORTS, ExportError, export_by_name};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::parts::{base, write_phase};
+
+/// The file of [`write_phase`].
+const FILE: FileId = FileId { s_dev: 7 << 20, ino: 12 };
+const OTHER: FileId = FileId { s_dev: 7 << 20, ino: 13 };
+const TOOL: u32 = 4711;
+const MS: u64 = 1_000_000;
+/// When the run of [`base`] begins.
+const STARTED: u64 = 1_000 * MS;
+
+fn call(op: Op, start_us: u64, end_us: u64) -> Call {
+    Call {
+        start_ns: STARTED + start_us * 1_000,
+        end_ns: STARTED + end_us * 1_000,
+        tid: TOOL,
+        tgid: TOOL,
+        op,
+        fd: 3,
+        file: Some(FILE),
+        kind: FileKind::Regular,
+        open_flags: 0,
+        offset: -1,
+        requested: 0,
+        returned: 0,
+        storage_read_bytes: 0,
+        cached_bytes: 0,
+        cpu_ns: 500,
+        user_before_ns: 100,
+        stands_for: 1,
+    }
+}
+
+fn data(op: Op, start_us: u64, end_us: u64, offset: i64, bytes: i64) -> Call {
+    Call { offset, requested: bytes as u64, returned: bytes, ..call(op, start_us, end_us) }
+}
+
+fn name(at_us: u64, file: FileId, name: &str) -> NameEvent {
+    NameEvent {
+        at_ns: STARTED + at_us * 1_000,
+        tid: TOOL,
+        tgid: TOOL,
+        op: Op::Open,
+        returned: 3,
+        file: Some(file),
+        name: name.to_owned(),
+    }
+}
+
+fn block(at_us: u64, latency_us: u64, action: BlockAction, bytes: u64) -> BlockEvent {
+    BlockEvent {
+        at_ns: STARTED + at_us * 1_000,
+        kind: BlockEventKind::Completed,
+        device: activebench_model::call::DeviceNumber::new(7, 0),
+        sector: 2048,
+        bytes,
+        action,
+        preflush: false,
+        fua: false,
+        latency_ns: latency_us * 1_000,
+        first_of_request: true,
+        file: (bytes > 0).then_some(FILE),
+        tgid: TOOL,
+        comm: "tool".to_owned(),
+        origin: Origin::Tree,
+        status: 0,
+    }
+}
+
+fn born(comm: &str) -> TaskEvent {
+    TaskEvent {
+        at_ns: STARTED,
+        kind: TaskEventKind::Born,
+        tid: TOOL,
+        tgid: TOOL,
+        parent_tgid: 1,
+        exit_status: 0,
+        comm: comm.to_owned(),
+        filename: String::new(),
+        user_ns: 0,
+        kernel_ns: 0,
+        blocked_ns: 0,
+        iowait_ns: 0,
+        preempted_ns: 0,
+    }
+}
+
+/// Layout, two requests that overlap, and what an iolog cannot say, in the order of their ends.
+fn story(file_name: &str) -> (JudgedRun, Events) {
+    let mut run = base(&["tool", "--size", "8k"]);
+    run.phases = vec![write_phase("write", "write", 0)];
+    let rate = |name, values: [Option<f64>; 2]| CourseSeries {
+        name,
+        completeness: Completeness::Complete,
+        values: values.to_vec(),
+    };
+    run.courses = vec![Course {
+        phase: "write".to_owned(),
+        start_ns: STARTED + 999 * MS,
+        step_ns: 200 * MS,
+        steps: 2,
+        series: vec![
+            rate(CourseName::CallReadRate, [Some(0.0), Some(0.0)]),
+            rate(CourseName::CallWriteRate, [Some(4096.5), None]),
+        ],
+        syncs: Vec::new(),
+        syncs_left_out: 0,
+        latencies: Vec::new(),
+        maps: Vec::new(),
+        files_left_out: 0,
+    }];
+    run.manifest.host.readings = Some(Readings {
+        series: vec![Series {
+            what: Watched::DirtyBytes,
+            of: String::new(),
+            source: "/proc/meminfo".to_owned(),
+            readings: vec![(STARTED - MS, 4096), (STARTED + 500 * MS, 12_288)],
+        }],
+        unread: Vec::new(),
+    });
+    run.manifest.coverage.log = Some(EventLog {
+        cut: Some(LogCut {
+            at_ns: STARTED + 5_000 * MS,
+            why: "it reached its limit".to_owned(),
+            records: [("calls".to_owned(), 7)].into(),
+        }),
+        ..EventLog::default()
+    });
+    let direct = |call: Call| Call { open_flags: open_bits::DIRECT, ..call };
+    let in_pass = 1_000_000;
+    let calls = vec![
+        Call { fd: -1, returned: 3, ..call(Op::Open, 100, 110) },
+        data(Op::Write, 120, 130, 0, 8192),
+        Call { fd: 9, file: Some(OTHER), ..data(Op::Write, 131, 132, 0, 100) },
+        Call { requested: 4096, ..call(Op::Ftruncate, 140, 141) },
+        Call { stands_for: 0, ..data(Op::Pwrite, in_pass + 10, in_pass + 20, 8192, 4096) },
+        direct(data(Op::AioWrite, in_pass + 40, in_pass + 90, 4096, 4096)),
+        // Submitted before the one above, collected after it.
+        direct(data(Op::AioWrite, in_pass + 30, in_pass + 100, 0, 4096)),
+        direct(data(Op::AioRead, in_pass + 110, in_pass + 150, 16_384, 4096)),
+        Call { requested: 4096, ..data(Op::Read, in_pass + 160, in_pass + 161, 20_480, 0) },
+        Call { returned: -5, ..data(Op::Pwrite, in_pass + 162, in_pass + 163, 0, 0) },
+        data(Op::Pread, in_pass + 164, in_pass + 165, -1, 512),
+        data(Op::Discard, in_pass + 170, in_pass + 180, 0, 4096),
+        call(Op::Fdatasync, in_pass + 200, in_pass + 900),
+        call(Op::Fsync, in_pass + 1_000, in_pass + 1_900),
+        call(Op::Close, in_pass + 2_000, in_pass + 2_010),
+    ];
+    let events = Events {
+        calls,
+        names: vec![name(110, FILE, file_name), name(131, OTHER, "results.txt")],
+        tasks: vec![born("tool")],
+        block: vec![
+            // Under way when the run began.
+            block(50, 100, BlockAction::Write, 512),
+            BlockEvent { first_of_request: false, ..block(50, 0, BlockAction::Write, 512) },
+            block(in_pass + 80, 40, BlockAction::Write, 4096),
+            BlockEvent { first_of_request: false, ..block(in_pass + 80, 0, BlockAction::Write, 512) },
+            block(in_pass + 85, 35, BlockAction::Write, 4096),
+            BlockEvent { kind: BlockEventKind::Inferred, ..block(in_pass + 90, 0, BlockAction::Read, 4096) },
+            BlockEvent { preflush: true, ..block(in_pass + 1_800, 700, BlockAction::Flush, 0) },
+        ],
+        ..Events::default()
+    };
+    (run, events)
+}
+
+fn exported(name: &str, run: &JudgedRun, events: &Events) -> Result<(String, Vec<String>), ExportError> {
+    let export = export_by_name(name).expect("there is such an export");
+    let mut out = Vec::new();
+    let notes = export.write(run, events, Some("/tmp/out/run.log".as_ref()), &mut out)?;
+    Ok((String::from_utf8(out).expect("UTF-8"), notes))
+}
+
+#[test]
+fn a_small_run_is_exported_as_intended() {
+    let (run, events) = story("data");
+    for export in EXPORTS {
+        let (text, notes) = exported(export.name(), &run, &events).expect("it is exported");
+        insta::assert_snapshot!(export.name(), format!("{text}\n{}\n", notes.join("\n")));
+    }
+}
+
+#[test]
+fn a_run_that_says_nothing_is_no_export() {
+    let (run, events) = story("data");
+    let syncs = Events { calls: events.calls[12..].to_vec(), ..events.clone() };
+    for (name, events, why) in [
+        ("fio-iolog", Events::default(), "no read, write or discard"),
+        ("fio-iolog", syncs, "no read, write or discard"),
+        ("fio-iolog", story("two words").1, "its name has a blank or a line break: \"two words\""),
+        ("chrome-trace", Events::default(), "no recorded call or device request"),
+    ] {
+        let mut out = Vec::new();
+        let written = export_by_name(name).expect("an export").write(&run, &events, None, &mut out);
+        let said = written.expect_err(name).to_string();
+        assert!(said.contains(why) && out.is_empty(), "{name}: {said}");
+    }
+}
+
+/// What the trace event format demands, whatever the run.
+fn assert_is_a_trace(text: &str, calls: usize) {
+    let trace: Value = serde_json::from_str(text).expect("JSON");
+    assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text}");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let mut open = HashSet::new();
+    let mut of_calls = 0;
+    for event in events {
+        assert!(event["name"].is_string() && event["ph"].is_string() && event["args"].is_object(), "{event}");
+        assert!(event["pid"].is_u64() && event["tid"].is_u64() && event["ts"].as_f64() >= Some(0.0), "{event}");
+        let id = event["id"].as_str().map(str::to_owned);
+        match event["ph"].as_str().expect("text") {
+            "X" => assert!(event["dur"].as_f64() >= Some(0.0), "{event}"),
+            "b" => assert!(open.insert(id.expect("an id")), "{event}"),
+            "e" => assert!(open.remove(&id.expect("an id")), "{event}"),
+            "C" => assert!(event["args"].as_object().is_some_and(|args| args.values().all(Value::is_number))),
+            "i" => assert_eq!(event["s"], "t"),
+            "M" => assert!(event["args"].as_object().is_some_and(|args| args.len() == 1)),
+            other => panic!("{other}: {event}"),
+        }
+        let of_call = ["read", "write", "discard", "sync", "call"].iter().any(|cat| event["cat"] == *cat);
+        of_calls += usize::from(of_call && event["ph"] != "e");
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert_eq!(of_calls, calls);
+}
+
+/// Every line of a log is one action that was made on the file; nothing of a name became another.
+fn assert_is_a_log(text: &str, name: &str) {
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("fio version 3 iolog"));
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(matches!(words.len(), 3 | 5), "{line:?}");
+        assert!(words[0].parse::<u64>().is_ok() && (words[1] == name || name == "-"), "{line:?}");
+        let actions = ["add", "open", "close", "read", "write", "sync", "datasync", "trim"];
+        assert!(actions.contains(&words[2]) && words[3..].iter().all(|word| word.parse::<u64>().is_ok()), "{line:?}");
+    }
+}
+
+fn check_hostile(text: &str) {
+    let (mut run, mut events) = story(text);
+    run.phases[0].name = text.to_owned();
+    run.phases[0].id = text.to_owned();
+    run.courses[0].phase = text.to_owned();
+    run.manifest.command.argv = vec![text.to_owned()];
+    run.manifest.command.cwd = text.to_owned();
+    events.tasks[0].comm = text.to_owned();
+    events.block.iter_mut().for_each(|event| event.comm = text.to_owned());
+    let (trace, _) = exported("chrome-trace", &run, &events).expect("a trace");
+    assert_is_a_trace(&trace, events.calls.len());
+    let parsed: Value = serde_json::from_str(&trace).expect("JSON");
+    let calls = parsed["traceEvents"].as_array().expect("events").iter();
+    let files: Vec<&Value> = calls.map(|event| &event["args"]["file"]).filter(|file| file.is_string()).collect();
+    assert!(files.contains(&&Value::from(text)), "the name is what it was: {text:?}");
+    match exported("fio-iolog", &run, &events) {
+        Ok((log, _)) => assert_is_a_log(&log, text),
+        Err(ExportError::Nothing(why)) => assert!(why.contains("an iolog cannot name"), "{why}"),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn names_stay_text() {
+    for name in [
+        "",
+        "-",
+        "\"},{\"ph\":\"X",
+        "</script>",
+        "a\u{202e}b\u{2066}c",
+        "\u{9b}31m\x1b[2J\u{7f}",
+        "\\u0000\\",
+        "a\n1 data write 0 4096",
+        "data read 0 1",
+        "gone\u{fffd}",
+        "写入文件",
+    ] {
+        check_hostile(name);
+    }
+    check_hostile(&"x".repeat(255));
+}
+
+#[test]
+fn a_log_that_was_cut_is_said_in_the_trace_itself() {
+    let (run, events) = story("data");
+    let (trace, notes) = exported("chrome-trace", &run, &events).expect("a trace");
+    let parsed: Value = serde_json::from_str(&trace).expect("JSON");
+    let said = parsed["otherData"]["record"].as_str().expect("a sentence");
+    assert!(said.contains("the event log was cut after 5.000 s: it reached its limit; 7 calls are not here"), "{said}");
+    assert!(notes.iter().any(|note| said.contains(note)), "{notes:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_name_gives_a_trace_and_no_foreign_action(name in any::<String>()) {
+        check_hostile(&name);
+    }
+
+    #[test]
+    fn any_control_characters_do_too(name in "[\\x00-\\x20\\x7f-\\u{9f}\\u{200b}-\\u{202e}\"\\\\a-]{0,30}") {
+        check_hostile(&name);
+    }
+}
+
+#[test]
+fn notes_can_be_shown() {
+    let (run, events) = story("a\u{1b}[2Jb");
+    let error = exported("fio-iolog", &run, &events).expect_err("its name cannot be written").to_string();
+    assert!(escape::terminal(&error).contains("\\u{1b}[2J"), "{error:?}");
+}
