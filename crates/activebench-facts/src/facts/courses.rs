@@ -4,6 +4,7 @@
 //! files; nothing grows with the number of calls.
 
 mod axis;
+mod times;
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,17 +19,17 @@ use activebench_model::run::Manifest;
 use activebench_model::source::{EventSource, Unreadable};
 
 use super::Gaps;
-use super::cpu_times::Cuts;
 use super::device::{Devices, Seen, devices_of};
 use super::gaps::Gap;
 use super::index::Index;
 use super::latency::Latencies;
 use super::span_index::{KeyedSpans, SpanIndex};
 use super::syncs::SyncLog;
-use super::tally::{file_ends, thread_spans};
+use super::tally::file_ends;
 use super::windows::{end_of, has_size, is_of, is_on};
 use crate::activity::Stub;
 use axis::Axis;
+use times::Times;
 
 /// Steps of a course.
 const STEPS: usize = 120;
@@ -42,10 +43,6 @@ const MOST_MAPS: usize = 4;
 const MAP_ROWS: u64 = 32;
 /// Steps in a column of a map.
 const COLUMN_STEPS: usize = 2;
-/// Threads of a phase, above which their time is not followed.
-const MOST_THREADS: usize = 64;
-/// From this share of a step on an error of the threads' times is said.
-const CPU_ERROR_SAID: f64 = 0.05;
 
 /// The courses of the phases that have a window, in their order; of many the first ones. The windows must be
 /// resolved.
@@ -69,7 +66,8 @@ pub fn courses(
     let syncs = read_calls(source, activity, phases, &mut plans)?;
     read_block(source, manifest, &mut plans)?;
     read_cache(source, &mut plans)?;
-    let times = read_times(source, activity, &index, phases, &plans)?;
+    let axes: Vec<(usize, Axis)> = plans.iter().map(|plan| (plan.number, plan.axis)).collect();
+    let times = times::read(source, activity, &index, phases, &axes)?;
     let course = |(plan, times): (Plan<'_>, Times)| plan.course(manifest, activity, &syncs, times);
     Ok(plans.into_iter().zip(times).map(course).collect())
 }
@@ -354,96 +352,6 @@ fn read_cache(source: &dyn EventSource, plans: &mut [Plan<'_>]) -> Result<(), Un
         }
     }
     Ok(())
-}
-
-/// Where the time of a phase's threads went, step by step.
-enum Times {
-    /// Shares of user mode, kernel, I/O wait, other waits and waiting for a processor; `None` where no thread ran or its
-    /// totals are not known.
-    Known {
-        shares: Vec<Option<[f64; 5]>>,
-        error: f64,
-    },
-    Unknown(String),
-}
-
-impl Times {
-    fn ratios(&self, gap: &Gap, state: usize) -> (Gap, Vec<Option<f64>>) {
-        match self {
-            Times::Unknown(why) => (Gap::Missing(why.clone()), Vec::new()),
-            Times::Known { shares, error } => {
-                let values = shares.iter().map(|shares| shares.map(|shares| shares[state])).collect();
-                let rough = (*error > CPU_ERROR_SAID)
-                    .then(|| format!("known to within {:.0} % of a step: the steps are short", error * 100.0));
-                (gap.clone().and_lost(rough), values)
-            }
-        }
-    }
-}
-
-fn read_times(
-    source: &dyn EventSource,
-    activity: &Activity,
-    index: &Index<'_>,
-    phases: &[Phase],
-    plans: &[Plan<'_>],
-) -> Result<Vec<Times>, Unreadable> {
-    let of_phases = thread_spans(index, phases);
-    // Each thread's spans, cut at the borders of the steps.
-    let segments: Vec<Result<Vec<(usize, u32, u64, u64)>, String>> = plans
-        .iter()
-        .map(|plan| {
-            let own: Vec<_> = of_phases.iter().filter(|(_, span)| span.phase == plan.number).collect();
-            let threads: HashSet<u32> = own.iter().map(|(tid, _)| *tid).collect();
-            if threads.len() > MOST_THREADS {
-                return Err(format!("the phase has more than {MOST_THREADS} threads"));
-            }
-            let cut = |(tid, span): &&(u32, super::tally::ThreadSpan)| {
-                let (tid, from_ns, to_ns) = (*tid, span.start_ns, span.end_ns);
-                (0..plan.axis.steps).filter_map(move |step| {
-                    let (start_ns, end_ns) = plan.axis.bounds(step);
-                    let (start_ns, end_ns) = (start_ns.max(from_ns), end_ns.min(to_ns));
-                    (start_ns < end_ns).then_some((step, tid, start_ns, end_ns))
-                })
-            };
-            Ok(own.iter().flat_map(cut).collect())
-        })
-        .collect();
-    let spans = segments.iter().flatten().flatten().map(|(_, tid, start_ns, end_ns)| (*tid, *start_ns, *end_ns));
-    let mut cuts = Cuts::new(&activity.tasks, spans);
-    for batch in source.cpu() {
-        batch?.iter().for_each(|event| cuts.feed(event));
-    }
-    for batch in source.samples() {
-        batch?.iter().for_each(|sample| cuts.feed(&sample.cpu));
-    }
-    let times = |(plan, segments): (&Plan<'_>, Result<Vec<(usize, u32, u64, u64)>, String>)| match segments {
-        Err(why) => Times::Unknown(why),
-        Ok(segments) => {
-            let mut sums = vec![(0_u64, Some([0_u64; 5]), 0_u64); plan.axis.steps];
-            for (step, tid, start_ns, end_ns) in segments {
-                let (length_ns, sum, error_ns) = &mut sums[step];
-                *length_ns += end_ns - start_ns;
-                *sum = sum.zip(cuts.between(tid, start_ns, end_ns)).map(|(mut sum, span)| {
-                    *error_ns += span.error_ns;
-                    let times = span.times;
-                    let blocked_ns = times.blocked_ns.saturating_sub(times.iowait_ns);
-                    let parts = [times.user_ns, times.kernel_ns, times.iowait_ns, blocked_ns, times.preempted_ns];
-                    sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-                    sum
-                });
-            }
-            let share = |(length_ns, sum, _): &(u64, Option<[u64; 5]>, u64)| {
-                sum.filter(|_| *length_ns > 0).map(|sum| sum.map(|part| part as f64 / *length_ns as f64))
-            };
-            let error = |(length_ns, _, error_ns): &(u64, Option<[u64; 5]>, u64)| match *length_ns {
-                0 => 0.0,
-                _ => *error_ns as f64 / plan.axis.step_ns as f64,
-            };
-            Times::Known { shares: sums.iter().map(share).collect(), error: sums.iter().map(error).fold(0.0, f64::max) }
-        }
-    };
-    Ok(plans.iter().zip(segments).map(times).collect())
 }
 
 /// The host's dirty pages in the middle of each step, between the readings around it.
