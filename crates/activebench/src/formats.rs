@@ -26,19 +26,28 @@ pub(crate) enum RunFormat {
 /// What follows a table's name where it is Parquet: `facts-parquet`.
 const PARQUET: &str = "-parquet";
 
+fn reports() -> Vec<String> {
+    let reports = FORMATS.iter().map(|format| format.name().to_owned());
+    reports.chain(TABLES.iter().map(|table| format!("{}{PARQUET}", table.name))).collect()
+}
+
+fn exports() -> Vec<String> {
+    EXPORTS.iter().map(|export| export.name().to_owned()).collect()
+}
+
 /// The names of all, in the order in which help shows them.
 pub(crate) fn names() -> Vec<String> {
-    let reports = FORMATS.iter().map(|format| format.name().to_owned());
-    let tables = TABLES.iter().map(|table| format!("{}{PARQUET}", table.name));
-    reports.chain(tables).chain(EXPORTS.iter().map(|export| export.name().to_owned())).collect()
+    [reports(), exports()].concat()
 }
 
 /// The help of `--format`.
 pub(crate) static HELP: LazyLock<String> = LazyLock::new(|| {
     format!(
         "Report format, with a file to write it to: `json`, `markdown=ticket.md`. May be given several times; `text` \
-         to the terminal when none is. A run has {}; several runs have text, json and markdown",
-        names().join(", ")
+         to the terminal when none is. A run has {}, and exports of its recorded I/O: {} (`fio-iolog-v2` for a fio \
+         before 3.31); several runs have text, json and markdown",
+        reports().join(", "),
+        exports().join(", ")
     )
 });
 
