@@ -50,6 +50,17 @@ pub(crate) const LOSETUP: Tool = Tool {
 /// Serves ext4 through FUSE.
 pub(crate) const FUSE2FS: Tool =
     Tool { command: "fuse2fs", packages: [Some("fuse2fs"), Some("e2fsprogs"), None, Some("fuse2fs"), None] };
+/// Unpacks bundles as others do.
+pub(crate) const ZSTD: Tool =
+    Tool { command: "zstd", packages: [Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd")] };
+/// Reads their manifests.
+pub(crate) const JQ: Tool =
+    Tool { command: "jq", packages: [Some("jq"), Some("jq"), Some("jq"), Some("jq"), Some("jq")] };
+/// Checks their signatures.
+pub(crate) const OPENSSL: Tool = Tool {
+    command: "openssl",
+    packages: [Some("openssl"), Some("openssl"), Some("openssl"), Some("openssl"), Some("openssl")],
+};
 /// Traces system calls by stopping the task at each.
 pub(crate) const STRACE: Tool = Tool {
     command: "strace",
@@ -88,7 +99,7 @@ pub(crate) const XZ: Tool =
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
 pub(crate) const FOR_TESTS: &[&Tool] =
-    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];
+    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &ZSTD, &JQ, &OPENSSL];
 /// What is measured, and what the product is compared with, when the cost of observing is measured.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
 /// What booting other kernels takes, and what runs there.

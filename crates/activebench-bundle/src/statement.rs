@@ -130,6 +130,8 @@ pub(crate) fn make(manifest: &BundleManifest, manifest_json: &[u8], tests: Tests
         .filter(|file| is_configuration(&file.name))
         .map(|file| resource(&file.name, &file.sha256))
         .collect();
+    // What speaks of all of it comes first: `series.json` before the runs below it.
+    configuration.sort_by_key(|file| file.name.matches('/').count());
     match configuration.first_mut() {
         Some(first) => first.annotations = about,
         None => return Err(BundleError::Encode { name: "the statement", why: "the run has no run.json".to_owned() }),

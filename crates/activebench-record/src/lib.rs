@@ -39,6 +39,7 @@ mod error;
 mod hash;
 mod part;
 mod reader;
+mod redact;
 mod series;
 mod storage;
 mod tables;
@@ -59,6 +60,7 @@ pub(crate) struct KeptFile {
 pub use error::RecordError;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
+pub use redact::{Given, Redactor, copy_series};
 pub use series::{read_series, write_series};
 pub use writer::RunWriter;
 

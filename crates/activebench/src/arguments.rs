@@ -138,6 +138,10 @@ signed with an ed25519 key:
   openssl genpkey -algorithm ed25519 -out key.pem
   openssl pkey -in key.pem -pubout -out key.pub.pem
 
+With --redact it is a copy without names: of hosts and users, serial numbers, models, addresses and paths. Ordinary \
+words stay (`data`, `test`), as do figures, times, device names and the kernel's version. Look through it before you \
+publish it, and name with --redact-word what else must not be in it.
+
 Exit code: 0 when the bundle was written, whatever the verdict of the run in it; 2 when it could not be.";
 
 const VERIFY_BUNDLE_ABOUT: &str = "\
@@ -166,6 +170,13 @@ pub(crate) struct Bundle {
     /// Sign it with this ed25519 key (PEM, as openssl makes it).
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,
+    /// Replace names of hosts and users, serial numbers, models, addresses and paths, the same word by the same
+    /// replacement of the same length everywhere. The copy is judged, too: it is written only when it is judged alike.
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// Replace this word, too, wherever it stands; may be given several times.
+    #[arg(long, value_name = "WORD", requires = "redact")]
+    pub(crate) redact_word: Vec<String>,
 }
 
 /// Checks a bundle.

@@ -1,6 +1,7 @@
 //! `bundle` and `verify-bundle`: a run as one file for somebody else, and what such a file is worth. `recheck`,
 //! `report` and `show` take it in a directory's place.
 
+mod redacted;
 mod whole;
 
 use std::fs;
@@ -27,10 +28,19 @@ const NAMED: usize = 5;
 /// Writes the bundle of a run.
 pub(crate) fn main(arguments: &Bundle) -> Result<(), Failure> {
     let key = arguments.sign.as_deref().map(|path| key(path, PrivateKey::from_pem)).transpose()?;
-    let Whole { described, tests, sources, strays } = whole::judged(&arguments.run)?;
-    let path = match &arguments.out {
-        Some(path) => path.clone(),
-        None => default_name(&arguments.run)?,
+    let whole = whole::judged(&arguments.run)?;
+    let (whole, copy) = match arguments.redact {
+        true => {
+            let (whole, copy) = redacted::copied(&arguments.run, &arguments.redact_word, whole)?;
+            (whole, Some(copy))
+        }
+        false => (whole, None),
+    };
+    let Whole { described, tests, sources, strays } = whole;
+    let path = match (&arguments.out, &copy) {
+        (Some(path), _) => path.clone(),
+        (None, None) => PathBuf::from(name(&arguments.run)? + EXTENSION),
+        (None, Some(copy)) => PathBuf::from(copy.redactor.text(&name(&arguments.run)?) + "-redacted" + EXTENSION),
     };
     let signing = key.as_ref().map(|key| (key, tests));
     let written = activebench_bundle::write(&path, arguments.force, described, sources, signing)
@@ -123,15 +133,13 @@ fn listed(names: &[String]) -> String {
     text.join(", ")
 }
 
-/// `RUN.activebench.tar.zst` in the working directory.
-fn default_name(run: &Path) -> Result<PathBuf, Failure> {
+/// The name of the run's directory.
+fn name(run: &Path) -> Result<String, Failure> {
     // `.` and `runs/..` have a name, too.
     let whole =
         fs::canonicalize(run).with_context(|| format!("cannot read {}", run.display())).or_exit(ExitCode::Usage)?;
     let name = whole.file_name().context("the run has no name (hint: --out FILE)").or_exit(ExitCode::Usage)?;
-    let mut name = name.to_owned();
-    name.push(EXTENSION);
-    Ok(PathBuf::from(name))
+    Ok(name.to_string_lossy().into_owned())
 }
 
 fn key<T>(path: &Path, read: impl Fn(&str) -> Result<T, BundleError>) -> Result<T, Failure> {
