@@ -55,6 +55,17 @@ pub(crate) const CHROMIUM: Tool = Tool {
     command: "chromium",
     packages: [Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium")],
 };
+/// Unpacks bundles as others do.
+pub(crate) const ZSTD: Tool =
+    Tool { command: "zstd", packages: [Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd")] };
+/// Reads their manifests.
+pub(crate) const JQ: Tool =
+    Tool { command: "jq", packages: [Some("jq"), Some("jq"), Some("jq"), Some("jq"), Some("jq")] };
+/// Checks their signatures.
+pub(crate) const OPENSSL: Tool = Tool {
+    command: "openssl",
+    packages: [Some("openssl"), Some("openssl"), Some("openssl"), Some("openssl"), Some("openssl")],
+};
 /// Traces system calls by stopping the task at each.
 pub(crate) const STRACE: Tool = Tool {
     command: "strace",
@@ -93,7 +104,7 @@ pub(crate) const XZ: Tool =
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
 pub(crate) const FOR_TESTS: &[&Tool] =
-    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &CHROMIUM];
+    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &CHROMIUM, &ZSTD, &JQ, &OPENSSL];
 /// What the corpus of lies and twins runs.
 pub(crate) const FOR_TRUTH: &[&Tool] =
     &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];

@@ -37,8 +37,21 @@ pub struct Manifest {
     pub coverage: Coverage,
     /// Why the record is not whole: interrupted, disk full ...; empty for a whole one.
     pub incomplete: Vec<String>,
+    /// What was replaced in this copy of the record; `None` for the record itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
     /// SHA-256 of every other evidence file, by path relative to the run directory.
     pub sha256: BTreeMap<String, String>,
+}
+
+/// What was replaced in a redacted copy of a run, the same word by the same replacement everywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redaction {
+    /// How many distinct words of each kind were replaced: `hosts`, `users`, `serials`, `models`, `addresses`,
+    /// `paths`, `named` (those that the user named).
+    pub replaced: BTreeMap<String, u64>,
+    /// Files that the copy lacks, each with the reason.
+    pub left_out: BTreeMap<String, String>,
 }
 
 /// Choices of the user that bear on the judgement; `recheck` applies them again.

@@ -40,6 +40,7 @@ mod hash;
 mod parquet;
 mod part;
 mod reader;
+mod redact;
 mod series;
 mod storage;
 mod tables;
@@ -61,6 +62,7 @@ pub use error::RecordError;
 pub use parquet::parquet;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
+pub use redact::{Given, Redactor, copy_series};
 pub use series::{read_series, write_series};
 pub use writer::RunWriter;
 

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use polars::error::PolarsError;
 use polars::prelude::{
     BooleanChunked, Column, DataFrame, Int32Chunked, Int64Chunked, IntoColumn, NewChunkedArray, ParallelStrategy,
     ParquetCompression, ParquetReader, ParquetWriter, SerReader, StringChunked, UInt32Chunked, UInt64Chunked,
@@ -16,6 +17,10 @@ use crate::error::RecordError;
 /// Bounds what a reader or writer holds at once: 2^16 calls are about 8 MiB of rows and as
 /// much again in columns.
 pub const ROWS_PER_PART: usize = 1 << 16;
+
+/// Most rows that are read of one file: a column of equal values packs to nothing, so that a few bytes from a stranger
+/// could state more rows than there is memory.
+const MOST_ROWS: usize = 16 * ROWS_PER_PART;
 
 /// A row of a table, or a part of its columns, as it is read.
 pub(crate) trait Table: Sized {
@@ -170,8 +175,7 @@ impl ColumnsIn<'_> {
 
 /// Rows to the bytes of a Parquet file.
 pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
-    let failed =
-        |error: polars::error::PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
+    let failed = |error: PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
     let mut columns = ColumnsOut::default();
     R::write(rows, &mut columns);
     let mut frame = DataFrame::new(rows.len(), columns.columns).map_err(failed)?;
@@ -195,7 +199,13 @@ pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, Re
     // polars slices by the offsets that a file states and panics when they lie outside it. A
     // run directory may come from anybody, so a damaged table must be an answer, not our end.
     let frame = catch_unwind(AssertUnwindSafe(|| {
-        ParquetReader::new(Cursor::new(bytes))
+        let mut reader = ParquetReader::new(Cursor::new(bytes));
+        let rows = reader.num_rows()?;
+        if rows > MOST_ROWS {
+            let why = format!("it states {rows} rows, at most {MOST_ROWS} are read of one file");
+            return Err(PolarsError::ComputeError(why.into()));
+        }
+        reader
             .read_parallel(ParallelStrategy::None)
             .with_columns(R::COLUMNS.map(|names| names.iter().map(|name| (*name).to_owned()).collect()))
             .finish()
@@ -203,4 +213,23 @@ pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, Re
     .map_err(|_| damaged("its inner offsets are damaged".to_owned()))?
     .map_err(|error| damaged(error.to_string()))?;
     R::read(&ColumnsIn { frame: &frame, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::event::StealEvent;
+
+    use super::*;
+
+    #[test]
+    fn a_few_bytes_that_state_too_many_rows_are_refused() {
+        let rows = |count| vec![StealEvent { at_ns: 1, cpu: 0, steal_ns: 0 }; count];
+        let path = Path::new("events/steal-0000.parquet");
+        let most = encode(&rows(MOST_ROWS)).unwrap();
+        assert_eq!(decode::<StealEvent>(path, most).unwrap().len(), MOST_ROWS);
+        let more = encode(&rows(MOST_ROWS + 1)).unwrap();
+        assert!(more.len() < 1 << 20, "{}", more.len());
+        let said = decode::<StealEvent>(path, more).unwrap_err().to_string();
+        assert!(said.contains("at most 1048576 are read"), "{said}");
+    }
 }

@@ -18,7 +18,7 @@ use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::profile::CpuProfile;
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
-use activebench_model::run::{ChildEnd, FailOn};
+use activebench_model::run::{ChildEnd, FailOn, Redaction};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
 use serde::Serialize;
@@ -195,6 +195,8 @@ struct RunEntry<'run> {
     started_ns: u64,
     ended_ns: u64,
     incomplete: &'run [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<&'run Redaction>,
     child: &'run ChildEnd,
     suppressed: &'run BTreeMap<String, String>,
     fail_on: FailOn,
@@ -278,6 +280,7 @@ impl<'run> Report<'run> {
                 started_ns: manifest.clocks.started_ns,
                 ended_ns: manifest.clocks.ended_ns,
                 incomplete: &manifest.incomplete,
+                redacted: manifest.redacted.as_ref(),
                 child: &manifest.child,
                 suppressed: &manifest.choices.suppressed,
                 fail_on: manifest.choices.fail_on,

@@ -135,6 +135,7 @@ fn surroundings_section(run: &JudgedRun) -> Section {
         bullet(&format!("Machine: {}.", surroundings::machine(host))),
         bullet(&format!("Checked: {}.", surroundings::checked(run))),
     ];
+    items.extend(surroundings::redacted(run).map(|redacted| bullet(&format!("Redacted: {redacted}."))));
     items.extend(
         surroundings::changed_thresholds(run).map(|changed| bullet(&format!("Changed thresholds: {changed}."))),
     );

@@ -237,6 +237,16 @@ pub(crate) fn checked(run: &JudgedRun) -> String {
     format!("{}; profile {profile}, fails on: {fail_on}", tally(run))
 }
 
+/// That the run is a redacted copy, and of what; `None` for a run as it was recorded.
+pub(crate) fn redacted(run: &JudgedRun) -> Option<String> {
+    let redaction = run.manifest.redacted.as_ref()?;
+    let replaced: Vec<String> = redaction.replaced.iter().map(|(kind, words)| format!("{kind} {words}")).collect();
+    let replaced = if replaced.is_empty() { "nothing".to_owned() } else { replaced.join(", ") };
+    let left_out: Vec<String> = redaction.left_out.iter().map(|(name, why)| format!("{name} ({why})")).collect();
+    let left_out = if left_out.is_empty() { String::new() } else { format!("; left out: {}", list(&left_out, 3)) };
+    Some(format!("a copy with names replaced, distinct words: {replaced}{left_out}"))
+}
+
 /// Which thresholds are not those of the profile `default`, and by whose rule; `None` when all are.
 pub(crate) fn changed_thresholds(run: &JudgedRun) -> Option<String> {
     let changed: Vec<String> = run

@@ -197,6 +197,9 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
     if let Some(changed) = surroundings::changed_thresholds(run) {
         page.labelled("changed", &format!("thresholds: {changed}"));
     }
+    if let Some(redacted) = surroundings::redacted(run) {
+        page.labelled("redacted", &redacted);
+    }
     add_questions(page, run);
     page.labelled_verbatim("run", &run.directory);
     for (index, command) in surroundings::next_commands(run).iter().enumerate() {

@@ -48,6 +48,10 @@ impl Adapter for Bonnie {
         output::parse(&options::Options::parse(&command.argv), output, subject)
     }
 
+    fn host_names(&self, output: &ToolOutput) -> Vec<String> {
+        String::from_utf8_lossy(&output.stdout).lines().filter_map(csv::machine).map(str::to_owned).collect()
+    }
+
     fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
         phases::phases(&options::Options::parse(&command.argv), output, parsed, activity)
     }

@@ -64,6 +64,11 @@ pub trait Adapter: Sync {
         Vec::new()
     }
 
+    /// Names of the machine that the output states, as it prints them: a redacted copy must not.
+    fn host_names(&self, _output: &ToolOutput) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether the adapter reads a file that the tool opened, by the name that the tool gave it: a
     /// job file, a file of results.
     fn reads_file(&self, _command: &CommandLine, _name: &str) -> bool {

@@ -30,7 +30,8 @@ use crate::workload::Workload;
     activebench explain AB302\n  \
     sudo activebench doctor /mnt/bench\n\n\
     Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
-    4 the benchmark failed, 5 observation not possible, 70 a bug of activebench, 130 interrupted.")]
+    4 the benchmark failed, 5 observation not possible, 6 a bundle does not verify,\n\
+    70 a bug of activebench, 130 interrupted.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -49,6 +50,12 @@ pub(crate) enum Command {
     Compare(CompareRuns),
     /// Print a stage's values of a stored run.
     Show(Show),
+    /// Pack a stored run into one file that somebody else can check.
+    #[command(long_about = BUNDLE_ABOUT)]
+    Bundle(Bundle),
+    /// Check a bundle, and judge the run in it again.
+    #[command(long_about = VERIFY_BUNDLE_ABOUT)]
+    VerifyBundle(VerifyBundle),
     /// Turn a tool's stored output into claims as JSON.
     Parse(Parse),
     /// List the detectors, or their thresholds.
@@ -149,6 +156,74 @@ evidence do not change it.
 Examples:
   sudo activebench doctor /mnt/bench
   activebench doctor --format json | jq '.checks[] | select(.state == \"gap\")'";
+
+const BUNDLE_ABOUT: &str = "\
+Pack a stored run into one file that somebody else can check.
+
+The bundle is a tar in zstd: bundle.json with the verdict, the exit code and the SHA-256 of every file, then the \
+files. The run is judged again for it; its reports are those of this activebench. The same run gives the same bytes.
+
+RUN is the directory of a run, of a series (verify --repeat), or of two runs side by side (verify --and-corrected).
+
+With --sign KEY the bundle gets a statement of what was tested with which result (in-toto, in a DSSE envelope), \
+signed with an ed25519 key:
+  openssl genpkey -algorithm ed25519 -out key.pem
+  openssl pkey -in key.pem -pubout -out key.pub.pem
+
+With --redact it is a copy without names: of hosts and users, serial numbers, models, addresses and paths. Ordinary \
+words stay (`data`, `test`), as do figures, times, device names and the kernel's version. Look through it before you \
+publish it, and name with --redact-word what else must not be in it.
+
+Exit code: 0 when the bundle was written, whatever the verdict of the run in it; 2 when it could not be.";
+
+const VERIFY_BUNDLE_ABOUT: &str = "\
+Check a bundle, and judge the run in it again. No root needed, any machine.
+
+Everything is checked before anything is used: with --key the signature, which then must be there and right; the sums \
+of all files; that there are no others, and no links or names that lead elsewhere; that what is unpacked stays within \
+--max-size. Then the run is judged anew, and verdict, exit code and reports must be those that the bundle claims. \
+What is not right is named, file by file.
+
+Exit code: that of the run in the bundle (0 verified or qualified, 1 discrepancy, 3 inconclusive, 4 the benchmark \
+failed), as `recheck` of it gives. 6 when the bundle does not verify: then nothing is said about the run. 2 when there \
+is no such file or key.";
+
+/// Packs a run.
+#[derive(Args, Debug)]
+pub(crate) struct Bundle {
+    /// The run's directory, that of a series, or of two runs side by side.
+    pub(crate) run: PathBuf,
+    /// The bundle [default: ./RUN.activebench.tar.zst].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file when it is there already.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Sign it with this ed25519 key (PEM, as openssl makes it).
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
+    /// Replace names of hosts and users, serial numbers, models, addresses and paths, the same word by the same
+    /// replacement of the same length everywhere. The copy is judged, too: it is written only when it is judged alike.
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// Replace this word, too, wherever it stands; may be given several times.
+    #[arg(long, value_name = "WORD", requires = "redact")]
+    pub(crate) redact_word: Vec<String>,
+}
+
+/// Checks a bundle.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyBundle {
+    /// The bundle.
+    #[arg(value_name = "FILE")]
+    pub(crate) bundle: PathBuf,
+    /// Require its signature to be that of this public key (PEM, as openssl makes it).
+    #[arg(long, value_name = "PUB")]
+    pub(crate) key: Option<PathBuf>,
+    /// Most bytes that are unpacked of it.
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = parse_size)]
+    pub(crate) max_size: u64,
+}
 
 /// What this host lets us observe.
 #[derive(Args, Debug)]
@@ -295,7 +370,7 @@ impl From<PayloadArgument> for activebench_probe::Payload {
 
 #[derive(Args, Debug)]
 pub(crate) struct Recheck {
-    /// The run's directory, or that of a series.
+    /// The run's directory, that of a series, or a bundle of either.
     pub(crate) run: PathBuf,
     /// Judge with another profile than the run's own.
     #[arg(long, value_name = "NAME", value_parser = known_profile())]
@@ -309,7 +384,7 @@ pub(crate) struct Recheck {
 
 #[derive(Args, Debug)]
 pub(crate) struct Render {
-    /// The run's directory, or that of a series.
+    /// The run's directory, that of a series, or a bundle of either.
     pub(crate) run: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -317,7 +392,7 @@ pub(crate) struct Render {
 
 #[derive(Args, Debug)]
 pub(crate) struct Show {
-    /// The run's directory.
+    /// The run's directory, or a bundle of it.
     pub(crate) run: PathBuf,
     /// Which stage.
     #[arg(long, value_enum)]

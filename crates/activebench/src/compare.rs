@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use activebench_detect::compare::{Compare, OfRun, compare, contribution};
+use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
 use activebench_report::compare::{COMPARE_FORMATS, render};
 
 use crate::arguments::{CompareRuns, FailOnArgument, Output};
 use crate::exit::{ExitCode, Failure, OrExit};
-use crate::{judge, output, series};
+use crate::{bundle, judge, output, series};
 
 /// Compares; whatever the verdicts are, the exit code is that of a command that did what it was asked.
 pub(crate) fn main(arguments: &CompareRuns) -> Result<(), Failure> {
@@ -19,10 +20,15 @@ pub(crate) fn main(arguments: &CompareRuns) -> Result<(), Failure> {
     output::deliver(&output, |request, style, out| output::write_text(render(&request.format, &comparison, style), out))
 }
 
-/// A run or a series, judged again from its evidence.
+/// A run or a series, or a bundle of one, judged again from its evidence.
 fn column(path: &Path) -> Result<Compare, Failure> {
+    let located = bundle::located(path)?;
     let mut runs: Vec<OfRun> = Vec::new();
-    if let Some(judged) = series::stored_with(path, |_| {}, |run| runs.push(contribution(run)))? {
+    let mut each = |_: &str, _: &RunReader, run: &JudgedRun| {
+        runs.push(contribution(run));
+        Ok(())
+    };
+    if let Some(judged) = series::judged_each(&located.directory, path, |_| {}, &mut each)? {
         return Ok(Compare {
             directory: judged.directory,
             series: true,
@@ -31,14 +37,13 @@ fn column(path: &Path) -> Result<Compare, Failure> {
             runs,
         });
     }
-    let reader = RunReader::open(path).or_exit(ExitCode::Usage)?;
+    let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
     let judged = judge::judge(path, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
-    runs.push(contribution(&judged));
     Ok(Compare {
+        runs: vec![contribution(&judged)],
         directory: judged.directory,
         series: false,
         verdict: judged.verdict,
         incomplete: judged.manifest.incomplete,
-        runs,
     })
 }

@@ -16,9 +16,9 @@ use crate::output;
 use crate::verify::{Recorded, record_run};
 
 /// Folder of the first run, below that of both.
-const AS_GIVEN: &str = "as-given";
+pub(crate) const AS_GIVEN: &str = "as-given";
 /// Folder of the second.
-const WITH_ADVICE: &str = "with-advice";
+pub(crate) const WITH_ADVICE: &str = "with-advice";
 
 /// Runs the command, and runs it again as its report advises; the exit code is that of the command as given.
 pub(crate) fn main(

@@ -9,6 +9,8 @@ pub(crate) enum ExitCode {
     BenchmarkFailed = 4,
     /// No observation was possible.
     CannotObserve = 5,
+    /// A bundle that is not what it claims to be.
+    NotVerified = 6,
     /// Our own bug.
     Bug = 70,
 }

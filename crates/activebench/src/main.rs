@@ -4,6 +4,7 @@
 
 mod arguments;
 mod benchmarks;
+mod bundle;
 mod compare;
 mod corrected;
 mod doctor;
@@ -64,6 +65,8 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Report(arguments) => report(arguments)?,
         Command::Compare(arguments) => compare::main(arguments)?,
         Command::Show(arguments) => show::main(arguments)?,
+        Command::Bundle(arguments) => bundle::main(arguments)?,
+        Command::VerifyBundle(arguments) => return bundle::verify(arguments),
         Command::Parse(arguments) => parse(arguments)?,
         Command::Detectors(arguments) => list_detectors(arguments)?,
         Command::Explain { detector } => explain(detector)?,
@@ -93,11 +96,12 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
         }
         choices.fail_on = arguments.output.fail_on.into();
     };
-    if let Some(judged) = series::stored(&arguments.run, choose)? {
+    let located = bundle::located(&arguments.run)?;
+    if let Some(judged) = series::stored(&located.directory, &arguments.run, choose)? {
         series::render(&judged, &arguments.output)?;
         return Ok(judged.exit_code);
     }
-    let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
+    let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
     let mut manifest = reader.manifest().clone();
     choose(&mut manifest.choices);
     let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
@@ -106,10 +110,11 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
 }
 
 fn report(arguments: &Render) -> Result<(), Failure> {
-    if let Some(judged) = series::stored(&arguments.run, |_| {})? {
+    let located = bundle::located(&arguments.run)?;
+    if let Some(judged) = series::stored(&located.directory, &arguments.run, |_| {})? {
         return series::render(&judged, &arguments.output);
     }
-    let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
+    let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
     let judged = judge::judge(&arguments.run, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
     output::render(&judged, &reader, &arguments.output)
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use activebench_host::{Gap, Mend};
 use activebench_model::report::JudgedRun;
-use activebench_record::{RecordError, RunReader};
+use activebench_record::RunReader;
 use activebench_report::{FORMATS, Style};
 use anyhow::{Context, anyhow};
+use serde::Serialize;
 
 use crate::arguments::{FormatRequest, Output};
 use crate::exit::{ExitCode, Failure, OrExit};
@@ -121,17 +122,33 @@ pub(crate) fn formats_exist(output: &Output, of: &str, known: &[&str]) -> Result
 }
 
 /// Writes the stages after the evidence, and a report in every format, into the run directory.
-pub(crate) fn write_stages(reader: &RunReader, judged: &JudgedRun) -> Result<(), RecordError> {
-    reader.write_derived_json("claims.json", &judged.parsed)?;
-    reader.write_derived_json("phases.json", &judged.phases)?;
-    reader.write_derived_json("facts.json", &judged.run_facts)?;
-    reader.write_derived_json("profiles.json", &judged.profiles)?;
-    reader.write_derived_json("findings.json", &judged.findings)?;
-    for format in FORMATS {
-        let name = format!("report.{}", format.extension());
-        reader.write_derived(&name, format.render(judged, Style::default()).as_bytes())?;
+pub(crate) fn write_stages(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<()> {
+    for (name, bytes) in stages(judged)? {
+        reader.write_derived(&name, &bytes)?;
     }
     Ok(())
+}
+
+/// The files of the stages after the evidence, and a report in every format, each with its name.
+pub(crate) fn stages(judged: &JudgedRun) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    let mut files = vec![
+        ("claims.json".to_owned(), json(&judged.parsed)?),
+        ("phases.json".to_owned(), json(&judged.phases)?),
+        ("facts.json".to_owned(), json(&judged.run_facts)?),
+        ("profiles.json".to_owned(), json(&judged.profiles)?),
+        ("findings.json".to_owned(), json(&judged.findings)?),
+    ];
+    for format in FORMATS {
+        let text = format.render(judged, Style::default());
+        files.push((format!("report.{}", format.extension()), text.into_bytes()));
+    }
+    Ok(files)
+}
+
+fn json<T: Serialize>(value: &T) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value).context("cannot serialise a stage")?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// What is missing on this host, with the command that mends it.

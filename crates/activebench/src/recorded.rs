@@ -72,6 +72,7 @@ impl Recorded {
             host: Default::default(),
             coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
             incomplete: vec!["nobody made these reads: they were written to measure their analysis".to_owned()],
+            redacted: None,
             sha256: Default::default(),
         })?;
         // The note above stands alone when all was written.

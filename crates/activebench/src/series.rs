@@ -88,16 +88,25 @@ pub(crate) fn main(
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
 }
 
-/// Judges a stored series again, its runs too; `None` when the directory is none of a series.
-pub(crate) fn stored(directory: &Path, choose: impl Fn(&mut Choices)) -> Result<Option<JudgedSeries>, Failure> {
-    stored_with(directory, choose, |_| {})
+/// The file that makes a directory one of a series.
+pub(crate) const MANIFEST: &str = "series.json";
+
+/// Judges a stored series again, its runs too; `None` when the directory is none of a series. Reports call the
+/// directory `shown`.
+pub(crate) fn stored(
+    directory: &Path,
+    shown: &Path,
+    choose: impl Fn(&mut Choices),
+) -> Result<Option<JudgedSeries>, Failure> {
+    judged_each(directory, shown, choose, &mut |_, _, _| Ok(()))
 }
 
-/// As [`stored`]; `see` is shown each judged run, of which the series keeps less.
-pub(crate) fn stored_with(
+/// The same; each run is shown to `each` with its folder's name.
+pub(crate) fn judged_each(
     directory: &Path,
+    shown: &Path,
     choose: impl Fn(&mut Choices),
-    mut see: impl FnMut(&JudgedRun),
+    each: &mut dyn FnMut(&str, &RunReader, &JudgedRun) -> Result<(), Failure>,
 ) -> Result<Option<JudgedSeries>, Failure> {
     let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
     choose(&mut manifest.choices);
@@ -108,11 +117,11 @@ pub(crate) fn stored_with(
         let reader = RunReader::open(&path).or_exit(ExitCode::Usage)?;
         let mut of_run = reader.manifest().clone();
         choose(&mut of_run.choices);
-        let judged = judge::judge(&path, &reader, of_run).or_exit(ExitCode::Usage)?;
-        see(&judged);
+        let judged = judge::judge(&shown.join(name), &reader, of_run).or_exit(ExitCode::Usage)?;
+        each(name, &reader, &judged)?;
         runs.push(contribution(number, name, &judged));
     }
-    Ok(Some(judge(manifest, directory.display().to_string(), runs, &thresholds)))
+    Ok(Some(judge(manifest, shown.display().to_string(), runs, &thresholds)))
 }
 
 /// Renders a series to where the user asked: as text to standard output when nothing was asked.
@@ -155,11 +164,26 @@ fn remove_empty(directory: &Path) {
     }
 }
 
-/// Every report of the series, beside `series.json`; they are computed anew by `recheck`.
+/// Every report of the series with its file's name; they are computed anew by `recheck`.
+pub(crate) fn reports(judged: &JudgedSeries) -> impl Iterator<Item = (String, Vec<u8>)> {
+    SERIES_FORMATS
+        .iter()
+        .map(|format| (format!("{REPORT}{}", format.extension()), format.render(judged, Style::default()).into_bytes()))
+}
+
+/// How the files of the series' reports begin.
+const REPORT: &str = "series-report.";
+
+/// Whether a file's name is that of a report of a series.
+pub(crate) fn is_report(name: &str) -> bool {
+    name.starts_with(REPORT)
+}
+
+/// Writes the reports beside `series.json`.
 fn write_reports(directory: &Path, judged: &JudgedSeries) {
-    for format in SERIES_FORMATS {
-        let path = directory.join(format!("series-report.{}", format.extension()));
-        if let Err(error) = std::fs::write(&path, format.render(judged, Style::default())) {
+    for (name, bytes) in reports(judged) {
+        let path = directory.join(name);
+        if let Err(error) = std::fs::write(&path, bytes) {
             eprintln!("activebench: cannot write {}: {error}", path.display());
         }
     }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::arguments::{Show, ShowFormat, Stage};
+use crate::bundle;
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::judge;
 use crate::memory;
@@ -23,7 +24,8 @@ const TABLE_ROWS: usize = 200;
 
 pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
     memory::reuse();
-    let reader = RunReader::open(&arguments.run).or_exit(ExitCode::Usage)?;
+    let located = bundle::located(&arguments.run)?;
+    let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
     let mut sink = Sink::new(arguments.format);
     let shown = match arguments.stage {
         Stage::Calls => events(&mut sink, reader.calls()),

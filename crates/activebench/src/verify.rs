@@ -318,6 +318,7 @@ fn manifest(
         host,
         coverage,
         incomplete,
+        redacted: None,
         sha256: BTreeMap::new(),
     }
 }

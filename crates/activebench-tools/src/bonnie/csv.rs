@@ -104,6 +104,20 @@ pub(super) fn read_line(number: u64, text: &str) -> Option<Line> {
     Some(row.map_or(Line::Unknown(values.len()), Line::Row))
 }
 
+/// The machine's name in a row; `None` when the line is no row.
+pub(super) fn machine(text: &str) -> Option<&str> {
+    let Some(Line::Row(row)) = read_line(0, text) else { return None };
+    let (before, whole) = match (row.generation, format_version(text)) {
+        (Generation::Old, _) => (0, OLD.values),
+        (Generation::Modern, Some(98..)) => (2, FROM_1_98.values),
+        (Generation::Modern, _) => (2, FROM_1_93.values),
+    };
+    // It may hold commas; what stands before and behind it does not.
+    let name = text.trim_end().splitn(before + 1, ',').nth(before)?;
+    let behind = whole - before - 1;
+    name.rmatch_indices(',').nth(behind - 1).map(|(end, _)| &name[..end])
+}
+
 /// N of `1.N`, from 93 on.
 fn format_version(text: &str) -> Option<u64> {
     let minor = text.strip_prefix("1.")?;

@@ -399,6 +399,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_machine_of_a_row_is_known_in_every_version() {
+        for version in ["v1.97-default", "default-64m-r0-n1", "v1.03e-default"] {
+            let path = format!("{}/../../fixtures/bonnie++/{version}/stdout.txt", env!("CARGO_MANIFEST_DIR"));
+            let stdout = std::fs::read_to_string(path).expect("a fixture");
+            let named: Vec<&str> = stdout.lines().filter_map(csv::machine).collect();
+            assert!(!named.is_empty() && named.iter().all(|name| *name == "testhost"), "{version}: {named:?}");
+            let row =
+                stdout.lines().find(|line| csv::machine(line).is_some()).expect("a row").replace("testhost", "a,b");
+            assert_eq!(csv::machine(&row), Some("a,b"), "{version}");
+        }
+    }
+
+    #[test]
     fn a_machine_may_have_commas_in_its_name() {
         let row = include_str!("../../../../fixtures/bonnie++/direct-D-f/stdout.txt").lines().last().expect("a row");
         let stdout = format!("{}\n", row.replace("testhost", "a,b")).into_bytes();

@@ -1,0 +1,45 @@
+//! SHA-256 while bytes pass by.
+
+use std::io::{self, Read, Write};
+
+use sha2::{Digest, Sha256};
+
+/// In lower-case hexadecimal.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What went through [`copy`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+}
+
+/// Why [`copy`] stopped.
+pub(crate) enum Stopped {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// Copies to the end of `from`.
+pub(crate) fn copy(from: &mut dyn Read, to: &mut dyn Write) -> Result<Passed, Stopped> {
+    let mut hasher = Sha256::new();
+    let mut bytes = 0;
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let read = match from.read(&mut piece) {
+            Ok(0) => return Ok(Passed { bytes, sha256: hex(&hasher.finalize()) }),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Stopped::Reading(error)),
+        };
+        hasher.update(&piece[..read]);
+        bytes += read as u64;
+        to.write_all(&piece[..read]).map_err(Stopped::Writing)?;
+    }
+}

@@ -1,0 +1,171 @@
+//! Writes the copy: a run directory like any other, with hashes of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use activebench_model::call::Op;
+use activebench_model::event::{BlockEvent, NameEvent, PayloadEvent, TaskEvent};
+use activebench_model::output::ToolFile;
+use activebench_model::profile::Stacks;
+use activebench_model::run::Manifest;
+use activebench_model::series::SeriesManifest;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Redactor;
+use super::learn::executed as executed_of;
+use crate::error::RecordError;
+use crate::reader::RunReader;
+use crate::series::write_series;
+use crate::writer::RunWriter;
+use crate::{FILES, KEPT_PAYLOAD, MANIFEST, STACKS, TOTALS};
+
+/// The kernel's names of tasks have this many bytes.
+const COMM_BYTES: usize = 15;
+/// Names of files are cut at so many.
+const NAME_BYTES: usize = 255;
+/// Tables that hold numbers alone.
+const NUMBERS: &[&str] = &["calls", "page_cache", "cpu", "samples", "steal"];
+/// Tables that are written anew.
+const TEXTS: &[&str] = &["names", "tasks", "block", "payload"];
+
+impl Redactor {
+    /// Writes a redacted copy of a run into a new directory; gives its manifest.
+    ///
+    /// # Errors
+    /// When the run cannot be read or the copy not be written whole.
+    pub fn copy_run(&self, from: &RunReader, to: &Path) -> Result<Manifest, RecordError> {
+        let mut writer = RunWriter::create(to)?;
+        let mut redaction = self.account();
+        for name in from.manifest().sha256.keys() {
+            let table = name.strip_prefix("events/").and_then(|name| name.split_once('-')).map(|(table, _)| table);
+            match (name.as_str(), table) {
+                (FILES | STACKS, _) => {}
+                (_, Some(table)) if TEXTS.contains(&table) => {}
+                (_, Some(table)) if NUMBERS.contains(&table) => {
+                    writer.write_file(name, &from.file(name)?.unwrap_or_default())?;
+                }
+                (KEPT_PAYLOAD, _) => {
+                    let why = "what the tool wrote can hold anything";
+                    redaction.left_out.insert(name.clone(), why.to_owned());
+                }
+                (TOTALS | "output-lines.json", _) => {
+                    let bytes = from.file(name)?.unwrap_or_default();
+                    let value: Value = serde_json::from_slice(&bytes).map_err(|error| RecordError::Manifest {
+                        path: from.directory().join(name),
+                        why: error.to_string(),
+                    })?;
+                    writer.write_json(name, &self.value(value))?;
+                }
+                ("stdout.txt" | "stderr.txt", _) => {
+                    writer.write_file(name, &self.bytes(&from.file(name)?.unwrap_or_default()))?;
+                }
+                (name, _) if name.starts_with("files/") => {}
+                _ => {
+                    let why = "this version does not know how to redact it";
+                    redaction.left_out.insert(self.text(name), why.to_owned());
+                }
+            }
+        }
+        let files = from
+            .output()?
+            .files
+            .into_iter()
+            .map(|file| ToolFile { name: self.cut_text(&file.name, NAME_BYTES), bytes: self.bytes(&file.bytes) });
+        writer.write_tool_files(&files.collect::<Vec<_>>())?;
+        if from.manifest().sha256.contains_key(STACKS) {
+            writer.write_json(STACKS, &self.json::<Stacks>(&from.stacks()?, STACKS)?)?;
+        }
+        for part in from.names() {
+            writer.append_names(&self.names(part?));
+        }
+        for part in from.tasks() {
+            let clean = |event: TaskEvent| TaskEvent {
+                comm: self.cut_text(&event.comm, COMM_BYTES),
+                filename: self.cut_text(&event.filename, NAME_BYTES),
+                ..event
+            };
+            writer.append_tasks(&part?.into_iter().map(clean).collect::<Vec<_>>());
+        }
+        for part in from.block() {
+            let clean = |event: BlockEvent| BlockEvent { comm: self.cut_text(&event.comm, COMM_BYTES), ..event };
+            writer.append_block(&part?.into_iter().map(clean).collect::<Vec<_>>());
+        }
+        for part in from.payload() {
+            let clean = |event: PayloadEvent| PayloadEvent { kept_offset: None, ..event };
+            writer.append_payload(&part?.into_iter().map(clean).collect::<Vec<_>>());
+        }
+        // The writer goes on when the disk is full; a copy that lacks something is none.
+        if let Some(why) = writer.incomplete().first() {
+            return Err(RecordError::Encode { name: "the redacted copy".to_owned(), why: why.clone() });
+        }
+        let mut manifest: Manifest = self.json(from.manifest(), MANIFEST)?;
+        if let Some(payload) = &mut manifest.coverage.payload {
+            payload.kept_bytes = 0;
+        }
+        // A copy of a copy has both.
+        if let Some(earlier) = manifest.redacted.take() {
+            for (kind, words) in earlier.replaced {
+                *redaction.replaced.entry(kind).or_default() += words;
+            }
+            redaction.left_out.extend(earlier.left_out);
+        }
+        manifest.redacted = Some(redaction);
+        let incomplete = manifest.incomplete.len();
+        let written = writer.finish(manifest)?;
+        match written.incomplete.get(incomplete) {
+            None => Ok(written),
+            Some(why) => Err(RecordError::Encode { name: "the redacted copy".to_owned(), why: why.clone() }),
+        }
+    }
+
+    /// Names of files, and arguments: a word of these can lie in two pieces.
+    fn names(&self, mut names: Vec<NameEvent>) -> Vec<NameEvent> {
+        let mut executed: BTreeMap<_, BTreeMap<i64, Vec<u8>>> = BTreeMap::new();
+        for (execution, argv) in executed_of(&names) {
+            let argv = argv.into_iter().map(|(number, argument)| (number, self.bytes(argument.as_bytes())));
+            executed.insert(execution, argv.collect());
+        }
+        for event in &mut names {
+            let argument = executed.get_mut(&(event.tgid, event.at_ns)).and_then(|argv| argv.get_mut(&event.returned));
+            event.name = match (event.op, argument) {
+                // As many bytes as this piece had.
+                (Op::Execute, Some(rest)) => {
+                    let piece: Vec<u8> = rest.drain(..event.name.len().min(rest.len())).collect();
+                    String::from_utf8_lossy(&piece).into_owned()
+                }
+                _ => self.cut_text(&event.name, NAME_BYTES),
+            };
+        }
+        names
+    }
+
+    /// A value of ours with every string redacted; keys are ours and stay.
+    fn json<T: Serialize + DeserializeOwned>(&self, value: &T, name: &str) -> Result<T, RecordError> {
+        let failed = |error: serde_json::Error| RecordError::Encode { name: name.to_owned(), why: error.to_string() };
+        let value = serde_json::to_value(value).map_err(failed)?;
+        serde_json::from_value(self.value(value)).map_err(failed)
+    }
+
+    fn value(&self, value: Value) -> Value {
+        match value {
+            // The kernel's names of tasks stand in the manifest, too.
+            Value::String(text) if text.len() == COMM_BYTES => Value::String(self.cut_text(&text, COMM_BYTES)),
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(values) => values.into_iter().map(|value| self.value(value)).collect(),
+            Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, self.value(value))).collect(),
+            other => other,
+        }
+    }
+}
+
+/// Writes a redacted copy of `series.json`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn copy_series(redactor: &Redactor, manifest: &SeriesManifest, to: &Path) -> Result<(), RecordError> {
+    // The folders are ours, and the copies bear the same names.
+    let runs = manifest.runs.clone();
+    write_series(to, &SeriesManifest { runs, ..redactor.json(manifest, "series.json")? })
+}

@@ -1,0 +1,230 @@
+//! Words of a text, which of them are ordinary, and what stands in their place.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Shorter words name too little and stand everywhere.
+pub(super) const LEAST: usize = 3;
+
+/// Words that name nobody: those of the benchmarks' outputs, of our own documents, of common directories.
+/// A test holds it against the fixtures and the schemas; a word of a new output that it misses is added there.
+static ORDINARY: LazyLock<HashSet<&'static [u8]>> =
+    LazyLock::new(|| include_str!("ordinary.txt").lines().map(str::as_bytes).collect());
+
+/// Users and hosts that every system has.
+const SYSTEM: &[&str] = &["root", "localhost", "localdomain", "nobody", "daemon", "none", "local", "unknown"];
+
+/// Whether a byte belongs to a word: letters, digits, and every byte of a character beyond ASCII.
+pub(super) fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0x80
+}
+
+/// The first word from a place on: start and end.
+pub(super) fn next(text: &[u8], from: usize) -> Option<(usize, usize)> {
+    let start = from + text.get(from..)?.iter().position(|byte| is_part(*byte))?;
+    let length = text[start..].iter().position(|byte| !is_part(*byte)).unwrap_or(text.len() - start);
+    Some((start, start + length))
+}
+
+/// The words of a text.
+pub(super) fn all(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (start, end) = next(text, at)?;
+        at = end;
+        Some(&text[start..end])
+    })
+}
+
+/// The last word of a text.
+pub(super) fn last(text: &[u8]) -> Option<(usize, usize)> {
+    let end = text.iter().rposition(|byte| is_part(*byte))? + 1;
+    let start = text[..end].iter().rposition(|byte| !is_part(*byte)).map_or(0, |place| place + 1);
+    Some((start, end))
+}
+
+/// The first word of a text; the text itself when it has none.
+pub(super) fn first(text: &[u8]) -> &[u8] {
+    next(text, 0).map_or(text, |(start, end)| &text[start..end])
+}
+
+/// Whether a word names nobody.
+pub(super) fn is_ordinary(word: &[u8]) -> bool {
+    ORDINARY.contains(word.to_ascii_lowercase().as_slice())
+}
+
+/// Whether it is the name of a user or host that every system has.
+pub(super) fn is_of_every_system(word: &[u8]) -> bool {
+    SYSTEM.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+}
+
+/// Whether a word of a path can name something. Numbers do not, nor do the kernel's names of devices, sizes
+/// (`64k`, `10gbe`) and versions: parsers read them.
+pub(super) fn can_name(word: &[u8]) -> bool {
+    let letters = word.iter().filter(|byte| !byte.is_ascii_digit()).count();
+    let begins_with_digit = word.first().is_some_and(u8::is_ascii_digit);
+    word.len() >= LEAST
+        && letters > 0
+        && !is_ordinary(word)
+        && !is_kernel_device(word)
+        && !is_option(word)
+        && (!begins_with_digit || letters >= 4 || word.len() >= 10)
+}
+
+/// An option with its figure, as iozone takes them, or a processor's name: `s32m`, `r64k`, `i0`, `x86`.
+fn is_option(word: &[u8]) -> bool {
+    let figure = word.strip_prefix(word.get(..1).unwrap_or_default()).unwrap_or_default();
+    let digits = figure.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && figure.len() - digits <= 3 && figure[digits..].iter().all(u8::is_ascii_lowercase)
+}
+
+/// `sda1`, `nvme0n1p2`, `loop7`, `dm`, `md127`.
+fn is_kernel_device(word: &[u8]) -> bool {
+    const PREFIXES: &[&[u8]] = &[
+        b"nvme", b"loop", b"zram", b"ram", b"md", b"dm", b"nbd", b"rbd", b"mmcblk", b"pmem", b"bcache", b"drbd",
+        b"cpu", b"tty", b"eth",
+    ];
+    let numbered = |rest: &[u8]| {
+        !rest.is_empty() && rest.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'n' | b'p' | b'c'))
+    };
+    if PREFIXES.iter().any(|prefix| word.strip_prefix(*prefix).is_some_and(numbered)) {
+        return true;
+    }
+    let of_disk = |rest: &[u8]| {
+        let letters = rest.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        (1..=2).contains(&letters) && rest[letters..].iter().all(u8::is_ascii_digit)
+    };
+    [&b"sd"[..], b"vd", b"hd", b"xvd"].iter().any(|prefix| word.strip_prefix(*prefix).is_some_and(of_disk))
+}
+
+/// `host` and 12 in six bytes are `host12`; with less room the label gives way, then the number is written in base 36.
+/// `None` where the number has no room at all.
+pub(super) fn replacement(label: &str, length: usize, number: u64) -> Option<Vec<u8>> {
+    let digits = number.to_string().into_bytes();
+    let most = label.len().min(length.saturating_sub(1));
+    // Longer names of a few words are easier to read than full labels of many.
+    let decimal = (1..=most).rev().find(|kept| length - kept >= digits.len());
+    let (kept, number) = match decimal {
+        Some(kept) => (kept, digits),
+        None => {
+            let digits = base_36(number);
+            let kept = (0..=1).rev().find(|kept| length >= kept + digits.len())?;
+            (kept, digits)
+        }
+    };
+    let mut word = label.as_bytes()[..kept].to_vec();
+    word.resize(length - number.len(), b'0');
+    word.extend_from_slice(&number);
+    Some(word)
+}
+
+fn base_36(mut number: u64) -> Vec<u8> {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut digits = Vec::new();
+    loop {
+        digits.push(DIGITS[(number % 36) as usize]);
+        number /= 36;
+        if number == 0 {
+            digits.reverse();
+            return digits;
+        }
+    }
+}
+
+/// A phrase with its words' bytes replaced by a number that runs through all of them: `10.1.2.33` and 7 are `00.0.0.07`.
+pub(super) fn in_phrase(phrase: &[u8], number: u64) -> Vec<u8> {
+    let mut out = phrase.to_vec();
+    let mut digits = base_36(number).into_iter().rev();
+    for byte in out.iter_mut().rev().filter(|byte| is_part(**byte)) {
+        *byte = digits.next().unwrap_or(b'0');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_name_something() {
+        for (word, expected) in [
+            ("falcon", true),
+            ("acme", true),
+            ("db01", true),
+            ("2024falcon", true),
+            ("4f2a9c01be77aa", true),
+            ("jürgen", true),
+            ("ab", false),
+            ("4711", false),
+            ("64k", false),
+            ("s32m", false),
+            ("x86", false),
+            ("x86secret", true),
+            ("10gbe", false),
+            ("data", false),
+            ("Data", false),
+            ("iozone", false),
+            ("nvme0n1p2", false),
+            ("sda1", false),
+            ("vda", false),
+            ("loop7", false),
+            ("md127", false),
+            ("sdaemon", true),
+        ] {
+            assert_eq!(can_name(word.as_bytes()), expected, "{word}");
+        }
+    }
+
+    /// Words of a text that are neither ordinary nor figures.
+    fn uncommon(text: &[u8]) -> Vec<String> {
+        let letters = |word: &&[u8]| word.len() >= LEAST && word.iter().all(u8::is_ascii_alphabetic);
+        let uncommon = all(text).filter(letters).filter(|word| !is_ordinary(word));
+        uncommon.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    #[test]
+    fn what_the_tools_print_and_our_schemas_say_is_ordinary() {
+        // A directory of such a name must not change a word that a parser looks for.
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut checked = 0;
+        for tool in ["iozone", "bonnie++", "fio", "orion"] {
+            for fixture in std::fs::read_dir(root.join("fixtures").join(tool)).unwrap() {
+                let Ok(text) = std::fs::read(fixture.unwrap().path().join("stdout.txt")) else { continue };
+                // iozone lists who wrote it: people.
+                let text = String::from_utf8_lossy(&text).into_owned();
+                let banner = text.find("Contributors:").zip(text.find("Run began"));
+                let text = banner.map_or(text.clone(), |(start, end)| text[..start].to_owned() + &text[end..]);
+                let machines_and_files = ["testhost", "deep", "mytest", "nvbench"];
+                let missing: Vec<String> = uncommon(text.as_bytes())
+                    .into_iter()
+                    .filter(|word| !machines_and_files.contains(&word.as_str()))
+                    .collect();
+                assert!(missing.is_empty(), "{tool}: {missing:?}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 100, "{checked}");
+        for schema in ["report", "series", "bundle"] {
+            let text = std::fs::read(root.join(format!("docs/{schema}.schema.json"))).unwrap();
+            assert_eq!(uncommon(&text), Vec::<String>::new(), "{schema}");
+        }
+    }
+
+    #[test]
+    fn replacements_have_the_length_and_differ() {
+        for (label, length, number, expected) in [
+            ("host", 6, 12, Some("host12")),
+            ("host", 5, 12, Some("hos12")),
+            ("path", 13, 1, Some("path000000001")),
+            ("user", 3, 1, Some("us1")),
+            ("user", 2, 9, Some("u9")),
+            ("path", 3, 100, Some("p2s")),
+            ("path", 3, 2_000, Some("1jk")),
+            ("path", 3, 50_000, None),
+            ("user", 1, 7, Some("7")),
+        ] {
+            let found = replacement(label, length, number).map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!(found.as_deref(), expected, "{label} {length} {number}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The redacted copy of what is bundled.
+
+use std::fs;
+use std::path::Path;
+
+use activebench_bundle::{BundleKind, RUN};
+use activebench_record::{Given, Redactor, RunReader, copy_series, read_series};
+use anyhow::anyhow;
+use tempfile::TempDir;
+
+use super::whole::{self, Whole};
+use crate::exit::{ExitCode, Failure, OrExit};
+
+/// Where the kernel says this machine's name.
+const HOSTNAME: &str = "/proc/sys/kernel/hostname";
+/// Where the name of whoever works here stands.
+const USERS: &[&str] = &["SUDO_USER", "USER", "LOGNAME"];
+
+/// A redacted copy, gone when dropped.
+pub(super) struct Copy {
+    pub(super) redactor: Redactor,
+    _folder: TempDir,
+}
+
+/// Copies what was judged, and judges the copy: it must come to the same.
+pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Result<(Whole, Copy), Failure> {
+    let folder = super::folder()?;
+    let to = folder.path().join(RUN);
+    // As the runs are named in the bundle: `run`, `run/1`.
+    let below = |name: &str| name.strip_prefix(RUN).unwrap_or(name).trim_start_matches('/').to_owned();
+    let names: Vec<String> = original.described.runs.iter().map(|run| below(&run.directory)).collect();
+    let mut redactor = Redactor::default();
+    let mut readers = Vec::new();
+    for name in &names {
+        let reader = RunReader::open(&directory.join(name)).or_exit(ExitCode::Usage)?;
+        let output = reader.output().or_exit(ExitCode::Usage)?;
+        let hosts = activebench_tools::ADAPTERS.iter().flat_map(|adapter| adapter.host_names(&output)).collect();
+        redactor.learn_given(&Given { hosts, ..Given::default() });
+        redactor.learn_run(&reader).or_exit(ExitCode::Usage)?;
+        readers.push(reader);
+    }
+    redactor.learn_given(&here(named));
+    redactor.finish();
+    if original.described.kind == BundleKind::Series
+        && let Some(manifest) = read_series(directory).or_exit(ExitCode::Usage)?
+    {
+        fs::create_dir_all(&to).or_exit(ExitCode::Usage)?;
+        copy_series(&redactor, &manifest, &to).or_exit(ExitCode::Usage)?;
+    }
+    for (name, reader) in names.iter().zip(&readers) {
+        redactor.copy_run(reader, &to.join(name)).or_exit(ExitCode::Usage)?;
+    }
+    let copy = whole::judged(&to)?;
+    if let Some(difference) = difference(&original, &copy) {
+        let error = anyhow!(
+            "the redacted copy is judged otherwise than the run ({difference}): a word that was replaced is one that \
+             the judgement rests on, so nothing was written (hint: bundle it without --redact-word, or without --redact)"
+        );
+        return Err(Failure::new(ExitCode::Usage, error));
+    }
+    let kept: Vec<&str> = redactor.kept().collect();
+    if !kept.is_empty() {
+        eprintln!(
+            "activebench: kept, because they are ordinary words too: {} (hint: --redact-word WORD replaces one all the same)",
+            kept.join(", ")
+        );
+    }
+    Ok((Whole { strays: original.strays, ..copy }, Copy { redactor, _folder: folder }))
+}
+
+/// The first thing in which two judgements differ.
+fn difference(original: &Whole, copy: &Whole) -> Option<String> {
+    let told = |whole: &Whole| (whole.described.verdict, whole.described.exit_code, whole.described.runs.clone());
+    if told(original) != told(copy) {
+        let verdict = |whole: &Whole| whole.described.verdict.as_str();
+        return Some(format!("{} became {}", verdict(original), verdict(copy)));
+    }
+    let (before, after) = (&original.tests, &copy.tests);
+    for (what, before, after) in [
+        ("fails", &before.failed, &after.failed),
+        ("warns", &before.warned, &after.warned),
+        ("is silent", &before.passed, &after.passed),
+    ] {
+        let only = |one: &[String], other: &[String]| one.iter().find(|test| !other.contains(test)).cloned();
+        if let Some(test) = only(before, after) {
+            return Some(format!("{test} {what} no longer"));
+        }
+        if let Some(test) = only(after, before) {
+            return Some(format!("{test} {what} now"));
+        }
+    }
+    None
+}
+
+/// What this machine says about itself: a run is mostly bundled where it was made.
+fn here(named: &[String]) -> Given {
+    let host = fs::read_to_string(HOSTNAME).map(|name| name.trim().to_owned());
+    Given {
+        hosts: host.into_iter().collect(),
+        users: USERS.iter().filter_map(|name| std::env::var(name).ok()).collect(),
+        named: named.to_vec(),
+    }
+}
