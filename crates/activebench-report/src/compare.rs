@@ -6,13 +6,14 @@ use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
 use crate::page::{Page, Set, Tone};
+use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::{count, metric};
-use crate::{Style, escape};
+use crate::{Style, escape, html};
 
 /// The value of the key `schema`. A reader refuses one that it does not know.
 const SCHEMA: &str = "activebench.compare/1";
 /// The formats in which runs can be compared.
-pub const COMPARE_FORMATS: [&str; 3] = ["text", "json", "markdown"];
+pub const COMPARE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 48;
 /// Columns of a table for a person; the rest is counted.
@@ -20,12 +21,16 @@ const COLUMNS_SHOWN: usize = 8;
 /// Most characters of what somebody else named.
 const NAME_SHOWN: usize = 160;
 
+/// What is said where nothing differs.
+const ALIKE: &str = "Nothing but the figures: same tool, command, host, storage and rules.";
+
 /// The comparison; `None` for a format that is none of [`COMPARE_FORMATS`].
 pub fn render(format: &str, comparison: &Comparison, style: Style) -> Option<String> {
     match format {
         "text" => Some(text(comparison, style)),
         "json" => Some(json(comparison)),
         "markdown" => Some(markdown(comparison)),
+        "html" => Some(page(comparison)),
         _ => None,
     }
 }
@@ -185,7 +190,7 @@ fn text(comparison: &Comparison, style: Style) -> String {
         page.labelled(if index == 0 { "differs" } else { "" }, difference);
     }
     if differences.is_empty() {
-        page.labelled("differs", "nothing but the figures: same tool, command, host, storage and rules");
+        page.labelled("differs", ALIKE);
     }
     page.finish()
 }
@@ -195,24 +200,70 @@ fn markdown(comparison: &Comparison) -> String {
         let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    let list = |sentences: &[String]| -> String {
+    let list = |sentences: &[String]| -> Vec<String> {
         sentences.iter().map(|sentence| format!("- {}\n", escape::markdown(sentence))).collect()
     };
-    let mut report = "# Runs side by side\n\n".to_owned();
-    for place in 0..comparison.columns.len() {
-        report.push_str(&format!("- run {}: {}\n", place + 1, escape::markdown(&named(comparison, place))));
-    }
+    let columns = (0..comparison.columns.len()).map(|place| format!("run {}: {}", place + 1, named(comparison, place)));
     let heads = heads(comparison);
-    report.push_str(&format!("\n{}| {} |\n", line(&heads), vec!["---"; heads.len()].join(" | ")));
-    rows(comparison).iter().for_each(|cells| report.push_str(&line(cells)));
-    report.push_str(&format!("\n{}", list(&notes(comparison))));
-    report.push_str("\n## What differs\n\n");
     let differences = differences(comparison);
-    report.push_str(&match differences.is_empty() {
-        true => "Nothing but the figures: same tool, command, host, storage and rules.\n".to_owned(),
-        false => list(&differences),
-    });
-    report
+    let alike = if differences.is_empty() { format!("{ALIKE}\n") } else { String::new() };
+    let sections = [
+        Section {
+            lead: "# Runs side by side\n\n".to_owned(),
+            items: list(&columns.collect::<Vec<_>>()),
+            noun: "runs",
+            share: 150,
+        },
+        Section {
+            lead: format!("{}| {} |\n", line(&heads), vec!["---"; heads.len()].join(" | ")),
+            items: rows(comparison).iter().map(|cells| line(cells)).collect(),
+            noun: "figures",
+            share: 450,
+        },
+        Section { lead: String::new(), items: list(&notes(comparison)), noun: "notes", share: 150 },
+        Section {
+            lead: format!("## What differs\n\n{alike}"),
+            items: list(&differences),
+            noun: "differences",
+            share: 200,
+        },
+    ];
+    assembled(&sections, LIMIT)
+}
+
+fn page(comparison: &Comparison) -> String {
+    use escape::terminal as shown;
+    const TITLE: &str = "Runs side by side";
+    let header = maud::html! {
+        h1 { (TITLE) }
+        ol {
+            @for (place, column) in comparison.columns.iter().enumerate() {
+                li { (html::verdict(column.verdict)) " " (shown(&named(comparison, place))) }
+            }
+        }
+    };
+    let contents = maud::html! {
+        ol {
+            li { a href="#figures" { "Figures" } }
+            li { a href="#differences" { "What differs" } }
+        }
+    };
+    let (heads, rows) = (heads(comparison), rows(comparison));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let figures = maud::html! {
+        @if rows.is_empty() { p { "No run states a figure." } } @else { (html::table("Figures", &heads, &rows)) }
+        ul { @for note in notes(comparison) { li { (html::prose(&note)) } } }
+    };
+    let differences = differences(comparison);
+    let differences = maud::html! {
+        @if differences.is_empty() { p { (ALIKE) } }
+        ul { @for difference in differences { li { (html::prose(&difference)) } } }
+    };
+    let main = maud::html! {
+        (html::part("figures", "Figures", figures))
+        (html::part("differences", "What differs", differences))
+    };
+    html::visible(&html::page(TITLE, header, contents, main, env!("CARGO_PKG_VERSION")).into_string())
 }
 
 #[derive(Serialize)]

@@ -7,6 +7,7 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use activebench_report::Style;
 use activebench_report::compare::{COMPARE_FORMATS, render};
+use activebench_report::ticket::LIMIT;
 
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
@@ -139,6 +140,9 @@ fn hostile_text_stays_text() {
     }
     let markdown = render("markdown", &comparison, Style::default()).expect("there is such a format");
     assert!(!markdown.contains("|<img") && !markdown.contains("\n# x"), "{markdown}");
+    assert!(markdown.chars().count() < LIMIT, "{} characters", markdown.chars().count());
+    let page = render("html", &comparison, Style::default()).expect("there is such a format");
+    assert!(!page.contains("<img"), "{page}");
 }
 
 #[test]
@@ -152,5 +156,6 @@ fn many_runs_and_figures_are_counted() {
     for format in ["text", "markdown"] {
         let report = render(format, &comparison, Style::default()).expect("there is such a format");
         assert!(report.contains("52 figures left out") && report.contains("4 runs left out"), "{format}:\n{report}");
+        assert!(format == "text" || report.chars().count() < LIMIT, "{} characters", report.chars().count());
     }
 }
