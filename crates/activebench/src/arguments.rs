@@ -101,8 +101,8 @@ Only honest figures are compared: a claim that is confirmed, or the figure that 
 A figure without one is shown as such. The verdict stands beside each number, and what else differs between the \
 runs (tool, command, storage, host, kernel, rules) is said.
 
-A RUN is a run's directory, that of a series (`verify --repeat`) or a bundle of either: of a series the medians are compared, and of two \
-series of at least 7 runs the ratio has a 95 % interval.
+A RUN is a run's directory, that of a series (`verify --repeat`) or a bundle of either: of a series the medians are \
+compared, and of two series of at least 7 runs the ratio has a 95 % interval.
 
 Exit code: 0 when the runs could be read and compared, whatever their verdicts; 2 when not.
 
