@@ -189,14 +189,16 @@ fn dropped(names: &[&str], argv: &mut Vec<String>) -> Vec<String> {
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     let mut words = std::mem::take(argv).into_iter().peekable();
     while let Some(word) = words.next() {
-        let option = word.strip_prefix("--").unwrap_or_default();
-        let name = option.split('=').next().unwrap_or(option);
-        if !names.contains(&name) {
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (word.as_str(), None),
+        };
+        let Some(name) = option.strip_prefix("--").filter(|name| names.contains(name)) else {
             kept.push(word);
             continue;
-        }
+        };
         // `norandommap` takes a value behind a sign alone, the others may have it in the word that follows.
-        let value_follows = !option.contains('=') && name != "norandommap";
+        let value_follows = value.is_none() && name != "norandommap";
         dropped.push(word);
         dropped.extend(words.next_if(|_| value_follows));
     }
@@ -339,6 +341,8 @@ mod tests {
     fn what_fio_is_told_holds_for_all_its_jobs() {
         check("fio", "fio --name=a --rw=write", &["AB301"], "fio --end_fsync=1 --name=a --rw=write", &[]);
         check("fio", "fio --name=a --norandommap", &["AB401"], "fio --name=a", &[]);
+        check("fio", "fio --random_distribution zipf:1.2 --name=a", &["AB401"], "fio --name=a", &[]);
+        check("fio", "fio --name=a --percentage_random=50", &["AB401"], "fio --name=a", &[]);
         check("fio", "fio --name=a --rw=randread", &["AB401"], "fio --name=a --rw=randread", &["AB401"]);
         check("fio", "fio jobs.fio", &["AB301"], "fio jobs.fio", &["AB301"]);
         check(

@@ -361,7 +361,13 @@ impl Drop for Volume {
 
 /// Whether the kernel swaps to a device.
 fn swaps_to(device: &str) -> bool {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let swaps = match fs::read_to_string("/proc/swaps") {
+        Ok(swaps) => swaps,
+        Err(error) => {
+            eprintln!("cleaning up: cannot read /proc/swaps: {error}");
+            return false;
+        }
+    };
     swaps.lines().any(|line| line.split_whitespace().next() == Some(device))
 }
 

@@ -19,7 +19,7 @@ use activebench_model::run::Manifest;
 use activebench_model::source::{EventSource, Unreadable};
 
 use super::Gaps;
-use super::device::{Devices, Seen, devices_of};
+use super::device::{Devices, Request, Requests, Seen, devices_of};
 use super::gaps::Gap;
 use super::index::Index;
 use super::latency::Latencies;
@@ -294,12 +294,6 @@ fn read_calls(
     Ok(syncs)
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    serial: u64,
-    latency_ns: u64,
-}
-
 /// Plans by the files that they follow, over their whole axes.
 fn by_file(plans: &[Plan<'_>]) -> HashMap<FileId, SpanIndex> {
     let spans = plans.iter().enumerate().flat_map(|(number, plan)| {
@@ -320,17 +314,11 @@ fn read_block(source: &dyn EventSource, manifest: &Manifest, plans: &mut [Plan<'
         };
     }
     let by_file = by_file(plans);
-    // Only the first event of a request has its latency; those of one request are consecutive.
-    let mut requests: HashMap<_, Request> = HashMap::new();
-    let mut serial = 0;
+    let mut requests = Requests::default();
     for batch in source.block() {
         for event in &batch? {
-            if event.kind == BlockEventKind::Completed && event.first_of_request {
-                serial += 1;
-                requests.insert(event.device, Request { serial, latency_ns: event.latency_ns });
-            }
+            let request = requests.of(event);
             let Some(spans) = event.file.and_then(|file| by_file.get(&file)) else { continue };
-            let request = requests.get(&event.device).copied();
             let issued_ns = event.at_ns.saturating_sub(request.map_or(0, |request| request.latency_ns));
             for plan in spans.overlapping(issued_ns, event.at_ns) {
                 plans[plan].add_block(event, request);

@@ -137,16 +137,10 @@ pub(super) fn read(
     let mut tallies: Vec<DeviceTally> = plans.iter().map(tally).collect();
     let spans = plans.iter().enumerate().map(|(number, (plan, _))| (plan.window.start_ns, plan.last_ns(), number));
     let index = SpanIndex::new(spans.collect());
-    // Requests of one device follow one another; the events of one request are consecutive.
-    let mut request: HashMap<DeviceNumber, Request> = HashMap::new();
-    let mut serial = 0;
+    let mut requests = Requests::default();
     for batch in source.block() {
         for event in &batch? {
-            if event.kind == BlockEventKind::Completed && event.first_of_request {
-                serial += 1;
-                request.insert(event.device, Request { serial, latency_ns: event.latency_ns });
-            }
-            let request = request.get(&event.device).copied();
+            let request = requests.of(event);
             // Only the first event of a request has its latency.
             let latency_ns = match event.kind {
                 BlockEventKind::Completed => request.map_or(event.latency_ns, |request| request.latency_ns),
@@ -169,10 +163,30 @@ pub(super) fn read(
     Ok(tallies)
 }
 
+/// A completed request, of which each file whose data it carries has an event.
 #[derive(Clone, Copy, Debug)]
-struct Request {
-    serial: u64,
-    latency_ns: u64,
+pub(super) struct Request {
+    pub(super) serial: u64,
+    pub(super) latency_ns: u64,
+}
+
+/// The request that each event is of: those of one request follow one another on its device, and only the first of
+/// them has its latency.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    latest: HashMap<DeviceNumber, Request>,
+    made: u64,
+}
+
+impl Requests {
+    /// The request of an event, or the one that its device completed last; `None` before the first one.
+    pub(super) fn of(&mut self, event: &BlockEvent) -> Option<Request> {
+        if event.kind == BlockEventKind::Completed && event.first_of_request {
+            self.made += 1;
+            self.latest.insert(event.device, Request { serial: self.made, latency_ns: event.latency_ns });
+        }
+        self.latest.get(&event.device).copied()
+    }
 }
 
 impl DevicePlan {

@@ -38,20 +38,23 @@ impl Redactor {
     pub fn copy_run(&self, from: &RunReader, to: &Path) -> Result<Manifest, RecordError> {
         let mut writer = RunWriter::create(to)?;
         let mut redaction = self.account();
+        // The manifest lists it: without it the copy would not be that of the run.
+        let evidence =
+            |name: &str| from.file(name)?.ok_or_else(|| RecordError::MissingFile { path: from.directory().join(name) });
         for name in from.manifest().sha256.keys() {
             let table = name.strip_prefix("events/").and_then(|name| name.split_once('-')).map(|(table, _)| table);
             match (name.as_str(), table) {
                 (FILES | STACKS, _) => {}
                 (_, Some(table)) if TEXTS.contains(&table) => {}
                 (_, Some(table)) if NUMBERS.contains(&table) => {
-                    writer.write_file(name, &from.file(name)?.unwrap_or_default())?;
+                    writer.write_file(name, &evidence(name)?)?;
                 }
                 (KEPT_PAYLOAD, _) => {
                     let why = "what the tool wrote can hold anything";
                     redaction.left_out.insert(name.clone(), why.to_owned());
                 }
                 (TOTALS | "output-lines.json", _) => {
-                    let bytes = from.file(name)?.unwrap_or_default();
+                    let bytes = evidence(name)?;
                     let value: Value = serde_json::from_slice(&bytes).map_err(|error| RecordError::Manifest {
                         path: from.directory().join(name),
                         why: error.to_string(),
@@ -59,7 +62,7 @@ impl Redactor {
                     writer.write_json(name, &self.value(value))?;
                 }
                 ("stdout.txt" | "stderr.txt", _) => {
-                    writer.write_file(name, &self.bytes(&from.file(name)?.unwrap_or_default()))?;
+                    writer.write_file(name, &self.bytes(&evidence(name)?))?;
                 }
                 (name, _) if name.starts_with("files/") => {}
                 _ => {
