@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod accept;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -15,6 +17,8 @@ use crate::formats;
 use crate::recorded::Recorded;
 use crate::thresholds;
 use crate::workload::Workload;
+
+pub(crate) use accept::Accept;
 
 /// Runs a disk benchmark, watches with eBPF what the kernel really did for it, and says
 /// for every number that the benchmark printed whether it is true, what it really
@@ -48,6 +52,9 @@ pub(crate) enum Command {
     /// Hold stored runs side by side: what each claimed, the honest figures, and their ratios.
     #[command(long_about = COMPARE_ABOUT)]
     Compare(CompareRuns),
+    /// Test a disk against limits that were agreed on beforehand.
+    #[command(long_about = accept::ABOUT)]
+    Accept(Accept),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Pack a stored run into one file that somebody else can check.
@@ -572,6 +579,7 @@ impl Verify {
             thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
             purpose: self.purpose.clone(),
             target: self.target.clone(),
+            acceptance: None,
             suppressed: self.suppressed(),
             fail_on: self.output.fail_on.into(),
         })

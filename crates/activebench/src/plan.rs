@@ -82,7 +82,7 @@ pub(crate) fn main(
 }
 
 /// The files that the tool would read its work from, as far as the command line names them.
-fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> Vec<ToolFile> {
+pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> Vec<ToolFile> {
     let names = adapter.input_files(command);
     names
         .into_iter()

@@ -192,7 +192,7 @@ fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOp
 }
 
 /// A tool that is not there is said before anything starts, with how to get it.
-fn find_program(program: &OsString) -> Result<(), Failure> {
+pub(crate) fn find_program(program: &OsString) -> Result<(), Failure> {
     let executable = |path: &Path| path.is_file();
     let found = if program.as_bytes().contains(&b'/') {
         executable(Path::new(program))
