@@ -636,3 +636,154 @@ fn decision(fields: Fields<'_>) -> Option<Decision> {
     fields.finish();
     Some(Decision { rule: rule?, accepts_conditional_pass: conditional.unwrap_or(true) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"format = 1
+[parties]
+buyer = "Example Archive"
+vendor = "Example Disks"
+date = 2026-11-22
+[target]
+path = "/mnt/bench"
+[target.identity]
+model = "EXAMPLE 1"
+[[benchmark]]
+name = "random-read"
+command = ["fio", "--name=a", "--rw=randread", "--size={2 x ram in MiB}M", "--directory={target}"]
+runs = 7
+[benchmark.suppress]
+AB404 = "the payload is agreed on"
+[[benchmark]]
+name = "sequential"
+command = ["iozone", "-i0"]
+until = "2 %"
+max_runs = 20
+steady_state = false
+[[limit]]
+benchmark = "random-read"
+phase = "a-read"
+metric = "operation-rate"
+at_least = "30 kIOPS"
+tolerance = "2 %"
+[[limit]]
+benchmark = "random-read"
+phase = "a-read"
+metric = "latency-p99"
+at_most = "5 ms"
+tolerance = "100 us"
+runs = 6
+[conditions]
+foreign_io_at_most = "15 %"
+no_throttling = false
+not_met = "fail"
+[decision]
+rule = "guard-band"
+conditional_pass = "reject"
+"#;
+
+    #[test]
+    fn a_whole_file_is_read() {
+        let file = AcceptanceFile::parse("offer.toml", WHOLE).unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!(file.parties.date.as_deref(), Some("2026-11-22"));
+        assert_eq!(file.target.model.as_deref(), Some("EXAMPLE 1"));
+        let repetitions: Vec<Repetition> = file.benchmarks.iter().map(|benchmark| benchmark.repetition).collect();
+        assert_eq!(repetitions, [Repetition::Runs(7), Repetition::Until { ratio: 0.02, most: 20 }]);
+        let [rate, latency] = &file.limits[..] else { panic!("two limits") };
+        assert_eq!((rate.bound, rate.limit, rate.tolerance), (Bound::AtLeast, Quantity::ops_per_sec(30_000.0), 600.0));
+        assert_eq!((latency.bound, latency.limit), (Bound::AtMost, Quantity::ns(5_000_000)));
+        assert_eq!((latency.tolerance, latency.runs), (100_000.0, Some(6)));
+        assert!(!file.conditions.no_throttling && file.conditions.reproducible && file.conditions.not_met_fails);
+        assert_eq!(file.decision, Decision { rule: DecisionRule::GuardBand, accepts_conditional_pass: false });
+    }
+
+    #[test]
+    fn the_choices_are_those_of_the_file() {
+        let file = AcceptanceFile::parse("offer.toml", WHOLE).expect("a whole file");
+        let choices = file.choices(&file.benchmarks[0], None);
+        let suppressed: Vec<&str> = choices.suppressed.keys().map(String::as_str).collect();
+        assert_eq!(suppressed, ["AB404", "AB505"]);
+        let thresholds = choices.thresholds.expect("another share of others");
+        let base = Thresholds::profile("default").expect("it exists");
+        let thresholds = base.overridden(&thresholds.text, &thresholds.file).expect("thresholds");
+        assert_eq!(thresholds.ab601_foreign_warn_ratio.value.value, 0.15);
+        // It does not fail below what was agreed on.
+        assert_eq!(thresholds.ab601_foreign_fail_ratio.value.value, 0.15);
+        let usual = WHOLE.replace("foreign_io_at_most = \"15 %\"\n", "");
+        let usual = AcceptanceFile::parse("offer.toml", &usual).expect("a whole file");
+        assert_eq!(usual.choices(&usual.benchmarks[0], None).thresholds, None);
+    }
+
+    fn told(text: &str) -> String {
+        AcceptanceFile::parse("offer.toml", text).expect_err("it is broken").to_string()
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once_with_its_place() {
+        let broken = WHOLE
+            .replace("format = 1", "format = 2")
+            .replace("vendor", "vendr")
+            .replace("path = \"/mnt/bench\"", "path = \"mnt/bench\"\ndestroy = true")
+            .replace("{2 x ram in MiB}", "{2 x rom}")
+            .replace("runs = 7", "runs = 3")
+            .replace("AB404", "AB999")
+            .replace("max_runs = 20\n", "")
+            .replace("30 kIOPS", "30 MB/s")
+            .replace("latency-p99", "latency-p98")
+            .replace("tolerance = \"100 us\"", "tolerence = \"100 us\"")
+            .replace("\"15 %\"", "\"15\"")
+            .replace("no_throttling = false", "no_throttling = \"no\"")
+            .replace("\"guard-band\"", "\"guardband\"");
+        insta::assert_snapshot!("broken", told(&broken));
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        insta::assert_snapshot!("empty", told(""));
+        insta::assert_snapshot!(
+            "sections",
+            told("format = 1\n[parties]\n[target]\n[[benchmark]]\n[[limit]]\n[decision]\n")
+        );
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told() {
+        insta::assert_snapshot!("no-toml", told("format = 1\n[parties\nbuyer = \"x\n"));
+    }
+
+    #[test]
+    fn a_device_must_be_named_and_two_targets_are_none() {
+        let device = WHOLE.replace("path = \"/mnt/bench\"", "device = \"/dev/sdx\"\ndestroy = true");
+        // The second benchmark never names it.
+        assert!(told(&device).contains("never names the device"), "{}", told(&device));
+        let both = WHOLE.replace("path = \"/mnt/bench\"", "path = \"/mnt/bench\"\ndevice = \"/dev/sdx\"");
+        assert!(told(&both).contains("both `path` and `device`"), "{}", told(&both));
+    }
+
+    #[test]
+    fn single_faults_are_told() {
+        for (from, to, part) in [
+            ("30 kIOPS", "0 IOPS", "a limit of 0"),
+            ("30 kIOPS", "many", "begins with no number"),
+            ("\"2 %\"\n[[limit]]", "\"100 %\"\n[[limit]]", "no tolerance of this limit"),
+            ("\"2 %\"\n[[limit]]", "\"5 ms\"\n[[limit]]", "no tolerance of this limit"),
+            ("runs = 6", "runs = 8", "the benchmark has at most 7"),
+            ("runs = 7", "runs = 0", "not a whole number from 1 to 1000"),
+            ("runs = 7", "runs = 7\nmax_runs = 9", "`runs` stands beside"),
+            ("at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"1 ms\"", "both `at_least` and `at_most`"),
+            ("at_most = \"5 ms\"", "", "has no `at_least` or `at_most`"),
+            ("name = \"sequential\"", "name = \"random-read\"", "two benchmarks"),
+            ("name = \"sequential\"", "name = \"../x\"", "cannot be the name"),
+            ("AB404", "AB902", "cannot be suppressed"),
+            ("benchmark = \"random-read\"", "benchmark = \"randomread\"", "did you mean \"random-read\"?"),
+            ("runs = 6", "statistic = \"mean\"", "`statistic` cannot be \"mean\""),
+        ] {
+            let text = WHOLE.replacen(from, to, 1);
+            assert_ne!(text, WHOLE, "{from}");
+            let told = told(&text);
+            assert!(told.contains(part), "{to}: {told}");
+        }
+    }
+}
