@@ -105,7 +105,7 @@ fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same(
     let stderr = String::from_utf8_lossy(&output.stderr);
     let recorded = report(&output);
     assert_eq!((outcome(&recorded), output.status.code()), ("pass", Some(0)), "{recorded:#}\n{stderr}");
-    assert!(stderr.contains("sequential-read (1 of 1): run 5 of 5"), "{stderr}");
+    assert!(stderr.contains("sequential-read (benchmark 1 of 1): 5 runs") && stderr.contains("run 5 of 5"), "{stderr}");
     assert_eq!(recorded["limits"][0]["figures"].as_array().map(Vec::len), Some(5));
     assert_eq!(recorded["notes"], serde_json::json!([]), "the runs are those of this file");
     assert_eq!(fs::read(out.join("acceptance.toml")).expect("a copy"), fs::read(&pass).expect("the file"));

@@ -106,6 +106,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         host: activebench_host::read_host(roots, Process::Own, &[]),
         coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: Default::default(),
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use activebench_model::acceptance::{AcceptanceMark, Bound, DecisionRule, Parties, WrittenUnit};
 use activebench_model::claim::{Metric, Subject};
 use activebench_model::run::{Choices, FailOn, ThresholdFile};
+use activebench_model::series::Until;
 use activebench_model::units::{Quantity, Unit};
 use toml::de::DeTable;
 
@@ -84,10 +85,10 @@ pub struct Benchmark {
 pub enum Repetition {
     /// So often.
     Runs(u32),
-    /// Until the interval of the median is so narrow, as a share of the median, but at most so often.
+    /// Until the median or the device is steady, but at most so often.
     Until {
-        /// The width.
-        ratio: f64,
+        /// What ends it.
+        until: Until,
         /// The cap.
         most: u32,
     },
@@ -221,8 +222,17 @@ impl Repetition {
     pub fn least(self) -> u32 {
         match self {
             Repetition::Runs(runs) => runs,
-            // Fewer have no interval.
-            Repetition::Until { most, .. } => most.min(6),
+            // Fewer have no interval, and fewer rounds no window.
+            Repetition::Until { until: Until::MedianWithin { .. }, most } => most.min(6),
+            Repetition::Until { until: Until::SteadyState, most } => most.min(5),
+        }
+    }
+
+    /// What ends it before its cap.
+    pub fn until(self) -> Option<Until> {
+        match self {
+            Repetition::Runs(_) => None,
+            Repetition::Until { until, .. } => Some(until),
         }
     }
 
@@ -239,10 +249,13 @@ impl Repetition {
         match self {
             Repetition::Runs(1) => "1 run".to_owned(),
             Repetition::Runs(runs) => format!("{runs} runs"),
-            Repetition::Until { ratio, most } => format!(
+            Repetition::Until { until: Until::MedianWithin { ratio }, most } => format!(
                 "until the 95 % interval of the medians is at most {} wide, at most {most} runs",
                 Quantity::ratio(ratio)
             ),
+            Repetition::Until { until: Until::SteadyState, most } => {
+                format!("until the device is in steady state, at most {most} runs")
+            }
         }
     }
 }
@@ -379,9 +392,12 @@ fn benchmark(fields: Fields<'_>, faulty: &Faulty) -> Option<Benchmark> {
     }
     let words = fields.words("command", "`command = [\"fio\", \"--name=a\"]`: a word each, no shell");
     let runs = fields.number("runs", 1..=MOST_RUNS);
-    let until = fields.text("until", "`until = \"2 %\"`");
+    let until = fields.text("until", "`until = \"2 %\"` or `until = \"steady\"`");
     let most = fields.number("max_runs", 2..=MOST_RUNS);
-    let until = until.and_then(|until| Some((share(&until, faulty)?, until.span)));
+    let until = until.and_then(|until| match until.value.as_str() {
+        "steady" => Some((Until::SteadyState, until.span)),
+        _ => Some((Until::MedianWithin { ratio: share(&until, faulty)? }, until.span)),
+    });
     let repetition = repetition(runs, until, most, faulty);
     let steady_state = fields.flag("steady_state");
     let profiles: Vec<(&str, &str)> = crate::profiles::PROFILES.iter().map(|one| (one.name, one.name)).collect();
@@ -416,17 +432,17 @@ fn benchmark(fields: Fields<'_>, faulty: &Faulty) -> Option<Benchmark> {
 
 fn repetition(
     runs: Option<Placed<u32>>,
-    until: Option<(f64, Range<usize>)>,
+    until: Option<(Until, Range<usize>)>,
     most: Option<Placed<u32>>,
     faulty: &Faulty,
 ) -> Repetition {
     match (runs, until, most) {
         (Some(runs), None, None) => Repetition::Runs(runs.value),
         (None, None, None) => Repetition::Runs(DEFAULT_RUNS),
-        (None, Some((ratio, _)), Some(most)) => Repetition::Until { ratio, most: most.value },
-        (None, Some((ratio, span)), None) => {
+        (None, Some((until, _)), Some(most)) => Repetition::Until { until, most: most.value },
+        (None, Some((until, span)), None) => {
             faulty.add(&span, "`until` has no `max_runs`", "write `max_runs = 20` beside it: a cap is needed");
-            Repetition::Until { ratio, most: MOST_RUNS }
+            Repetition::Until { until, most: MOST_RUNS }
         }
         (Some(runs), ..) => {
             faulty.add(&runs.span, "`runs` stands beside `until` or `max_runs`", "write one or the other");
@@ -690,7 +706,10 @@ conditional_pass = "reject"
         assert_eq!(file.parties.date.as_deref(), Some("2026-11-22"));
         assert_eq!(file.target.model.as_deref(), Some("EXAMPLE 1"));
         let repetitions: Vec<Repetition> = file.benchmarks.iter().map(|benchmark| benchmark.repetition).collect();
-        assert_eq!(repetitions, [Repetition::Runs(7), Repetition::Until { ratio: 0.02, most: 20 }]);
+        assert_eq!(
+            repetitions,
+            [Repetition::Runs(7), Repetition::Until { until: Until::MedianWithin { ratio: 0.02 }, most: 20 }]
+        );
         let [rate, latency] = &file.limits[..] else { panic!("two limits") };
         assert_eq!((rate.bound, rate.limit, rate.tolerance), (Bound::AtLeast, Quantity::ops_per_sec(30_000.0), 600.0));
         assert_eq!((latency.bound, latency.limit), (Bound::AtMost, Quantity::ns(5_000_000)));

@@ -76,7 +76,7 @@ pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result
     match is_device {
         true if metadata.file_type().is_block_device() => {
             let rdev = metadata.rdev();
-            Ok(survey.target_for_device(DeviceNumber(libc::major(rdev) << 20 | libc::minor(rdev))))
+            Ok(survey.target_for_device(DeviceNumber::new(libc::major(rdev), libc::minor(rdev))))
         }
         true => Err(format!("{} is no block device", path.display())),
         false if metadata.is_dir() => {

@@ -1,41 +1,23 @@
 //! Runs the suite of an acceptance file, each benchmark as a series, and judges what was recorded.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use activebench_detect::acceptance::{Benchmark, Repetition};
-use activebench_detect::series::contribution;
-use activebench_detect::statistics::figures;
+use activebench_detect::acceptance::Benchmark;
 use activebench_model::acceptance::{Acceptance, AcceptanceMark};
-use activebench_model::run::Choices;
-use activebench_model::series::{FORMAT, RunOfSeries, SeriesManifest};
-use activebench_record::write_series;
 use activebench_report::Style;
 use activebench_report::acceptance::{ACCEPTANCE_FORMATS, extension, render};
 use anyhow::{Context, anyhow};
 use clap::Parser;
 use time::OffsetDateTime;
 use time::macros::format_description;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::check::{self, Ready};
 use super::{AGREED, Agreed, show, stored, unusable};
 use crate::arguments::{Accept, Cli, Command, Output, Verify};
+use crate::destroy::{self, Unused};
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
-use crate::verify::{self, Recorded, record_run};
-
-/// How long we look for a signal that came between two runs.
-const GLANCE: Duration = Duration::from_millis(1);
-/// Fewer runs have no interval of the median.
-const LEAST_FOR_AN_INTERVAL: usize = 6;
-
-/// What a suite is recorded with.
-struct Recording<'a> {
-    arguments: &'a Accept,
-    agreed: &'a Agreed,
-    runtime: tokio::runtime::Runtime,
-    interrupts: Signal,
-}
+use crate::series::{self, Recording, Taken};
+use crate::{thresholds, verify};
 
 /// Runs the suite; gives the exit code.
 pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Result<i32, Failure> {
@@ -43,7 +25,10 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
     for ready in &checked.benchmarks {
         verify::find_program(&ready.command.argv[0].clone().into())?;
     }
-    refuse_to_write(agreed)?;
+    let suite = Suite { arguments, agreed };
+    for ready in &checked.benchmarks {
+        suite.device(ready)?;
+    }
     let out = arguments.out.clone().unwrap_or_else(default_directory);
     create(&out, agreed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -51,28 +36,12 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
-    let interrupts = {
-        // Signals of one kind wake every listener: the run that they end, and us.
-        let _context = runtime.enter();
-        signal(SignalKind::interrupt()).context("cannot listen for SIGINT").or_exit(ExitCode::Bug)?
-    };
-    let mut recording = Recording { arguments, agreed, runtime, interrupts };
-    let interrupted = recording.suite(&checked.benchmarks, &out)?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &runtime)?;
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
     show(&judged, output)?;
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
-}
-
-/// A device is written to only behind the guard that `verify --destroy` has.
-fn refuse_to_write(agreed: &Agreed) -> Result<(), Failure> {
-    let target = &agreed.file.target;
-    if target.is_device && target.destroy {
-        let error = anyhow!("cannot write to {}: nothing guards it yet", target.path.value);
-        return Err(Failure::new(ExitCode::Usage, error));
-    }
-    Ok(())
 }
 
 /// `./activebench-runs/20261121T040506Z-accept`, with a number behind it when that exists.
@@ -103,9 +72,15 @@ fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
     std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
 }
 
-impl Recording<'_> {
+/// A suite that is to be recorded.
+struct Suite<'a> {
+    arguments: &'a Accept,
+    agreed: &'a Agreed,
+}
+
+impl Suite<'_> {
     /// Runs every benchmark in the target's directory; says whether it was interrupted.
-    fn suite(&mut self, benchmarks: &[Ready], out: &Path) -> Result<bool, Failure> {
+    fn record(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
         let whole = std::path::absolute(out).context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
         let before = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
         let target = &self.agreed.file.target;
@@ -115,20 +90,23 @@ impl Recording<'_> {
                 .with_context(|| format!("cannot work in {path}"))
                 .or_exit(ExitCode::Usage)?;
         }
-        let recorded = self.benchmarks(benchmarks, &whole);
+        let recorded = self.benchmarks(benchmarks, &whole, runtime);
         // Paths that the user gave are those of the directory that activebench was started in.
         let back = std::env::set_current_dir(&before).context("cannot go back to the working directory");
         back.or_exit(ExitCode::Usage).and(recorded)
     }
 
-    fn benchmarks(&mut self, benchmarks: &[Ready], out: &Path) -> Result<bool, Failure> {
+    fn benchmarks(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
         let mut any = false;
         for (number, ready) in (1..).zip(benchmarks) {
-            let place = format!("{} ({number} of {})", ready.name, benchmarks.len());
+            let place = format!("{} (benchmark {number} of {})", ready.name, benchmarks.len());
             let Some(benchmark) = self.agreed.file.benchmark(&ready.name) else { continue };
-            match self.series(benchmark, ready, &out.join(&ready.name), &place) {
-                Ok(true) => return Ok(true),
-                Ok(false) => any = true,
+            if !self.arguments.quiet {
+                eprintln!("activebench: {place}: {}", benchmark.repetition.words());
+            }
+            match self.series(benchmark, ready, &out.join(&ready.name), runtime) {
+                Ok(Taken { interrupted: true, .. }) => return Ok(true),
+                Ok(_) => any = true,
                 // Nothing could be observed at all: there is nothing to judge.
                 Err(failure) if !any => return Err(failure),
                 Err(failure) => eprintln!("activebench: {place}: {:#}", failure.error),
@@ -137,83 +115,66 @@ impl Recording<'_> {
         Ok(false)
     }
 
-    /// Records one benchmark; says whether it was interrupted.
-    fn series(&mut self, benchmark: &Benchmark, ready: &Ready, directory: &Path, place: &str) -> Result<bool, Failure> {
+    fn series(
+        &self,
+        benchmark: &Benchmark,
+        ready: &Ready,
+        directory: &Path,
+        runtime: &tokio::runtime::Runtime,
+    ) -> Result<Taken, Failure> {
         let mark = AcceptanceMark {
             file: self.agreed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             sha256: self.agreed.sha256.clone(),
             benchmark: ready.name.clone(),
         };
         let choices = self.agreed.file.choices(benchmark, Some(mark));
-        let verify = self.verify(ready)?;
-        let most = benchmark.repetition.most();
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot make {}", directory.display()))
-            .or_exit(ExitCode::Usage)?;
-        let mut manifest = SeriesManifest {
-            format: FORMAT,
-            activebench: env!("CARGO_PKG_VERSION").to_owned(),
-            command: ready.command.clone(),
-            planned_runs: most,
-            runs: Vec::new(),
+        let prepares = thresholds::of(&choices).or_exit(ExitCode::Usage)?.requires_preconditioning;
+        // Asked again before each: much can happen to a device while a suite runs.
+        let prepared = self.device(ready)?.filter(|_| prepares);
+        let recording = Recording {
+            arguments: &self.verify(ready)?,
             choices,
-            incomplete: vec!["the series was never finished".to_owned()],
+            command: ready.command.clone(),
+            directory,
+            planned: benchmark.repetition.most(),
+            until: benchmark.repetition.until(),
+            prepared,
         };
-        let mut runs: Vec<RunOfSeries> = Vec::new();
-        let mut stopped = None;
-        let started = Instant::now();
-        for number in 1..=most {
-            self.say(&format!(
-                "{place}: run {number} of {}{most}{}",
-                up_to(benchmark),
-                time_left(started, number, most)
-            ));
-            match self.run(&verify, &manifest.choices, ready, directory, number) {
-                Ok((run, interrupted)) => {
-                    runs.push(run);
-                    manifest.runs.push(number.to_string());
-                    // From here on the run counts, whatever becomes of us.
-                    write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
-                    if interrupted || self.is_interrupted() {
-                        stopped = Some("interrupted".to_owned());
-                        break;
-                    }
-                    if self.is_narrow(benchmark, &runs) {
-                        break;
-                    }
-                }
-                Err(failure) if runs.is_empty() => {
-                    let _ = std::fs::remove_dir(directory);
-                    return Err(failure);
-                }
-                Err(failure) => {
-                    eprintln!("activebench: {place}: {:#}", failure.error);
-                    stopped = Some(format!("run {number} could not be recorded: {:#}", failure.error));
-                    break;
-                }
-            }
-        }
-        let interrupted = stopped.as_deref() == Some("interrupted");
-        if stopped.is_none() {
-            manifest.planned_runs = runs.len() as u32;
-        }
-        manifest.incomplete = stopped.into_iter().collect();
-        write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
-        Ok(interrupted)
+        series::record(recording, runtime)
     }
 
-    fn run(
-        &self,
-        verify: &Verify,
-        choices: &Choices,
-        ready: &Ready,
-        directory: &Path,
-        number: u32,
-    ) -> Result<(RunOfSeries, bool), Failure> {
-        let name = number.to_string();
-        let Recorded { judged, interrupted, .. } =
-            record_run(verify, choices, &ready.command, &directory.join(&name), &self.runtime)?;
-        Ok((contribution(number, &name, &judged), interrupted))
+    /// The device that may be written; `None` where none may.
+    ///
+    /// # Errors
+    /// When a benchmark would write a device that is in use, or that file and command line do not both permit.
+    fn device(&self, ready: &Ready) -> Result<Option<Unused>, Failure> {
+        let target = &self.agreed.file.target;
+        let path = Path::new(&target.path.value);
+        let refused = |why: String| Err(Failure::new(ExitCode::Usage, anyhow!(why)));
+        let shown = path.display();
+        match (target.destroy, self.arguments.destroy.as_deref()) {
+            (false, None) => {
+                destroy::guard(&ready.command)?;
+                Ok(None)
+            }
+            (true, Some(named)) if named == path => {
+                destroy::guard_others(&ready.command, Some(path))?;
+                destroy::unused(path).map(Some)
+            }
+            (true, None) => refused(format!(
+                "the file permits to destroy what is on {shown}, and the command line does not repeat it: nothing was \
+                 run (hint: `--destroy {shown}`)"
+            )),
+            (true, Some(named)) => refused(format!(
+                "--destroy names {}, and the file {shown}: nothing was run (hint: repeat the exact path of the file)",
+                named.display()
+            )),
+            (false, Some(_)) => refused(format!(
+                "--destroy is given, and the file does not permit it: nothing was run (hint: both parties agree on \
+                 `destroy = true` in [target] of {})",
+                self.agreed.name()
+            )),
+        }
     }
 
     /// The arguments of `verify` with its defaults. Standard output is the report's.
@@ -231,50 +192,6 @@ impl Recording<'_> {
             Err(error) => Err(Failure::new(ExitCode::Bug, error)),
         }
     }
-
-    fn is_interrupted(&mut self) -> bool {
-        let (runtime, interrupts) = (&self.runtime, &mut self.interrupts);
-        runtime.block_on(async { tokio::time::timeout(GLANCE, interrupts.recv()).await.is_ok() })
-    }
-
-    /// Whether the interval of every figure that a limit names is as narrow as was asked for.
-    fn is_narrow(&self, benchmark: &Benchmark, runs: &[RunOfSeries]) -> bool {
-        let Repetition::Until { ratio, .. } = benchmark.repetition else { return false };
-        if runs.len() < LEAST_FOR_AN_INTERVAL {
-            return false;
-        }
-        let repeated = figures(runs);
-        let mut limits = self.agreed.file.limits.iter().filter(|limit| limit.benchmark.value == benchmark.name.value);
-        limits.all(|limit| {
-            let is_meant = |phase: &str, metric| phase == limit.phase.value && metric == limit.metric.value;
-            let figure = repeated.iter().find(|figure| is_meant(&figure.phase, figure.metric));
-            let interval = figure.and_then(|figure| Some((figure.median.value, figure.median_interval?)));
-            interval.is_some_and(|(median, interval)| interval.high.value - interval.low.value <= ratio * median)
-        })
-    }
-
-    fn say(&self, words: &str) {
-        if !self.arguments.quiet {
-            eprintln!("activebench: {words}");
-        }
-    }
-}
-
-fn up_to(benchmark: &Benchmark) -> &'static str {
-    match benchmark.repetition {
-        Repetition::Runs(_) => "",
-        Repetition::Until { .. } => "at most ",
-    }
-}
-
-/// From how long the runs so far took.
-fn time_left(started: Instant, number: u32, most: u32) -> String {
-    let done = number - 1;
-    if done == 0 {
-        return String::new();
-    }
-    let left = started.elapsed() / done * (most - done);
-    format!(", about {} left of this benchmark", humantime::format_duration(Duration::from_secs(left.as_secs().max(1))))
 }
 
 /// Every report of the acceptance beside its evidence.

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use activebench_detect::acceptance::{Benchmark, Recorded, RunEvidence, Setting, judge};
 use activebench_model::acceptance::{Acceptance, AgreedFile};
 use activebench_model::command::CommandLine;
-use activebench_model::run::Choices;
-use activebench_model::series::{FORMAT, SeriesManifest};
+use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
 use activebench_record::{RunReader, read_series};
 use anyhow::{Context, anyhow};
 
@@ -88,8 +87,15 @@ pub(super) fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, F
                 runs.len()
             ));
         }
-        let findings = series_findings(agreed, benchmark, &runs)?;
-        suite.push(Recorded { runs, findings, incomplete });
+        let series = series_of(agreed, benchmark, &runs)?;
+        if let Some(stopping) = series.stopping.filter(|stopping| !stopping.reached && !runs.is_empty()) {
+            let (name, why) = (&benchmark.name.value, stopping.because);
+            match runs.len() < benchmark.repetition.most() as usize {
+                true => incomplete.push(format!("it ended before its target: {why}")),
+                false => notes.push(format!("{name}: target not reached after {} runs: {why}", runs.len())),
+            }
+        }
+        suite.push(Recorded { runs, findings: series.findings, incomplete });
     }
     for (found, _) in evidence.runs.iter().zip(&taken).filter(|(_, taken)| !**taken) {
         let command = found.reader.manifest().command.argv.join(" ");
@@ -192,23 +198,20 @@ fn evidence_of(agreed: &Agreed, benchmark: &Benchmark, found: &Found, number: u3
     Ok(RunEvidence::of(number, &directory, &activebench_record::sha256(&bytes), &judged))
 }
 
-/// What the detectors of a series say about the runs of a benchmark.
-fn series_findings(
-    agreed: &Agreed,
-    benchmark: &Benchmark,
-    runs: &[RunEvidence],
-) -> Result<Vec<activebench_model::finding::Finding>, Failure> {
-    let choices: Choices = agreed.file.choices(benchmark, None);
+/// The runs of a benchmark judged together.
+fn series_of(agreed: &Agreed, benchmark: &Benchmark, runs: &[RunEvidence]) -> Result<JudgedSeries, Failure> {
+    let choices = agreed.file.choices(benchmark, None);
     let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
     let manifest = SeriesManifest {
         format: FORMAT,
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command: CommandLine::default(),
-        planned_runs: runs.len() as u32,
+        planned_runs: benchmark.repetition.most(),
+        until: benchmark.repetition.until(),
         runs: runs.iter().map(|run| run.run.directory.clone()).collect(),
         choices,
         incomplete: Vec::new(),
     };
     let contributions = runs.iter().map(|run| run.of_series.clone()).collect();
-    Ok(activebench_detect::series::judge(manifest, String::new(), contributions, &thresholds).findings)
+    Ok(activebench_detect::series::judge(manifest, String::new(), contributions, &thresholds))
 }

@@ -50,6 +50,10 @@ pub(crate) struct Accept {
     /// Directory of the recorded suite [default: ./activebench-runs/UTC-accept].
     #[arg(long, value_name = "DIR", conflicts_with = "runs")]
     pub(crate) out: Option<PathBuf>,
+    /// The raw device that the file names as its target and permits to be destroyed, by its exact path: both must say
+    /// so. Refused where the device is mounted, swap, or part of a stack, whatever the file says.
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["runs", "init", "check"])]
+    pub(crate) destroy: Option<PathBuf>,
     /// `text`, `json`, `markdown` or `html`, with a file to write it to: `html=report.html`. May be given several times.
     #[arg(long = "format", value_name = "FORMAT[=FILE]")]
     pub(crate) formats: Vec<FormatRequest>,
