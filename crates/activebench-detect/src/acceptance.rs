@@ -12,6 +12,8 @@ mod document;
 mod evidence;
 mod fault;
 mod file;
+#[cfg(test)]
+mod tests;
 
 use activebench_model::acceptance::{
     Acceptance, AcceptanceOutcome, AcceptedBenchmark, AcceptedTarget, AgreedFile, Bound, Condition, ConditionState,

@@ -132,7 +132,7 @@ pub(crate) fn read_device(reader: &mut Reader, device: DeviceNumber, above: Opti
 }
 
 /// The serial number of a SCSI disk: the page 80h of its vital product data, of which the first four bytes are a head
-/// (SPC-5, 7.7.15). Not every disk has the page.
+/// (SPC, Unit Serial Number page). Not every disk has the page.
 fn scsi_serial(reader: &mut Reader, folder: &Path) -> Option<String> {
     let page = reader.bytes(&folder.join("device/vpd_pg80"));
     let page = reader.optional(page)?;

@@ -11,8 +11,8 @@
 //!
 //! * *statistical*: from 6 runs on the farther end of the interval of the median (order statistics, at least 95 %,
 //!   whatever the distribution). Of 2 to 5 runs no such interval exists: there it is t(0.975, n - 1) s sqrt(pi / 2) /
-//!   sqrt(n), which takes the values as normally distributed; sqrt(pi / 2) is how much less certain a median is than a
-//!   mean (Kendall, Stuart: *The Advanced Theory of Statistics* 1, 10.11). Of one run it is not known.
+//!   sqrt(n), which takes the values as normally distributed; sqrt(pi / 2) is the ratio of the standard errors of a
+//!   median and a mean of many such values, and more than that of few. Of one run it is not known.
 //! * *resolution*: the printed number lies anywhere within half a step of what the tool computed; a rectangular
 //!   distribution of half-width a has the standard uncertainty a / sqrt(3) (GUM 4.3.7), expanded 2 a / sqrt(3). It is
 //!   not divided by the number of runs: a tool may round each of them the same way.

@@ -35,8 +35,8 @@ pub struct RunEvidence {
     pub(super) file_systems: Vec<String>,
     pub(super) devices: Vec<DeviceIdentity>,
     pub(super) host: String,
-    memory_bytes: Option<u64>,
-    device_bytes: Option<u64>,
+    pub(super) memory_bytes: Option<u64>,
+    pub(super) device_bytes: Option<u64>,
 }
 
 /// A figure with what it is one of.
