@@ -209,3 +209,54 @@ fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged(
     let (again, code) = judged(&pass, &out);
     assert_eq!((outcome(&again), code), ("not-judged", Some(3)), "{again:#}");
 }
+
+#[test]
+fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_uses_it() {
+    needs!("fio", "mkfs.ext4", "losetup", "blkid");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let device = volume.device().expect("a device").to_owned();
+    let text = |destroy: &str| {
+        let command = r#"["fio", "--name=a", "--rw=write", "--bs=1m", "--size={32 MiB}", "--direct=1", "--end_fsync=1",
+    "--filename={target}"]"#;
+        agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"")
+            .replace(&format!("path = \"{}\"", volume.path().display()), &format!("device = \"{device}\"\n{destroy}"))
+            .replace("a-read", "a-write")
+            .replace("sequential-read", "sequential-write")
+            // Two writes of a moment differ by much.
+            .replace("guard-band", "simple")
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("\"--ioengine"))
+            .map(|line| match line.starts_with("command = ") {
+                true => format!("command = {command}\nruns = 2\nsubject = \"device\"\n"),
+                false => format!("{line}\n"),
+            })
+            .collect::<String>()
+    };
+    let run = |name: &str, file: &Path, more: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(["accept", "--quiet", "--format", "json", "--out"]).arg(volume.beside(name)).args(more).arg(file);
+        let output = command.output().expect("the binary runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), output)
+    };
+    let silent = file(&volume, "silent.toml", &text(""));
+    let (code, told, _) = run("a", &silent, &["--destroy", &device]);
+    assert!(code == Some(2) && told.contains("`destroy = true`"), "{told}");
+    let permitted = file(&volume, "permitted.toml", &text("destroy = true"));
+    let (code, told, _) = run("b", &permitted, &[]);
+    assert!(code == Some(2) && told.contains(&format!("--destroy {device}")), "{told}");
+    let (code, told, _) = run("c", &permitted, &["--destroy", "/dev/null"]);
+    assert!(code == Some(2) && told.contains("repeat the exact path"), "{told}");
+    // Mounted: refused, whatever both say.
+    let (code, told, _) = run("d", &permitted, &["--destroy", &device]);
+    assert!(code == Some(2) && told.contains("mounted") && told.contains("not written"), "{told}");
+    for name in ["a", "b", "c", "d"] {
+        assert!(!volume.beside(name).exists(), "nothing was recorded in {name}");
+    }
+    // The file system that lies on it is what both permitted to lose.
+    volume.unmount();
+    let (code, told, output) = run("e", &permitted, &["--destroy", &device]);
+    let judged = report(&output);
+    assert_eq!(judged["target"]["destroy"], true);
+    assert_eq!(judged["benchmarks"][0]["runs"].as_array().map(Vec::len), Some(2), "{told}");
+    assert_eq!((outcome(&judged), code), ("pass", Some(0)), "{judged:#}\n{told}");
+}

@@ -196,7 +196,7 @@ fn condition_rows(benchmark: &AcceptedBenchmark) -> Vec<Vec<String>> {
             ConditionState::NotAsked => "the file does not ask for it".to_owned(),
             _ => format!("{}{more}", shown.join("; ")),
         };
-        let observed = condition.observed.map(|value| format!("at most {value}: ")).unwrap_or_default();
+        let observed = condition.observed.map(|value| format!("largest {value}: ")).unwrap_or_default();
         vec![condition.asks.clone(), condition.state.words().to_owned(), format!("{observed}{evidence}")]
     };
     benchmark.conditions.iter().map(row).collect()

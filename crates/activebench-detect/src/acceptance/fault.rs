@@ -65,7 +65,8 @@ impl fmt::Display for Faults {
 
 /// The span cut to whole characters of the text, and never empty where there is a character.
 fn within(text: &str, span: &Range<usize>) -> Range<usize> {
-    let start = text.floor_char_boundary(span.start.min(text.len()));
-    let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
+    let is_boundary = |at: &usize| text.is_char_boundary(*at);
+    let start = (0..=span.start.min(text.len())).rev().find(is_boundary).unwrap_or(0);
+    let end = (span.end.clamp(start, text.len())..=text.len()).find(is_boundary).unwrap_or(start);
     start..end
 }
