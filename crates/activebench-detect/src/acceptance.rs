@@ -115,6 +115,20 @@ fn accepted(file: &AcceptanceFile, benchmark: &Benchmark, recorded: &Recorded) -
     }
 }
 
+/// What a run states instead of a figure: which kinds of numbers depends on a tool's options.
+fn not_stated(limit: &Limit, run: &RunEvidence) -> String {
+    let mut metrics: Vec<&str> = Vec::new();
+    for stated in run.figures.iter().filter(|stated| stated.phase == limit.phase.value) {
+        if !metrics.contains(&stated.metric.as_str()) {
+            metrics.push(stated.metric.as_str());
+        }
+    }
+    match metrics.is_empty() {
+        true => "the run states no figure of this phase".to_owned(),
+        false => format!("the run does not state this figure, but {}", metrics.join(", ")),
+    }
+}
+
 /// The figure of a limit in every run.
 fn figures(limit: &Limit, recorded: &Recorded) -> Vec<FigureOfRun> {
     let of = |run: &RunEvidence| {
@@ -126,7 +140,7 @@ fn figures(limit: &Limit, recorded: &Recorded) -> Vec<FigureOfRun> {
                 run: run.run.directory.clone(),
                 claimed: None,
                 honest: None,
-                no_honest: Some("the run does not state this figure".to_owned()),
+                no_honest: Some(not_stated(limit, run)),
                 verdict: None,
                 resolution: None,
             },

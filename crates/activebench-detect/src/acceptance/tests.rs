@@ -155,9 +155,13 @@ type Change = fn(&mut Recorded);
 
 #[test]
 fn evidence_that_is_not_whole_is_not_judged() {
-    let changes: [(Change, &str); 11] = [
+    let changes: [(Change, &str); 12] = [
         (|suite| suite.runs[2] = run(3, None), "1 of 6 runs have no honest figure: nothing was read"),
-        (|suite| suite.runs[2].figures.clear(), "the run does not state this figure"),
+        (|suite| suite.runs[2].figures.clear(), "the run states no figure of this phase"),
+        (
+            |suite| suite.runs[2].figures[0].metric = Metric::OperationRate,
+            "the run does not state this figure, but operation-rate",
+        ),
         (|suite| suite.runs.truncate(5), "5 runs were recorded, and 6 runs were agreed on"),
         (|suite| suite.runs.clear(), "0 runs were recorded"),
         (|suite| suite.incomplete.push("interrupted".to_owned()), "interrupted"),

@@ -227,7 +227,7 @@ const LIMITS: &str = "
 # [[limit]]
 # benchmark = \"random-read\"
 # phase = \"random-read\"
-# metric = \"latency-p99\"
+# metric = \"completion-latency-p99\"   # what fio states of an asynchronous engine
 # at_most = \"5 ms\"
 #
 # [[limit]]
