@@ -12,6 +12,7 @@ mod document;
 mod evidence;
 mod fault;
 mod file;
+mod reading;
 #[cfg(test)]
 mod tests;
 

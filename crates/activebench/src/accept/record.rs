@@ -1,6 +1,6 @@
 //! Runs the suite of an acceptance file, each benchmark as a series, and judges what was recorded.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use activebench_detect::acceptance::Benchmark;
 use activebench_model::acceptance::{Acceptance, AcceptanceMark};
@@ -8,8 +8,6 @@ use activebench_report::Style;
 use activebench_report::acceptance::{ACCEPTANCE_FORMATS, extension, render};
 use anyhow::{Context, anyhow};
 use clap::Parser;
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use super::check::{self, Ready};
 use super::{AGREED, Agreed, show, stored, unusable};
@@ -29,30 +27,19 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
     for ready in &checked.benchmarks {
         suite.device(ready)?;
     }
-    let out = arguments.out.clone().unwrap_or_else(default_directory);
+    let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory("accept"));
     create(&out, agreed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
-    let interrupted = suite.record(&checked.benchmarks, &out, &runtime)?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_empty(&out))?;
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
     show(&judged, output)?;
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
-}
-
-/// `./activebench-runs/20261121T040506Z-accept`, with a number behind it when that exists.
-fn default_directory() -> PathBuf {
-    let now = OffsetDateTime::now_utc();
-    let stamp = now
-        .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
-        .unwrap_or_else(|_| now.unix_timestamp().to_string());
-    let base = PathBuf::from("activebench-runs").join(format!("{stamp}-accept"));
-    let numbered = |number: u32| base.with_file_name(format!("{stamp}-accept-{number}"));
-    std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)
 }
 
 /// Makes the directory, which must not hold anything, with an exact copy of the file.
@@ -70,6 +57,14 @@ fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
         return Err(Failure::new(ExitCode::Usage, error));
     }
     std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
+}
+
+/// Nothing was recorded: the directory with its copy of the file has no use.
+fn remove_empty(out: &Path) {
+    let removed = std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out));
+    if let Err(error) = removed {
+        eprintln!("activebench: cannot remove {}: {error}", out.display());
+    }
 }
 
 /// A suite that is to be recorded.
@@ -187,7 +182,7 @@ impl Suite<'_> {
         words.push("--");
         words.extend(ready.command.argv.iter().map(String::as_str));
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Verify(verify)) => Ok(verify),
+            Ok(Command::Verify(verify)) => Ok(*verify),
             Ok(_) => Err(Failure::new(ExitCode::Bug, anyhow!("`verify` was read as another command"))),
             Err(error) => Err(Failure::new(ExitCode::Bug, error)),
         }

@@ -210,6 +210,7 @@ fn series_of(agreed: &Agreed, benchmark: &Benchmark, runs: &[RunEvidence]) -> Re
         until: benchmark.repetition.until(),
         runs: runs.iter().map(|run| run.run.directory.clone()).collect(),
         choices,
+        preconditioning: None,
         incomplete: Vec::new(),
     };
     let contributions = runs.iter().map(|run| run.of_series.clone()).collect();
