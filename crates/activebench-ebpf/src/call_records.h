@@ -130,17 +130,23 @@ static always_inline struct call_group *group_at(struct task_state *state, u32 p
 	return (void *)&state->records[place & (CALL_BATCH - 1)];
 }
 
-/* Closes the group: `end_ns` is when its last call ended, `most_ns` what a call but the last takes at most. */
-static never_inline int close_group(struct task_state *state, struct call_group *group, u64 end_ns, u64 most_ns,
+/* How many times as long as those before it a call may take before it counts as slow. */
+enum { SLOW_STEPS = 2 };
+
+/*
+ * Closes the group: `end_ns` is when its last call ended. Its calls took as long as one another;
+ * where they were slow, one was, and which is not known: the last one passes for it. Gives what
+ * they took on average.
+ */
+static never_inline u64 close_group(struct task_state *state, struct call_group *group, u64 end_ns,
 				    u32 storage_read_bytes)
 {
 	u64 passed = end_ns - state->last_ns;
 	u32 calls = state->grouped;
-	u64 step = calls ? passed / calls : 0;
+	u64 mean = calls ? passed / calls : 0;
+	u64 step = mean < SLOW_STEPS * (u64)state->step_ns ? mean : state->step_ns;
 	u64 user;
 
-	if (step > most_ns)
-		step = most_ns;
 	user = state->between_ns < step ? state->between_ns : step;
 	group->count_and_end_ns = GROUP_MARK | (u64)calls << GROUP_COUNT_SHIFT | end_ns;
 	group->step_ns = step;
@@ -156,7 +162,7 @@ static never_inline int close_group(struct task_state *state, struct call_group 
 	state->estimated += calls;
 	if (++state->batch.count >= CALL_BATCH)
 		flush_full_batch(state);
-	return 0;
+	return mean;
 }
 
 /*
@@ -174,7 +180,7 @@ static never_inline int settle_group(struct task_state *state, u64 now)
 		behind = state->between_ns;
 	if (taken > passed - behind)
 		taken = passed - behind;
-	close_group(state, group_at(state, state->batch.count), state->last_ns + taken, -1ULL, 0);
+	close_group(state, group_at(state, state->batch.count), state->last_ns + taken, 0);
 	/* What follows is measured from an estimate: no sample. */
 	state->fast = 0;
 	return 0;

@@ -305,21 +305,14 @@ static always_inline void send_name(struct task_state *state, struct task_struct
 		count_lost(CLASS_NAMES, 1);
 }
 
-/* How many times as long as those before it a call may take before it counts as slow. */
-enum { SLOW_STEPS = 2 };
-
-/* Reads the clock at the end of a group. Where one of its calls was slow, which of them is not
- * known: the last one passes for it. */
+/* Reads the clock at the end of a group. */
 static never_inline int finish_group(struct task_state *state)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns();
 	u64 read_bytes = task->ioac.read_bytes;
-	u64 calls = state->grouped;
-	u64 mean = calls ? (now - state->last_ns) / calls : 0;
+	u64 mean = close_group(state, group_at(state, state->group_place), now, read_bytes - state->read_bytes_at_start);
 
-	close_group(state, group_at(state, state->group_place), now, SLOW_STEPS * (u64)state->step_ns,
-		    read_bytes - state->read_bytes_at_start);
 	state->read_bytes_at_start = read_bytes;
 	state->exit_jiffies = bpf_jiffies64();
 	if (mean >= FAST_NS) {
@@ -345,9 +338,10 @@ static always_inline int joins_group(struct task_state *state, struct pt_regs *r
 		return 0;
 	if (state->call_flags & CALL_FILE_POSITION)
 		offset = READ_FIELD((struct file *)state->known_file, f_pos) - (returned > 0 ? returned : 0);
-	if (offset >> 55 || requested >> 32 || returned != (s32)returned || calls >= GROUP_CALLS)
+	if (offset >> 55 || requested >> 32 || returned != (s32)returned)
 		return 0;
 	group = group_at(state, state->group_place);
+	calls &= GROUP_MARGIN - 1;
 	group->calls[calls].offset_and_op = offset << 8 | state->op;
 	group->calls[calls].requested = requested;
 	group->calls[calls].returned = returned;

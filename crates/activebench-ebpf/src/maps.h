@@ -39,14 +39,14 @@ struct {
 
 /* Which thread last made a call with its registers at an address, by a hash of that address: its
  * number and one. A hint: the thread knows its address itself. */
-u32 callers[THREADS];
+u32 callers[THREADS] __attribute__((aligned(64)));
 
 /* The same for threads of others. An address is a stranger's until the tree gets a thread, which
  * may get the stack of one that has ended. */
-struct stranger strangers[THREADS];
+struct stranger strangers[THREADS] __attribute__((aligned(64)));
 
 /* Threads that the tree has had, the first one from its first call on; 0 before. */
-u64 births;
+u64 births __attribute__((aligned(64))); /* apart from what every open file changes */
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);

@@ -654,6 +654,8 @@ shared! {
         batch: BatchHeader,
         /// Waiting records.
         records: [CallRecord; 16],
+        /// Zero.
+        margin: [u8; 64],
     }
 }
 

@@ -8,8 +8,8 @@ use activebench_model::call::{DeviceNumber, Op};
 use activebench_model::event::TaskEventKind;
 use activebench_model::log::{EventLog, LogCut, Totals};
 use activebench_probe_abi::{
-    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, NameRecord, PayloadRecord, Record, RecordClass,
-    SampleRecord, TaskRecord, TaskState, add_calls, decode,
+    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, NameRecord, PayloadRecord, Record,
+    RecordClass, SampleRecord, TaskRecord, TaskState, add_calls, decode,
 };
 
 use crate::kernel::{bytes_of, bytes_of_all};
@@ -462,6 +462,36 @@ mod tests {
         let totals = store.totals();
         assert_eq!(totals.cache.len(), 1);
         assert_eq!((totals.cache[0].folios, totals.cache[0].bytes), (total - PER_CHUNK, (total - PER_CHUNK) * 4096));
+    }
+
+    #[test]
+    fn merged_calls_are_received_one_by_one_and_added_up_past_the_limit() {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let (mut call, mut group): (CallRecord, CallGroup) = unsafe { std::mem::zeroed() };
+        (call.file_kind, call.op, call.ino, call.s_dev, call.returned) = (1, 2, 7, 9, 100);
+        group.count_and_end_ns = 1 << 63 | 3 << 60 | 5000;
+        for merged in &mut group.calls {
+            (merged.offset_and_op, merged.returned) = (2, 10);
+        }
+        let parts = [bytes_of(&call), bytes_of(&group)].concat();
+        let header = BatchHeader { record_class: RecordClass::Calls as u32, count: 2 };
+        let whole = [bytes_of(&header), &parts[..]].concat();
+        let live = LiveFigures::default();
+        let mut store = store(1);
+        let messages = CHUNK_BYTES / (4 * size_of::<CallRecord>()) + 2;
+        for _ in 0..messages {
+            store.take(&whole, &live);
+        }
+        store.settle();
+        assert_eq!(store.received(RecordClass::Calls), 4 * messages as u64);
+        assert_eq!(live.read_bytes(), 130 * messages as u64);
+        let logged: u64 =
+            store.chunks::<CallRecord>(RecordClass::Calls).map(|chunk| chunk.expect("whole").len() as u64).sum();
+        let summed: u64 = store.totals().calls.iter().map(|sum| sum.calls).sum();
+        assert!(summed > 0 && logged + summed == 4 * messages as u64, "{logged} in the log, {summed} added up");
+        // A group with nothing in front of it in its message.
+        store.take(&[bytes_of(&header), bytes_of(&group), bytes_of(&call)].concat(), &live);
+        assert_eq!(store.malformed(), 1);
     }
 
     #[test]
