@@ -156,7 +156,6 @@ impl RecordStore {
             }
             return;
         }
-        count_live(class, header.count, records, live);
         let record_bytes = record_size(class);
         if class == RecordClass::Payload {
             // It has a ring of its own.
@@ -182,6 +181,7 @@ impl RecordStore {
         if class == RecordClass::Tasks {
             self.follow_image(payload);
         }
+        count_live(class, payload, live);
         self.push(class, payload, u64::from(header.count));
     }
 
@@ -382,18 +382,10 @@ fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
     records
 }
 
-fn count_live(class: RecordClass, count: u32, mut records: &[u8], live: &LiveFigures) {
-    match class {
-        RecordClass::BlockCompleted => {
-            let mut bytes = 0;
-            for _ in 0..count {
-                let Some((record, rest)) = BlockRecord::split_from(records) else { break };
-                records = rest;
-                bytes += u64::from(record.bytes);
-            }
-            live.device_bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
-        _ => {}
+fn count_live(class: RecordClass, records: &[u8], live: &LiveFigures) {
+    if class == RecordClass::BlockCompleted {
+        let bytes = records_of::<BlockRecord>(records).iter().map(|record| u64::from(record.bytes)).sum();
+        live.device_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
