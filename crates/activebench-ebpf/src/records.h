@@ -72,7 +72,7 @@ struct call_record {
 	s32 fd;
 	u16 op;
 	u8 file_kind;
-	u8 stands_for; /* calls whose latency this one's is a sample of; 0: start_ns is an estimate */
+	u8 stands_for; /* calls whose latency this one's is a sample of; 0: its times are estimates */
 };
 
 /* Fast calls whose ends were not timed, in the place of one call's record, behind that of a call

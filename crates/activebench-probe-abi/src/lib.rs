@@ -171,7 +171,7 @@ shared! {
         op: u16,
         /// 0 other, 1 regular file, 2 block device.
         file_kind: u8,
-        /// Calls whose latency this one's is a sample of; 0: the start is an estimate.
+        /// Calls whose latency this one's is a sample of; 0: its times are estimates.
         stands_for: u8,
     }
 
