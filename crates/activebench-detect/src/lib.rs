@@ -5,6 +5,7 @@
 //! [`registry::DETECTORS`], cases below `fixtures/detectors/`.
 
 mod advice;
+mod bound;
 mod bounds;
 mod case;
 pub mod compare;

@@ -5,7 +5,9 @@
 //! claims, `activebench-facts` makes facts, `activebench-detect` judges.
 
 pub mod activity;
+pub mod bound;
 pub mod call;
+pub mod ceiling;
 pub mod claim;
 pub mod command;
 pub mod compare;

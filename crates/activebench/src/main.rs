@@ -5,6 +5,7 @@
 mod arguments;
 mod benchmarks;
 mod bundle;
+mod ceiling;
 mod compare;
 mod corrected;
 mod doctor;
@@ -64,6 +65,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Recheck(arguments) => return recheck(arguments),
         Command::Report(arguments) => report(arguments)?,
         Command::Compare(arguments) => compare::main(arguments)?,
+        Command::Ceiling(arguments) => return ceiling::main(arguments),
         Command::Show(arguments) => show::main(arguments)?,
         Command::Bundle(arguments) => bundle::main(arguments)?,
         Command::VerifyBundle(arguments) => return bundle::verify(arguments),

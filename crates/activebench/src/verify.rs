@@ -26,7 +26,7 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
-use crate::{corrected, plan, series, thresholds, tool_files};
+use crate::{ceiling, corrected, plan, series, thresholds, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -52,6 +52,10 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         return plan::main(arguments, choices, command, &thresholds);
     }
     find_program(&arguments.command[0])?;
+    if let Some(file) = &arguments.ceiling {
+        // Before anything runs, like the choices.
+        ceiling::store::read(file).or_exit(ExitCode::Usage)?;
+    }
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -154,10 +158,17 @@ pub(crate) fn record_run(
     let mut incomplete = record(&mut writer, &outcome);
     incomplete.extend(files.unread);
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
-    let manifest = Manifest {
+    let mut manifest = Manifest {
         added_arguments: added,
         ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
     };
+    if !arguments.no_ceiling {
+        let named = match &arguments.ceiling {
+            Some(file) => Some((file.as_path(), ceiling::store::read(file).or_exit(ExitCode::Usage)?)),
+            None => None,
+        };
+        manifest.ceilings = Some(ceiling::store::for_run(&manifest.host, named));
+    }
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
@@ -316,6 +327,7 @@ fn manifest(
         child: outcome.child,
         clocks: outcome.clocks,
         host,
+        ceilings: None,
         coverage,
         incomplete,
         redacted: None,
