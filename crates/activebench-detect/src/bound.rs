@@ -80,14 +80,7 @@ pub(crate) fn ceiling_of<'a>(run: &Run<'a>, phase: &Phase) -> Option<&'a UsedCei
     used.filter(|used| used.targets.contains(&target.s_dev)).max_by_key(|used| used.ceiling.measured_unix_s)
 }
 
-fn share(
-    run: &Run<'_>,
-    phase: &Phase,
-    claim: &Claim,
-    figure: ShareOf,
-    value: Quantity,
-    way: Way,
-) -> Option<Share> {
+fn share(run: &Run<'_>, phase: &Phase, claim: &Claim, figure: ShareOf, value: Quantity, way: Way) -> Option<Share> {
     if value.value <= 0.0 || !value.value.is_finite() {
         return None;
     }
@@ -454,7 +447,8 @@ mod tests {
 
     #[test]
     fn a_place_is_ready_for_a_shell() {
-        for (word, expected) in [("/mnt/a-b_1", "/mnt/a-b_1"), ("/mnt/my disk", "'/mnt/my disk'"), ("a'b", r"'a'\''b'")] {
+        for (word, expected) in [("/mnt/a-b_1", "/mnt/a-b_1"), ("/mnt/my disk", "'/mnt/my disk'"), ("a'b", r"'a'\''b'")]
+        {
             assert_eq!(quoted(word), expected);
         }
     }

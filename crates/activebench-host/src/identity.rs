@@ -54,7 +54,8 @@ fn of_device(reader: &mut Reader, device: &Layer) -> Identity {
     if let Some(folder) = reader.wanted(folder) {
         for file in SERIALS {
             let text = reader.text(&folder.join(file));
-            if let Some(serial) = reader.optional(text).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+            if let Some(serial) =
+                reader.optional(text).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
             {
                 return Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") };
             }

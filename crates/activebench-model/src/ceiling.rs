@@ -185,8 +185,9 @@ impl Ceiling {
         match (then.memory_bytes, now.memory_bytes) {
             (Some(one), Some(other)) if near(one, other) => None,
             (one, other) => {
-                let said =
-                    |bytes: Option<u64>| bytes.map_or("not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string());
+                let said = |bytes: Option<u64>| {
+                    bytes.map_or("not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string())
+                };
                 Some(format!("the memory was {} and is {}", said(one), said(other)))
             }
         }
@@ -248,22 +249,10 @@ mod tests {
         for (now, expected) in [
             (machine(), None),
             (Machine { memory_bytes: Some(99 << 30), ..machine() }, None),
-            (
-                Machine { kernel: "6.12.2".into(), ..machine() },
-                Some("the kernel was 6.12.1 and is 6.12.2"),
-            ),
-            (
-                Machine { cpus: 4, ..machine() },
-                Some("the machine had 8 x86_64 processors and has 4 x86_64"),
-            ),
-            (
-                Machine { memory_bytes: Some(50 << 30), ..machine() },
-                Some("the memory was 100.0 GiB and is 50.00 GiB"),
-            ),
-            (
-                Machine { memory_bytes: None, ..machine() },
-                Some("the memory was 100.0 GiB and is not known"),
-            ),
+            (Machine { kernel: "6.12.2".into(), ..machine() }, Some("the kernel was 6.12.1 and is 6.12.2")),
+            (Machine { cpus: 4, ..machine() }, Some("the machine had 8 x86_64 processors and has 4 x86_64")),
+            (Machine { memory_bytes: Some(50 << 30), ..machine() }, Some("the memory was 100.0 GiB and is 50.00 GiB")),
+            (Machine { memory_bytes: None, ..machine() }, Some("the memory was 100.0 GiB and is not known")),
         ] {
             assert_eq!(ceiling.stale_on(&now).as_deref(), expected);
         }

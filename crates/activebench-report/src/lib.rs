@@ -8,6 +8,7 @@
 //! merged) is in `headline`, `claims`, `findings`, `likeness` and `surroundings`, which return raw
 //! text; `text` and `markdown` only lay it out and escape it.
 
+mod bound;
 mod claims;
 pub mod compare;
 pub mod csv;

@@ -7,8 +7,8 @@ mod counters;
 mod memory;
 mod network;
 mod place;
-pub(crate) mod store;
 mod storage;
+pub(crate) mod store;
 mod text;
 
 use std::io::IsTerminal;
@@ -197,7 +197,9 @@ fn storage(
             screen.says("laying out a file");
             let patience = Duration::from_secs_f64(arguments.seconds * LAYOUT_SHARE);
             let progress = |written| screen.says(&format!("laying out a file: {}", Quantity::bytes(written)));
-            match Place::lay_out(&arguments.target, arguments.size, patience, stop, progress).or_exit(ExitCode::Usage)? {
+            match Place::lay_out(&arguments.target, arguments.size, patience, stop, progress)
+                .or_exit(ExitCode::Usage)?
+            {
                 Some(place) => place,
                 None => return Ok(Storage::Interrupted),
             }

@@ -69,24 +69,26 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     seen(phase)?;
     let case = &case.concerning_storage()?;
     let measured = beyond_measured(case, phase);
-    match beyond_link(case, phase) {
-        Ok(mut findings) => {
-            // What a link cannot carry needs no second witness.
-            if !findings.iter().any(|finding| finding.outcome == Outcome::Fires)
-                && let Some(measured) = measured.filter(|finding| finding.outcome == Outcome::Fires)
-            {
-                findings = vec![measured];
-            }
-            Ok(findings)
-        }
-        Err(Halt::NotApplicable(why)) => measured.map(|finding| vec![finding]).ok_or(Halt::NotApplicable(why)),
-        Err(open) => Err(open),
+    let speaks = |finding: &Finding| finding.outcome != Outcome::Silent;
+    match (beyond_link(case, phase), measured) {
+        // What was measured is a second witness, with a voice of its own.
+        (Ok(findings), measured) => Ok(findings.into_iter().chain(measured.filter(speaks)).collect()),
+        (Err(Halt::NotApplicable(_)), Some(measured)) => Ok(vec![measured]),
+        (Err(open), Some(measured)) if speaks(&measured) => Ok(vec![case.halted(open), measured]),
+        (Err(why), _) => Err(why),
     }
 }
 
 /// Whether a claim is beyond what was measured of the storage; `None` where nothing was that bounds it.
 fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
     let threshold = &case.thresholds().ab503_measured_note_ratio;
+    bound::ceiling_of(&case.run, phase)?;
+    // Of which size its requests are must not rest on what was seen.
+    phase.block_bytes?;
+    let case = case.resting_on(vec![FactName::DirectShare]);
+    if let Err(why) = case.run.fact(phase, FactName::DirectShare) {
+        return Some(case.halted(why.into()));
+    }
     let measured = bound::limits(&case.run, phase, Way::Storage).into_iter();
     let measured = measured.filter(|limit| limit.measured && limit.of_storage);
     let tightest = measured.min_by(|one, other| one.bytes_per_sec.total_cmp(&other.bytes_per_sec))?;
@@ -96,31 +98,32 @@ fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
         _ => None,
     };
     let claims = case.claims().iter().copied();
-    let rates: Vec<(&Claim, f64)> =
-        claims.filter_map(|claim| Some((claim, unit_bytes(claim.value.unit)?))).collect();
+    let rates: Vec<(&Claim, f64)> = claims.filter_map(|claim| Some((claim, unit_bytes(claim.value.unit)?))).collect();
     let rate = |(claim, bytes): &(&Claim, f64)| (claim.value.value - claim.resolution) * bytes;
     let highest = rates.iter().max_by(|one, other| rate(one).total_cmp(&rate(other)))?;
     // What the repetitions of the ceiling differ in is taken off, too.
     let ratio = rate(highest) / (tightest.bytes_per_sec * (1.0 + tightest.spread));
-    let of_rates = case.concerning(rates.iter().map(|(claim, _)| *claim).collect()).resting_on(Vec::new());
+    let of_rates = case.concerning(rates.iter().map(|(claim, _)| *claim).collect());
     if ratio <= threshold.value.value {
         return Some(of_rates.silent(""));
     }
-    Some(case.concerning(vec![highest.0]).resting_on(Vec::new()).fires(Firing {
-        weight: Weight::Note,
-        observed: Some(Quantity::ratio(ratio)),
-        threshold: threshold.clone(),
-        message: format!(
-            "{} is claimed, and {} was {} when the ceiling was measured",
-            Quantity::bytes_per_sec(rate(highest)),
-            tightest.part,
-            Quantity::bytes_per_sec(tightest.bytes_per_sec)
-        ),
-        meaning: "a cache before or inside of the device can answer faster than the device, and a ceiling can be \
+    Some(
+        case.concerning(vec![highest.0]).fires(Firing {
+            weight: Weight::Note,
+            observed: Some(Quantity::ratio(ratio)),
+            threshold: threshold.clone(),
+            message: format!(
+                "{} is claimed, and {} was {} when the ceiling was measured",
+                Quantity::bytes_per_sec(rate(highest)),
+                tightest.part,
+                Quantity::bytes_per_sec(tightest.bytes_per_sec)
+            ),
+            meaning: "a cache before or inside of the device can answer faster than the device, and a ceiling can be \
                   measured too low: alone it says nothing against the figure"
-            .to_owned(),
-        advice: "measure the ceiling again while nothing else uses the storage (`activebench ceiling`)".to_owned(),
-    }))
+                .to_owned(),
+            advice: "measure the ceiling again while nothing else uses the storage (`activebench ceiling`)".to_owned(),
+        }),
+    )
 }
 
 /// The link before the storage of a phase, where all that the storage moves passes it as it is.

@@ -217,11 +217,7 @@ fn figures(text: &str, direction: Direction) -> Result<Figures, String> {
     let report: Value = serde_json::from_str(json).map_err(|error| format!("cannot read fio's report: {error}"))?;
     let of = &report["jobs"][0][if direction == Direction::Write { "write" } else { "read" }];
     let number = |name: &str| of[name].as_f64().ok_or_else(|| format!("fio's report has no {name}"));
-    Ok(Figures {
-        bytes: number("io_bytes")? as u64,
-        iops: number("iops")?,
-        bytes_per_sec: number("bw_bytes")?,
-    })
+    Ok(Figures { bytes: number("io_bytes")? as u64, iops: number("iops")?, bytes_per_sec: number("bw_bytes")? })
 }
 
 #[cfg(test)]

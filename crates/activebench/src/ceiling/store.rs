@@ -150,9 +150,12 @@ fn sort_in(
     let same: Vec<_> =
         targets.iter().filter(|(_, identity)| is_same(identity)).map(|(target, _)| target.s_dev).collect();
     if same.is_empty() {
-        let named_alike = |identity: &[Identity]| !identity.is_empty() && devices(identity) == devices(&ceiling.identity);
+        let named_alike =
+            |identity: &[Identity]| !identity.is_empty() && devices(identity) == devices(&ceiling.identity);
         // Of the same name: a ceiling of this place, measured before something else came to it.
-        let alike = targets.iter().any(|(target, identity)| named_alike(identity) && target.mount_point == ceiling.target.mount_point);
+        let alike = targets
+            .iter()
+            .any(|(target, identity)| named_alike(identity) && target.mount_point == ceiling.target.mount_point);
         if alike {
             let names = devices(&ceiling.identity).join(", ");
             found.left_out.push(format!(

@@ -2,15 +2,20 @@
 
 use std::path::PathBuf;
 
-use activebench_model::ceiling::{Ceiling, Part};
+use activebench_model::ceiling::{Ceiling, Part, PartKind};
 use activebench_model::units::Quantity;
 use activebench_report::{escape, target_line};
 
 /// A part's value and spread, or why there is none.
 pub(super) fn figure(part: &Part) -> String {
-    match (part.value, part.spread_ratio, &part.missing) {
-        (Some(value), Some(spread), _) => format!("{value}, spread {}", Quantity::ratio(spread)),
-        (Some(value), None, _) => value.to_string(),
+    // Calls that reach no storage are no I/O operations.
+    let value = part.value.map(|value| match part.kind {
+        PartKind::Calls => value.to_string().replace("IOPS", "calls/s"),
+        _ => value.to_string(),
+    });
+    match (value, part.spread_ratio, &part.missing) {
+        (Some(value), Some(spread), _) => format!("{value}, spread {:.1} %", spread * 100.0),
+        (Some(value), None, _) => value,
         (None, _, Some(why)) => format!("missing: {why}"),
         (None, _, None) => "missing".to_owned(),
     }
@@ -18,10 +23,8 @@ pub(super) fn figure(part: &Part) -> String {
 
 /// The whole.
 pub(super) fn render(ceiling: &Ceiling, files: &[PathBuf]) -> String {
-    let mut lines = vec![
-        format!("Ceiling of {}", ceiling.place),
-        format!("  target    {}", target_line(&ceiling.target)),
-    ];
+    let mut lines =
+        vec![format!("Ceiling of {}", ceiling.place), format!("  target    {}", target_line(&ceiling.target))];
     let machine = &ceiling.machine;
     let memory = machine.memory_bytes.map_or("not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string());
     lines.push(format!(
