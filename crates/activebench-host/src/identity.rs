@@ -14,13 +14,15 @@ use crate::survey::Survey;
 const SERIALS: &[&str] = &["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "device/cid"];
 
 impl Survey {
-    /// What a target's data lie on, by what each is known again; ascending. Empty where nothing tells it from
+    /// What a target's data lie on, by what each is known again; ascending. Empty where nothing tells a part of it from
     /// another (FUSE, devices that are not known).
     pub fn identity_of(&mut self, target: &Target) -> Vec<Identity> {
         let mut found: Vec<Identity> = match (target.device(), target.tier) {
             (Some(_), _) => {
                 let devices: Vec<Layer> = target.devices().cloned().collect();
-                devices.iter().map(|device| of_device(self.reader(), device)).collect()
+                let all: Option<Vec<Identity>> =
+                    devices.iter().map(|device| of_device(self.reader(), device)).collect();
+                all.unwrap_or_default()
             }
             (None, Tier::Memory) => vec![Identity {
                 name: target.fs_type.clone(),
@@ -40,15 +42,17 @@ impl Survey {
     }
 }
 
-fn of_device(reader: &mut Reader, device: &Layer) -> Identity {
+/// `None` where nothing tells it from another device.
+fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
     let size = device.size_bytes.map_or_else(|| "size not known".to_owned(), |bytes| format!("{bytes} bytes"));
     let name = device.name.clone();
     if let Some(file) = &device.backing_file {
         let place = match std::fs::metadata(file) {
             Ok(file) => format!("inode {} of device {:#x}", file.ino(), file.dev()),
-            Err(_) => format!("not seen in boot {}", boot(reader)),
+            // Of another mount namespace, or deleted.
+            Err(_) => format!("not seen in boot {}", boot(reader)?),
         };
-        return Identity { name, kind: IdentityKind::BackingFile, value: format!("{file}, {place}, {size}") };
+        return Some(Identity { name, kind: IdentityKind::BackingFile, value: format!("{file}, {place}, {size}") });
     }
     let folder = reader.link(Path::new(&format!("/sys/dev/block/{}", device.device)));
     if let Some(folder) = reader.wanted(folder) {
@@ -57,16 +61,16 @@ fn of_device(reader: &mut Reader, device: &Layer) -> Identity {
             if let Some(serial) =
                 reader.optional(text).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
             {
-                return Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") };
+                return Some(Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") });
             }
         }
     }
-    let value = format!("{} in boot {}, {size}", device.device, boot(reader));
-    Identity { name, kind: IdentityKind::ThisBoot, value }
+    let value = format!("{} in boot {}, {size}", device.device, boot(reader)?);
+    Some(Identity { name, kind: IdentityKind::ThisBoot, value })
 }
 
 /// Which boot of the kernel this is.
-fn boot(reader: &mut Reader) -> String {
+fn boot(reader: &mut Reader) -> Option<String> {
     let id = reader.text(Path::new("/proc/sys/kernel/random/boot_id"));
-    reader.wanted(id).unwrap_or_else(|| "not known".to_owned())
+    reader.wanted(id)
 }

@@ -29,9 +29,9 @@ pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
     said
 }
 
-/// `83 % of what the device gives for random 4 KiB reads at depth 1, 12.00 k IOPS`.
+/// `83 % of what the device gives for random 4 KiB reads at depth 1 (12.00 k IOPS)`.
 fn words(share: &Share) -> String {
-    format!("{} of {}, {}", percent(share.ratio), share.part, share.bound)
+    format!("{} of {} ({})", percent(share.ratio), share.part, share.bound)
 }
 
 /// A share as a person says it: nobody measures a bound to four digits.

@@ -275,6 +275,7 @@ pub(crate) fn failed_child() -> JudgedRun {
 /// Stopped by the user half-way.
 pub(crate) fn interrupted() -> JudgedRun {
     let mut run = misleading();
+    run.shares = Shares::default();
     run.manifest.incomplete = vec!["interrupted by SIGINT after 2.700 s".into()];
     run.manifest.child = ChildEnd {
         pid: Some(4711),
@@ -462,6 +463,7 @@ pub(crate) fn many_claims() -> JudgedRun {
 /// Records were lost: what rests on them is open.
 pub(crate) fn undecided() -> JudgedRun {
     let mut run = misleading();
+    run.shares = Shares::default();
     run.manifest
         .coverage
         .records

@@ -106,6 +106,9 @@ pub(super) fn measure(
         (PartKind::Copy, SMALL_EACH, &[PAGE, MIB]),
         (PartKind::Copy, large.max(MIB), &[PAGE, MIB]),
     ] {
+        if stop.is_set() {
+            break;
+        }
         let set = Set::new(threads, each);
         for request in requests {
             for direction in [Direction::Read, Direction::Write] {

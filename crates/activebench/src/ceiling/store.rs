@@ -16,6 +16,9 @@ const FOLDER: &str = "ACTIVEBENCH_CEILINGS";
 /// Larger files are none of ours.
 const MOST_BYTES: u64 = 4 << 20;
 
+/// Where root keeps them; everybody may read them.
+const OF_ROOT: &str = "/var/lib/activebench/ceilings";
+
 /// The folder in which this user's ceilings are kept; `None` where there is no home.
 fn folder() -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -24,7 +27,7 @@ fn folder() -> Option<PathBuf> {
     }
     // SAFETY: asks for a number.
     if unsafe { libc::geteuid() } == 0 {
-        return Some(PathBuf::from("/var/lib/activebench/ceilings"));
+        return Some(PathBuf::from(OF_ROOT));
     }
     let state = of("XDG_STATE_HOME").or_else(|| Some(of("HOME")?.join(".local/state")))?;
     Some(state.join("activebench/ceilings"))
@@ -112,26 +115,20 @@ pub(crate) fn for_run(host: &Host, named: Option<(&Path, Ceiling)>) -> Ceilings 
     found
 }
 
-/// Every file in the folder, by name.
+/// Every file that this user or root keeps, by name.
 fn kept(unread: &mut Vec<String>) -> Vec<PathBuf> {
-    let Some(folder) = folder() else { return Vec::new() };
-    let entries = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => {
-            unread.push(format!("cannot read {}: {error}", folder.display()));
-            return Vec::new();
+    let of_root = std::env::var_os(FOLDER).is_none_or(|folder| folder.is_empty()).then(|| PathBuf::from(OF_ROOT));
+    let mut folders: Vec<PathBuf> = folder().into_iter().chain(of_root).collect();
+    folders.dedup();
+    let mut files = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(&folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        match entries {
+            Ok(entries) => files.extend(entries.into_iter().map(|entry| entry.path())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => unread.push(format!("cannot read {}: {error}", folder.display())),
         }
-    };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| match entry {
-            Ok(entry) => Some(entry.path()),
-            Err(error) => {
-                unread.push(format!("cannot read {}: {error}", folder.display()));
-                None
-            }
-        })
-        .collect();
+    }
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     files
