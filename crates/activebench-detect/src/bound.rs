@@ -302,7 +302,7 @@ fn of_copies(run: &Run<'_>, phase: &Phase, ceiling: &Ceiling) -> Option<Limit> {
     let most = if one.call_share > 0.5 { "calls" } else { "copies" };
     Some(Limit {
         bytes_per_sec: together,
-        part: format!("what this machine gives for cached {} {what} by {by} (bounded by {most})", size(request)),
+        part: format!("what this machine gives for cached {} {what} by {by}, mostly {most}", size(request)),
         measured: true,
         of_storage: false,
         spread: one.spread,

@@ -23,7 +23,7 @@ pub struct Ceiling {
     pub activebench: String,
     /// When it was whole: UTC, seconds since the epoch.
     pub measured_unix_s: i64,
-    /// The directory, file or device, as the user named it.
+    /// The absolute path of the directory, file or device.
     pub place: String,
     /// What it lies on.
     pub target: Target,

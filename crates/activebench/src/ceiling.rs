@@ -40,6 +40,8 @@ use place::{Kind, Place};
 const REPETITIONS: u32 = 3;
 /// Time of a part of the memory beside that of one of the storage.
 const MEMORY_SHARE: f64 = 0.25;
+/// Spread of the repetitions above which the reader is told.
+const STEADY: f64 = 0.25;
 /// How many times the time of a part laying the file out may take.
 const LAYOUT_SHARE: f64 = 10.0;
 /// Exit code where a part could not be measured: that of an inconclusive run.
@@ -122,7 +124,11 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
         schema: SCHEMA.to_owned(),
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         measured_unix_s: 0,
-        place: arguments.target.display().to_string(),
+        // Said in hints that are read elsewhere.
+        place: std::path::absolute(&arguments.target)
+            .unwrap_or_else(|_| arguments.target.clone())
+            .display()
+            .to_string(),
         identity,
         machine: machine(&host),
         seconds_per_part: arguments.seconds,
@@ -157,9 +163,23 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
     if stop.is_set() {
         return Ok(interrupted(screen));
     }
+    ceiling.notes.extend(unsteady(&ceiling.parts));
     screen.finish();
     ceiling.measured_unix_s = OffsetDateTime::now_utc().unix_timestamp();
     finish(arguments, &ceiling)
+}
+
+/// Says that repetitions differ by much.
+fn unsteady(parts: &[Part]) -> Option<String> {
+    let measured = parts.iter().filter(|part| part.value.is_some()).count();
+    let differ = parts.iter().filter(|part| part.spread_ratio.is_some_and(|spread| spread > STEADY)).count();
+    (differ > 0).then(|| {
+        format!(
+            "the repetitions of {differ} of {measured} parts differ by more than {:.0} %: something else used the \
+             machine, or the storage is not steady (hint: measure again while nothing else runs, with --seconds 10)",
+            STEADY * 100.0
+        )
+    })
 }
 
 /// What was said of the storage.
@@ -353,5 +373,10 @@ mod tests {
         assert_eq!((times.value, times.spread_ratio), (Some(Quantity::ns(40)), Some(0.5)));
         let none = measured(base(), vec![0.0], Quantity::ops_per_sec);
         assert_eq!((none.value, none.missing.as_deref()), (None, Some("no repetition gave a figure")));
+        assert_eq!(unsteady(&[rates.clone(), none.clone()]), None);
+        assert!(
+            unsteady(&[rates, times, none])
+                .is_some_and(|note| note.contains("of 1 of 2 parts differ by more than 25 %"))
+        );
     }
 }
