@@ -22,6 +22,7 @@ pub mod limiter;
 pub mod log;
 pub mod output;
 pub mod phase;
+pub mod preparation;
 pub mod profile;
 pub mod readings;
 pub mod remedy;

@@ -73,6 +73,7 @@ impl Recorded {
             ceilings: None,
             coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
             incomplete: vec!["nobody made these reads: they were written to measure their analysis".to_owned()],
+            preparation: None,
             redacted: None,
             sha256: Default::default(),
         })?;

@@ -90,26 +90,24 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Ceiling> {
 }
 
 /// What is known of the storage of a run: the one that was named, or those that are kept here.
-pub(crate) fn for_run(host: &Host, named: Option<(&Path, Ceiling)>) -> Ceilings {
+///
+/// What cannot be read is left out and said: the run is made, and must not be lost for it.
+pub(crate) fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let targets: Vec<(&Target, Vec<Identity>)> =
         host.targets.iter().map(|target| (target, survey.identity_of(target))).collect();
     let mut found = Ceilings::default();
-    match named {
-        Some((file, ceiling)) => {
-            let applies = sort_in(file, ceiling, host, &targets, &mut found);
-            if !applies {
-                let why = "it is that of other storage than the run used";
-                found.left_out.push(format!("{}: {why}", file.display()));
-            }
-        }
-        None => {
-            for file in kept(&mut found.left_out) {
-                match read(&file) {
-                    Ok(ceiling) => drop(sort_in(&file, ceiling, host, &targets, &mut found)),
-                    Err(error) => found.left_out.push(format!("{error:#}")),
+    let files = named.map_or_else(|| kept(&mut found.left_out), |file| vec![file.to_owned()]);
+    for file in files {
+        match read(&file) {
+            Ok(ceiling) => {
+                let applies = sort_in(&file, ceiling, host, &targets, &mut found);
+                if !applies && named.is_some() {
+                    let why = "it is that of other storage than the run used";
+                    found.left_out.push(format!("{}: {why}", file.display()));
                 }
             }
+            Err(error) => found.left_out.push(format!("{error:#}")),
         }
     }
     found

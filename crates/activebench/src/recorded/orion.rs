@@ -258,6 +258,7 @@ fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
         ceilings: None,
         coverage: coverage(pace.reads),
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: BTreeMap::new(),
     }
