@@ -269,12 +269,12 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
 }
 
 /// A part that has a value, and the value.
-fn part<'a>(
-    ceiling: &'a Ceiling,
+fn part(
+    ceiling: &Ceiling,
     kind: PartKind,
     direction: Direction,
     is_it: impl Fn(&Part) -> bool,
-) -> Option<(&'a Part, f64)> {
+) -> Option<(&Part, f64)> {
     let mut parts = ceiling.parts.iter();
     let part = parts.find(|part| (part.kind, part.direction) == (kind, direction) && is_it(part))?;
     Some((part, part.value.filter(|value| value.value > 0.0)?.value))

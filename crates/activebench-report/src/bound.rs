@@ -15,9 +15,7 @@ pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
     for phase in &run.phases {
         let is_here =
             |share: &&Share| run.parsed.claims.iter().any(|claim| claim.id == share.claim && claim.phase == phase.id);
-        let first = |figure| {
-            run.shares.shares.iter().filter(is_here).find(|share| share.figure == figure).map(|share| words(share))
-        };
+        let first = |figure| run.shares.shares.iter().filter(is_here).find(|share| share.figure == figure).map(words);
         let text = match (first(ShareOf::Honest), first(ShareOf::Claimed)) {
             (Some(honest), None) => honest,
             (Some(honest), Some(claimed)) => format!("the honest figure is {honest}; what was claimed is {claimed}"),

@@ -103,7 +103,7 @@ impl Place {
             })?;
             written += block.len() as u64;
             progress(written);
-            if written % ENOUGH == 0 {
+            if written.is_multiple_of(ENOUGH) {
                 // Otherwise the sync at the end takes all of the time, and nothing tells.
                 file.sync_data().context("cannot make the file durable")?;
             }
