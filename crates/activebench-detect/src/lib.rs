@@ -6,6 +6,7 @@
 
 pub mod acceptance;
 mod advice;
+mod bound;
 mod bounds;
 mod case;
 mod causes;

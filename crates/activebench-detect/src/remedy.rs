@@ -254,6 +254,7 @@ mod tests {
             exit_code: 1,
             changed_thresholds: Vec::new(),
             limiters: Vec::new(),
+            shares: Default::default(),
             courses: Vec::new(),
             questions: Default::default(),
             detectors: Vec::new(),

@@ -259,6 +259,9 @@ thresholds! {
     ab502_reads_beside_claim_warn_ratio = 0.01, Ratio, "proposed";
     /// AB503: claimed rate over what the link carries at most, above which it is beyond it.
     ab503_link_fail_ratio = 1.0, Ratio, "Gregg: did it break limits? The link's speed less its encoding";
+    /// AB503: claimed rate over what the storage gave when its ceiling was measured, its spread on top, above which
+    /// it is noted.
+    ab503_measured_note_ratio = 2.0, Ratio, "proposed: caches inside of devices and bursts pass a measured ceiling";
     /// AB504: mean latency of the device over the mean latency claimed, above which the claim is refuted.
     ab504_latency_fail_ratio = 1.05, Ratio, "proposed";
     /// AB504: random operations a second that a rotating disk does not make.

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use activebench_model::bound::Shares;
 use activebench_model::claim::{Claim, Subject};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::limiter::Limiter;
@@ -23,6 +24,7 @@ use activebench_model::report::Answer;
 use activebench_model::run::{ChildEnd, Choices, FailOn};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
+use crate::bound;
 use crate::comparison::rebuild;
 use crate::context::Run;
 use crate::correction::{measured_instead, of_misleading, of_refuted};
@@ -48,6 +50,8 @@ pub struct Judgement {
     pub exit_code: i32,
     /// What limited each phase that was found.
     pub limiters: Vec<Limiter>,
+    /// The figures as shares of what was possible.
+    pub shares: Shares,
     /// Gregg's seven questions, by key.
     pub questions: BTreeMap<String, Answer>,
 }
@@ -61,7 +65,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let exit_code = exit_code(verdict, run.manifest.choices.fail_on);
     let limiters = limiter::of_phases(run);
     let questions = answers(run, &findings, &judged, &limiters);
-    Judgement { findings, judged, verdict, because, exit_code, limiters, questions }
+    let shares = bound::of_run(run, &judged);
+    Judgement { findings, judged, verdict, because, exit_code, limiters, shares, questions }
 }
 
 /// What a command line alone says, before anything ran: the findings of the detectors that ask it, in the

@@ -56,6 +56,7 @@ fn manifest() -> Manifest {
         host: Default::default(),
         coverage: Default::default(),
         incomplete: Vec::new(),
+        ceilings: None,
         preparation: None,
         redacted: None,
         sha256: Default::default(),

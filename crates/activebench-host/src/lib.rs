@@ -9,6 +9,7 @@
 mod block;
 mod cgroup;
 mod hardware;
+mod identity;
 mod machine;
 mod mounts;
 mod observability;

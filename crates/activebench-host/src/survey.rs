@@ -81,6 +81,10 @@ impl Survey {
         found
     }
 
+    pub(crate) fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+
     /// The mounts.
     pub fn mounts(&self) -> &Mounts {
         &self.mounts

@@ -6,7 +6,9 @@
 
 pub mod acceptance;
 pub mod activity;
+pub mod bound;
 pub mod call;
+pub mod ceiling;
 pub mod claim;
 pub mod command;
 pub mod compare;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bound::Shares;
 use crate::claim::Parsed;
 use crate::course::Course;
 use crate::finding::{Finding, Threshold};
@@ -48,6 +49,9 @@ pub struct JudgedRun {
     /// What limited each phase that was found.
     #[serde(default)]
     pub limiters: Vec<Limiter>,
+    /// The figures as shares of what was possible.
+    #[serde(default)]
+    pub shares: Shares,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
     /// What the detectors of the findings are, in the order of their codes.

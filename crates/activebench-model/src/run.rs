@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::acceptance::AcceptanceMark;
+use crate::ceiling::Ceilings;
 use crate::claim::Subject;
 use crate::command::CommandLine;
 use crate::coverage::Coverage;
@@ -35,6 +36,10 @@ pub struct Manifest {
     pub clocks: Clocks,
     /// The machine.
     pub host: Host,
+    /// What the storage and the machine give at most; `None` where nobody looked (`--no-ceiling`, or an activebench
+    /// without it).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceilings: Option<Ceilings>,
     /// The observation.
     pub coverage: Coverage,
     /// Why the record is not whole: interrupted, disk full ...; empty for a whole one.

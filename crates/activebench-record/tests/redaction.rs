@@ -3,17 +3,32 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use activebench_model::call::Op;
+use activebench_model::call::{DeviceNumber, Op};
+use activebench_model::ceiling::{Ceiling, Ceilings, Identity, IdentityKind, Machine, SCHEMA, UsedCeiling};
 use activebench_model::coverage::PayloadSampling;
 use activebench_model::event::{NameEvent, PayloadEvent, TaskEvent, TaskEventKind};
+use activebench_model::host::{Target, Tier};
 use activebench_model::output::ToolFile;
 use activebench_model::profile::{Frame, Stacks};
 use activebench_model::run::Manifest;
 use activebench_record::{Given, KEPT_PAYLOAD, Redactor, RunReader, RunWriter, STACKS};
 
 /// Each of them stands somewhere in the run.
-const PLANTED: [&str; 8] =
-    ["falcondb", "zebulon", "acmecorp", "payroll", "kestrelbenchmar", "10.20.30.40", "WDX4711SECRET", "opaquename"];
+const PLANTED: [&str; 12] = [
+    "falcondb",
+    "zebulon",
+    "acmecorp",
+    "payroll",
+    "kestrelbenchmar",
+    "10.20.30.40",
+    "WDX4711SECRET",
+    "opaquename",
+    // In the ceilings of the storage.
+    "S4EWNX0R",
+    "quartzvolume",
+    "filerseven",
+    "1f3b5a7c9d2e4f60",
+];
 
 fn name(op: Op, returned: i64, name: &str) -> NameEvent {
     NameEvent { at_ns: 7, tid: 1, tgid: 1, op, returned, file: None, name: name.to_owned() }
@@ -77,8 +92,43 @@ fn written(directory: &Path) -> PathBuf {
     manifest.command.cwd = "/srv/acmecorp/data".to_owned();
     manifest.coverage.payload = Some(PayloadSampling { kept_bytes: 16, ..PayloadSampling::default() });
     manifest.host.unread = vec!["cannot read /sys/block/sda/device/serial of WDX4711SECRET".to_owned()];
+    manifest.ceilings = Some(ceilings());
     writer.finish(manifest).unwrap();
     run
+}
+
+fn ceilings() -> Ceilings {
+    let identity = |kind, value: &str| Identity { name: "nvme0n1".to_owned(), kind, value: value.to_owned() };
+    let ceiling = Ceiling {
+        schema: SCHEMA.to_owned(),
+        activebench: "0.1.0".to_owned(),
+        measured_unix_s: 1,
+        place: "/srv/quartzvolume".to_owned(),
+        target: Target {
+            s_dev: DeviceNumber(1),
+            mount_point: "/srv/quartzvolume".to_owned(),
+            fs_type: "ext4".to_owned(),
+            options: "rw".to_owned(),
+            layers: Vec::new(),
+            tier: Tier::Block,
+        },
+        identity: vec![
+            identity(IdentityKind::Serial, "eui.S4EWNX0R, 1024 bytes"),
+            identity(IdentityKind::BackingFile, "/srv/quartzvolume/b.img, inode 7 of device 0x1, 1024 bytes"),
+            identity(IdentityKind::Source, "filerseven:/quartzvolume"),
+        ],
+        machine: Machine { kernel: "6.1.0".to_owned(), architecture: "x86_64".to_owned(), cpus: 2, memory_bytes: None },
+        seconds_per_part: 3.0,
+        fio: None,
+        parts: Vec::new(),
+        links: Vec::new(),
+        notes: vec!["S4EWNX0R was busy".to_owned()],
+    };
+    let file = "/var/lib/activebench/ceilings/nvme0n1-1f3b5a7c9d2e4f60.json".to_owned();
+    Ceilings {
+        used: vec![UsedCeiling { targets: vec![DeviceNumber(1)], file: file.clone(), ceiling }],
+        left_out: vec![format!("{file}: the kernel was 6.1.0 and is 6.2.0")],
+    }
 }
 
 #[test]
@@ -125,7 +175,13 @@ fn a_copy_names_nobody_and_says_what_it_lacks() {
     assert!(output.stderr.ends_with(b" \xff not text\n"), "{:?}", output.stderr);
     assert_eq!(output.files[0].bytes, format!("directory=/srv/{folder}\n").into_bytes());
 
-    let redaction = manifest.redacted.unwrap();
+    // What a reader knows it by stays.
+    let ceilings = manifest.ceilings.as_ref().unwrap();
+    assert_eq!(
+        (ceilings.used[0].ceiling.schema.as_str(), &ceilings.used[0].file[..30]),
+        (SCHEMA, "/var/lib/activebench/ceilings/")
+    );
+    let redaction = manifest.redacted.clone().unwrap();
     assert_eq!(redaction.left_out.keys().collect::<Vec<_>>(), ["payload.bin", "unheard.of"]);
     assert_eq!((redaction.replaced["hosts"], redaction.replaced["users"], redaction.replaced["named"]), (1, 1, 2));
     assert_eq!(copy.payload().flat_map(Result::unwrap).map(|event| event.kept_offset).collect::<Vec<_>>(), [None]);

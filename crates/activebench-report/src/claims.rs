@@ -8,6 +8,7 @@ use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
+use crate::bound;
 use crate::likeness::{Said, condensed};
 use crate::wording::{self, PHASES_NAMED, PhaseNames, count, list, merged, quoted};
 
@@ -133,7 +134,7 @@ pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String
 }
 
 /// What the figures mean, a line a subject: what the honest figures are or why there is
-/// none, what was measured instead, what the claims were taken for, passes that are not
+/// none, what was measured instead, how near each came to what was possible, what the claims were taken for, passes that are not
 /// what the command promises, and the parser's notes.
 pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     let names = PhaseNames::of(run);
@@ -159,6 +160,8 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     [
         remark("honest", honest.collect()),
         remark("measured", if says_more { instead } else { Vec::new() }),
+        remark("bound", bound::of_phases(run)),
+        bound::notes(run).map(|notes| format!("on bounds: {notes}")),
         judged_as(run, &names),
         remark("not as the command promises", cut.collect()),
         note,

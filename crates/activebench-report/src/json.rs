@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use activebench_model::bound::{Bound, Share, ShareOf};
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
 use activebench_model::coverage::{
@@ -62,6 +63,7 @@ pub(crate) struct Report<'run> {
     target: Option<&'run str>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
     claims: Vec<ClaimEntry<'run>>,
+    bound_notes: &'run [String],
     phases: Vec<PhaseEntry<'run>>,
     findings: Vec<FindingEntry<'run>>,
     questions: &'run BTreeMap<String, Answer>,
@@ -107,6 +109,26 @@ struct ClaimEntry<'run> {
     no_correction: Option<&'run str>,
     measured_instead: Option<&'run str>,
     findings: &'run [String],
+    shares: Vec<ShareEntry<'run>>,
+}
+
+#[derive(Serialize)]
+struct ShareEntry<'run> {
+    figure: ShareOf,
+    value: Number,
+    unit: &'static str,
+    bound: Number,
+    share_ratio: Number,
+    part: &'run str,
+    measured: bool,
+    bounds: Vec<BoundEntry<'run>>,
+}
+
+#[derive(Serialize)]
+struct BoundEntry<'run> {
+    part: &'run str,
+    bound: Number,
+    measured: bool,
 }
 
 #[derive(Serialize)]
@@ -254,7 +276,8 @@ impl<'run> Report<'run> {
             purpose: manifest.choices.purpose.as_deref(),
             target: manifest.choices.target.as_deref(),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
-            claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied())).collect(),
+            claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied(), run)).collect(),
+            bound_notes: &run.shares.notes,
             phases: run.phases.iter().map(|phase| phase_entry(phase, run)).collect(),
             findings: run.findings.iter().flat_map(finding_entries).collect(),
             questions: &run.questions,
@@ -301,7 +324,7 @@ fn changed_entry(changed: &ChangedThreshold) -> ChangedEntry<'_> {
     }
 }
 
-fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>) -> ClaimEntry<'run> {
+fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>, run: &'run JudgedRun) -> ClaimEntry<'run> {
     ClaimEntry {
         id: &claim.id,
         phase: &claim.phase,
@@ -318,6 +341,25 @@ fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>) -> C
         no_correction: judged.and_then(|j| j.no_correction.as_deref()),
         measured_instead: judged.and_then(|j| j.measured_instead.as_deref()),
         findings: judged.map_or(&[], |j| &j.findings),
+        shares: run.shares.shares.iter().filter(|share| share.claim == claim.id).map(share_entry).collect(),
+    }
+}
+
+fn share_entry(share: &Share) -> ShareEntry<'_> {
+    let bound = |bound: &'_ Bound| bound.value.value.into();
+    ShareEntry {
+        figure: share.figure,
+        value: share.value.value.into(),
+        unit: share.value.unit.as_str(),
+        bound: share.bound.value.into(),
+        share_ratio: share.ratio.into(),
+        part: &share.part,
+        measured: share.measured,
+        bounds: share
+            .bounds
+            .iter()
+            .map(|of| BoundEntry { part: &of.part, bound: bound(of), measured: of.measured })
+            .collect(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! text; `text` and `markdown` only lay it out and escape it.
 
 pub mod acceptance;
+mod bound;
 mod claims;
 pub mod compare;
 pub mod csv;

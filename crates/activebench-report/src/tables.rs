@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use activebench_model::bound::ShareOf;
 use activebench_model::claim::Claim;
 use activebench_model::course::{Course, CourseName};
 use activebench_model::fact::{Completeness, Scope};
@@ -60,6 +61,11 @@ fn claims(run: &JudgedRun) -> Table {
         values: Values::Numbers(rows.iter().map(|row| of(row).and_then(|quantity| finite(quantity.value))).collect()),
     };
     type Row<'run> = (&'run Claim, Option<&'run JudgedClaim>);
+    let share = |claim: &Claim, figure| {
+        run.shares.shares.iter().find(|share| share.claim == claim.id && share.figure == figure)
+    };
+    let honest = |claim: &Claim| share(claim, ShareOf::Honest);
+    let claimed = |claim: &Claim| share(claim, ShareOf::Claimed);
     Table {
         columns: vec![
             texts("claim", &|(claim, _): &Row<'_>| Some(claim.id.clone())),
@@ -82,6 +88,12 @@ fn claims(run: &JudgedRun) -> Table {
                 name: "line".to_owned(),
                 values: Values::Integers(rows.iter().map(|(claim, _)| Some(claim.source.line)).collect()),
             },
+            numbers("honest_share_ratio", &|(claim, _)| honest(claim).map(|share| Quantity::ratio(share.ratio))),
+            numbers("honest_bound", &|(claim, _)| honest(claim).map(|share| share.bound)),
+            texts("honest_bounded_by", &|(claim, _)| honest(claim).map(|share| share.part.clone())),
+            numbers("claimed_share_ratio", &|(claim, _)| claimed(claim).map(|share| Quantity::ratio(share.ratio))),
+            numbers("claimed_bound", &|(claim, _)| claimed(claim).map(|share| share.bound)),
+            texts("claimed_bounded_by", &|(claim, _)| claimed(claim).map(|share| share.part.clone())),
         ],
     }
 }

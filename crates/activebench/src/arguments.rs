@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod accept;
+pub(crate) mod ceiling;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -33,6 +34,7 @@ pub(crate) use accept::Accept;
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
     activebench compare runs/disk-a runs/disk-b\n  \
     activebench explain AB302\n  \
+    sudo activebench ceiling /mnt/bench\n  \
     sudo activebench doctor /mnt/bench\n\n\
     Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
     4 the benchmark failed, 5 observation not possible, 6 a bundle does not verify,\n\
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     /// Test a disk against limits that were agreed on beforehand.
     #[command(long_about = accept::ABOUT)]
     Accept(Accept),
+    /// Measure what a target and this machine give at most: later reports show figures as shares of it.
+    #[command(long_about = ceiling::ABOUT)]
+    Ceiling(ceiling::Ceiling),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Pack a stored run into one file that somebody else can check.
@@ -345,6 +350,13 @@ pub(crate) struct Verify {
     /// Size of the cache inside of the device, or of the array behind it: a working set that fits it is said.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) device_cache: Option<u64>,
+    /// Show the figures as shares of this ceiling, a file that `activebench ceiling --out` wrote [default: those that
+    /// are kept with this host and fit the storage of the run].
+    #[arg(long, value_name = "FILE", conflicts_with = "no_ceiling")]
+    pub(crate) ceiling: Option<PathBuf>,
+    /// Leave ceilings out.
+    #[arg(long)]
+    pub(crate) no_ceiling: bool,
     /// Size of the ring that carries records out of the kernel, in KiB: a power of two of at least 4.
     #[arg(long, default_value_t = 32_768, hide = true)]
     pub(crate) ring_kib: u32,

@@ -225,6 +225,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         exit_code: judgement.exit_code,
         changed_thresholds: thresholds.changed(),
         limiters: judgement.limiters,
+        shares: judgement.shares,
         courses,
         questions: judgement.questions,
         manifest,

@@ -6,6 +6,7 @@ mod accept;
 mod arguments;
 mod benchmarks;
 mod bundle;
+mod ceiling;
 mod compare;
 mod corrected;
 mod destroy;
@@ -68,6 +69,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Report(arguments) => report(arguments)?,
         Command::Compare(arguments) => compare::main(arguments)?,
         Command::Accept(arguments) => return accept::main(arguments),
+        Command::Ceiling(arguments) => return ceiling::main(arguments),
         Command::Show(arguments) => show::main(arguments)?,
         Command::Bundle(arguments) => bundle::main(arguments)?,
         Command::VerifyBundle(arguments) => return bundle::verify(arguments),

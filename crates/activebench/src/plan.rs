@@ -104,6 +104,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         child: ChildEnd::default(),
         clocks: Clocks::default(),
         host: activebench_host::read_host(roots, Process::Own, &[]),
+        ceilings: None,
         coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
         incomplete: Vec::new(),
         preparation: None,

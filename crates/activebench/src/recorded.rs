@@ -70,6 +70,7 @@ impl Recorded {
             child: Default::default(),
             clocks: Default::default(),
             host: Default::default(),
+            ceilings: None,
             coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
             incomplete: vec!["nobody made these reads: they were written to measure their analysis".to_owned()],
             preparation: None,

@@ -29,7 +29,7 @@ use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
 use crate::series::Recording;
-use crate::{corrected, destroy, plan, series, thresholds, tool_files};
+use crate::{ceiling, corrected, destroy, plan, series, thresholds, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -55,6 +55,10 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         return plan::main(arguments, choices, command, &thresholds);
     }
     find_program(&arguments.command[0])?;
+    if let Some(file) = &arguments.ceiling {
+        // Before anything runs, like the choices.
+        ceiling::store::read(file).or_exit(ExitCode::Usage)?;
+    }
     let device = arguments.destroy.as_deref().map(destroy::blank).transpose()?;
     destroy::guard(&command)?;
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(command.program()));
@@ -192,11 +196,14 @@ pub(crate) fn record_prepared_run(
     let mut incomplete = record(&mut writer, &outcome);
     incomplete.extend(files.unread);
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
-    let manifest = Manifest {
+    let mut manifest = Manifest {
         added_arguments: added,
         preparation: preparation.cloned(),
         ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
     };
+    if !arguments.no_ceiling {
+        manifest.ceilings = Some(ceiling::store::for_run(&manifest.host, arguments.ceiling.as_deref()));
+    }
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
@@ -354,6 +361,7 @@ fn manifest(
         child: outcome.child,
         clocks: outcome.clocks,
         host,
+        ceilings: None,
         coverage,
         incomplete,
         preparation: None,

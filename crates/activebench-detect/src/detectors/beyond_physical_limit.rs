@@ -13,9 +13,15 @@
 //! Not applicable where a link is not known (virtual disks), where something on this side of it packs the data, behind a
 //! caching device, and to passes that send no data over it: discards, work on names.
 //!
+//! Where `activebench ceiling` measured what the storage gives, a claimed rate of more than twice that (its spread on
+//! top) is noted. A ceiling is a measurement, not a law: the note changes no verdict. It is held against what was
+//! measured for the pattern, size and depth of the pass; where nothing was that bounds it, there is no note.
+//!
 //! # When it is wrong
 //! The headers of packets are not taken off, so that some rates that are impossible are not found. Compression that
-//! nothing in the mount options or in sysfs says (VDO) makes rates beyond the link possible.
+//! nothing in the mount options or in sysfs says (VDO) makes rates beyond the link possible. A cache inside of the
+//! device, a burst that a virtual disk allows, and a ceiling that was measured while others used the storage let an
+//! honest figure pass the measured bound: hence a note alone.
 //!
 //! # What to do
 //! Find out what answered: AB201, AB205 and AB302 name the usual caches.
@@ -25,12 +31,13 @@
 
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
-use activebench_model::finding::{Effect, Finding};
+use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::hardware::{DeviceCache, Hardware, Link};
 use activebench_model::host::{ABOVE, Target, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
+use crate::bound::{self, Way};
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::context::{Detector, Run};
 use crate::packing::packs;
@@ -61,11 +68,74 @@ impl Detector for BeyondPhysicalLimit {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     seen(phase)?;
     let case = &case.concerning_storage()?;
+    let measured = beyond_measured(case, phase);
+    let speaks = |finding: &Finding| finding.outcome != Outcome::Silent;
+    match (beyond_link(case, phase), measured) {
+        // What was measured is a second witness, with a voice of its own.
+        (Ok(findings), measured) => Ok(findings.into_iter().chain(measured.filter(speaks)).collect()),
+        (Err(Halt::NotApplicable(_)), Some(measured)) => Ok(vec![measured]),
+        (Err(open), Some(measured)) if speaks(&measured) => Ok(vec![case.halted(open), measured]),
+        (Err(why), _) => Err(why),
+    }
+}
+
+/// Whether a claim is beyond what was measured of the storage; `None` where nothing was that bounds it.
+fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
+    let threshold = &case.thresholds().ab503_measured_note_ratio;
+    bound::ceiling_of(&case.run, phase)?;
+    // Of which size its requests are must not rest on what was seen.
+    phase.block_bytes?;
+    let case = case.resting_on(vec![FactName::DirectShare]);
+    if let Err(why) = case.run.fact(phase, FactName::DirectShare) {
+        return Some(case.halted(why.into()));
+    }
+    let measured = bound::limits(&case.run, phase, Way::Storage).into_iter();
+    let measured = measured.filter(|limit| limit.measured && limit.of_storage);
+    let tightest = measured.min_by(|one, other| one.bytes_per_sec.total_cmp(&other.bytes_per_sec))?;
+    let unit_bytes = |unit: Unit| match unit {
+        Unit::BytesPerSec => Some(1.0),
+        Unit::OpsPerSec => phase.block_bytes.map(|bytes| bytes as f64),
+        _ => None,
+    };
+    let claims = case.claims().iter().copied();
+    let rates: Vec<(&Claim, f64)> = claims.filter_map(|claim| Some((claim, unit_bytes(claim.value.unit)?))).collect();
+    let rate = |(claim, bytes): &(&Claim, f64)| (claim.value.value - claim.resolution) * bytes;
+    let highest = rates.iter().max_by(|one, other| rate(one).total_cmp(&rate(other)))?;
+    // What the repetitions of the ceiling differ in is taken off, too.
+    let ratio = rate(highest) / (tightest.bytes_per_sec * (1.0 + tightest.spread));
+    let of_rates = case.concerning(rates.iter().map(|(claim, _)| *claim).collect());
+    if ratio <= threshold.value.value {
+        return Some(of_rates.silent(""));
+    }
+    Some(
+        case.concerning(vec![highest.0]).fires(Firing {
+            weight: Weight::Note,
+            observed: Some(Quantity::ratio(ratio)),
+            threshold: threshold.clone(),
+            message: format!(
+                "{} is claimed, and {} was {} when the ceiling was measured",
+                Quantity::bytes_per_sec(rate(highest)),
+                tightest.part,
+                Quantity::bytes_per_sec(tightest.bytes_per_sec)
+            ),
+            meaning: "a cache before or inside of the device can answer faster than the device, and a ceiling can be \
+                  measured too low: alone it says nothing against the figure"
+                .to_owned(),
+            advice: "measure the ceiling again while nothing else uses the storage (`activebench ceiling`)".to_owned(),
+        }),
+    )
+}
+
+/// The link before the storage of a phase, where all that the storage moves passes it as it is.
+///
+/// # Errors
+/// Why none is known, or bounds nothing.
+pub(crate) fn link_of(run: &Run<'_>, phase: &Phase) -> Result<Ceiling, Halt> {
     if phase.names.is_some() || matches!(phase.direction, Direction::Discard | Direction::None) {
         return Err(Halt::not_applicable("the pass sends no data over the link"));
     }
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-    let hardware = case.run.manifest.host.hardware.as_ref();
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let hardware = run.manifest.host.hardware.as_ref();
     let hardware = hardware.ok_or_else(|| Halt::undecided("the links to the device were not read"))?;
     let mut ceiling = ceiling(target, hardware)?;
     if let Some(packer) = packs(target) {
@@ -78,6 +148,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     if phase.direction == Direction::Mixed {
         ceiling.bytes_per_sec *= 2.0;
     }
+    Ok(ceiling)
+}
+
+fn beyond_link(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
+    let ceiling = link_of(&case.run, phase)?;
     // A rate of bytes needs nothing but the link, one of operations their size too.
     let is_rate = |claim: &&Claim| matches!(claim.value.unit, Unit::BytesPerSec | Unit::OpsPerSec);
     let (of_bytes, of_operations): (Vec<&Claim>, Vec<&Claim>) =
@@ -143,9 +218,9 @@ fn held_against(case: &Case<'_>, ceiling: &Ceiling, unit_bytes: f64) -> Vec<Find
     if findings.is_empty() { vec![case.silent("")] } else { findings }
 }
 
-struct Ceiling {
-    bytes_per_sec: f64,
-    name: String,
+pub(crate) struct Ceiling {
+    pub(crate) bytes_per_sec: f64,
+    pub(crate) name: String,
     source: String,
 }
 

@@ -1,5 +1,6 @@
 //! Detectors over their cases, and runs with the verdicts that they deserve.
 
+mod bound;
 mod cases;
 mod detectors;
 mod evidence;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use activebench_model::call::Op;
+use activebench_model::ceiling::{Ceiling, IdentityKind};
 use activebench_model::event::NameEvent;
+use activebench_model::host::Target;
 use activebench_model::run::Manifest;
 use serde_json::Value;
 
@@ -118,23 +120,12 @@ impl Redactor {
             self.learn_path(limit.group.as_bytes());
         }
         for target in &manifest.host.targets {
-            self.learn_path(target.mount_point.as_bytes());
-            for option in target.options.split(',') {
-                let Some((name, value)) = option.split_once('=') else { continue };
-                if ADDRESSES.contains(&name) {
-                    self.learn_phrase(value.as_bytes(), Kind::Address);
-                } else if USERS.contains(&name) {
-                    self.learn(value.as_bytes(), Kind::User);
-                }
-            }
-            for layer in &target.layers {
-                if let Some(file) = &layer.backing_file {
-                    self.learn_path(file.as_bytes());
-                }
-                for (name, value) in &layer.attributes {
-                    self.learn_attribute(name, value);
-                }
-            }
+            self.learn_target(target);
+        }
+        for used in manifest.ceilings.iter().flat_map(|ceilings| &ceilings.used) {
+            // Its name is made from the identity.
+            self.learn_path(used.file.as_bytes());
+            self.learn_ceiling(&used.ceiling);
         }
         // Every other string can quote a path, an address or an identifier.
         let strings = serde_json::to_value(manifest).unwrap_or(Value::Null);
@@ -142,6 +133,49 @@ impl Redactor {
             self.learn_text(text.as_bytes());
             self.see(text.as_bytes());
         });
+    }
+
+    fn learn_target(&mut self, target: &Target) {
+        self.learn_path(target.mount_point.as_bytes());
+        for option in target.options.split(',') {
+            let Some((name, value)) = option.split_once('=') else { continue };
+            if ADDRESSES.contains(&name) {
+                self.learn_phrase(value.as_bytes(), Kind::Address);
+            } else if USERS.contains(&name) {
+                self.learn(value.as_bytes(), Kind::User);
+            }
+        }
+        for layer in &target.layers {
+            if let Some(file) = &layer.backing_file {
+                self.learn_path(file.as_bytes());
+            }
+            for (name, value) in &layer.attributes {
+                self.learn_attribute(name, value);
+            }
+        }
+    }
+
+    fn learn_ceiling(&mut self, ceiling: &Ceiling) {
+        self.learn_path(ceiling.place.as_bytes());
+        self.learn_target(&ceiling.target);
+        for identity in &ceiling.identity {
+            let value = identity.value.as_bytes();
+            match identity.kind {
+                IdentityKind::Serial => {
+                    // What stands behind it is the device's size.
+                    let serial = identity.value.rsplit_once(", ").map_or(value, |(serial, _)| serial.as_bytes());
+                    self.learn_phrase(serial, Kind::Serial);
+                    self.learn(serial, Kind::Serial);
+                }
+                IdentityKind::BackingFile => {
+                    let file = identity.value.split_once(", inode ").map_or(value, |(file, _)| file.as_bytes());
+                    self.learn_path(file);
+                }
+                // The server and what it exports.
+                IdentityKind::Source => self.learn_words(value, Kind::Path),
+                IdentityKind::ThisBoot | IdentityKind::Memory => {}
+            }
+        }
     }
 
     fn learn_attribute(&mut self, name: &str, value: &str) {

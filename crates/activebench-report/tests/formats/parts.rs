@@ -30,6 +30,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             child: ChildEnd { pid: Some(4711), exit_code: Some(0), ..ChildEnd::default() },
             clocks: Clocks { started_unix_s: 1_795_238_730, started_ns: 1_000_000_000, ended_ns: 6_402_000_000 },
             host: host(),
+            ceilings: None,
             coverage: Coverage {
                 backend: "bpf".into(),
                 probes: vec![ProbeStatus { hook: "tp_btf/sys_enter".into(), attached: true, why_not: None, missed: 0 }],
@@ -58,6 +59,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         exit_code: 0,
         changed_thresholds: Vec::new(),
         limiters: Vec::new(),
+        shares: Default::default(),
         courses: Vec::new(),
         questions: questions(),
         detectors: vec![detector("AB302", "sync-outside-clock")],

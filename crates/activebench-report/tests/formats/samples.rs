@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use activebench_model::bound::{Bound, Share, ShareOf, Shares};
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
@@ -50,6 +51,32 @@ pub(crate) fn misleading() -> JudgedRun {
         limiter("write"),
         Limiter { kind: None, sentence: "not known: off_cpu_ns is missing: no probe".into(), ..limiter("rewrite") },
     ];
+    run.shares = Shares {
+        shares: vec![
+            share(
+                "c1",
+                ShareOf::Honest,
+                434_921.0,
+                "the device gives for sequential 1 MiB writes at depth 32",
+                512_000.0,
+            ),
+            share(
+                "c1",
+                ShareOf::Claimed,
+                3_273_804.0,
+                "this machine gives for cached 64 KiB writes by one thread",
+                4e6,
+            ),
+            share(
+                "c2",
+                ShareOf::Honest,
+                461_320.0,
+                "the device gives for sequential 1 MiB writes at depth 32",
+                512_000.0,
+            ),
+        ],
+        notes: vec!["the ceiling of /mnt/bench was measured 3 days before the run".into()],
+    };
     run.manifest.choices.purpose = Some("nightly backup".into());
     run.manifest.choices.target = Some(">= 400 MB/s".into());
     run.parsed.claims = vec![claim("c1", "write", 3_273_804), claim("c2", "rewrite", 2_906_113)];
@@ -248,6 +275,7 @@ pub(crate) fn failed_child() -> JudgedRun {
 /// Stopped by the user half-way.
 pub(crate) fn interrupted() -> JudgedRun {
     let mut run = misleading();
+    run.shares = Shares::default();
     run.manifest.incomplete = vec!["interrupted by SIGINT after 2.700 s".into()];
     run.manifest.child = ChildEnd {
         pid: Some(4711),
@@ -287,6 +315,22 @@ fn other_tracer(hook: &str, holder: Option<(u32, &str)>) -> OtherTracer {
     }
 }
 
+/// A share of a measured bound, both in KiB a second; the link comes after it.
+fn share(claim: &str, figure: ShareOf, value: f64, part: &str, bound: f64) -> Share {
+    let part = format!("what {part}");
+    let link = Bound { part: "what SATA 6.0 Gbps carries".into(), value: kib_rate(585_937.5), measured: false };
+    Share {
+        claim: claim.into(),
+        figure,
+        value: kib_rate(value),
+        bound: kib_rate(bound),
+        ratio: value / bound,
+        part: part.clone(),
+        measured: true,
+        bounds: vec![Bound { part, value: kib_rate(bound), measured: true }, link],
+    }
+}
+
 /// `text` in every field that somebody else chooses.
 pub(crate) fn hostile(text: &str) -> JudgedRun {
     let mut run = misleading();
@@ -303,6 +347,11 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run.manifest.choices.purpose = Some(text.into());
     run.manifest.choices.target = Some(text.into());
     run.limiters = vec![Limiter { kind: None, sentence: text.into(), ..limiter(text) }];
+    for share in &mut run.shares.shares {
+        put(&mut share.part);
+        share.bounds.iter_mut().for_each(|bound| put(&mut bound.part));
+    }
+    run.shares.notes = vec![text.into()];
     run.manifest.choices.suppressed = BTreeMap::from([(text.into(), text.into())]);
     run.manifest.sha256 = BTreeMap::from([(text.into(), "9f86d081884c7d65".repeat(4))]);
     run.manifest.host.kernel = text.into();
@@ -414,6 +463,7 @@ pub(crate) fn many_claims() -> JudgedRun {
 /// Records were lost: what rests on them is open.
 pub(crate) fn undecided() -> JudgedRun {
     let mut run = misleading();
+    run.shares = Shares::default();
     run.manifest
         .coverage
         .records

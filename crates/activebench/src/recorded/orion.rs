@@ -255,6 +255,7 @@ fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
         child: ChildEnd { pid: Some(TGID), exit_code: Some(0), ..ChildEnd::default() },
         clocks: Clocks { started_unix_s: 0, started_ns: STARTED_NS, ended_ns },
         host: host(),
+        ceilings: None,
         coverage: coverage(pace.reads),
         incomplete: Vec::new(),
         preparation: None,

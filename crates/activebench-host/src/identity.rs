@@ -1,0 +1,76 @@
+//! By what storage is known again: a device's serial number, a loop device's backing file, a server's name.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use activebench_model::ceiling::{Identity, IdentityKind};
+use activebench_model::host::{Layer, Target, Tier};
+
+use crate::reader::Reader;
+use crate::survey::Survey;
+
+/// Where devices say who they are, below their folder, the surest first. The numbers of NVMe and SCSI disks are
+/// world-wide; those of `dm` and `md` are made with the array; a virtual disk has what its hypervisor gives it.
+const SERIALS: &[&str] = &["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "device/cid"];
+
+impl Survey {
+    /// What a target's data lie on, by what each is known again; ascending. Empty where nothing tells a part of it from
+    /// another (FUSE, devices that are not known).
+    pub fn identity_of(&mut self, target: &Target) -> Vec<Identity> {
+        let mut found: Vec<Identity> = match (target.device(), target.tier) {
+            (Some(_), _) => {
+                let devices: Vec<Layer> = target.devices().cloned().collect();
+                let all: Option<Vec<Identity>> =
+                    devices.iter().map(|device| of_device(self.reader(), device)).collect();
+                all.unwrap_or_default()
+            }
+            (None, Tier::Memory) => vec![Identity {
+                name: target.fs_type.clone(),
+                kind: IdentityKind::Memory,
+                value: "memory of this machine".to_owned(),
+            }],
+            (None, Tier::Network) => {
+                let source = self.mounts().of_device(target.s_dev, None).map(|mount| mount.source.clone());
+                let value = source.map(|source| source.display().to_string());
+                let of = |value| Identity { name: target.fs_type.clone(), kind: IdentityKind::Source, value };
+                value.map(of).into_iter().collect()
+            }
+            (None, Tier::Block | Tier::Fuse | Tier::Unknown) => Vec::new(),
+        };
+        found.sort();
+        found
+    }
+}
+
+/// `None` where nothing tells it from another device.
+fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
+    let size = device.size_bytes.map_or_else(|| "size not known".to_owned(), |bytes| format!("{bytes} bytes"));
+    let name = device.name.clone();
+    if let Some(file) = &device.backing_file {
+        let place = match std::fs::metadata(file) {
+            Ok(file) => format!("inode {} of device {:#x}", file.ino(), file.dev()),
+            // Of another mount namespace, or deleted.
+            Err(_) => format!("not seen in boot {}", boot(reader)?),
+        };
+        return Some(Identity { name, kind: IdentityKind::BackingFile, value: format!("{file}, {place}, {size}") });
+    }
+    let folder = reader.link(Path::new(&format!("/sys/dev/block/{}", device.device)));
+    if let Some(folder) = reader.wanted(folder) {
+        for file in SERIALS {
+            let text = reader.text(&folder.join(file));
+            if let Some(serial) =
+                reader.optional(text).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+            {
+                return Some(Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") });
+            }
+        }
+    }
+    let value = format!("{} in boot {}, {size}", device.device, boot(reader)?);
+    Some(Identity { name, kind: IdentityKind::ThisBoot, value })
+}
+
+/// Which boot of the kernel this is.
+fn boot(reader: &mut Reader) -> Option<String> {
+    let id = reader.text(Path::new("/proc/sys/kernel/random/boot_id"));
+    reader.wanted(id)
+}

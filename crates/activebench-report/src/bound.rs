@@ -1,0 +1,69 @@
+//! Figures as shares of what was possible, in words. Raw text; the format escapes it.
+
+use activebench_model::bound::{Share, ShareOf};
+use activebench_model::report::JudgedRun;
+
+use crate::wording::{PhaseNames, list};
+
+/// Notes shown; the rest is counted.
+const NOTES_SHOWN: usize = 4;
+
+/// What is said of each phase: of the first figure that has a bound, and of the claim where that does not hold.
+pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
+    let names = PhaseNames::of(run);
+    let mut said = Vec::new();
+    for phase in &run.phases {
+        let is_here =
+            |share: &&Share| run.parsed.claims.iter().any(|claim| claim.id == share.claim && claim.phase == phase.id);
+        let first = |figure| run.shares.shares.iter().filter(is_here).find(|share| share.figure == figure).map(words);
+        let text = match (first(ShareOf::Honest), first(ShareOf::Claimed)) {
+            (Some(honest), None) => honest,
+            (Some(honest), Some(claimed)) => format!("the honest figure is {honest}; what was claimed is {claimed}"),
+            (None, Some(claimed)) => format!("what was claimed is {claimed}"),
+            (None, None) => continue,
+        };
+        said.push((names.get(&phase.id).to_owned(), text));
+    }
+    said
+}
+
+/// `83 % of what the device gives for random 4 KiB reads at depth 1 (12.00 k IOPS)`.
+fn words(share: &Share) -> String {
+    format!("{} of {} ({})", percent(share.ratio), share.part, share.bound)
+}
+
+/// A share as a person says it: nobody measures a bound to four digits.
+fn percent(ratio: f64) -> String {
+    match ratio * 100.0 {
+        percent if percent >= 9.5 => format!("{percent:.0} %"),
+        percent if percent >= 0.95 => format!("{percent:.1} %"),
+        percent if percent >= 0.1 => format!("{percent:.2} %"),
+        _ => "less than 0.1 %".to_owned(),
+    }
+}
+
+/// What is to be known of the bounds; `None` when nothing is.
+pub(crate) fn notes(run: &JudgedRun) -> Option<String> {
+    let notes = &run.shares.notes;
+    (!notes.is_empty()).then(|| list(notes, NOTES_SHOWN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_said_as_a_person_says_them() {
+        for (ratio, expected) in [
+            (0.834, "83 %"),
+            (1.0, "100 %"),
+            (3.126, "313 %"),
+            (0.0949, "9.5 %"),
+            (0.0123, "1.2 %"),
+            (0.004, "0.40 %"),
+            (0.0001, "less than 0.1 %"),
+        ] {
+            assert_eq!(percent(ratio), expected);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What is read: a file of our own that has no name, a file of the user's, or a device.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use activebench_model::units::Quantity;
+use anyhow::{Context, anyhow, bail};
+
+use super::Stop;
+
+/// Least bytes that say something of a device.
+const LEAST: u64 = 16 << 20;
+/// From here on a slow layout is cut short.
+const ENOUGH: u64 = 64 << 20;
+/// Share of a file system that stays free.
+const LEFT_FREE: u64 = 20;
+
+/// Where storage is measured.
+pub(super) struct Place {
+    /// Open for as long as it is needed: a file without a name lives by it.
+    pub(super) file: File,
+    /// Its bytes.
+    pub(super) bytes: u64,
+    /// Whether it is our own, to be written.
+    pub(super) own: bool,
+}
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Directory,
+    File,
+    Device,
+}
+
+/// What a path is, and the device behind a node.
+pub(super) fn kind(path: &Path) -> anyhow::Result<(Kind, u64)> {
+    let metadata = std::fs::metadata(path).map_err(|error| {
+        anyhow!("cannot look at {}: {error} (hint: name a directory, file or block device that exists)", path.display())
+    })?;
+    let kind = match metadata.file_type() {
+        of if of.is_block_device() => Kind::Device,
+        of if of.is_dir() => Kind::Directory,
+        of if of.is_file() => Kind::File,
+        _ => bail!("{} is no directory, file or block device (hint: name one of these)", path.display()),
+    };
+    Ok((kind, metadata.rdev()))
+}
+
+impl Place {
+    /// By this path another process of ours finds it.
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    }
+
+    /// A file or device that is there, for reading.
+    pub(super) fn existing(path: &Path) -> anyhow::Result<Self> {
+        use std::io::Seek;
+        let mut file = File::open(path)
+            .with_context(|| format!("cannot read {} (hint: run as root, or as who owns it)", path.display()))?;
+        // A device's metadata has no length.
+        let bytes = file.seek(io::SeekFrom::End(0)).with_context(|| format!("cannot measure {}", path.display()))?;
+        if bytes < LEAST {
+            bail!(
+                "{} has {}, too little to measure (hint: name a file of at least {}, or the directory)",
+                path.display(),
+                Quantity::bytes(bytes),
+                Quantity::bytes(ENOUGH)
+            );
+        }
+        Ok(Self { file, bytes, own: false })
+    }
+
+    /// A new file without a name in a directory, full of random data, durable. `Ok(None)` when told to stop.
+    pub(super) fn lay_out(
+        folder: &Path,
+        wanted: u64,
+        patience: Duration,
+        stop: &Stop,
+        mut progress: impl FnMut(u64),
+    ) -> anyhow::Result<Option<Self>> {
+        let bytes = room(folder, wanted)?;
+        let mut file = unnamed(folder).with_context(|| {
+            format!("cannot make a file in {} (hint: run as root, or name a file to read)", folder.display())
+        })?;
+        let mut data = Random::new();
+        let mut block = vec![0; 1 << 20];
+        let begin = Instant::now();
+        let mut written = 0;
+        while written < bytes && !(written >= ENOUGH && begin.elapsed() >= patience) {
+            if stop.is_set() {
+                return Ok(None);
+            }
+            data.fill(&mut block);
+            file.write_all(&block).with_context(|| {
+                format!("cannot lay out {} in {} (hint: --size)", Quantity::bytes(bytes), folder.display())
+            })?;
+            written += block.len() as u64;
+            progress(written);
+            if written.is_multiple_of(ENOUGH) {
+                // Otherwise the sync at the end takes all of the time, and nothing tells.
+                file.sync_data().context("cannot make the file durable")?;
+            }
+        }
+        file.sync_all().context("cannot make the file durable")?;
+        // SAFETY: advice on an open descriptor. That it is not followed changes no figure: reads pass the cache by.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        Ok(Some(Self { file, bytes: written, own: true }))
+    }
+}
+
+/// How large a file may be: at most half of what is free, and a part of the file system stays free.
+fn room(folder: &Path, wanted: u64) -> anyhow::Result<u64> {
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).context("a path with a zero byte")?;
+    let mut answer = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path ends with a zero, and the answer is written whole when the call succeeds.
+    let room = unsafe {
+        if libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) != 0 {
+            let error = io::Error::last_os_error();
+            bail!("cannot ask for the room in {}: {error}", folder.display());
+        }
+        answer.assume_init()
+    };
+    let (free, all) = (room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize);
+    sized(free, all, wanted).ok_or_else(|| {
+        anyhow!(
+            "{} has {} free of {}: a file of {} would leave less than a {LEFT_FREE}th (hint: make room, or name a file \
+             of at least {} that is there already: it is only read)",
+            folder.display(),
+            Quantity::bytes(free),
+            Quantity::bytes(all),
+            Quantity::bytes(LEAST.max(wanted.min(free / 2))),
+            Quantity::bytes(ENOUGH),
+        )
+    })
+}
+
+fn sized(free: u64, all: u64, wanted: u64) -> Option<u64> {
+    let bytes = wanted.min(free / 2) >> 20 << 20;
+    (bytes >= LEAST && free - bytes >= all / LEFT_FREE).then_some(bytes)
+}
+
+/// A file that nothing names, or no longer: it goes with its last descriptor, however we end.
+fn unnamed(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    match options.clone().custom_flags(libc::O_TMPFILE).open(folder) {
+        Ok(file) => Ok(file),
+        // File systems without such files (NFS, 9p, some of FUSE).
+        Err(_) => {
+            let path = folder.join(format!(".activebench-ceiling-{}", std::process::id()));
+            let file = options.create_new(true).open(&path)?;
+            std::fs::remove_file(&path)?;
+            Ok(file)
+        }
+    }
+}
+
+/// Data that cannot be packed: xorshift64* (Vigna 2016, arXiv:1402.6246), from the clock.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Self(now.map_or(1, |now| now.as_nanos() as u64) | 1)
+    }
+
+    fn fill(&mut self, block: &mut [u8]) {
+        for word in block.chunks_exact_mut(8) {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            word.copy_from_slice(&self.0.wrapping_mul(0x2545_f491_4f6c_dd1d).to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_refused() {
+        const GIB: u64 = 1 << 30;
+        for (free, all, wanted, expected) in [
+            (100 * GIB, 200 * GIB, GIB, Some(GIB)),
+            // Half of what is free.
+            (GIB, 4 * GIB, GIB, Some(GIB / 2)),
+            // A twentieth stays.
+            (GIB, 20 * GIB, GIB, None),
+            (GIB, 10 * GIB, GIB, Some(GIB / 2)),
+            (30 << 20, 100 << 20, GIB, None),
+            (0, GIB, GIB, None),
+        ] {
+            assert_eq!(sized(free, all, wanted), expected, "{free} of {all}");
+        }
+    }
+
+    #[test]
+    fn random_data_do_not_repeat() {
+        let mut blocks = [[0; 4096]; 2];
+        let mut random = Random::new();
+        blocks.iter_mut().for_each(|block| random.fill(block));
+        assert_ne!(blocks[0], blocks[1]);
+    }
+
+    #[test]
+    fn a_file_without_a_name_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = unnamed(folder.path()).expect("a file");
+        file.set_len(1 << 20).expect("it takes a length");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
+}

@@ -1,0 +1,245 @@
+//! The parts that storage serves, with fio: direct I/O, of which the counters below must know.
+
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use activebench_model::ceiling::{Part, PartKind, Served};
+use activebench_model::phase::Direction;
+use activebench_model::units::Quantity;
+use serde_json::Value;
+
+use super::counters::{Count, Counters};
+use super::place::Place;
+use super::{REPETITIONS, Stop, measured};
+
+/// Share of the tool's bytes that the counters must know: requests that end after fio stopped its count are theirs.
+const SERVED_AT_LEAST: f64 = 0.98;
+/// Above this share of the tool's bytes others were there, too.
+const ALONE_AT_MOST: f64 = 1.1;
+/// Bytes that do not matter for that: metadata.
+const METADATA: u64 = 1 << 20;
+/// How often it is looked whether fio has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// One part before it is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) kind: PartKind,
+    pub(super) direction: Direction,
+    pub(super) depth: u32,
+}
+
+/// What is measured of storage; writes only where asked for.
+pub(super) fn wanted(write: bool) -> Vec<Wanted> {
+    let directions = [Direction::Read, Direction::Write];
+    let of = |direction: Direction| {
+        [(PartKind::Random, 1), (PartKind::Random, 32), (PartKind::Sequential, 1), (PartKind::Sequential, 32)]
+            .map(|(kind, depth)| Wanted { kind, direction, depth })
+    };
+    directions.into_iter().take(if write { 2 } else { 1 }).flat_map(of).collect()
+}
+
+impl Wanted {
+    fn request_bytes(self) -> u64 {
+        if self.kind == PartKind::Random { 4096 } else { 1 << 20 }
+    }
+
+    fn engine(self) -> &'static str {
+        if self.depth == 1 { "psync" } else { "libaio" }
+    }
+
+    fn mode(self) -> &'static str {
+        match (self.kind, self.direction) {
+            (PartKind::Random, Direction::Write) => "randwrite",
+            (PartKind::Random, _) => "randread",
+            (_, Direction::Write) => "write",
+            _ => "read",
+        }
+    }
+
+    /// fio's arguments. The job is a thread, so that nothing of it outlives us.
+    fn arguments(self, path: &Path, bytes: u64, seconds: u64) -> Vec<String> {
+        let mut arguments: Vec<String> = ["--name=ceiling", "--output-format=json", "--thread", "--direct=1"]
+            .iter()
+            .chain(&["--time_based", "--randrepeat=0", "--norandommap", "--invalidate=0", "--allow_file_create=0"])
+            .map(|word| (*word).to_owned())
+            .collect();
+        arguments.extend([
+            format!("--filename={}", path.display()),
+            format!("--size={}", bytes - bytes % self.request_bytes()),
+            format!("--rw={}", self.mode()),
+            format!("--bs={}", self.request_bytes()),
+            format!("--ioengine={}", self.engine()),
+            format!("--iodepth={}", self.depth),
+            format!("--runtime={seconds}s"),
+        ]);
+        match self.direction {
+            Direction::Write => arguments.extend(["--end_fsync=1".to_owned(), "--refill_buffers".to_owned()]),
+            _ => arguments.push("--readonly".to_owned()),
+        }
+        arguments
+    }
+
+    /// The part without a value.
+    pub(super) fn part(self) -> Part {
+        let order = if self.kind == PartKind::Random { "at random places" } else { "ascending" };
+        let durable = if self.direction == Direction::Write { ", an fsync at the end inside the clock" } else { "" };
+        Part {
+            kind: self.kind,
+            direction: self.direction,
+            request_bytes: Some(self.request_bytes()),
+            depth: self.depth,
+            threads: 1,
+            region_bytes: None,
+            value: None,
+            missing: None,
+            how: format!("fio {} with direct I/O {order}, {} deep{durable}", self.engine(), self.depth),
+            repetitions: Vec::new(),
+            spread_ratio: None,
+            served: None,
+        }
+    }
+}
+
+/// One part measured, and what is to be told of it.
+pub(super) fn measure(
+    fio: &Path,
+    wanted: Wanted,
+    place: &Place,
+    counters: &Counters,
+    seconds: f64,
+    stop: &Stop,
+) -> (Part, Option<String>) {
+    let base = Part { region_bytes: Some(place.bytes), ..wanted.part() };
+    let missing = |why: String| (Part { missing: Some(why), ..base.clone() }, None);
+    // fio's clock has whole seconds here: less than one is one.
+    let each = (seconds / f64::from(REPETITIONS)).round().max(1.0) as u64;
+    let mut served = Served { tool_bytes: 0, counted_bytes: 0, source: counters.source() };
+    let mut rates = Vec::new();
+    for _ in 0..REPETITIONS {
+        let before = match counters.read() {
+            Ok(count) => count,
+            Err(why) => return missing(why),
+        };
+        let figures = match run(fio, &wanted.arguments(&place.path(), place.bytes, each), wanted, stop) {
+            Ok(figures) => figures,
+            Err(why) => return missing(why),
+        };
+        let after = match counters.read() {
+            Ok(count) => count,
+            Err(why) => return missing(why),
+        };
+        served.tool_bytes += figures.bytes;
+        served.counted_bytes += moved(before, after, wanted.direction);
+        rates.push(if wanted.kind == PartKind::Random { figures.iops } else { figures.bytes_per_sec });
+    }
+    let share = served.counted_bytes as f64 / served.tool_bytes.max(1) as f64;
+    let said = |served: &Served| {
+        format!(
+            "{} of {} that fio moved passed what is below ({})",
+            Quantity::bytes(served.counted_bytes),
+            Quantity::bytes(served.tool_bytes),
+            served.source
+        )
+    };
+    if served.tool_bytes == 0 || share < SERVED_AT_LEAST {
+        let why = format!("something before it answered: {}", said(&served));
+        return (Part { missing: Some(why), served: Some(served), ..base }, None);
+    }
+    let others = share > ALONE_AT_MOST && served.counted_bytes - served.tool_bytes > METADATA;
+    let note = others.then(|| {
+        format!("{}: others used the storage meanwhile, so that it can be too low: {}", base.words(), said(&served))
+    });
+    let unit = if wanted.kind == PartKind::Random { Quantity::ops_per_sec } else { Quantity::bytes_per_sec };
+    (measured(Part { served: Some(served), ..base }, rates, unit), note)
+}
+
+fn moved(before: Count, after: Count, direction: Direction) -> u64 {
+    match direction {
+        Direction::Write => after.written.saturating_sub(before.written),
+        _ => after.read.saturating_sub(before.read),
+    }
+}
+
+/// What fio says of one run.
+#[derive(Debug, PartialEq)]
+struct Figures {
+    bytes: u64,
+    iops: f64,
+    bytes_per_sec: f64,
+}
+
+fn run(fio: &Path, arguments: &[String], wanted: Wanted, stop: &Stop) -> Result<Figures, String> {
+    let told = |error: std::io::Error| format!("cannot run fio: {error}");
+    let mut output = tempfile::tempfile().map_err(told)?;
+    let mut errors = tempfile::tempfile().map_err(told)?;
+    let mut command = Command::new(fio);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(output.try_clone().map_err(told)?).stderr(errors.try_clone().map_err(told)?);
+    // It puts what it holds for itself into its working directory; there is nothing to hold.
+    command.current_dir("/");
+    // SAFETY: one system call between fork and exec. fio ends with us, however we end.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut child = command.spawn().map_err(told)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(told)? {
+            break status;
+        }
+        if stop.is_set() {
+            child.kill().map_err(told)?;
+            child.wait().map_err(told)?;
+            return Err("interrupted".to_owned());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    let mut text = String::new();
+    output.rewind().and_then(|()| output.read_to_string(&mut text)).map_err(told)?;
+    if !status.success() {
+        let mut why = String::new();
+        errors.rewind().and_then(|()| errors.read_to_string(&mut why)).map_err(told)?;
+        let why = why.lines().chain(text.lines()).find(|line| line.starts_with("fio:")).unwrap_or("").to_owned();
+        return Err(format!("fio ended with {status}: {why}"));
+    }
+    figures(&text, wanted.direction)
+}
+
+/// fio prints warnings before its JSON.
+fn figures(text: &str, direction: Direction) -> Result<Figures, String> {
+    let json = text.find('{').map_or("", |begin| &text[begin..]);
+    let report: Value = serde_json::from_str(json).map_err(|error| format!("cannot read fio's report: {error}"))?;
+    let of = &report["jobs"][0][if direction == Direction::Write { "write" } else { "read" }];
+    let number = |name: &str| of[name].as_f64().ok_or_else(|| format!("fio's report has no {name}"));
+    Ok(Figures { bytes: number("io_bytes")? as u64, iops: number("iops")?, bytes_per_sec: number("bw_bytes")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fio_is_read_behind_its_warnings() {
+        let text = "note: both iodepth >= 1 and synchronous I/O engine\n\
+                    {\"jobs\": [{\"read\": {\"io_bytes\": 8192, \"iops\": 2.5, \"bw_bytes\": 10240}}]}";
+        assert_eq!(figures(text, Direction::Read), Ok(Figures { bytes: 8192, iops: 2.5, bytes_per_sec: 10240.0 }));
+        assert_eq!(figures(text, Direction::Write), Err("fio's report has no io_bytes".to_owned()));
+        assert!(figures("", Direction::Read).is_err());
+    }
+
+    #[test]
+    fn what_is_there_is_only_read() {
+        for wanted in wanted(false) {
+            let arguments = wanted.arguments(Path::new("/proc/1/fd/3"), (64 << 20) + 7, 1);
+            assert!(arguments.iter().any(|word| word == "--readonly"), "{arguments:?}");
+            assert!(arguments.iter().any(|word| word == "--size=67108864"), "{arguments:?}");
+            assert!(!arguments.iter().any(|word| word.contains("write")), "{arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Where ceilings are kept, and which of them hold for a run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use activebench_host::{Process, Roots, Survey};
+use activebench_model::ceiling::{Ceiling, Ceilings, Identity, SCHEMA, UsedCeiling};
+use activebench_model::host::{Host, Target};
+use activebench_report::escape;
+use anyhow::{Context, bail};
+
+use super::machine;
+
+/// Names another folder than the usual one.
+const FOLDER: &str = "ACTIVEBENCH_CEILINGS";
+/// Larger files are none of ours.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Where root keeps them; everybody may read them.
+const OF_ROOT: &str = "/var/lib/activebench/ceilings";
+
+/// The folder in which this user's ceilings are kept; `None` where there is no home.
+fn folder() -> Option<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = of(FOLDER) {
+        return Some(folder);
+    }
+    // SAFETY: asks for a number.
+    if unsafe { libc::geteuid() } == 0 {
+        return Some(PathBuf::from(OF_ROOT));
+    }
+    let state = of("XDG_STATE_HOME").or_else(|| Some(of("HOME")?.join(".local/state")))?;
+    Some(state.join("activebench/ceilings"))
+}
+
+/// The file of a ceiling: one for each storage, so that a new measurement replaces the old one.
+pub(super) fn file_for(ceiling: &Ceiling) -> anyhow::Result<PathBuf> {
+    let folder = folder().context("there is no place for the result: neither XDG_STATE_HOME nor HOME is set")?;
+    let name: String = ceiling.identity.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join("-");
+    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+    Ok(folder.join(format!("{name}-{:016x}.json", hash(&ceiling.identity))))
+}
+
+/// FNV-1a of 64 bits: the same in every version.
+fn hash(identity: &[Identity]) -> u64 {
+    let bytes = identity.iter().flat_map(|of| of.value.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The file's text.
+pub(super) fn json(ceiling: &Ceiling) -> anyhow::Result<String> {
+    let json = serde_json::to_string_pretty(ceiling).context("cannot serialise the result")?;
+    Ok(escape::json(&json) + "\n")
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let cannot = || format!("cannot write {} (hint: --out FILE, or {FOLDER}=DIRECTORY)", file.display());
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    let mut written = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    written.write_all(text.as_bytes()).with_context(cannot)?;
+    // Others may read it: it holds figures, and what every user can ask this machine.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    written.as_file().set_permissions(mode).with_context(cannot)?;
+    written.persist(file).with_context(cannot)?;
+    Ok(())
+}
+
+/// Reads a ceiling.
+///
+/// # Errors
+/// When it cannot be read, or is of another version.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Ceiling> {
+    let size = std::fs::metadata(file).with_context(|| format!("cannot read {}", file.display()))?.len();
+    if size > MOST_BYTES {
+        bail!("{} is no ceiling: it has {size} bytes (hint: `activebench ceiling TARGET` makes one)", file.display());
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let json: serde_json::Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not JSON (hint: `activebench ceiling TARGET` makes one)", file.display()))?;
+    let schema = json["schema"].as_str().unwrap_or("none");
+    if schema != SCHEMA {
+        bail!(
+            "{} has the schema {schema:?}, and this activebench knows {SCHEMA} (hint: measure again with this one)",
+            file.display()
+        );
+    }
+    serde_json::from_value(json).with_context(|| format!("{} is not what {SCHEMA} describes", file.display()))
+}
+
+/// What is known of the storage of a run: the one that was named, or those that are kept here.
+///
+/// What cannot be read is left out and said: the run is made, and must not be lost for it.
+pub(crate) fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let targets: Vec<(&Target, Vec<Identity>)> =
+        host.targets.iter().map(|target| (target, survey.identity_of(target))).collect();
+    let mut found = Ceilings::default();
+    let files = named.map_or_else(|| kept(&mut found.left_out), |file| vec![file.to_owned()]);
+    for file in files {
+        match read(&file) {
+            Ok(ceiling) => {
+                let applies = sort_in(&file, ceiling, host, &targets, &mut found);
+                if !applies && named.is_some() {
+                    let why = "it is that of other storage than the run used";
+                    found.left_out.push(format!("{}: {why}", file.display()));
+                }
+            }
+            Err(error) => found.left_out.push(format!("{error:#}")),
+        }
+    }
+    found
+}
+
+/// Every file that this user or root keeps, by name.
+fn kept(unread: &mut Vec<String>) -> Vec<PathBuf> {
+    let of_root = std::env::var_os(FOLDER).is_none_or(|folder| folder.is_empty()).then(|| PathBuf::from(OF_ROOT));
+    let mut folders: Vec<PathBuf> = folder().into_iter().chain(of_root).collect();
+    folders.dedup();
+    let mut files = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(&folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        match entries {
+            Ok(entries) => files.extend(entries.into_iter().map(|entry| entry.path())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => unread.push(format!("cannot read {}: {error}", folder.display())),
+        }
+    }
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files
+}
+
+/// Puts a ceiling where it belongs; whether it speaks of storage of the run at all.
+fn sort_in(
+    file: &Path,
+    ceiling: Ceiling,
+    host: &Host,
+    targets: &[(&Target, Vec<Identity>)],
+    found: &mut Ceilings,
+) -> bool {
+    let devices = |identity: &[Identity]| identity.iter().map(|of| of.name.clone()).collect::<Vec<_>>();
+    let is_same = |identity: &[Identity]| !identity.is_empty() && *identity == *ceiling.identity;
+    let same: Vec<_> =
+        targets.iter().filter(|(_, identity)| is_same(identity)).map(|(target, _)| target.s_dev).collect();
+    if same.is_empty() {
+        let named_alike =
+            |identity: &[Identity]| !identity.is_empty() && devices(identity) == devices(&ceiling.identity);
+        // Of the same name: a ceiling of this place, measured before something else came to it.
+        let alike = targets
+            .iter()
+            .any(|(target, identity)| named_alike(identity) && target.mount_point == ceiling.target.mount_point);
+        if alike {
+            let names = devices(&ceiling.identity).join(", ");
+            found.left_out.push(format!(
+                "{}: {names} is not the storage any more that it was (hint: measure again: `activebench ceiling {}`)",
+                file.display(),
+                ceiling.place
+            ));
+        }
+        return alike;
+    }
+    match ceiling.stale_on(&machine(host)) {
+        Some(why) => found.left_out.push(format!(
+            "{}: {why} (hint: measure again: `activebench ceiling {}`)",
+            file.display(),
+            ceiling.place
+        )),
+        None => {
+            found.used.push(UsedCeiling { targets: same, file: file.display().to_string(), ceiling });
+        }
+    }
+    true
+}
