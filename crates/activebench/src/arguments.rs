@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod history;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -49,6 +51,9 @@ pub(crate) enum Command {
     /// Hold stored runs side by side: what each claimed, the honest figures, and their ratios.
     #[command(long_about = COMPARE_ABOUT)]
     Compare(CompareRuns),
+    /// Follow figures over many stored runs: trend, baseline, disks side by side.
+    #[command(long_about = history::ABOUT)]
+    History(history::History),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Pack a stored run into one file that somebody else can check.

@@ -3,6 +3,7 @@
 mod compare;
 mod courses;
 mod exports;
+mod history;
 mod hostile;
 mod html;
 mod json;
