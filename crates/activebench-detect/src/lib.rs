@@ -16,6 +16,7 @@ pub mod context;
 mod correction;
 pub mod detectors;
 pub mod goal;
+pub mod history;
 mod limiter;
 mod lint;
 pub mod manual;

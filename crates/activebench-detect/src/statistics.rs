@@ -7,7 +7,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::statistics::{Data, Distribution, Max, Median, Min};
 
 /// Least probability of the interval of a median.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// The figures of a series: those that agree in phase, kind of number and place among equals are one.
 pub fn figures(runs: &[RunOfSeries]) -> Vec<Repeated> {

@@ -17,3 +17,35 @@ impl CommandLine {
         self.argv.first().map_or("", |path| path.rsplit('/').next().unwrap_or(path))
     }
 }
+
+/// An argument as a POSIX shell takes it.
+pub fn shell_word(argument: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
+}
+
+/// A command line as a shell takes it.
+pub fn shell_command(argv: &[String]) -> String {
+    argv.iter().map(|argument| shell_word(argument)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted_into_a_shell() {
+        for (argv, expected) in [
+            (vec!["iozone", "-i0", "-f", "/mnt/a b"], "iozone -i0 -f '/mnt/a b'"),
+            (vec!["sh", "-c", "echo 'x'; y"], "sh -c 'echo '\\''x'\\''; y'"),
+            (vec!["x", ""], "x ''"),
+        ] {
+            let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
+            assert_eq!(shell_command(&argv), expected);
+        }
+    }
+}

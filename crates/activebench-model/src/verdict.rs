@@ -29,6 +29,15 @@ impl ClaimVerdict {
             ClaimVerdict::Unverifiable => "unverifiable",
         }
     }
+
+    /// The honest figure behind a claim with this verdict, see [`JudgedClaim::honest`].
+    pub fn honest(self, claimed: Quantity, corrected: Option<Quantity>) -> Option<Quantity> {
+        match self {
+            ClaimVerdict::Confirmed => Some(claimed),
+            ClaimVerdict::Misleading | ClaimVerdict::Refuted => corrected.filter(|value| value.unit == claimed.unit),
+            ClaimVerdict::Unverifiable => None,
+        }
+    }
 }
 
 /// The verdict on a run.
@@ -92,13 +101,6 @@ impl JudgedClaim {
     /// The honest figure: the claim itself where it is confirmed, the corrected one where it does not hold and there
     /// is one of the same unit; `None` otherwise. `claim` is the one that was judged.
     pub fn honest(&self, claim: &Claim) -> Option<Quantity> {
-        match self.verdict {
-            ClaimVerdict::Confirmed => Some(claim.value),
-            ClaimVerdict::Misleading | ClaimVerdict::Refuted => {
-                let corrected = self.corrected.as_ref().map(|corrected| corrected.value);
-                corrected.filter(|value| value.unit == claim.value.unit)
-            }
-            ClaimVerdict::Unverifiable => None,
-        }
+        self.verdict.honest(claim.value, self.corrected.as_ref().map(|corrected| corrected.value))
     }
 }

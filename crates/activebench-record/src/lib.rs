@@ -14,7 +14,7 @@
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
 //!   payload.bin               samples of what was written, one behind the other; only where they were to be kept
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
-//!   claims.json phases.json facts.json profiles.json findings.json report.*   derived, see below
+//!   claims.json phases.json facts.json profiles.json findings.json figures.parquet report.*   derived, see below
 //! ```
 //! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256
 //! stands in the manifest, and it is never written again. The stages computed from it
@@ -36,7 +36,9 @@
 //! since each thread's records arrive in batches.
 
 mod error;
+mod figures;
 mod hash;
+mod history;
 mod parquet;
 mod part;
 mod reader;
@@ -59,7 +61,9 @@ pub(crate) struct KeptFile {
 }
 
 pub use error::RecordError;
+pub use figures::{FIGURES, encode_figures};
 pub use hash::{of_bytes as sha256, of_file as sha256_of_file};
+pub use history::{FigureFilter, FiguresRead, Found, find_runs, read_figures};
 pub use parquet::parquet;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};
@@ -83,6 +87,7 @@ pub const STACKS: &str = "stacks.json";
 /// may be written again.
 pub fn is_derived(name: &str) -> bool {
     matches!(name, "claims.json" | "phases.json" | "facts.json" | "profiles.json" | "findings.json")
+        || name == FIGURES
         || name.starts_with("report.")
 }
 
@@ -116,6 +121,7 @@ mod tests {
             ("claims.json", true),
             ("report.html", true),
             ("report.json", true),
+            ("figures.parquet", true),
             ("stdout.txt", false),
             ("output-lines.json", false),
             ("events/calls-0000.parquet", false),

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use polars::error::PolarsError;
 use polars::prelude::{
-    BooleanChunked, Column, DataFrame, Int32Chunked, Int64Chunked, IntoColumn, NewChunkedArray, ParallelStrategy,
-    ParquetCompression, ParquetReader, ParquetWriter, SerReader, StringChunked, UInt32Chunked, UInt64Chunked,
+    BooleanChunked, Column, DataFrame, Float64Chunked, Int32Chunked, Int64Chunked, IntoColumn, NewChunkedArray,
+    ParallelStrategy, ParquetCompression, ParquetReader, ParquetWriter, SerReader, StringChunked, UInt32Chunked,
+    UInt64Chunked,
 };
 
 use crate::error::RecordError;
@@ -66,6 +67,8 @@ impl ColumnsOut {
         i64: i64 => Int64Chunked::from_iter_values;
         optional_u32: Option<u32> => UInt32Chunked::from_iter_options;
         optional_u64: Option<u64> => UInt64Chunked::from_iter_options;
+        optional_f64: Option<f64> => Float64Chunked::from_iter_options;
+        optional_text: Option<String> => StringChunked::from_iter_options;
     }
 
     pub(crate) fn bool<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> bool) {
@@ -116,16 +119,30 @@ macro_rules! optional_columns_in {
     };
 }
 
+impl<'a> ColumnsIn<'a> {
+    /// The columns of a frame; `path` is where they were read, for what is said of them.
+    pub(crate) fn of(frame: &'a DataFrame, path: &'a Path) -> Self {
+        Self { frame, path }
+    }
+}
+
 impl ColumnsIn<'_> {
     columns_in! {
         u32: u32;
         u64: u64;
         i32: i32;
         i64: i64;
+        f64: f64;
     }
     optional_columns_in! {
         optional_u32: u32: u32;
         optional_u64: u64: u64;
+        optional_f64: f64: f64;
+    }
+
+    pub(crate) fn optional_text(&self, name: &'static str) -> Result<Vec<Option<String>>, RecordError> {
+        let chunked = self.column(name)?.str().map_err(|error| self.error(name, error.to_string()))?;
+        Ok(chunked.iter().map(|value| value.map(str::to_owned)).collect())
     }
 
     pub(crate) fn bool(&self, name: &'static str) -> Result<Vec<bool>, RecordError> {
@@ -173,15 +190,25 @@ impl ColumnsIn<'_> {
     }
 }
 
-/// Rows to the bytes of a Parquet file.
-pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
-    let failed = |error: PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
+/// Rows as columns.
+pub(crate) fn frame_of_rows<R: Row>(rows: &[R]) -> Result<DataFrame, PolarsError> {
     let mut columns = ColumnsOut::default();
     R::write(rows, &mut columns);
-    let mut frame = DataFrame::new(rows.len(), columns.columns).map_err(failed)?;
+    DataFrame::new(rows.len(), columns.columns)
+}
+
+/// Rows to the bytes of a Parquet file.
+pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
+    encode_as(rows, ParquetCompression::Zstd(None))
+}
+
+/// The same, compressed otherwise or not at all.
+pub(crate) fn encode_as<R: Row>(rows: &[R], compression: ParquetCompression) -> Result<Vec<u8>, RecordError> {
+    let failed = |error: PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
+    let mut frame = frame_of_rows(rows).map_err(failed)?;
     let mut bytes = Vec::new();
     ParquetWriter::new(&mut bytes)
-        .with_compression(ParquetCompression::Zstd(None))
+        .with_compression(compression)
         .with_row_group_size(Some(ROWS_PER_PART))
         // Parts are written while the benchmark runs: one thread, not every processor.
         .set_parallel(false)
@@ -193,12 +220,18 @@ pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
 /// The bytes of a Parquet file to rows.
 pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, RecordError> {
     let damaged = |why: String| RecordError::Table { path: path.to_owned(), why };
+    let frame = frame_of_bytes(bytes, R::COLUMNS).map_err(damaged)?;
+    R::read(&ColumnsIn { frame: &frame, path })
+}
+
+/// The columns of a Parquet file, all of them when none are named; why not, for one that is damaged.
+pub(crate) fn frame_of_bytes(bytes: Vec<u8>, columns: Option<&[&str]>) -> Result<DataFrame, String> {
     if bytes.len() < 12 || !bytes.ends_with(b"PAR1") {
-        return Err(damaged(format!("it ends in the middle: {} bytes without the closing mark", bytes.len())));
+        return Err(format!("it ends in the middle: {} bytes without the closing mark", bytes.len()));
     }
     // polars slices by the offsets that a file states and panics when they lie outside it. A
     // run directory may come from anybody, so a damaged table must be an answer, not our end.
-    let frame = catch_unwind(AssertUnwindSafe(|| {
+    catch_unwind(AssertUnwindSafe(|| {
         let mut reader = ParquetReader::new(Cursor::new(bytes));
         let rows = reader.num_rows()?;
         if rows > MOST_ROWS {
@@ -207,12 +240,11 @@ pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, Re
         }
         reader
             .read_parallel(ParallelStrategy::None)
-            .with_columns(R::COLUMNS.map(|names| names.iter().map(|name| (*name).to_owned()).collect()))
+            .with_columns(columns.map(|names| names.iter().map(|name| (*name).to_owned()).collect()))
             .finish()
     }))
-    .map_err(|_| damaged("its inner offsets are damaged".to_owned()))?
-    .map_err(|error| damaged(error.to_string()))?;
-    R::read(&ColumnsIn { frame: &frame, path })
+    .map_err(|_| "its inner offsets are damaged".to_owned())?
+    .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

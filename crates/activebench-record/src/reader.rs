@@ -27,6 +27,7 @@ use crate::{FILES, KeptFile, MANIFEST, STACKS, TOTALS, hash, is_derived, is_insi
 pub struct RunReader {
     directory: PathBuf,
     manifest: Manifest,
+    manifest_sha256: String,
 }
 
 /// A file whose content is not what the manifest says.
@@ -81,12 +82,17 @@ impl RunReader {
                 return Err(RecordError::MissingFile { path: file });
             }
         }
-        Ok(Self { directory: directory.to_owned(), manifest })
+        Ok(Self { directory: directory.to_owned(), manifest, manifest_sha256: hash::of_bytes(&bytes) })
     }
 
     /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The SHA-256 of the manifest as it is stored, in lower-case hexadecimal.
+    pub fn manifest_sha256(&self) -> &str {
+        &self.manifest_sha256
     }
 
     /// The directory.

@@ -37,7 +37,8 @@ impl Format for Csv {
     }
 }
 
-fn written(table: &Table) -> String {
+/// A table as CSV.
+pub(crate) fn written(table: &Table) -> String {
     const WHY: &str = "memory takes every row, and all columns are of one length";
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(table.columns.iter().map(|column| column.name.as_str())).expect(WHY);

@@ -8,6 +8,7 @@ mod chart;
 mod claims;
 mod figure;
 mod findings;
+pub(crate) mod history;
 mod latency;
 mod offsets;
 mod phases;

@@ -17,6 +17,7 @@ pub mod escape;
 pub mod export;
 mod findings;
 mod headline;
+pub mod history;
 pub mod html;
 pub mod json;
 pub mod junit;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use activebench_model::claim::{Metric, Note};
+pub(crate) use activebench_model::command::{shell_command, shell_word};
 use activebench_model::report::JudgedRun;
 
 /// Phases named in one place; the rest is counted.
@@ -32,21 +33,6 @@ pub(crate) fn merged<L: PartialEq, R: PartialEq>(pairs: impl IntoIterator<Item =
         }
     }
     groups
-}
-
-/// An argument as a POSIX shell takes it.
-pub(crate) fn shell_word(argument: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    }
-}
-
-/// A command line as a shell takes it.
-pub(crate) fn shell_command(argv: &[String]) -> String {
-    argv.iter().map(|argument| shell_word(argument)).collect::<Vec<_>>().join(" ")
 }
 
 /// `stdout line 7: "Error writing block"`, with the parser's word for it.
@@ -172,17 +158,5 @@ mod tests {
     fn equal_texts_are_said_once() {
         let pairs = [("write", 1), ("read", 2), ("rewrite", 1), ("write", 1)];
         assert_eq!(merged(pairs), [(vec!["write", "rewrite"], 1), (vec!["read"], 2)]);
-    }
-
-    #[test]
-    fn commands_can_be_pasted_into_a_shell() {
-        for (argv, expected) in [
-            (vec!["iozone", "-i0", "-f", "/mnt/a b"], "iozone -i0 -f '/mnt/a b'"),
-            (vec!["sh", "-c", "echo 'x'; y"], "sh -c 'echo '\\''x'\\''; y'"),
-            (vec!["x", ""], "x ''"),
-        ] {
-            let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
-            assert_eq!(shell_command(&argv), expected);
-        }
     }
 }

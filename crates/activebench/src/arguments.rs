@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod ceiling;
+pub(crate) mod history;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -61,6 +62,9 @@ pub(crate) enum Command {
     /// Measure what a target and this machine give at most: later reports show figures as shares of it.
     #[command(long_about = ceiling::ABOUT)]
     Ceiling(ceiling::Ceiling),
+    /// Follow figures over many stored runs: trend, baseline, disks side by side.
+    #[command(long_about = history::ABOUT)]
+    History(history::History),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Pack a stored run into one file that somebody else can check.

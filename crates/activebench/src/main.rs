@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod floor;
 mod formats;
+mod history;
 mod judge;
 mod memory;
 mod output;
@@ -36,6 +37,7 @@ use activebench_detect::thresholds::Thresholds;
 use activebench_detect::{manual, registry};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
+use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
 use activebench_record::RunReader;
 use activebench_runner::stub;
@@ -70,6 +72,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Compare(arguments) => compare::main(arguments)?,
         Command::Accept(arguments) => return accept::main(arguments),
         Command::Ceiling(arguments) => return ceiling::main(arguments),
+        Command::History(arguments) => return history::main(arguments),
         Command::Show(arguments) => show::main(arguments)?,
         Command::Bundle(arguments) => bundle::main(arguments)?,
         Command::VerifyBundle(arguments) => return bundle::verify(arguments),
@@ -103,7 +106,15 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
         choices.fail_on = arguments.output.fail_on.into();
     };
     let located = bundle::located(&arguments.run)?;
-    if let Some(judged) = series::stored(&located.directory, &arguments.run, choose)? {
+    // By other rules than the run's own it is another judgement, which the run does not keep.
+    let as_recorded = arguments.thresholds.is_none() && arguments.profile.is_none();
+    let mut renew = |_: &str, reader: &RunReader, judged: &JudgedRun| {
+        if as_recorded {
+            output::renew_figures(reader, judged);
+        }
+        Ok(())
+    };
+    if let Some(judged) = series::judged_each(&located.directory, &arguments.run, choose, &mut renew)? {
         series::render(&judged, &arguments.output)?;
         return Ok(judged.exit_code);
     }
@@ -112,6 +123,9 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
     choose(&mut manifest.choices);
     let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
     output::render(&judged, &reader, &arguments.output)?;
+    if as_recorded {
+        output::renew_figures(&reader, &judged);
+    }
     Ok(judged.exit_code)
 }
 

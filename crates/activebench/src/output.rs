@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+use activebench_detect::history::figures;
 use activebench_host::{Gap, Mend};
 use activebench_model::report::JudgedRun;
-use activebench_record::RunReader;
+use activebench_record::{FIGURES, RecordError, RunReader, encode_figures};
 use activebench_report::{FORMATS, Style};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
@@ -123,26 +124,40 @@ pub(crate) fn formats_exist(output: &Output, of: &str, known: &[&str]) -> Result
 
 /// Writes the stages after the evidence, and a report in every format, into the run directory.
 pub(crate) fn write_stages(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<()> {
-    for (name, bytes) in stages(judged)? {
+    for (name, bytes) in stages(reader, judged)? {
         reader.write_derived(&name, &bytes)?;
     }
     Ok(())
 }
 
 /// The files of the stages after the evidence, and a report in every format, each with its name.
-pub(crate) fn stages(judged: &JudgedRun) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+pub(crate) fn stages(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut files = vec![
         ("claims.json".to_owned(), json(&judged.parsed)?),
         ("phases.json".to_owned(), json(&judged.phases)?),
         ("facts.json".to_owned(), json(&judged.run_facts)?),
         ("profiles.json".to_owned(), json(&judged.profiles)?),
         ("findings.json".to_owned(), json(&judged.findings)?),
+        (FIGURES.to_owned(), encode_figures(&figures(judged), reader.manifest_sha256())?),
     ];
     for format in FORMATS {
         let text = format.render(judged, Style::default());
         files.push((format!("report.{}", format.extension()), text.into_bytes()));
     }
     Ok(files)
+}
+
+/// Writes the run's table of figures anew, for `history`. A folder that cannot be written is no failure: the judgement
+/// does not need it.
+pub(crate) fn renew_figures(reader: &RunReader, judged: &JudgedRun) {
+    let written = encode_figures(&figures(judged), reader.manifest_sha256())
+        .and_then(|bytes| reader.write_derived(FIGURES, &bytes));
+    match written {
+        Ok(()) => {}
+        Err(RecordError::Io { source, .. })
+            if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {}
+        Err(error) => eprintln!("activebench: cannot write the run's {FIGURES}: {error}"),
+    }
 }
 
 fn json<T: Serialize>(value: &T) -> anyhow::Result<Vec<u8>> {

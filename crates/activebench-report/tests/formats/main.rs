@@ -4,6 +4,7 @@ mod acceptance;
 mod compare;
 mod courses;
 mod exports;
+mod history;
 mod hostile;
 mod html;
 mod json;

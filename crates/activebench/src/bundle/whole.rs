@@ -184,7 +184,7 @@ impl Gathered {
         for file in judged.manifest.sha256.keys() {
             self.stored(name, directory, file);
         }
-        for (file, bytes) in output::stages(judged).or_exit(ExitCode::Bug)? {
+        for (file, bytes) in output::stages(reader, judged).or_exit(ExitCode::Bug)? {
             self.given(name, &file, bytes);
         }
         for finding in &judged.findings {

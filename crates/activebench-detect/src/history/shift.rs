@@ -1,0 +1,139 @@
+//! Later runs against those of a baseline: Hodges and Lehmann's estimate of how the one level stands to the other.
+//!
+//! Of every later value over every one of the baseline the median is the ratio, and two of these ratios are the ends of
+//! its interval, by the distribution of Mann and Whitney's U (Hodges, Lehmann, *Ann. Math. Stat.* 34 (1963) 598). Ratios in
+//! the place of differences make it a shift of logarithms: both samples are taken to be of one shape but for a factor.
+//! It holds whatever that shape is, and takes runs as independent.
+
+use activebench_model::claim::Metric;
+use activebench_model::compare::RatioInterval;
+use activebench_model::history::{AgainstBaseline, Outcome};
+
+use super::chance::left_out;
+use crate::statistics::{CONFIDENCE, median};
+
+/// Pairs of more values are not needed to know the interval's ends; runs are taken evenly.
+const MOST_VALUES: usize = 1_500;
+
+/// Whether more of it is worse; `None` where more is neither.
+pub(super) fn more_is_worse(metric: Metric) -> Option<bool> {
+    match metric {
+        Metric::TimePerOperation => Some(true),
+        metric if metric.is_latency() => Some(true),
+        metric if metric.is_count() || metric.is_cpu() => None,
+        _ => Some(false),
+    }
+}
+
+/// The comparison; what cannot be compared is open.
+pub(super) fn shift(metric: Metric, baseline: &[f64], later: &[f64]) -> AgainstBaseline {
+    let not = |why: String| AgainstBaseline::NotCompared { why, open: true };
+    let Some(more_is_worse) = more_is_worse(metric) else {
+        let why = "more of it is neither better nor worse".to_owned();
+        return AgainstBaseline::NotCompared { why, open: false };
+    };
+    if baseline.iter().chain(later).any(|value| *value <= 0.0) {
+        return not("a value is not above 0, so there is no ratio".to_owned());
+    }
+    let (base, new) = (evenly(baseline), evenly(later));
+    let Some((outside, confidence_ratio)) = left_out(base.len(), new.len(), CONFIDENCE) else {
+        return not(too_few(baseline.len(), later.len()));
+    };
+    let mut ratios: Vec<f64> = new.iter().flat_map(|new| base.iter().map(move |base| new / base)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let Some(ratio) = median(&ratios) else { return not(too_few(baseline.len(), later.len())) };
+    let interval = RatioInterval { low: ratios[outside], high: ratios[ratios.len() - 1 - outside], confidence_ratio };
+    let outcome = match (interval.low > 1.0, interval.high < 1.0) {
+        (true, _) if more_is_worse => Outcome::Worse,
+        (true, _) => Outcome::Better,
+        (_, true) if more_is_worse => Outcome::Better,
+        (_, true) => Outcome::Worse,
+        _ => Outcome::NoDifferenceSeen,
+    };
+    AgainstBaseline::Compared { outcome, ratio, interval, baseline_runs: baseline.len(), later_runs: later.len() }
+}
+
+/// Whether a figure is worse by at least so much, as a share of the baseline.
+pub(super) fn fails(metric: Metric, outcome: Outcome, ratio: f64, limit_ratio: f64) -> bool {
+    let worse_by = match more_is_worse(metric) {
+        Some(true) => ratio - 1.0,
+        _ => 1.0 - ratio,
+    };
+    outcome == Outcome::Worse && worse_by >= limit_ratio
+}
+
+fn evenly(values: &[f64]) -> Vec<f64> {
+    values.iter().copied().step_by(values.len().div_ceil(MOST_VALUES).max(1)).collect()
+}
+
+/// What is missing, as a number that the user can act on.
+fn too_few(baseline: usize, later: usize) -> String {
+    let needed = |of: usize| (1..=39).find(|more| left_out(of, *more, CONFIDENCE).is_some());
+    match (needed(baseline), needed(later)) {
+        _ if baseline == 0 => "the baseline has no value that counts".to_owned(),
+        _ if later == 0 => "no later run has a value that counts".to_owned(),
+        (Some(needed), _) => format!("{baseline} runs of the baseline need {needed} later ones, and there are {later}"),
+        (None, _) => format!("{baseline} runs of the baseline and {later} later ones are too few"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(metric: Metric, baseline: &[f64], later: &[f64]) -> Result<Outcome, String> {
+        match shift(metric, baseline, later) {
+            AgainstBaseline::Compared { outcome, .. } => Ok(outcome),
+            AgainstBaseline::NotCompared { why, .. } => Err(why),
+        }
+    }
+
+    #[test]
+    fn a_change_is_told_from_noise() {
+        let base = [100.0, 101.0, 99.0, 100.5, 99.5];
+        let lower: Vec<f64> = base.iter().map(|value| value * 0.9).collect();
+        for (metric, later, expected) in [
+            (Metric::Throughput, &base[..], Ok(Outcome::NoDifferenceSeen)),
+            (Metric::Throughput, &lower[..], Ok(Outcome::Worse)),
+            (Metric::LatencyP99, &lower[..], Ok(Outcome::Better)),
+            (Metric::TimePerOperation, &lower[..], Ok(Outcome::Better)),
+            (Metric::Throughput, &[100.2, 98.0, 101.5, 99.9][..], Ok(Outcome::NoDifferenceSeen)),
+            (Metric::Throughput, &lower[..2], Err("5 runs of the baseline need 3 later ones, and there are 2")),
+            (Metric::Throughput, &[], Err("no later run has a value that counts")),
+            (Metric::Throughput, &[0.0; 5], Err("a value is not above 0, so there is no ratio")),
+            (Metric::BytesMoved, &lower[..], Err("more of it is neither better nor worse")),
+        ] {
+            assert_eq!(outcome(metric, &base, later), expected.map_err(str::to_owned), "{metric:?} {later:?}");
+        }
+        assert_eq!(outcome(Metric::Throughput, &[], &base), Err("the baseline has no value that counts".to_owned()));
+        let one = outcome(Metric::Throughput, &base[..1], &base);
+        assert_eq!(one, Err("1 runs of the baseline need 39 later ones, and there are 5".to_owned()));
+    }
+
+    #[test]
+    fn the_ratio_and_its_interval_are_pairs_of_values() {
+        // Of 4 and 4 all 16 pairs stay: 1 - 2/70.
+        let found = shift(Metric::Throughput, &[10.0, 11.0, 12.0, 13.0], &[20.0, 22.0, 24.0, 26.0]);
+        let AgainstBaseline::Compared { outcome, ratio, interval, baseline_runs, later_runs } = found else {
+            panic!("there are enough");
+        };
+        assert_eq!((outcome, ratio, baseline_runs, later_runs), (Outcome::Better, 2.0, 4, 4));
+        assert_eq!((interval.low, interval.high), (20.0 / 13.0, 2.6));
+        assert!((interval.confidence_ratio - (1.0 - 2.0 / 70.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_limit_counts_only_what_is_surely_worse() {
+        for (metric, outcome, ratio, limit, expected) in [
+            (Metric::Throughput, Outcome::Worse, 0.94, 0.05, true),
+            (Metric::Throughput, Outcome::Worse, 0.96, 0.05, false),
+            (Metric::Throughput, Outcome::NoDifferenceSeen, 0.5, 0.05, false),
+            (Metric::Throughput, Outcome::Better, 2.0, 0.05, false),
+            (Metric::LatencyP99, Outcome::Worse, 1.05, 0.05, true),
+            (Metric::LatencyP99, Outcome::Worse, 1.04, 0.05, false),
+            (Metric::Throughput, Outcome::Worse, 0.999, 0.0, true),
+        ] {
+            assert_eq!(fails(metric, outcome, ratio, limit), expected, "{metric:?} {ratio} {limit}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What a judged run leaves for those who look at many runs: its figures, and what they are figures of.
+//!
+//! Stored as the small derived table `figures.parquet`; which columns that has is `activebench-record`'s business.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::FileId;
+use crate::claim::{Metric, Subject};
+use crate::command::shell_command;
+use crate::host::{ABOVE, Host, Layer, Target};
+use crate::run::Manifest;
+use crate::units::Quantity;
+use crate::verdict::{ClaimVerdict, RunVerdict};
+
+/// What stands in a command for the disk that it measured.
+const TARGET: &str = "TARGET";
+
+/// A judged run without its events: what it was, and its figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunFigures {
+    /// Version of activebench that judged it.
+    pub activebench: String,
+    /// UTC, seconds since the epoch, at its start.
+    pub started_unix_s: i64,
+    /// The machine's name; `None` where the record does not keep it.
+    pub host: Option<String>,
+    /// `uname -r`.
+    pub kernel: String,
+    /// The adapter's name, or the program's where no adapter knew it.
+    pub tool: String,
+    /// The version that the tool states.
+    pub version: Option<String>,
+    /// The command line as given, as a shell takes it.
+    pub command: String,
+    /// The same with `TARGET` in the place of the mount point or device node of what was measured: the same load on
+    /// another disk has the same text.
+    pub load: String,
+    /// `--profile` that it was judged with.
+    pub profile: String,
+    /// The run's verdict.
+    pub verdict: RunVerdict,
+    /// Why its record is not whole, in one line; `None` for a whole one.
+    pub incomplete: Option<String>,
+    /// One a claim, in the order of the output; empty for a run that claims nothing.
+    pub figures: Vec<RunFigure>,
+}
+
+impl RunFigures {
+    /// What a manifest says of a run; what its judgement says is left open: tool, version, verdict, figures.
+    pub fn of(manifest: &Manifest) -> Self {
+        let argv = &manifest.command.argv;
+        let load: Vec<String> = argv.iter().map(|word| load_word(word, &manifest.host.targets)).collect();
+        Self {
+            activebench: manifest.activebench.clone(),
+            started_unix_s: manifest.clocks.started_unix_s,
+            host: manifest.host.hostname.clone(),
+            kernel: manifest.host.kernel.clone(),
+            tool: manifest.command.program().to_owned(),
+            version: None,
+            command: shell_command(argv),
+            load: shell_command(&load),
+            profile: manifest.choices.profile.clone(),
+            verdict: RunVerdict::Inconclusive,
+            incomplete: None,
+            figures: Vec::new(),
+        }
+    }
+
+    /// Adds a figure, which gets its place among its equals; the place that it has is not looked at.
+    pub fn push(&mut self, figure: RunFigure) {
+        let equals = self.figures.iter().filter(|known| (&known.phase, known.metric) == (&figure.phase, figure.metric));
+        let place = u32::try_from(equals.count()).unwrap_or(u32::MAX);
+        self.figures.push(RunFigure { place, ..figure });
+    }
+}
+
+/// One claim of a judged run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunFigure {
+    /// [`crate::phase::Phase::id`].
+    pub phase: String,
+    /// What kind of number it is.
+    pub metric: Metric,
+    /// Among the run's claims of this phase and metric, from 0.
+    pub place: u32,
+    /// What it is taken to describe.
+    pub subject: Subject,
+    /// As printed, normalised.
+    pub claimed: Quantity,
+    /// The honest figure, in the unit of `claimed`; `None` where there is none.
+    pub honest: Option<f64>,
+    /// Why there is no honest figure; set exactly when there is none.
+    pub no_honest: Option<String>,
+    /// The verdict on the claim.
+    pub verdict: ClaimVerdict,
+    /// What lies below the phase's files.
+    pub disk: Disk,
+    /// Bytes that others moved at the device while the clock ran over all bytes that it moved, 0 to 1; `None` where
+    /// that is not completely known.
+    pub foreign_io_ratio: Option<f64>,
+}
+
+/// The storage below a phase's files, by what tells it from others. All text is the host's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Disk {
+    /// The kernel's name: `nvme0n1`, `loop0 (/srv/disk.img)`, of several `sda, sdb`; of a file system without a device
+    /// its type and mount point. `None` where it is not known.
+    pub name: Option<String>,
+    /// Vendor's model; `None` where the kernel names none.
+    pub model: Option<String>,
+    /// Serial number or world-wide name; `None` where the record has none.
+    pub serial: Option<String>,
+    /// File system, or `block-device` for a raw one.
+    pub file_system: Option<String>,
+}
+
+impl Disk {
+    /// The storage below these files; where there are none, that of the host when the run used only one.
+    pub fn below(host: &Host, files: impl Iterator<Item = FileId>) -> Self {
+        let mut targets: Vec<&Target> = Vec::new();
+        for target in files.filter_map(|file| host.target_of(file)) {
+            if !targets.iter().any(|known| std::ptr::eq(*known, target)) {
+                targets.push(target);
+            }
+        }
+        match (targets.is_empty(), host.targets.as_slice()) {
+            (true, [only]) => Self::of(&[only]),
+            _ => Self::of(&targets),
+        }
+    }
+
+    /// The storage of these targets, in their order.
+    fn of(targets: &[&Target]) -> Self {
+        let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));
+        let each = |of: &dyn Fn(&Target) -> Vec<String>| {
+            let mut words: Vec<String> = Vec::new();
+            for word in targets.iter().flat_map(|target| of(target)) {
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+            joined(words)
+        };
+        let said = |keys: &'static [&'static str]| {
+            move |target: &Target| disks(target).filter_map(|layer| attribute(layer, keys)).collect::<Vec<_>>()
+        };
+        Self {
+            name: each(&names),
+            model: each(&said(&["device/model", "model", "device/name"])),
+            serial: each(&said(&["device/serial", "serial", "device/wwid", "wwid"])),
+            file_system: each(&|target| vec![target.fs_type.clone()]),
+        }
+    }
+}
+
+fn attribute(layer: &Layer, keys: &[&str]) -> Option<String> {
+    let value = keys.iter().find_map(|key| layer.attributes.get(*key))?;
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// The layers below which there is no other, of those below the judged devices. A loop device counts as one itself:
+/// its backing file is what tells it from others.
+fn disks(target: &Target) -> impl Iterator<Item = &Layer> {
+    let backed = target.devices().any(|device| device.kind == "loop");
+    let is_below = move |layer: &&Layer| {
+        let carries = target.layers.iter().any(|other| other.attributes.get(ABOVE) == Some(&layer.name));
+        !backed && !carries && layer.kind != "partition"
+    };
+    target.layers.iter().filter(is_below)
+}
+
+fn names(target: &Target) -> Vec<String> {
+    let name = |layer: &Layer| match (&layer.backing_file, layer.attributes.get("dm/name")) {
+        // The number of a loop device is drawn anew each time; its file is what it is.
+        (Some(file), _) => format!("{} ({file})", layer.kind),
+        (None, Some(dm)) => format!("{} ({dm})", layer.name),
+        (None, None) => layer.name.clone(),
+    };
+    let names: Vec<String> = target.devices().map(name).collect();
+    match names.is_empty() {
+        true => vec![format!("{} {}", target.fs_type, target.mount_point)],
+        false => names,
+    }
+}
+
+/// A word of a command with `TARGET` in the place of where the measured storage lies.
+///
+/// Only whole components of paths are replaced, and never the root: a job file elsewhere stays what it is, because
+/// another one would be another load.
+fn load_word(word: &str, targets: &[Target]) -> String {
+    let nodes = targets.iter().flat_map(|target| &target.layers).map(|layer| format!("/dev/{}", layer.name));
+    let mounts = targets.iter().map(|target| target.mount_point.trim_end_matches('/').to_owned());
+    let mut places: Vec<String> = nodes.chain(mounts).filter(|place| place.len() > 1).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(place.len()));
+    let mut text = String::new();
+    let mut rest = word;
+    'word: while let Some(next) = rest.chars().next() {
+        // A path begins a word or follows an option's letter: `/mnt`, `--filename=/mnt`, `-f/mnt`, `'cd /mnt`.
+        let before = text.rsplit(|sign: char| sign.is_whitespace() || "=:,;'\"()".contains(sign)).next().unwrap_or("");
+        let may_begin = next == '/' && (before.is_empty() || (before.starts_with('-') && !before.contains('/')));
+        for place in places.iter().filter(|_| may_begin) {
+            if let Some(behind) = rest.strip_prefix(place.as_str())
+                && behind.chars().next().is_none_or(|sign| !sign.is_alphanumeric() && !"_-.".contains(sign))
+            {
+                text.push_str(TARGET);
+                rest = behind;
+                continue 'word;
+            }
+        }
+        text.push(next);
+        rest = &rest[next.len_utf8()..];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::call::DeviceNumber;
+    use crate::host::Tier;
+
+    fn layer(name: &str, kind: &str, above: &str, attributes: &[(&str, &str)]) -> Layer {
+        let own = attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Layer {
+            name: name.to_owned(),
+            device: DeviceNumber(1),
+            kind: kind.to_owned(),
+            write_cache: None,
+            rotational: None,
+            logical_block_bytes: None,
+            loop_direct_io: None,
+            backing_file: None,
+            size_bytes: None,
+            attributes: own.chain([(ABOVE.to_owned(), above.to_owned())]).collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn target(mount_point: &str, fs_type: &str, layers: Vec<Layer>) -> Target {
+        let (s_dev, tier) = (DeviceNumber(1), Tier::Block);
+        Target { s_dev, mount_point: mount_point.into(), fs_type: fs_type.into(), options: String::new(), layers, tier }
+    }
+
+    #[test]
+    fn a_disk_is_known_by_what_the_lowest_device_says() {
+        let model = [("device/model", "ACME 9000  "), ("device/serial", "S1")];
+        let nvme = target(
+            "/mnt",
+            "ext4",
+            vec![layer("nvme0n1p1", "partition", "ext4", &[]), layer("nvme0n1", "nvme", "nvme0n1p1", &model)],
+        );
+        let dm = target(
+            "/lv",
+            "xfs",
+            vec![
+                layer("dm-0", "dm", "xfs", &[("dm/name", "vg-lv")]),
+                layer("sda", "scsi", "dm-0", &[("device/model", "A"), ("device/wwid", "naa.1")]),
+                layer("sdb", "scsi", "dm-0", &[("device/model", "A")]),
+            ],
+        );
+        let mut image = layer("loop3", "loop", "ext4", &[]);
+        image.backing_file = Some("/srv/disk.img".to_owned());
+        let image = target("/l", "ext4", vec![image, layer("nvme0n1", "nvme", "loop3", &model)]);
+        let memory = target("/tmp", "tmpfs", Vec::new());
+        for (targets, name, model, serial) in [
+            (vec![&nvme], Some("nvme0n1"), Some("ACME 9000"), Some("S1")),
+            (vec![&dm], Some("dm-0 (vg-lv)"), Some("A"), Some("naa.1")),
+            (vec![&image], Some("loop (/srv/disk.img)"), None, None),
+            (vec![&memory], Some("tmpfs /tmp"), None, None),
+            (vec![&nvme, &memory], Some("nvme0n1, tmpfs /tmp"), Some("ACME 9000"), Some("S1")),
+            (vec![], None, None, None),
+        ] {
+            let disk = Disk::of(&targets);
+            let found = (disk.name.as_deref(), disk.model.as_deref(), disk.serial.as_deref());
+            assert_eq!(found, (name, model, serial));
+        }
+    }
+
+    #[test]
+    fn the_measured_place_is_taken_out_of_a_command_and_nothing_else() {
+        let targets = [
+            target("/mnt/a", "ext4", vec![layer("nvme0n1", "nvme", "ext4", &[])]),
+            target("/", "ext4", Vec::new()),
+            target("/mnt/a/deep", "xfs", Vec::new()),
+        ];
+        for (word, expected) in [
+            ("/mnt/a", "TARGET"),
+            ("/mnt/a/file", "TARGET/file"),
+            ("/mnt/a/deep/file", "TARGET/file"),
+            ("-f/mnt/a/file", "-fTARGET/file"),
+            ("--filename=/dev/nvme0n1", "--filename=TARGET"),
+            ("--filename=/dev/nvme0n1p2", "--filename=/dev/nvme0n1p2"),
+            ("--filename=/mnt/a/x:/mnt/a/y", "--filename=TARGET/x:TARGET/y"),
+            ("cd /mnt/a && iozone", "cd TARGET && iozone"),
+            ("/mnt/ab/file", "/mnt/ab/file"),
+            ("/mnt/a.old", "/mnt/a.old"),
+            ("/srv/mnt/a", "/srv/mnt/a"),
+            ("data/mnt/a", "data/mnt/a"),
+            ("/etc/jobs/a.fio", "/etc/jobs/a.fio"),
+            ("-s64m", "-s64m"),
+            ("größe", "größe"),
+        ] {
+            assert_eq!(load_word(word, &targets), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Finds run directories below folders.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::MANIFEST;
+
+/// Folders below each other; deeper ones are somebody's mistake.
+const DEEPEST: usize = 32;
+/// How a bundle's name ends.
+const BUNDLE: &str = ".activebench.tar.zst";
+
+/// What lies below a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Run directories, in the order of their names.
+    pub runs: Vec<PathBuf>,
+    /// Bundles: files, which are not opened here.
+    pub bundles: usize,
+    /// Folders that could not be read, each with the reason.
+    pub left_out: Vec<(PathBuf, String)>,
+}
+
+/// The run directories in a folder and below it, or the folder itself: those of series and of unpacked bundles too. A
+/// link is followed only where it is the folder itself.
+pub fn find_runs(folder: &Path) -> Found {
+    let mut found = Found::default();
+    look(folder, 0, &mut found);
+    found
+}
+
+fn look(folder: &Path, depth: usize, found: &mut Found) {
+    // A run's own folders hold no runs.
+    if folder.join(MANIFEST).symlink_metadata().is_ok() {
+        found.runs.push(folder.to_owned());
+        return;
+    }
+    if depth > DEEPEST {
+        found.left_out.push((folder.to_owned(), format!("it lies more than {DEEPEST} folders deep")));
+        return;
+    }
+    let mut folders = BTreeSet::new();
+    let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    match entries {
+        Err(error) => found.left_out.push((folder.to_owned(), format!("cannot read it: {error}"))),
+        Ok(entries) => {
+            for entry in entries {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => {
+                        folders.insert(InOrder(entry.path()));
+                    }
+                    Ok(kind) if kind.is_file() && entry.file_name().to_string_lossy().ends_with(BUNDLE) => {
+                        found.bundles += 1;
+                    }
+                    Ok(_) => {}
+                    Err(error) => found.left_out.push((entry.path(), format!("cannot read it: {error}"))),
+                }
+            }
+        }
+    }
+    for InOrder(folder) in folders {
+        look(&folder, depth + 1, found);
+    }
+}
+
+/// Shorter names first, so that a series' run 10 follows its run 9.
+#[derive(PartialEq, Eq)]
+struct InOrder(PathBuf);
+
+impl Ord for InOrder {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0.as_os_str().len(), &self.0).cmp(&(other.0.as_os_str().len(), &other.0))
+    }
+}
+
+impl PartialOrd for InOrder {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_series_and_bundles_are_found_and_no_folder_of_a_run_is_one() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["a/events", "series/10", "series/9", "bundle/run", "empty/deep"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for file in
+            ["a/run.json", "a/events/run.json", "series/9/run.json", "series/10/run.json", "bundle/run/run.json"]
+        {
+            fs::write(root.path().join(file), "").unwrap();
+        }
+        fs::write(root.path().join("empty/x.activebench.tar.zst"), "").unwrap();
+        std::os::unix::fs::symlink(root.path(), root.path().join("empty/loop")).unwrap();
+        let names = |found: &Found| -> Vec<String> {
+            let relative = |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
+            found.runs.iter().map(relative).collect()
+        };
+        let found = find_runs(root.path());
+        assert_eq!(names(&found), ["a", "bundle/run", "series/9", "series/10"]);
+        assert_eq!((found.bundles, found.left_out.len()), (1, 0));
+        assert_eq!(names(&find_runs(&root.path().join("series/9"))), ["series/9"]);
+        assert_eq!(find_runs(&root.path().join("gone")).left_out.len(), 1);
+        assert_eq!(find_runs(&root.path().join("empty/loop")).runs.len(), 4, "a link that was named is followed");
+    }
+}

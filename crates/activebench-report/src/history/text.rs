@@ -1,0 +1,71 @@
+//! The history for a terminal.
+
+use activebench_model::history::{AgainstBaseline, History, Outcome};
+
+use super::{
+    BASELINE_HEADS, BATCH_HEADS, HEADS, about_trends, baseline, baseline_rows, batch, extent, notes, reading, row,
+    sections,
+};
+use crate::Style;
+use crate::page::{Page, Set, Tone};
+use crate::wording::count;
+
+pub(super) fn text(history: &History, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.headed("history", tone(history), &format!("  {}", extent(history)));
+    page.blank();
+    let (sections, left_out) = sections(history);
+    if sections.is_empty() {
+        page.paragraph("No run states a figure that was asked for.", Tone::Plain);
+        page.blank();
+    }
+    for section in &sections {
+        page.headed(&section.group, Tone::Head, &format!("  {}", section.load));
+        let rows: Vec<Vec<String>> = section.figures.iter().map(|figure| row(figure)).collect();
+        let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Left, Set::Right, Set::Right, Set::Left];
+        page.table(&HEADS, &sets, &rows, |_| Tone::Plain);
+        listed(&mut page, "notes", &notes(section));
+        page.blank();
+    }
+    let all: Vec<_> = history.batches.iter().map(batch).collect();
+    for (head, rows, notes) in &all {
+        page.headed("side by side", Tone::Head, &format!("  {head}"));
+        page.table(&BATCH_HEADS, &[Set::Left, Set::Right, Set::Right, Set::Right, Set::Whole], rows, tone_of);
+        listed(&mut page, "notes", notes);
+        page.blank();
+    }
+    if history.baseline.is_some() {
+        page.headed("against the baseline", Tone::Head, "");
+        let sets = [Set::Left, Set::Left, Set::Whole, Set::Left, Set::Right, Set::Right];
+        let rows = baseline_rows(history);
+        if !rows.is_empty() {
+            page.table(&BASELINE_HEADS, &sets, &rows, |_| Tone::Plain);
+        }
+        listed(&mut page, "baseline", &baseline(history));
+        page.blank();
+    }
+    if left_out > 0 {
+        page.labelled("left out", &format!("{}, which JSON and CSV have", count(left_out, "figure")));
+    }
+    listed(&mut page, "trend", &about_trends(history).into_iter().collect::<Vec<_>>());
+    listed(&mut page, "read", &reading(&history.reading));
+    page.finish()
+}
+
+fn listed(page: &mut Page, label: &str, sentences: &[String]) {
+    for (index, sentence) in sentences.iter().enumerate() {
+        page.labelled(if index == 0 { label } else { "" }, sentence);
+    }
+}
+
+fn tone_of(word: &str) -> Tone {
+    if word == "OUTLIER" { Tone::Bad } else { Tone::Plain }
+}
+
+/// Bad where a figure became worse.
+fn tone(history: &History) -> Tone {
+    let worse = |figure: &activebench_model::history::Followed| {
+        matches!(figure.against, Some(AgainstBaseline::Compared { outcome: Outcome::Worse, .. }))
+    };
+    if history.figures.iter().any(worse) { Tone::Bad } else { Tone::Head }
+}

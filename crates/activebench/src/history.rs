@@ -1,0 +1,242 @@
+//! `activebench history`: figures over many stored runs. Finds the runs, reads their figures, and renders what
+//! `activebench-detect` makes of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use activebench_detect::history::{Asked, Placed, history};
+use activebench_detect::thresholds::Thresholds;
+use activebench_model::history::{By, FigureKind, LeftOut, Reading};
+use activebench_record::{FigureFilter, FiguresRead, Found, find_runs, parquet, read_figures};
+use activebench_report::history::render;
+use activebench_report::history::tables::HISTORY_TABLES;
+use activebench_report::tables::shown;
+use anyhow::{Context, anyhow};
+use time::{Date, Time};
+
+use crate::arguments::history::{History, parse_day};
+use crate::arguments::{FailOnArgument, Output};
+use crate::bundle::{self, Located};
+use crate::exit::{ExitCode, Failure, OrExit};
+use crate::output;
+
+/// From so many runs on reading them takes long enough to say so.
+const MANY: usize = 4_000;
+
+/// Follows; gives the exit code.
+pub(crate) fn main(arguments: &History) -> Result<i32, Failure> {
+    let baseline = arguments.baseline.as_deref().map(Base::parse).transpose()?;
+    let mut places = Places::default();
+    for folder in &arguments.folders {
+        places.look(folder)?;
+    }
+    if let Some(Base::Folder(folder)) = &baseline {
+        // A baseline elsewhere is read too.
+        places.look(folder)?;
+    }
+    if places.runs.is_empty() {
+        return Err(nothing_found(&arguments.folders, &places));
+    }
+    if places.runs.len() >= MANY {
+        eprintln!("activebench: reading the figures of {} runs", places.runs.len());
+    }
+    let directories: Vec<PathBuf> = places.runs.iter().map(|run| run.directory.clone()).collect();
+    let read = read_figures(&directories, &filter(arguments)).or_exit(ExitCode::Bug)?;
+    let (reading, runs) = placed(places, read, baseline.as_ref())?;
+    if baseline.is_some() && !runs.iter().any(|run| run.in_baseline) {
+        let named = arguments.baseline.as_deref().unwrap_or_default();
+        let hint = "hint: name a run or a folder of runs, or dates of which there are runs; filters apply to it, too";
+        return Err(Failure::new(ExitCode::Usage, anyhow!("no run of the baseline {named} was read ({hint})")));
+    }
+    let asked = Asked {
+        kind: if arguments.claimed { FigureKind::Claimed } else { FigureKind::Honest },
+        by: arguments.by.map_or(By::Device, Into::into),
+        side_by_side: arguments.by.is_some(),
+        figures: arguments.figures.clone(),
+        baseline: arguments.baseline.clone(),
+        limit_ratio: arguments.fail_on_regression,
+    };
+    let thresholds = Thresholds::profile("default").or_exit(ExitCode::Bug)?;
+    let history = history(reading, runs, &asked, &thresholds);
+    let wanted = Output { formats: arguments.formats.clone(), fail_on: FailOnArgument::Fail, quiet: false };
+    output::deliver(&wanted, |request, style, out| {
+        match HISTORY_TABLES.iter().find(|table| table.name == request.format) {
+            Some(table) => Ok(out.write_all(&parquet(&shown((table.of)(&history)))?)?),
+            None => output::write_text(render(&request.format, &history, style), out),
+        }
+    })?;
+    Ok(history.exit_code)
+}
+
+/// What later runs are held against.
+enum Base {
+    Folder(PathBuf),
+    /// Seconds since the epoch, the second one no longer in it.
+    Dates(i64, i64),
+}
+
+impl Base {
+    /// A path that is there, or else dates.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let path = Path::new(text);
+        if path.exists() {
+            return Ok(Base::Folder(path.to_owned()));
+        }
+        let usage = |error: String| Failure::new(ExitCode::Usage, anyhow!("cannot use the baseline {text}: {error}"));
+        let Some((from, to)) = text.split_once("..") else {
+            return Err(usage(
+                "there is no such run or folder (hint: dates are written 2026-01-01..2026-01-31)".to_owned(),
+            ));
+        };
+        let begin = |day: &str| parse_day(day).map(midnight);
+        let from = if from.is_empty() { i64::MIN } else { begin(from).map_err(usage)? };
+        let to = if to.is_empty() { i64::MAX } else { begin(to).map_err(usage)?.saturating_add(DAY_S) };
+        match from < to {
+            true => Ok(Base::Dates(from, to)),
+            false => Err(usage("it ends before it begins".to_owned())),
+        }
+    }
+}
+
+const DAY_S: i64 = 86_400;
+
+fn midnight(day: Date) -> i64 {
+    day.with_time(Time::MIDNIGHT).assume_utc().unix_timestamp()
+}
+
+fn filter(arguments: &History) -> FigureFilter {
+    FigureFilter {
+        tools: arguments.tools.clone(),
+        devices: arguments.devices.clone(),
+        hosts: arguments.hosts.clone(),
+        since_unix_s: arguments.since.map(midnight),
+    }
+}
+
+/// A run that was found.
+struct RunFound {
+    directory: PathBuf,
+    /// As the user would name it.
+    shown: String,
+    /// Without links, to know it again.
+    whole: PathBuf,
+}
+
+/// What was found in the folders that the user named.
+#[derive(Default)]
+struct Places {
+    runs: Vec<RunFound>,
+    known: BTreeSet<PathBuf>,
+    bundles: usize,
+    left_out: Vec<LeftOut>,
+    /// Bundles that were unpacked; gone with them.
+    _unpacked: Vec<Located>,
+}
+
+impl Places {
+    fn look(&mut self, named: &Path) -> Result<(), Failure> {
+        fs::metadata(named)
+            .with_context(|| format!("cannot read {} (hint: name folders of runs)", named.display()))
+            .or_exit(ExitCode::Usage)?;
+        let located = bundle::located(named)?;
+        if located.directory.is_file() {
+            let error = anyhow!("{} is neither a folder nor a bundle", named.display());
+            return Err(Failure::new(ExitCode::Usage, error));
+        }
+        let Found { runs, bundles, left_out } = find_runs(&located.directory);
+        self.bundles += bundles;
+        // What lies in a bundle is named by the bundle.
+        let shown = |path: &Path| match path.strip_prefix(&located.directory) {
+            Ok(inside) if inside.as_os_str().is_empty() => named.display().to_string(),
+            Ok(inside) => named.join(inside).display().to_string(),
+            Err(_) => path.display().to_string(),
+        };
+        for (path, why) in left_out {
+            self.left_out.push(LeftOut { directory: shown(&path), why });
+        }
+        for directory in runs {
+            // One that cannot be resolved is told when it is read.
+            let whole = fs::canonicalize(&directory).unwrap_or_else(|_| directory.clone());
+            if self.known.insert(whole.clone()) {
+                self.runs.push(RunFound { shown: shown(&directory), directory, whole });
+            }
+        }
+        self._unpacked.push(located);
+        Ok(())
+    }
+}
+
+fn nothing_found(folders: &[PathBuf], places: &Places) -> Failure {
+    let named: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let more = match (places.bundles, places.left_out.first()) {
+        (0, None) => "hint: `verify` puts runs into ./activebench-runs unless --out names another place".to_owned(),
+        (0, Some(left)) => format!("{}: {}", left.directory, left.why),
+        (bundles, _) => format!("{bundles} bundles lie there: name each of them to read it"),
+    };
+    Failure::new(ExitCode::Usage, anyhow!("there is no run directory in {} ({more})", named.join(", ")))
+}
+
+/// The runs that were read with what they are to the baseline, and how the reading went.
+fn placed(places: Places, read: FiguresRead, baseline: Option<&Base>) -> Result<(Reading, Vec<Placed>), Failure> {
+    let folder = match baseline {
+        Some(Base::Folder(folder)) => Some(
+            fs::canonicalize(folder)
+                .with_context(|| format!("cannot read {}", folder.display()))
+                .or_exit(ExitCode::Usage)?,
+        ),
+        _ => None,
+    };
+    let mut left_out = places.left_out;
+    left_out
+        .extend(read.left_out.into_iter().map(|(at, why)| LeftOut { directory: places.runs[at].shown.clone(), why }));
+    let reading = Reading {
+        found: places.runs.len(),
+        from_table: read.from_table,
+        from_report: read.from_report,
+        copies: read.copies,
+        filtered: read.filtered,
+        without_figures: 0,
+        left_out,
+        bundles: places.bundles,
+    };
+    let runs = read.runs.into_iter().map(|(at, run)| {
+        let found = &places.runs[at];
+        let (in_baseline, is_later) = match (baseline, &folder) {
+            (Some(Base::Dates(from, to)), _) => ((*from..*to).contains(&run.started_unix_s), run.started_unix_s >= *to),
+            (Some(Base::Folder(_)), Some(folder)) => {
+                let inside = found.whole.starts_with(folder);
+                (inside, !inside)
+            }
+            _ => (false, false),
+        };
+        Placed { directory: found.shown.clone(), run, in_baseline, is_later }
+    });
+    Ok((reading, runs.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_baseline_is_a_path_that_is_there_or_dates() {
+        for (text, expected) in [
+            ("/", Ok(None)),
+            ("1970-01-02..1970-01-03", Ok(Some((86_400, 3 * 86_400)))),
+            ("1970-01-02..", Ok(Some((86_400, i64::MAX)))),
+            ("..1970-01-01", Ok(Some((i64::MIN, 86_400)))),
+            ("1970-01-03..1970-01-01", Err("it ends before it begins")),
+            ("1970-01-03..yesterday", Err("no date: `yesterday` (hint: 2026-01-31)")),
+            ("gone", Err("there is no such run or folder (hint: dates are written 2026-01-01..2026-01-31)")),
+        ] {
+            let found = match Base::parse(text) {
+                Ok(Base::Folder(_)) => Ok(None),
+                Ok(Base::Dates(from, to)) => Ok(Some((from, to))),
+                Err(failure) => Err(failure.error.to_string()),
+            };
+            let expected = expected.map_err(|why| format!("cannot use the baseline {text}: {why}"));
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}
