@@ -23,6 +23,7 @@ pub mod phase;
 pub mod profile;
 pub mod readings;
 pub mod remedy;
+pub mod replication;
 pub mod report;
 pub mod run;
 pub mod series;

@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod replicate;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -27,6 +29,7 @@ use crate::workload::Workload;
     activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
     activebench compare runs/disk-a runs/disk-b\n  \
+    activebench replicate runs/disk-a --target /mnt/disk-b\n  \
     activebench explain AB302\n  \
     sudo activebench doctor /mnt/bench\n\n\
     Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
@@ -48,6 +51,9 @@ pub(crate) enum Command {
     /// Hold stored runs side by side: what each claimed, the honest figures, and their ratios.
     #[command(long_about = COMPARE_ABOUT)]
     Compare(CompareRuns),
+    /// Replay a stored run's I/O through an independent engine: claimed, observed and replicated side by side.
+    #[command(long_about = replicate::ABOUT)]
+    Replicate(replicate::Replicate),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Pack a stored run into one file that somebody else can check.

@@ -17,6 +17,7 @@ mod output;
 mod plan;
 mod progress;
 mod recorded;
+mod replicate;
 mod series;
 mod show;
 mod thresholds;
@@ -64,6 +65,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Recheck(arguments) => return recheck(arguments),
         Command::Report(arguments) => report(arguments)?,
         Command::Compare(arguments) => compare::main(arguments)?,
+        Command::Replicate(arguments) => return replicate::main(arguments),
         Command::Show(arguments) => show::main(arguments)?,
         Command::Bundle(arguments) => bundle::main(arguments)?,
         Command::VerifyBundle(arguments) => return bundle::verify(arguments),

@@ -169,7 +169,7 @@ pub(crate) fn record_run(
 }
 
 /// `./activebench-runs/20261121T040506Z-iozone`, with a number behind it when that exists.
-fn default_directory(command: &CommandLine) -> PathBuf {
+pub(crate) fn default_directory(command: &CommandLine) -> PathBuf {
     let now = OffsetDateTime::now_utc();
     let stamp = now
         .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
@@ -192,7 +192,7 @@ fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOp
 }
 
 /// A tool that is not there is said before anything starts, with how to get it.
-fn find_program(program: &OsString) -> Result<(), Failure> {
+pub(crate) fn find_program(program: &OsString) -> Result<(), Failure> {
     let executable = |path: &Path| path.is_file();
     let found = if program.as_bytes().contains(&b'/') {
         executable(Path::new(program))
