@@ -326,3 +326,249 @@ fn replicated(rates: &[Quantity]) -> Option<Replicated> {
         runs: u32::try_from(values.len()).unwrap_or(u32::MAX),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::call::FileId;
+    use activebench_model::claim::{Parsed, Printed, SourceLine, Subject};
+    use activebench_model::fact::{Fact, Facts, Scope};
+    use activebench_model::phase::{Part, PartEnd, Window};
+    use activebench_model::replication::Moved;
+    use activebench_model::run::Manifest;
+    use activebench_model::verdict::RunVerdict;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const MIB: f64 = 1_048_576.0;
+
+    fn facts(values: &[(FactName, f64)]) -> Facts {
+        let mut facts = Facts::default();
+        for (name, value) in values {
+            let value = Quantity { value: *value, unit: name.unit() };
+            facts.insert(*name, Fact::complete(value, Scope::Tree, "test"));
+        }
+        facts
+    }
+
+    /// A pass of 16 MiB in 100 ms.
+    fn phase(direction: Direction, more: &[(FactName, f64)]) -> Phase {
+        let (read, written) = if direction == Direction::Read { (16.0 * MIB, 0.0) } else { (0.0, 16.0 * MIB) };
+        let known = [
+            (FactName::Window, (100 * MS) as f64),
+            (FactName::ReadBytes, read),
+            (FactName::WriteBytes, written),
+            (FactName::DirectShare, 0.0),
+        ];
+        Phase {
+            window: Some(Window { start_ns: 0, end_ns: 100 * MS }),
+            parts: vec![Part {
+                tgid: 1,
+                tids: Vec::new(),
+                fd: 3,
+                file: FileId { s_dev: 1, ino: 2 },
+                start_ns: 0,
+                end: PartEnd::At(100 * MS),
+                last_data_ns: 100 * MS,
+                sync_inside: None,
+                sync_after: None,
+                close_ns: None,
+            }],
+            facts: facts(&[&known[..], more].concat()),
+            ..Phase::planned("p", "p", direction)
+        }
+    }
+
+    fn run(phase: Phase) -> JudgedRun {
+        let claim = Claim {
+            id: "c1".to_owned(),
+            phase: phase.id.clone(),
+            metric: Metric::Throughput,
+            value: Quantity::bytes_per_sec(320.0 * MIB),
+            printed: Printed { text: "327680".to_owned(), unit: "kB/s".to_owned() },
+            resolution: 512.0,
+            subject: Subject::Device,
+            subject_reason: String::new(),
+            claimed_bytes: None,
+            source: SourceLine { stream: "stdout".to_owned(), line: 1, text: String::new() },
+        };
+        let judged = JudgedClaim {
+            claim: "c1".to_owned(),
+            verdict: ClaimVerdict::Confirmed,
+            observed: None,
+            corrected: None,
+            no_correction: None,
+            measured_instead: None,
+            findings: Vec::new(),
+        };
+        JudgedRun {
+            manifest: Manifest::default(),
+            directory: String::new(),
+            parsed: Parsed { claims: vec![claim], ..Parsed::default() },
+            phases: vec![phase],
+            run_facts: Facts::default(),
+            profiles: Default::default(),
+            findings: Vec::new(),
+            judged: vec![judged],
+            verdict: RunVerdict::Verified,
+            exit_code: 0,
+            changed_thresholds: Vec::new(),
+            limiters: Vec::new(),
+            courses: Vec::new(),
+            questions: Default::default(),
+            detectors: Vec::new(),
+        }
+    }
+
+    fn replay(clock_ms: u64) -> Replay {
+        Replay {
+            directory: String::new(),
+            moved: Moved::default(),
+            differs: None,
+            incomplete: Vec::new(),
+            cache: CacheState::Cold,
+            same_cache: true,
+            device_read_bytes: None,
+            clock_ns: Some(clock_ms * MS),
+            durable_ns: None,
+            engine_claimed: None,
+            engine_refuted: Vec::new(),
+        }
+    }
+
+    fn judged(run: &JudgedRun, replays: Vec<Replay>, change: impl Fn(&mut ReplicatedPass)) -> Replication {
+        let mut pass = ReplicatedPass {
+            number: 1,
+            phases: vec!["p".to_owned()],
+            recorded: Moved::default(),
+            cache: CacheState::Cold,
+            device_read_bytes: None,
+            replayed_as: String::new(),
+            not_replayed: None,
+            left_out: Vec::new(),
+            notes: Vec::new(),
+            replays,
+            figures: Vec::new(),
+        };
+        change(&mut pass);
+        judge(
+            run,
+            Replication {
+                activebench: String::new(),
+                run: String::new(),
+                verdict: RunVerdict::Verified,
+                tool: String::new(),
+                command: Vec::new(),
+                recorded_on: Vec::new(),
+                target: String::new(),
+                replayed_on: Vec::new(),
+                engine: String::new(),
+                planned_runs: 1,
+                tolerance_ratio: 0.1,
+                passes: vec![pass],
+                gaps: Vec::new(),
+                incomplete: Vec::new(),
+                outcome: ReplicationOutcome::Replicated,
+                because: String::new(),
+                exit_code: 0,
+            },
+        )
+    }
+
+    #[test]
+    fn a_rate_agrees_inside_the_replays_or_within_the_tolerance_of_their_median() {
+        let run = run(phase(Direction::Read, &[]));
+        for (times_ms, ratio, agrees, code) in [
+            (&[100, 100, 100][..], 1.0, true, 0),
+            // 9 % slower and 9 % faster.
+            (&[110, 110], 100.0 / 110.0, true, 0),
+            (&[92], 100.0 / 92.0, true, 0),
+            (&[112], 100.0 / 112.0, false, 1),
+            // Far apart, with the observed one between.
+            (&[50, 60, 200], 100.0 / 60.0, true, 0),
+            (&[50, 60, 90], 100.0 / 60.0, false, 1),
+        ] {
+            let replication = judged(&run, times_ms.iter().map(|ms| replay(*ms)).collect(), |_| {});
+            let figure = &replication.passes[0].figures[0];
+            assert_eq!(figure.agrees, Some(agrees), "{times_ms:?}");
+            assert!((figure.of_observed_ratio.expect("a ratio") - ratio).abs() < 1e-9, "{times_ms:?}: {figure:?}");
+            // 160 MiB/s were observed, 320 claimed.
+            assert!((figure.of_claimed_ratio.expect("a ratio") - ratio / 2.0).abs() < 1e-9, "{figure:?}");
+            assert_eq!(replication.exit_code, code, "{}", replication.because);
+        }
+    }
+
+    #[test]
+    fn a_replay_that_did_something_else_does_not_count_and_lowers_the_outcome() {
+        let run = run(phase(Direction::Read, &[]));
+        let other = |change: fn(&mut Replay)| {
+            let mut replay = replay(10);
+            change(&mut replay);
+            replay
+        };
+        for (bad, expected) in [
+            (other(|replay| replay.differs = Some("f0: 3 reads".to_owned())), "it did something else: f0: 3 reads"),
+            (other(|replay| replay.same_cache = false), "it found the cache otherwise: cold"),
+            (other(|replay| replay.incomplete.push("cut".to_owned())), "its observation is not whole: cut"),
+            (other(|replay| replay.clock_ns = None), "no operation of it was seen"),
+        ] {
+            let replication = judged(&run, vec![replay(100), bad.clone()], |_| {});
+            assert_eq!((replication.outcome, replication.exit_code), (ReplicationOutcome::Incomplete, 3));
+            assert_eq!(replication.because, format!("p, replay 2 of 2: {expected}"));
+            let replicated = replication.passes[0].figures[0].replicated.expect("the other one counts");
+            assert_eq!(replicated.runs, 1);
+            let replication = judged(&run, vec![bad], |_| {});
+            assert_eq!(replication.passes[0].figures[0].no_replicated.as_deref(), Some(expected));
+        }
+        let left_out = judged(&run, vec![replay(100)], |pass| pass.left_out.push("1 call".to_owned()));
+        assert_eq!(left_out.because, "p was replayed in part: 1 call");
+        let refused = judged(&run, Vec::new(), |pass| pass.not_replayed = Some("it discards".to_owned()));
+        assert_eq!(refused.because, "p was not replayed: it discards");
+        assert_eq!(refused.passes[0].figures[0].no_replicated.as_deref(), Some("it discards"));
+    }
+
+    #[test]
+    fn what_became_durable_later_has_a_second_rate() {
+        let slow = phase(Direction::Write, &[(FactName::DurableSpan, (400 * MS) as f64)]);
+        let made = Replay { durable_ns: Some(500 * MS), ..replay(100) };
+        let replication = judged(&run(slow), vec![made], |_| {});
+        let rates: Vec<(RateOver, f64, Option<bool>)> = replication.passes[0]
+            .figures
+            .iter()
+            .map(|figure| (figure.over, figure.of_observed_ratio.expect("a ratio"), figure.agrees))
+            .collect();
+        assert_eq!(rates, [(RateOver::ToolClock, 1.0, Some(true)), (RateOver::UntilDurable, 0.8, Some(false))]);
+        // By the clock it was durable: one rate.
+        let at_once = phase(Direction::Write, &[(FactName::DurableSpan, (100 * MS) as f64)]);
+        assert_eq!(judged(&run(at_once), vec![replay(100)], |_| {}).passes[0].figures.len(), 1);
+    }
+
+    #[test]
+    fn the_cache_is_cold_warm_or_neither() {
+        let read = |resident: f64, more: &[(FactName, f64)]| {
+            let of = [
+                (FactName::ResidentAtStart, resident * 16.0 * MIB),
+                (FactName::UniqueBlocks, 4096.0),
+                (FactName::BlockGrid, 4096.0),
+            ];
+            phase(Direction::Read, &[&of[..], more].concat())
+        };
+        let device = |bytes: f64| phase(Direction::Write, &[(FactName::DeviceReadBytes, bytes)]);
+        for (phase, expected) in [
+            (read(0.0, &[]), CacheState::Cold),
+            (read(0.1, &[]), CacheState::Cold),
+            (read(0.5, &[]), CacheState::Mixed { resident_ratio: 0.5 }),
+            (read(0.9, &[]), CacheState::Warm),
+            (read(1.0, &[]), CacheState::Warm),
+            (read(0.5, &[(FactName::DirectShare, 1.0)]), CacheState::PassedBy),
+            (device(0.0), CacheState::WritesOnly),
+            (device(4096.0), CacheState::Cold),
+        ] {
+            assert_eq!(cache_state(&[&phase]), expected);
+            // Both directions of a mix are over the same parts: nothing counts twice.
+            assert_eq!(cache_state(&[&phase, &phase]), expected);
+        }
+        let blind = phase(Direction::Read, &[]);
+        assert!(matches!(cache_state(&[&blind]), CacheState::Unknown { .. }));
+    }
+}

@@ -2,9 +2,10 @@
 //! nothing and escapes every text.
 
 use activebench_model::replication::{
-    CacheState, Moved, Replay, Replicated, ReplicatedFigure, ReplicatedPass, Replication, ReplicationOutcome,
+    CacheState, Moved, RateOver, Replay, Replicated, ReplicatedFigure, ReplicatedPass, Replication, ReplicationOutcome,
 };
 use activebench_model::units::{Quantity, significant};
+use activebench_model::verdict::ClaimVerdict;
 use serde::Serialize;
 
 use crate::page::{Page, Set, Tone};
@@ -25,17 +26,20 @@ const NAME_SHOWN: usize = 200;
 /// Phases of a pass that are named.
 const PHASES_NAMED: usize = 3;
 
-const HEADS: [&str; 9] = [
+const HEADS: [&str; 10] = [
     "phase",
-    "rate",
+    "over",
     "cache",
     "claimed",
     "observed",
     "replicated",
-    "replicated : claimed",
-    "replicated : observed",
+    "least .. most",
+    ": claimed",
+    ": observed",
     "agrees",
 ];
+/// The first of the columns that hold ratios.
+const FIRST_RATIO: usize = 7;
 
 /// The report; `None` for a format that is none of [`REPLICATION_FORMATS`].
 pub fn render(format: &str, replication: &Replication, style: Style) -> Option<String> {
@@ -55,33 +59,38 @@ fn rows(replication: &Replication) -> Vec<Vec<String>> {
 
 fn row(pass: &ReplicatedPass, figure: &ReplicatedFigure) -> Vec<String> {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    let claimed = match (figure.claimed, figure.verdict) {
-        (Some(claimed), Some(verdict)) => format!("{claimed} {}", verdict.as_str()),
-        (Some(claimed), None) => claimed.to_string(),
-        (None, _) => "not stated".to_owned(),
-    };
     let cache = match pass.cache {
         CacheState::Unknown { .. } => "not known".to_owned(),
         _ => pass.cache.words(),
     };
     vec![
         escape::clipped(&figure.phase, 100),
-        format!("{} {}", metric(figure.metric), figure.over.words()),
+        over(figure.over).to_owned(),
         cache,
-        claimed,
+        figure.claimed.map_or_else(|| "not stated".to_owned(), |claimed| claimed.to_string()),
         or_dash(figure.observed.map(|observed| observed.to_string())),
-        figure.replicated.as_ref().map_or_else(|| "none".to_owned(), spread),
+        figure.replicated.map_or_else(|| "none".to_owned(), |replicated| replicated.median.to_string()),
+        or_dash(figure.replicated.filter(|replicated| replicated.runs > 1).map(|it| spread(&it))),
         or_dash(figure.of_claimed_ratio.map(significant)),
         or_dash(figure.of_observed_ratio.map(significant)),
         or_dash(figure.agrees.map(|agrees| if agrees { "yes" } else { "no" }.to_owned())),
     ]
 }
 
-/// `92.10 MiB/s (90.02 MiB/s .. 93.50 MiB/s)`.
+/// What a rate is taken over, in a column.
+fn over(over: RateOver) -> &'static str {
+    match over {
+        RateOver::ToolClock => "clock",
+        RateOver::UntilDurable => "durable",
+    }
+}
+
+/// `90.02 .. 93.50 MiB/s`.
 fn spread(replicated: &Replicated) -> String {
-    match replicated.runs {
-        1 => replicated.median.to_string(),
-        _ => format!("{} ({} .. {})", replicated.median, replicated.least, replicated.most),
+    let (least, most) = (replicated.least.to_string(), replicated.most.to_string());
+    match (least.split_once(' '), most.split_once(' ')) {
+        (Some((least, unit)), Some((most, same))) if unit == same => format!("{least} .. {most} {unit}"),
+        _ => format!("{least} .. {most}"),
     }
 }
 
@@ -147,8 +156,8 @@ fn notes(replication: &Replication) -> Vec<String> {
             replay_notes(replay).into_iter().for_each(|words| add(format!("replay {number}: {words}")));
         }
         for figure in pass.figures.iter().filter(|_| pass.not_replayed.is_none()) {
-            if let Some(honest) = figure.honest.filter(|honest| figure.claimed != Some(*honest)) {
-                add(format!("the honest figure of the recording is {honest}"));
+            if figure.over == RateOver::ToolClock {
+                claim_notes(figure).into_iter().for_each(&mut add);
             }
             if let Some(why) = &figure.no_replicated {
                 add(format!("no replicated rate {}: {why}", figure.over.words()));
@@ -166,6 +175,11 @@ fn notes(replication: &Replication) -> Vec<String> {
     if figures > FIGURES_SHOWN {
         notes.push(format!("{} left out, which the JSON report has", count(figures - FIGURES_SHOWN, "figure")));
     }
+    notes.push(
+        "clock: over the time that the tool's clock covered; durable: to the end of the sync that followed it; the last \
+         ratios are those of the replicated rate"
+            .to_owned(),
+    );
     notes.push(format!(
         "a rate agrees when the observed one lies between the least and the most of the replays, or within {} of their \
          median",
@@ -179,6 +193,16 @@ fn notes(replication: &Replication) -> Vec<String> {
         );
     }
     notes.iter().map(|note| escape::clipped(note, 2 * NAME_SHOWN)).collect()
+}
+
+/// The verdict on a claim that does not hold, and what stands for it.
+fn claim_notes(figure: &ReplicatedFigure) -> Option<String> {
+    let (claimed, verdict) = (figure.claimed?, figure.verdict.filter(|verdict| *verdict != ClaimVerdict::Confirmed)?);
+    let honest = match figure.honest {
+        Some(honest) => format!("the honest figure of the recording is {honest}"),
+        None => "the recording has no honest figure".to_owned(),
+    };
+    Some(format!("the claim {claimed} ({}) is {}; {honest}", metric(figure.metric), verdict.as_str()))
 }
 
 /// What a replay did not do as recorded.
@@ -234,8 +258,9 @@ fn text(replication: &Replication, style: Style) -> String {
     page.blank();
     let rows = rows(replication);
     if !rows.is_empty() {
-        let sets: Vec<Set> =
-            (0..HEADS.len()).map(|place| if (6..8).contains(&place) { Set::Right } else { Set::Left }).collect();
+        let sets: Vec<Set> = (0..HEADS.len())
+            .map(|place| if (FIRST_RATIO..FIRST_RATIO + 2).contains(&place) { Set::Right } else { Set::Left })
+            .collect();
         page.table(&HEADS, &sets, &rows, |_| Tone::Plain);
         page.blank();
     }

@@ -112,7 +112,11 @@ impl Work<'_> {
         let can: Vec<usize> = (0..passes.len()).filter(|place| replicated[*place].not_replayed.is_none()).collect();
         if !can.is_empty() {
             check_room(target.folder(), &passes).or_exit(ExitCode::Usage)?;
-            let mut scratch = Scratch::below(target.folder()).or_exit(ExitCode::Usage)?;
+            let below = target.cached_below();
+            for place in &can {
+                say_below(&below, &mut replicated[*place]);
+            }
+            let mut scratch = Scratch::in_folder(target.folder(), below).or_exit(ExitCode::Usage)?;
             let stopped = self.replays(&can, &passes, &mut replicated, &mut scratch, &mut replication.replayed_on);
             let removed = scratch.remove();
             let any = replicated.iter().any(|pass| !pass.replays.is_empty());
@@ -330,6 +334,18 @@ impl Work<'_> {
         if !self.arguments.quiet {
             eprintln!("activebench: {}", terminal(words));
         }
+    }
+}
+
+/// Says what is emptied besides the files' own cache.
+fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
+    if matches!(pass.cache, CacheState::Cold | CacheState::PassedBy) && !below.is_empty() {
+        let files: Vec<String> = below.iter().map(|path| path.display().to_string()).collect();
+        pass.notes.push(format!(
+            "the page cache of {}, through which a loop device goes, was emptied before each replay: what it held for \
+             the recorded pass is not known",
+            files.join(", ")
+        ));
     }
 }
 

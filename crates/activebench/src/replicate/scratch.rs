@@ -22,6 +22,8 @@ const ROOM_BESIDE: u64 = 16 << 20;
 pub(super) struct Scratch {
     folder: TempDir,
     made: HashMap<usize, Made>,
+    /// Files of this host in whose cache the target's data lies, too.
+    below: Vec<PathBuf>,
 }
 
 /// What a file of ours is.
@@ -34,7 +36,7 @@ struct Made {
 
 impl Scratch {
     /// Makes the folder beside the recorded files.
-    pub(super) fn below(target: &Path) -> anyhow::Result<Self> {
+    pub(super) fn in_folder(target: &Path, below: Vec<PathBuf>) -> anyhow::Result<Self> {
         let folder =
             tempfile::Builder::new().prefix("activebench-replicate-").tempdir_in(target).with_context(|| {
                 format!(
@@ -42,7 +44,7 @@ impl Scratch {
                     target.display()
                 )
             })?;
-        Ok(Self { folder, made: HashMap::new() })
+        Ok(Self { folder, made: HashMap::new(), below })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -87,6 +89,11 @@ impl Scratch {
             let about = || format!("cannot prepare {}", path.display());
             if path.exists() && !set_cache(&path, file, cache, stop).with_context(about)? {
                 return Ok(false);
+            }
+        }
+        if matches!(cache, CacheState::Cold | CacheState::PassedBy) {
+            for path in &self.below {
+                drop_cache(path).with_context(|| format!("cannot empty the cache of {}", path.display()))?;
             }
         }
         Ok(true)
@@ -201,18 +208,27 @@ fn settle(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Takes a file out of the page cache.
+fn drop_cache(path: &Path) -> anyhow::Result<()> {
+    let file = File::open(path)?;
+    // Dirty pages would stay.
+    file.sync_data()?;
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error).into()),
+    }
+}
+
 /// Takes a file out of the page cache, or brings it in, as the recorded pass found it; gives whether it did.
 fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &mut dyn FnMut() -> bool) -> anyhow::Result<bool> {
-    let mut open = File::open(path)?;
     match cache {
         CacheState::Cold | CacheState::PassedBy => {
-            // SAFETY: the descriptor is open.
-            match unsafe { libc::posix_fadvise(open.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
-                0 => Ok(true),
-                error => Err(io::Error::from_raw_os_error(error).into()),
-            }
+            drop_cache(path)?;
+            Ok(true)
         }
         CacheState::Warm => {
+            let mut open = File::open(path)?;
             let mut chunk = vec![0_u8; CHUNK];
             let mut done = 0;
             while done < file.end_bytes {

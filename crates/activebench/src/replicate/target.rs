@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use activebench_host::{Process, Roots, StorageRef};
 use activebench_model::call::DeviceNumber;
 use activebench_model::report::JudgedRun;
 use activebench_report::export::passes::{Pass, PassFile};
@@ -68,6 +69,27 @@ impl Target {
     /// As reports name it.
     pub(super) fn shown(&self) -> String {
         if self.devices.is_empty() { self.folder.display().to_string() } else { self.devices.join(", ") }
+    }
+
+    /// Files behind loop devices below that go through the page cache of this host: what is read past the cache of the
+    /// file system above comes from there.
+    pub(super) fn cached_below(&self) -> Vec<PathBuf> {
+        let storage = |path: &Path| {
+            let found = fs::metadata(path).ok()?;
+            let number = |device| DeviceNumber::new(libc::major(device), libc::minor(device));
+            Some(match found.file_type().is_block_device() {
+                true => StorageRef::Device(number(found.rdev())),
+                false => StorageRef::FileSystem { s_dev: number(found.dev()), path: Some(path.to_owned()) },
+            })
+        };
+        let used: Vec<StorageRef> = match self.devices.is_empty() {
+            true => storage(&self.folder).into_iter().collect(),
+            false => self.devices.iter().filter_map(|device| storage(Path::new(device))).collect(),
+        };
+        let host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
+        let layers = host.targets.into_iter().flat_map(|target| target.layers);
+        let cached = layers.filter(|layer| layer.loop_direct_io == Some(false));
+        cached.filter_map(|layer| layer.backing_file).map(PathBuf::from).filter(|path| path.is_file()).collect()
     }
 }
 
