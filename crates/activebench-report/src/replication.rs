@@ -26,20 +26,10 @@ const NAME_SHOWN: usize = 200;
 /// Phases of a pass that are named.
 const PHASES_NAMED: usize = 3;
 
-const HEADS: [&str; 10] = [
-    "phase",
-    "over",
-    "cache",
-    "claimed",
-    "observed",
-    "replicated",
-    "least .. most",
-    ": claimed",
-    ": observed",
-    "agrees",
-];
-/// The first of the columns that hold ratios.
-const FIRST_RATIO: usize = 7;
+const HEADS: [&str; 9] =
+    ["phase", "cache", "claimed", "observed", "replicated", "least .. most", ": claimed", ": observed", "agrees"];
+/// The column that a narrow terminal has no room for.
+const SPREAD: usize = 5;
 
 /// The report; `None` for a format that is none of [`REPLICATION_FORMATS`].
 pub fn render(format: &str, replication: &Replication, style: Style) -> Option<String> {
@@ -59,14 +49,10 @@ fn rows(replication: &Replication) -> Vec<Vec<String>> {
 
 fn row(pass: &ReplicatedPass, figure: &ReplicatedFigure) -> Vec<String> {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    let cache = match pass.cache {
-        CacheState::Unknown { .. } => "not known".to_owned(),
-        _ => pass.cache.words(),
-    };
+    let durable = if figure.over == RateOver::UntilDurable { ", durable" } else { "" };
     vec![
-        escape::clipped(&figure.phase, 100),
-        over(figure.over).to_owned(),
-        cache,
+        escape::clipped(&figure.phase, 100) + durable,
+        cache(&pass.cache).to_owned(),
         figure.claimed.map_or_else(|| "not stated".to_owned(), |claimed| claimed.to_string()),
         or_dash(figure.observed.map(|observed| observed.to_string())),
         figure.replicated.map_or_else(|| "none".to_owned(), |replicated| replicated.median.to_string()),
@@ -77,11 +63,15 @@ fn row(pass: &ReplicatedPass, figure: &ReplicatedFigure) -> Vec<String> {
     ]
 }
 
-/// What a rate is taken over, in a column.
-fn over(over: RateOver) -> &'static str {
-    match over {
-        RateOver::ToolClock => "clock",
-        RateOver::UntilDurable => "durable",
+/// A state of the cache, in a column.
+fn cache(state: &CacheState) -> &'static str {
+    match state {
+        CacheState::PassedBy => "direct",
+        CacheState::Cold => "cold",
+        CacheState::Warm => "warm",
+        CacheState::Mixed { .. } => "mixed",
+        CacheState::WritesOnly => "-",
+        CacheState::Unknown { .. } => "unknown",
     }
 }
 
@@ -103,16 +93,26 @@ fn passes(replication: &Replication) -> Vec<String> {
             None => {
                 let same = pass.replays.iter().filter(|replay| replay.differs.is_none()).count();
                 format!(
-                    "{name}: {}; as {}; every operation repeated in {same} of {}{}",
+                    "{name}: {}; as {}; every operation repeated in {same} of {}{}{}",
                     moved(pass.recorded),
                     pass.replayed_as,
                     count(pass.replays.len(), "replay"),
+                    spreads(pass),
                     device_reads(pass)
                 )
             }
         }
     };
     replication.passes.iter().map(of).collect()
+}
+
+/// Least and most of its rates.
+fn spreads(pass: &ReplicatedPass) -> String {
+    let of = |figure: &ReplicatedFigure| {
+        let replicated = figure.replicated.filter(|replicated| replicated.runs > 1)?;
+        Some(format!("; {} at {}", figure.over.words(), spread(&replicated)))
+    };
+    pass.figures.iter().filter_map(of).collect()
 }
 
 fn device_reads(pass: &ReplicatedPass) -> String {
@@ -176,8 +176,8 @@ fn notes(replication: &Replication) -> Vec<String> {
         notes.push(format!("{} left out, which the JSON report has", count(figures - FIGURES_SHOWN, "figure")));
     }
     notes.push(
-        "clock: over the time that the tool's clock covered; durable: to the end of the sync that followed it; the last \
-         ratios are those of the replicated rate"
+        "rates are over the time that the tool's clock covered, those marked durable to the end of the sync that followed \
+         it; both ratios are the replicated rate's"
             .to_owned(),
     );
     notes.push(format!(
@@ -256,12 +256,19 @@ fn text(replication: &Replication, style: Style) -> String {
     };
     page.headed(&replication.outcome.as_str().to_uppercase(), tone, &format!("  {}", headline(replication)));
     page.blank();
-    let rows = rows(replication);
+    let mut rows = rows(replication);
     if !rows.is_empty() {
-        let sets: Vec<Set> = (0..HEADS.len())
-            .map(|place| if (FIRST_RATIO..FIRST_RATIO + 2).contains(&place) { Set::Right } else { Set::Left })
-            .collect();
-        page.table(&HEADS, &sets, &rows, |_| Tone::Plain);
+        let mut heads = HEADS.to_vec();
+        let mut sets: Vec<Set> =
+            (0..heads.len()).map(|column| if column < 2 { Set::Left } else { Set::Right }).collect();
+        if !page.has_room(&heads, &sets, &rows) {
+            heads.remove(SPREAD);
+            sets.remove(SPREAD);
+            rows.iter_mut().for_each(|row| {
+                row.remove(SPREAD);
+            });
+        }
+        page.table(&heads, &sets, &rows, |_| Tone::Plain);
         page.blank();
     }
     for (label, words) in facts(replication) {

@@ -18,6 +18,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::phase::Phase;
 use activebench_model::replication::{CacheState, Replay, ReplicatedPass, Replication, ReplicationOutcome};
 use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
 use activebench_record::RunReader;
 use activebench_report::escape::terminal;
 use activebench_report::export::gaps_of_the_record;
@@ -39,6 +40,8 @@ use crate::{bundle, judge as judgement, output, series};
 
 /// Folder of the logs, below that of the replication.
 const LOGS: &str = "logs";
+/// From so much on, preparing files takes long enough to be said.
+const LONG_BYTES: u64 = 1 << 30;
 /// What `incomplete` says of a replication that a signal ended.
 const STOPPED: &str = "interrupted";
 
@@ -244,6 +247,10 @@ impl Work<'_> {
                     passes.len(),
                     self.arguments.runs
                 ));
+                let bytes: u64 = pass.files.values().map(|file| file.before.written_bytes).sum();
+                if bytes >= LONG_BYTES {
+                    self.say(&format!("preparing files of {}", Quantity::bytes(bytes)));
+                }
                 let interrupts = &mut self.interrupts;
                 let ready = scratch.prepare(pass, &of_pass.cache, &mut || interrupts.pending());
                 if !ready.or_exit(ExitCode::Usage)? || self.interrupts.pending() {

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 
 /// Written and read at a time.
 const CHUNK: usize = 1 << 20;
+/// Chunks between two looks for a signal.
+const UNTIL_LOOK: u64 = 16;
 /// What a file system needs besides the data.
 const ROOM_BESIDE: u64 = 16 << 20;
 
@@ -107,7 +109,7 @@ impl Scratch {
                 made.written_bytes = made.written_bytes.max(file.end_bytes);
                 made.size_bytes = made.size_bytes.max(file.end_bytes);
             }
-            self.made.insert(*number, made);
+            self.made.insert(*number, made.settled());
         }
     }
 }
@@ -116,9 +118,18 @@ impl Made {
     fn of(before: &Before) -> Self {
         Self {
             written_bytes: before.written_bytes,
-            allocated_bytes: before.allocated_bytes.max(before.written_bytes),
+            allocated_bytes: before.allocated_bytes,
             size_bytes: before.size_bytes,
         }
+        .settled()
+    }
+
+    /// With data as far as it goes, whether the blocks were reserved before no longer shows.
+    fn settled(mut self) -> Self {
+        if self.allocated_bytes <= self.written_bytes {
+            self.allocated_bytes = 0;
+        }
+        self
     }
 }
 
@@ -185,7 +196,7 @@ fn make(path: &Path, wanted: Made, stop: &mut dyn FnMut() -> bool) -> anyhow::Re
     let mut chunk = vec![0_u8; CHUNK];
     let mut left = wanted.written_bytes;
     while left > 0 {
-        if stop() {
+        if (left / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop() {
             return Ok(false);
         }
         noise.fill(&mut chunk);
@@ -232,7 +243,7 @@ fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &mut dyn Fn
             let mut chunk = vec![0_u8; CHUNK];
             let mut done = 0;
             while done < file.end_bytes {
-                if stop() {
+                if (done / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop() {
                     return Ok(false);
                 }
                 match open.read(&mut chunk)? {

@@ -317,6 +317,13 @@ impl<'a> Places<'a> {
         let pass = self.pass_of(call);
         let change = Change::of(call);
         let step = match Step::of(call, file) {
+            // fio 3.33 refuses it.
+            Ok(Some(Step { action: Action::Trim, .. })) => {
+                if let Some(gathered) = pass.and_then(|pass| gathered.get_mut(pass)) {
+                    gathered.lost.add(call, Why::NoWord);
+                }
+                None
+            }
             Ok(step) => step.filter(|step| !matches!(step.action, Action::Open | Action::Close | Action::Dup)),
             Err(why) => {
                 if let Some(gathered) = pass.and_then(|pass| gathered.get_mut(pass)) {
@@ -555,7 +562,7 @@ fn syncs_after<'a>(phases: &[&'a Phase]) -> Vec<(&'a Part, Op)> {
 }
 
 /// Says where the phases' facts count more than the logs hold.
-fn short_of_facts(phases: &[&Phase], whole: Moved) -> Option<String> {
+fn short_of_facts(phases: &[&Phase], whole: Moved) -> Vec<String> {
     // Both directions of a mix are phases over the same parts: each counts what is its own.
     let mut parts: Vec<&[Part]> = Vec::new();
     let (mut reads, mut writes) = (0.0, 0.0);
@@ -569,13 +576,14 @@ fn short_of_facts(phases: &[&Phase], whole: Moved) -> Option<String> {
         reads += of(FactName::ReadBytes);
         writes += of(FactName::WriteBytes);
     }
-    let short = |facts: f64, held: u64| facts > held as f64;
-    (short(reads, whole.read_bytes) || short(writes, whole.write_bytes)).then(|| {
-        format!(
-            "the logs hold {} read and {} written of {reads} and {writes} bytes that were counted inside the clock",
-            whole.read_bytes, whole.write_bytes
-        )
-    })
+    let short = |counted: f64, held: u64, how: &str| {
+        (counted > held as f64)
+            .then(|| format!("the logs hold {held} of {counted} bytes that were {how} inside the clock"))
+    };
+    [short(reads, whole.read_bytes, "read"), short(writes, whole.write_bytes, "written")]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Whether an open made the file anew.
