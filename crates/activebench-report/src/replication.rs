@@ -123,7 +123,7 @@ fn device_reads(pass: &ReplicatedPass) -> String {
         .map(|bytes| Quantity::bytes(bytes).to_string())
         .collect();
     match pass.device_read_bytes {
-        Some(recorded) if pass.recorded.reads > 0 && !replayed.is_empty() => {
+        Some(recorded) if pass.cache == CacheState::Cold && !replayed.is_empty() => {
             format!("; read from the device: {} recorded, {} replayed", Quantity::bytes(recorded), list(&replayed, 5))
         }
         _ => String::new(),
