@@ -7,7 +7,7 @@ use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Part, Phase};
 use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
-use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest};
+use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
 
 use crate::manual;
 use crate::thresholds::Thresholds;
@@ -126,6 +126,8 @@ pub struct Series<'a> {
     pub runs: &'a [RunOfSeries],
     /// Their figures, see [`crate::statistics::figures`].
     pub figures: &'a [Repeated],
+    /// How steady the first rate of each phase was.
+    pub steadiness: &'a [Steadiness],
     /// The thresholds of the chosen profile.
     pub thresholds: &'a Thresholds,
 }

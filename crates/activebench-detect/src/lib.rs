@@ -7,6 +7,7 @@
 mod advice;
 mod bounds;
 mod case;
+mod causes;
 pub mod compare;
 mod comparison;
 pub mod context;
@@ -25,5 +26,7 @@ pub mod replication;
 pub mod series;
 mod series_case;
 pub mod statistics;
+mod steady;
+pub mod stopping;
 pub mod thresholds;
 pub mod verdicts;

@@ -4,14 +4,18 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::phase::Phase;
 use activebench_model::report::JudgedRun;
-use activebench_model::series::{Beginning, ClaimOfRun, JudgedSeries, RunOfSeries, SeriesManifest};
+use activebench_model::series::{
+    Beginning, ClaimOfRun, JudgedSeries, Repeated, RunOfSeries, SeriesManifest, Steadiness, Stopping,
+};
 use activebench_model::verdict::RunVerdict;
 
 use crate::context::Series;
 use crate::registry::DETECTORS;
 use crate::statistics::figures;
+use crate::stopping::stopping;
 use crate::thresholds::Thresholds;
 use crate::verdicts::{exit_code, suppress, suppression};
+use crate::{causes, steady};
 
 /// What a judged run contributes to its series.
 pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSeries {
@@ -38,6 +42,7 @@ pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSerie
         exit_code: run.exit_code,
         claims: claims.collect(),
         beginnings: beginnings.collect(),
+        circumstances: causes::circumstances(run),
     }
 }
 
@@ -59,11 +64,12 @@ pub fn judge(
     runs: Vec<RunOfSeries>,
     thresholds: &Thresholds,
 ) -> JudgedSeries {
-    let figures = figures(&runs);
-    let series = Series { manifest: &manifest, runs: &runs, figures: &figures, thresholds };
+    let (figures, steadiness) = computed(&runs, thresholds);
+    let series = Series { manifest: &manifest, runs: &runs, figures: &figures, steadiness: &steadiness, thresholds };
     let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge_series(&series)).collect();
     suppress(&mut findings, &manifest.choices);
-    let (own, why) = own_verdict(&manifest, &runs, &findings);
+    let stopping = manifest.until.map(|until| stopping(until, &figures, &steadiness));
+    let (own, why) = own_verdict(&manifest, &runs, &findings, stopping.as_ref());
     let verdict = runs.iter().map(|run| run.verdict).chain([own]).max_by_key(|verdict| rank(*verdict)).unwrap_or(own);
     let because = match rank(verdict) > rank(own) {
         true => {
@@ -75,11 +81,26 @@ pub fn judge(
     };
     let codes = runs.iter().map(|run| run.exit_code).chain([exit_code(own, manifest.choices.fail_on)]);
     let exit_code = codes.max_by_key(|code| weight(*code)).unwrap_or(0);
-    JudgedSeries { manifest, directory, runs, figures, findings, verdict, because, exit_code }
+    JudgedSeries { manifest, directory, runs, figures, steadiness, stopping, findings, verdict, because, exit_code }
+}
+
+/// The figures of the runs with what explains their variance, and how steady they were.
+pub fn computed(runs: &[RunOfSeries], thresholds: &Thresholds) -> (Vec<Repeated>, Vec<Steadiness>) {
+    let mut figures = figures(runs);
+    for figure in &mut figures {
+        figure.causes = causes::of_figure(runs, figure, thresholds);
+    }
+    let steadiness = steady::of_figures(runs, &figures, thresholds);
+    (figures, steadiness)
 }
 
 /// What the series itself adds to the verdicts of its runs.
-fn own_verdict(manifest: &SeriesManifest, runs: &[RunOfSeries], findings: &[Finding]) -> (RunVerdict, String) {
+fn own_verdict(
+    manifest: &SeriesManifest,
+    runs: &[RunOfSeries],
+    findings: &[Finding],
+    stopping: Option<&Stopping>,
+) -> (RunVerdict, String) {
     if let Some(failing) = findings.iter().find(|finding| finding.severity == Some(Severity::Fail)) {
         return (RunVerdict::Discrepancy, format!("{} {} fails", failing.code, failing.name));
     }
@@ -89,6 +110,9 @@ fn own_verdict(manifest: &SeriesManifest, runs: &[RunOfSeries], findings: &[Find
     if let Some(why) = manifest.incomplete.first() {
         let (done, planned) = (runs.len(), manifest.planned_runs);
         return (RunVerdict::Inconclusive, format!("{done} of {planned} runs were recorded: {why}"));
+    }
+    if let Some(short) = stopping.filter(|stopping| !stopping.reached) {
+        return (RunVerdict::Inconclusive, format!("target not reached in {} runs: {}", runs.len(), short.because));
     }
     let warnings = findings.iter().filter(|finding| finding.severity == Some(Severity::Warn)).count();
     let open =

@@ -70,19 +70,25 @@ pub(crate) fn of_single_run(detector: &dyn Detector, run: &Run<'_>) -> Vec<Findi
     vec![Case::of_run(detector, run, &[]).halted(Halt::not_applicable(why))]
 }
 
-/// Asks a question of the first rate of each phase: its other rates are the same measurement in other units.
+/// The first rate of each phase: its other rates are the same measurement in other units.
+pub(crate) fn first_rates(figures: &[Repeated]) -> Vec<&Repeated> {
+    let mut first: Vec<&Repeated> = Vec::new();
+    for figure in figures.iter().filter(|figure| is_rate(figure.metric)) {
+        if first.iter().all(|known| known.phase != figure.phase) {
+            first.push(figure);
+        }
+    }
+    first
+}
+
+/// Asks a question of the first rate of each phase.
 pub(crate) fn of_each_rate<'a>(
     detector: &dyn Detector,
     series: &Series<'a>,
     question: impl Fn(&SeriesCase<'a>, &'a Repeated) -> Result<Vec<Finding>, Halt>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut asked: Vec<&str> = Vec::new();
-    for figure in series.figures.iter().filter(|figure| is_rate(figure.metric)) {
-        if asked.contains(&figure.phase.as_str()) {
-            continue;
-        }
-        asked.push(&figure.phase);
+    for figure in first_rates(series.figures) {
         let case = SeriesCase::new(detector, series, Some(&figure.phase));
         match question(&case, figure) {
             Ok(judged) => findings.extend(judged),
@@ -96,10 +102,16 @@ pub(crate) fn of_each_rate<'a>(
     findings
 }
 
+/// What the evidence shows the runs to differ by, behind a message; empty where it shows nothing.
+pub(crate) fn because(figure: &Repeated) -> String {
+    let causes: Vec<&str> = figure.causes.iter().map(|cause| cause.sentence.as_str()).collect();
+    if causes.is_empty() { String::new() } else { format!("; the runs differ by {}", causes.join(" and by ")) }
+}
+
 /// The values of a figure with the numbers of their runs.
 pub(crate) fn values(series: &Series<'_>, figure: &Repeated) -> Vec<(u32, f64)> {
     let runs = series.runs.iter().map(|run| run.number);
-    runs.zip(&figure.values).filter_map(|(number, value)| Some((number, (*value)?))).collect()
+    runs.zip(&figure.claimed.values).filter_map(|(number, value)| Some((number, (*value)?))).collect()
 }
 
 /// Leaves a question open where fewer runs state the figure than it needs.

@@ -1,7 +1,7 @@
 //! Statistics over the runs of a series. Percentiles are never averaged and outliers never dropped.
 
 use activebench_model::claim::Metric;
-use activebench_model::series::{ClaimOfRun, Interval, Repeated, RunOfSeries};
+use activebench_model::series::{ClaimOfRun, Interval, Repeated, RunOfSeries, Sample};
 use activebench_model::units::{Quantity, Unit};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::statistics::{Data, Distribution, Max, Median, Min};
@@ -36,29 +36,40 @@ pub fn figures(runs: &[RunOfSeries]) -> Vec<Repeated> {
 fn figure(id: String, phase: &str, metric: Metric, claims: &[Option<&ClaimOfRun>]) -> Option<Repeated> {
     let stated: Vec<&ClaimOfRun> = claims.iter().copied().flatten().collect();
     let unit = stated.first()?.value.unit;
-    let of_unit = |claim: &&&ClaimOfRun| claim.value.unit == unit;
-    let values: Vec<f64> = stated.iter().filter(of_unit).map(|claim| claim.value.value).collect();
-    let data = Data::new(values.clone());
-    let quantity = |value| Quantity { value, unit };
-    let median = data.median();
-    let (least, most) = (data.min(), data.max());
+    let of_unit = |value: Quantity| (value.unit == unit).then_some(value.value);
+    let claimed = claims.iter().map(|claim| of_unit((*claim)?.value)).collect();
+    let honest = claims.iter().map(|claim| of_unit((*claim)?.honest()?)).collect();
     Some(Repeated {
         id,
         phase: phase.to_owned(),
         metric,
         of_storage: stated.iter().all(|claim| claim.of_storage),
-        values: claims
-            .iter()
-            .map(|claim| claim.filter(|claim| claim.value.unit == unit).map(|c| c.value.value))
-            .collect(),
+        claimed: sample(claimed, unit)?,
+        honest: sample(honest, unit),
+        resolution: stated.iter().map(|claim| claim.resolution).fold(0.0, f64::max),
+        causes: Vec::new(),
+    })
+}
+
+/// What values say together; `None` where there is none.
+pub fn sample(values: Vec<Option<f64>>, unit: Unit) -> Option<Sample> {
+    let known: Vec<f64> = values.iter().copied().flatten().collect();
+    if known.is_empty() {
+        return None;
+    }
+    let data = Data::new(known.clone());
+    let quantity = |value| Quantity { value, unit };
+    let median = data.median();
+    let (least, most) = (data.min(), data.max());
+    Some(Sample {
+        values,
         median: quantity(median),
         mean: quantity(data.mean()?),
         least: quantity(least),
         most: quantity(most),
-        deviation: (values.len() > 1).then(|| data.std_dev()).flatten().map(quantity),
+        deviation: (known.len() > 1).then(|| data.std_dev()).flatten().map(quantity),
         spread_ratio: (median != 0.0).then(|| (most - least) / median),
-        median_interval: median_interval(&values, unit, CONFIDENCE),
-        resolution: stated.iter().map(|claim| claim.resolution).fold(0.0, f64::max),
+        median_interval: median_interval(&known, unit, CONFIDENCE),
     })
 }
 
@@ -94,34 +105,6 @@ pub(crate) fn median_deviation(values: &[f64]) -> Option<f64> {
     Some(Data::new(values.iter().map(|value| (value - median).abs()).collect::<Vec<f64>>()).median())
 }
 
-/// How steady values in a row are, as shares of their mean.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Steadiness {
-    /// (largest - smallest) / mean.
-    pub(crate) range_ratio: f64,
-    /// Largest less smallest value of the least-squares line through them / mean.
-    pub(crate) excursion_ratio: f64,
-}
-
-/// SNIA PTS 2.0.2, section 2.1.24; `None` for fewer than two values or a mean of 0.
-pub(crate) fn steadiness(values: &[f64]) -> Option<Steadiness> {
-    let data = Data::new(values.to_vec());
-    let mean = data.mean().filter(|mean| values.len() > 1 && *mean != 0.0)?;
-    let middle = (values.len() - 1) as f64 / 2.0;
-    let (mut products, mut squares) = (0.0, 0.0);
-    for (round, value) in values.iter().enumerate() {
-        let from_middle = round as f64 - middle;
-        products += from_middle * (value - mean);
-        squares += from_middle * from_middle;
-    }
-    // From the first round to the last one.
-    let excursion = products / squares * (values.len() - 1) as f64;
-    Some(Steadiness {
-        range_ratio: (data.max() - data.min()) / mean.abs(),
-        excursion_ratio: excursion.abs() / mean.abs(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,28 +137,6 @@ mod tests {
             }
         }
         assert_eq!(median_interval(&[], Unit::Count, CONFIDENCE), None);
-    }
-
-    #[test]
-    fn steadiness_is_that_of_the_standard_s_own_terms() {
-        for (values, range, excursion) in [
-            (vec![100.0; 5], 0.0, 0.0),
-            // A straight line: both are the same.
-            (vec![90.0, 95.0, 100.0, 105.0, 110.0], 0.2, 0.2),
-            (vec![110.0, 105.0, 100.0, 95.0, 90.0], 0.2, 0.2),
-            // One round out: the line climbs by (2 x 8 + 2 x 2 + 2 - 2) / 10 = 2 a round, over four rounds.
-            (vec![100.0, 100.0, 100.0, 100.0, 110.0], 10.0 / 102.0, 8.0 / 102.0),
-            // In the middle it tilts nothing.
-            (vec![100.0, 100.0, 110.0, 100.0, 100.0], 10.0 / 102.0, 0.0),
-        ] {
-            let found = steadiness(&values).expect("there are values");
-            assert!(
-                close(found.range_ratio, range) && close(found.excursion_ratio, excursion),
-                "{values:?}: {found:?}"
-            );
-        }
-        assert_eq!(steadiness(&[1.0]), None);
-        assert_eq!(steadiness(&[0.0, 0.0]), None);
     }
 
     #[test]

@@ -86,6 +86,7 @@ fn manifest() -> Manifest {
             ..Default::default()
         },
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: Default::default(),
     }

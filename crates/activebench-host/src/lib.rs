@@ -17,6 +17,7 @@ mod roots;
 mod stack;
 mod steal;
 mod survey;
+mod usage;
 mod watch;
 
 pub use cgroup::{IoLimits, io_limits};
@@ -27,4 +28,5 @@ pub use observability::{About, Gap, Mend, Observability};
 pub use roots::{Process, Roots};
 pub use steal::StealWatch;
 pub use survey::{StorageRef, Survey, shares_device};
+pub use usage::{Usage, usage_of};
 pub use watch::HostWatch;

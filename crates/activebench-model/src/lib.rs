@@ -20,6 +20,7 @@ pub mod limiter;
 pub mod log;
 pub mod output;
 pub mod phase;
+pub mod preparation;
 pub mod profile;
 pub mod readings;
 pub mod remedy;

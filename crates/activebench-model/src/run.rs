@@ -8,6 +8,7 @@ use crate::claim::Subject;
 use crate::command::CommandLine;
 use crate::coverage::Coverage;
 use crate::host::Host;
+use crate::preparation::Preparation;
 
 /// Version of the run directory. A reader refuses a higher one and names the version.
 pub const FORMAT: u32 = 1;
@@ -37,6 +38,9 @@ pub struct Manifest {
     pub coverage: Coverage,
     /// Why the record is not whole: interrupted, disk full ...; empty for a whole one.
     pub incomplete: Vec<String>,
+    /// What was done to the device before the run; `None` where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Preparation>,
     /// What was replaced in this copy of the record; `None` for the record itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,

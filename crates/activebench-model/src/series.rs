@@ -6,7 +6,7 @@ use crate::claim::Metric;
 use crate::command::CommandLine;
 use crate::finding::Finding;
 use crate::run::Choices;
-use crate::units::Quantity;
+use crate::units::{Quantity, Unit};
 use crate::verdict::{ClaimVerdict, RunVerdict};
 
 /// Version of `series.json`. A reader refuses a higher one and names the version.
@@ -21,14 +21,42 @@ pub struct SeriesManifest {
     pub activebench: String,
     /// What was asked for, once a run.
     pub command: CommandLine,
-    /// Runs that were asked for.
+    /// Runs that were asked for; where [`SeriesManifest::until`] is set, at most so many.
     pub planned_runs: u32,
+    /// What ends the series before that; `None` where nothing does.
+    #[serde(default)]
+    pub until: Option<Until>,
     /// Folders of the runs that were recorded, relative to the series' own, in order.
     pub runs: Vec<String>,
     /// Choices that bear on the judgement of the series.
     pub choices: Choices,
     /// Why there are fewer runs than planned: lower-case fragments; empty when there are not.
     pub incomplete: Vec<String>,
+}
+
+/// What ends a series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Until {
+    /// The interval that covers the median with 95 % is at most this share of the median wide, for the first rate of
+    /// every phase.
+    MedianWithin {
+        /// 0.05 is 5 %.
+        ratio: f64,
+    },
+    /// The last rounds are in steady state, for the first rate of every phase.
+    SteadyState,
+}
+
+/// Whether a series got what it was to go on for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// What it was to go on for.
+    pub until: Until,
+    /// Whether it was reached.
+    pub reached: bool,
+    /// How far it came: a lower-case sentence.
+    pub because: String,
 }
 
 /// What a judged run contributes to its series.
@@ -48,6 +76,64 @@ pub struct RunOfSeries {
     pub claims: Vec<ClaimOfRun>,
     /// Where its random passes began.
     pub beginnings: Vec<Beginning>,
+    /// What surrounded its phases.
+    #[serde(default)]
+    pub circumstances: Vec<Circumstances>,
+}
+
+/// What surrounded one phase of one run, as far as it was seen whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// [`crate::phase::Phase::id`].
+    pub phase: String,
+    /// One entry a kind that was seen; a kind that is not there is not known, which is not 0.
+    pub seen: Vec<Circumstance>,
+}
+
+/// One thing that can make a run differ from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Circumstance {
+    /// Which.
+    pub kind: CircumstanceKind,
+    /// How much of it.
+    pub value: Quantity,
+}
+
+/// What can make a run differ from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CircumstanceKind {
+    /// Share of the bytes at the device that others moved.
+    ForeignIo,
+    /// Bytes or operations a second that the control group's limit allowed, where the pass reached it. Without such a
+    /// limit nothing is seen.
+    IoLimit,
+    /// 1 where the pass reached a limit of its control group, 0 where it did not.
+    AtLimit,
+    /// Share of the bytes read that the page cache gave.
+    CacheHits,
+    /// Share of the processors' time that the hypervisor gave to others.
+    Steal,
+    /// Share of the threads' time ready to run without running.
+    RunQueue,
+    /// Share of the time in which everybody waited for memory.
+    MemoryStalls,
+    /// How often processors were slowed for heat.
+    Heat,
+}
+
+impl ClaimOfRun {
+    /// What the run really gave: the claim where it holds, otherwise its corrected figure; `None` where that is not
+    /// known.
+    pub fn honest(&self) -> Option<Quantity> {
+        match self.verdict {
+            ClaimVerdict::Confirmed => Some(self.value),
+            ClaimVerdict::Misleading | ClaimVerdict::Refuted => {
+                self.corrected.filter(|corrected| corrected.unit == self.value.unit)
+            }
+            ClaimVerdict::Unverifiable => None,
+        }
+    }
 }
 
 /// One figure of one run.
@@ -91,7 +177,85 @@ pub struct Repeated {
     pub metric: Metric,
     /// Whether the reader takes it for what storage did, in every run.
     pub of_storage: bool,
-    /// Its value in each run, in order; `None` where a run did not state it.
+    /// As the tool claimed it.
+    #[serde(flatten)]
+    pub claimed: Sample,
+    /// The honest figures: the claim where it holds, otherwise its corrected figure. `None` where no run has one.
+    pub honest: Option<Sample>,
+    /// Half a step of the printed number, the largest of the runs, in the unit of the values.
+    pub resolution: f64,
+    /// What the evidence shows the runs to differ by, where that explains how the figure varies; the strongest first.
+    pub causes: Vec<Cause>,
+}
+
+/// Something that varies as a figure does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    /// What varies.
+    pub kind: CircumstanceKind,
+    /// Its value in each run, in order; `None` where it is not known.
+    pub values: Vec<Option<f64>>,
+    /// Unit of `values`.
+    pub unit: Unit,
+    /// Share of the figure's variance that goes with it: the square of the correlation, from 0 to 1.
+    pub explained_ratio: f64,
+    /// The same in words: a lower-case fragment.
+    pub sentence: String,
+}
+
+/// How steady a figure was, by SNIA PTS 2.0.2, section 2.1.24: each run is a round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// [`Repeated::id`].
+    pub figure: String,
+    /// [`crate::phase::Phase::id`].
+    pub phase: String,
+    /// Whether the honest figures were asked, and not the claimed ones: where a claim does not hold.
+    pub of_honest: bool,
+    /// Largest permitted (largest - smallest) / mean.
+    pub range_limit_ratio: f64,
+    /// Largest permitted excursion of the least-squares line / mean.
+    pub excursion_limit_ratio: f64,
+    /// Every window of the standard's length, in order; empty for fewer rounds than one takes.
+    pub windows: Vec<SteadyWindow>,
+    /// Number of the run with which the first steady window ends; `None` where no window is steady.
+    pub first_steady_run: Option<u32>,
+}
+
+impl Steadiness {
+    /// The window of the last rounds.
+    pub fn last(&self) -> Option<&SteadyWindow> {
+        self.windows.last()
+    }
+}
+
+/// Rounds in a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SteadyWindow {
+    /// Numbers of its runs, in order.
+    pub runs: Vec<u32>,
+    /// Their values.
+    pub values: Vec<f64>,
+    /// Unit of `values`.
+    pub unit: Unit,
+    /// Mean of the values.
+    pub mean: f64,
+    /// (largest - smallest) / mean.
+    pub range_ratio: f64,
+    /// (value of the least-squares line in the last round - in the first) / mean, without sign.
+    pub excursion_ratio: f64,
+    /// By how much the line climbs from a round to the next.
+    pub slope: f64,
+    /// The line's value in the first round.
+    pub line_at_first: f64,
+    /// Whether both are within their limits.
+    pub steady: bool,
+}
+
+/// The values of one figure over all runs, and what they say together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its value in each run, in order; `None` where a run has none.
     pub values: Vec<Option<f64>>,
     /// The middle value, of an even number the mean of both.
     pub median: Quantity,
@@ -109,8 +273,6 @@ pub struct Repeated {
     /// symmetric interval of order statistics with at least 95 %, whatever the distribution. `None` for fewer
     /// than 6 values, of which none has so much.
     pub median_interval: Option<Interval>,
-    /// Half a step of the printed number, the largest of the runs, in the unit of the values.
-    pub resolution: f64,
 }
 
 /// A confidence interval.
@@ -135,6 +297,10 @@ pub struct JudgedSeries {
     pub runs: Vec<RunOfSeries>,
     /// Its figures, in the order of the first run that states them.
     pub figures: Vec<Repeated>,
+    /// How steady the first rate of each phase was.
+    pub steadiness: Vec<Steadiness>,
+    /// Whether it got what it was to go on for; `None` for a fixed number of runs.
+    pub stopping: Option<Stopping>,
     /// What the detectors of a series say; `claims` hold ids of figures.
     pub findings: Vec<Finding>,
     /// The worst of its runs' and its own.

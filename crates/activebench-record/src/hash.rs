@@ -15,8 +15,11 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
     lower_hex(&Sha256::digest(bytes))
 }
 
-/// Of a file, read in pieces.
-pub(crate) fn of_file(path: &Path) -> io::Result<String> {
+/// Of a file, read in pieces, in lower-case hexadecimal.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 1 << 16];

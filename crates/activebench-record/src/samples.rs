@@ -16,6 +16,7 @@ pub(crate) fn manifest() -> Manifest {
         host: Default::default(),
         coverage: Default::default(),
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: Default::default(),
     }

@@ -28,6 +28,7 @@ fn manifest() -> Manifest {
         host: Default::default(),
         coverage: Default::default(),
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: Default::default(),
     }
@@ -433,6 +434,7 @@ fn a_series_is_read_as_it_was_written_and_a_damaged_one_is_named() {
         activebench: "0.1.0".to_owned(),
         command: Default::default(),
         planned_runs: 3,
+        until: None,
         runs: vec!["1".to_owned(), "2".to_owned()],
         choices: Default::default(),
         incomplete: vec!["interrupted".to_owned()],

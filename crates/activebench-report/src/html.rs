@@ -14,6 +14,7 @@ mod phases;
 mod prose;
 mod quotes;
 mod record;
+mod rounds;
 mod stack;
 mod svg;
 mod timeline;
@@ -30,6 +31,7 @@ use findings::Anchors;
 use phases::Phases;
 pub(crate) use prose::prose;
 use quotes::Quotes;
+pub(crate) use rounds::charts as rounds;
 
 /// Nothing may be fetched or run, whatever the report quotes.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";

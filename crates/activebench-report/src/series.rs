@@ -4,6 +4,7 @@
 mod html;
 mod json;
 mod markdown;
+pub(crate) mod steady;
 mod text;
 
 use activebench_model::finding::{Finding, Outcome, Severity};
@@ -38,35 +39,83 @@ pub fn series_format_by_name(name: &str) -> Option<&'static dyn SeriesFormat> {
     SERIES_FORMATS.iter().copied().find(|format| format.name() == name)
 }
 
-/// The columns of the table of figures.
-const HEADS: [&str; 7] = ["phase", "figure", "runs", "median", "95 % interval", "range", "spread"];
+/// The columns of the table of figures; the last one is there where a claim does not hold.
+const HEADS: [&str; 8] = ["phase", "figure", "runs", "median", "95 % interval", "range", "spread", "honest median"];
+
+/// The heads of the columns that a series needs.
+fn heads(series: &JudgedSeries) -> &'static [&'static str] {
+    if series.figures.iter().any(has_honest) { &HEADS } else { &HEADS[..HEADS.len() - 1] }
+}
+
+/// Whether a figure has honest values that are not the claims.
+fn has_honest(figure: &Repeated) -> bool {
+    figure.honest.as_ref().map(|honest| &honest.values) != Some(&figure.claimed.values)
+}
 
 /// The figures as rows: rates before counts and latencies; how many are left out.
 fn rows(series: &JudgedSeries) -> (Vec<Vec<String>>, usize) {
     let is_rate =
         |figure: &&Repeated| !figure.metric.is_count() && !figure.metric.is_cpu() && !figure.metric.is_latency();
     let (rates, others): (Vec<_>, Vec<_>) = series.figures.iter().partition(is_rate);
+    let columns = heads(series).len();
+    let row = |figure: &Repeated| row(figure).into_iter().take(columns).collect();
     let rows: Vec<Vec<String>> = rates.into_iter().chain(others).take(FIGURES_SHOWN).map(row).collect();
     let left_out = series.figures.len() - rows.len();
     (rows, left_out)
 }
 
 fn row(figure: &Repeated) -> Vec<String> {
-    let stated = figure.values.iter().flatten().count();
-    let interval = match &figure.median_interval {
+    let sample = &figure.claimed;
+    let stated = sample.values.iter().flatten().count();
+    let interval = match &sample.median_interval {
         Some(interval) => format!("{} to {}", interval.low, interval.high),
         None => "needs 6 runs".to_owned(),
     };
-    let spread = figure.spread_ratio.map_or_else(|| "-".to_owned(), |spread| Quantity::ratio(spread).to_string());
+    let spread = sample.spread_ratio.map_or_else(|| "-".to_owned(), |spread| Quantity::ratio(spread).to_string());
+    let honest = match &figure.honest {
+        None => "not known".to_owned(),
+        Some(_) if !has_honest(figure) => "the same".to_owned(),
+        Some(honest) => {
+            let known = honest.values.iter().flatten().count();
+            let of = if known < stated { format!(" ({})", wording::count(known, "run")) } else { String::new() };
+            format!("{}{of}", honest.median)
+        }
+    };
     vec![
         clipped(&figure.phase, PHASE_SHOWN),
         wording::metric(figure.metric).to_owned(),
         stated.to_string(),
-        figure.median.to_string(),
+        sample.median.to_string(),
         interval,
-        format!("{} to {}", figure.least, figure.most),
+        format!("{} to {}", sample.least, sample.most),
         spread,
+        honest,
     ]
+}
+
+/// Most causes that are told.
+const CAUSES_SHOWN: usize = 24;
+
+/// What the runs differ by, where that explains a figure: a sentence each, the same for the rates of a phase once.
+fn causes(series: &JudgedSeries) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for figure in &series.figures {
+        for cause in &figure.causes {
+            let sentence = format!("{}: {}", clipped(&figure.phase, PHASE_SHOWN), cause.sentence);
+            let of_kind = |known: &String| known.split("; ").next() == sentence.split("; ").next();
+            if !told.iter().any(of_kind) && told.len() < CAUSES_SHOWN {
+                told.push(sentence);
+            }
+        }
+    }
+    told
+}
+
+/// Whether the series got what it was to go on for: `target reached: ...`.
+fn stopping(series: &JudgedSeries) -> Option<String> {
+    let stopping = series.stopping.as_ref()?;
+    let word = if stopping.reached { "target reached" } else { "target not reached" };
+    Some(format!("{word}: {}", stopping.because))
 }
 
 /// The columns of the table of runs.
@@ -77,8 +126,8 @@ fn run_rows(series: &JudgedSeries) -> Vec<Vec<String>> {
     let first = series.figures.iter().find(|figure| !figure.metric.is_count() && !figure.metric.is_cpu());
     let value = |index: usize| {
         let figure = first?;
-        let value = (*figure.values.get(index)?)?;
-        Some(Quantity { value, ..figure.median }.to_string())
+        let value = (*figure.claimed.values.get(index)?)?;
+        Some(Quantity { value, ..figure.claimed.median }.to_string())
     };
     let row = |(index, run): (usize, &activebench_model::series::RunOfSeries)| {
         vec![
@@ -127,6 +176,9 @@ fn undecided(series: &JudgedSeries) -> Vec<String> {
 /// How many runs there are, of how many.
 fn extent(series: &JudgedSeries) -> String {
     let (done, planned) = (series.runs.len(), series.manifest.planned_runs);
+    if series.manifest.until.is_some() && series.manifest.incomplete.is_empty() {
+        return format!("{} of at most {planned}", wording::count(done, "run"));
+    }
     match usize::try_from(planned) == Ok(done) {
         true => wording::count(done, "run"),
         false => format!("{done} of {planned} runs"),

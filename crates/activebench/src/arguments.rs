@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use activebench_model::claim::Subject;
 use activebench_model::run::{Choices, FailOn};
+use activebench_model::series::Until;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -294,10 +295,23 @@ pub(crate) struct Verify {
     /// say whether the figures reproduce.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "plan")]
     pub(crate) repeat: Option<u32>,
+    /// Run it until the 95 % interval of the median of each phase's rate is at most so wide (`5%`: a twentieth of the
+    /// median), or until the last five runs are in steady state (`steady`: SNIA PTS 2.0.2). Either is asked after
+    /// each run; --max-runs ends it in any case, and the report then says "target not reached" (exit code 3).
+    #[arg(long, value_name = "PERCENT|steady", value_parser = parse_until, conflicts_with_all = ["plan", "repeat"])]
+    pub(crate) until: Option<Until>,
+    /// Most runs of --until [default: 30; with `steady` 25, as SNIA PTS has it].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "until")]
+    pub(crate) max_runs: Option<u32>,
+    /// The raw device that may be written, by its exact path. With `--profile pts` it is purged (discarded), written
+    /// twice over, and then measured until it is in steady state. Refused where the device is mounted, swap, part of a
+    /// stack, or holds a file system or a partition table.
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["plan", "and_corrected"])]
+    pub(crate) destroy: Option<PathBuf>,
     /// Run it a second time with the advice of the report applied (the options that mend what was found), and show
     /// both side by side: OUT/as-given and OUT/with-advice. The second run finds the files and caches that the
     /// first one left. The exit code is that of the command as given.
-    #[arg(long, conflicts_with_all = ["plan", "repeat"])]
+    #[arg(long, conflicts_with_all = ["plan", "repeat", "until"])]
     pub(crate) and_corrected: bool,
     /// Directory of the run's record, or of the series' [default: ./activebench-runs/UTC-TOOL].
     #[arg(long, value_name = "DIR")]
@@ -549,6 +563,18 @@ fn parse_size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| format!("no size in bytes: `{text}` (hint: 500M, 2GiB)"))
 }
 
+/// `5%`, `5 %`, `5`: a share of the median; or `steady`.
+fn parse_until(text: &str) -> Result<Until, String> {
+    if text == "steady" {
+        return Ok(Until::SteadyState);
+    }
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match percent {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Until::MedianWithin { ratio: percent / 100.0 }),
+        _ => Err(format!("no share of the median: `{text}` (hint: `5%`, or `steady`)")),
+    }
+}
+
 /// A target figure that can be read; the user's own words are kept.
 fn parse_target(text: &str) -> Result<String, String> {
     activebench_detect::goal::Goal::parse(text).map(|_| text.to_owned())
@@ -613,6 +639,26 @@ mod tests {
             ("99999999999T", None),
         ] {
             assert_eq!(parse_size(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_ends_a_series_is_read() {
+        let within = |ratio| Some(Until::MedianWithin { ratio });
+        for (text, expected) in [
+            ("5%", within(0.05)),
+            ("5 %", within(0.05)),
+            ("2.5", within(0.025)),
+            ("100", within(1.0)),
+            ("steady", Some(Until::SteadyState)),
+            ("0", None),
+            ("-5%", None),
+            ("101%", None),
+            ("NaN", None),
+            ("", None),
+            ("soon", None),
+        ] {
+            assert_eq!(parse_until(text).ok(), expected, "{text}");
         }
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn main(
 }
 
 /// The files that the tool would read its work from, as far as the command line names them.
-fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> Vec<ToolFile> {
+pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> Vec<ToolFile> {
     let names = adapter.input_files(command);
     names
         .into_iter()
@@ -106,6 +106,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         host: activebench_host::read_host(roots, Process::Own, &[]),
         coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: Default::default(),
     }

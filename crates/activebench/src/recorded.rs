@@ -72,6 +72,7 @@ impl Recorded {
             host: Default::default(),
             coverage: Coverage { backend: "none".to_owned(), ..Coverage::default() },
             incomplete: vec!["nobody made these reads: they were written to measure their analysis".to_owned()],
+            preparation: None,
             redacted: None,
             sha256: Default::default(),
         })?;

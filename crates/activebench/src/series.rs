@@ -4,35 +4,67 @@
 use std::path::Path;
 use std::time::Duration;
 
-use activebench_detect::series::{contribution, judge};
+use activebench_detect::series::{computed, contribution, judge};
+use activebench_detect::stopping::stopping;
+use activebench_detect::thresholds::Thresholds;
 use activebench_model::command::CommandLine;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
-use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
+use activebench_model::series::{FORMAT, JudgedSeries, RunOfSeries, SeriesManifest, Until};
 use activebench_record::{RunReader, read_series, write_series};
 use activebench_report::Style;
+use activebench_report::escape::terminal;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use anyhow::{Context, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{Output, Verify};
+use crate::destroy::Unused;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
-use crate::verify::{Recorded, record_run};
+use crate::prepare::prepare;
+use crate::verify::{Recorded, record_prepared_run};
 use crate::{judge, output, thresholds};
 
 /// How long we look for a signal that came between two runs.
 const GLANCE: Duration = Duration::from_millis(1);
 
+/// What is recorded, and how often.
+pub(crate) struct Recording<'a> {
+    /// How each run is observed, and what is said meanwhile.
+    pub(crate) arguments: &'a Verify,
+    pub(crate) choices: Choices,
+    pub(crate) command: CommandLine,
+    /// The directory of the series: new, or empty.
+    pub(crate) directory: &'a Path,
+    /// Runs; with `until` at most so many.
+    pub(crate) planned: u32,
+    pub(crate) until: Option<Until>,
+    /// The device that is purged and preconditioned before the first run.
+    pub(crate) prepared: Option<Unused>,
+}
+
+/// A series that was recorded and judged.
+pub(crate) struct Taken {
+    pub(crate) judged: JudgedSeries,
+    /// Whether a signal ended it.
+    pub(crate) interrupted: bool,
+}
+
 /// Records and judges a series; gives the exit code.
-pub(crate) fn main(
-    arguments: &Verify,
-    choices: Choices,
-    command: CommandLine,
-    directory: &Path,
-    planned: u32,
-    runtime: &tokio::runtime::Runtime,
-) -> Result<i32, Failure> {
-    formats_exist(&arguments.output)?;
+pub(crate) fn main(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) -> Result<i32, Failure> {
+    let output = &recording.arguments.output;
+    formats_exist(output)?;
+    let Taken { judged, interrupted } = record(recording, runtime)?;
+    render(&judged, output)?;
+    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+}
+
+/// Records a series run by run, and judges it. What was recorded counts, whatever ends the series.
+///
+/// # Errors
+/// When nothing was recorded.
+pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) -> Result<Taken, Failure> {
+    let Recording { arguments, choices, command, directory, planned, until, prepared } = recording;
     let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
     create(directory)?;
     let mut manifest = SeriesManifest {
@@ -40,6 +72,7 @@ pub(crate) fn main(
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         planned_runs: planned,
+        until,
         runs: Vec::new(),
         choices,
         incomplete: vec!["the series was never finished".to_owned()],
@@ -50,14 +83,26 @@ pub(crate) fn main(
         signal(SignalKind::interrupt()).context("cannot listen for SIGINT").or_exit(ExitCode::Bug)?
     };
     let mut pending = || runtime.block_on(async { tokio::time::timeout(GLANCE, interrupts.recv()).await.is_ok() });
+    let preparation = match prepared.map(|device| prepare(arguments, &device, directory, runtime)) {
+        None => None,
+        Some(Ok(Some(preparation))) => Some(preparation),
+        Some(Ok(None)) => return interrupted_before(manifest, directory, &thresholds),
+        Some(Err(failure)) => {
+            remove_empty(directory);
+            return Err(failure);
+        }
+    };
     let mut runs = Vec::new();
     let mut stopped = None;
     for number in 1..=planned {
         if !arguments.output.quiet {
-            eprintln!("activebench: run {number} of {planned}");
+            let most = if until.is_some() { "at most " } else { "" };
+            eprintln!("activebench: run {number} of {most}{planned}");
         }
         let name = number.to_string();
-        match record_run(arguments, &manifest.choices, &manifest.command, &directory.join(&name), runtime) {
+        let (choices, command) = (&manifest.choices, &manifest.command);
+        let of_run = directory.join(&name);
+        match record_prepared_run(arguments, choices, command, &of_run, preparation.as_ref(), runtime) {
             Ok(Recorded { judged, interrupted, .. }) => {
                 runs.push(contribution(number, &name, &judged));
                 manifest.runs.push(name);
@@ -65,6 +110,9 @@ pub(crate) fn main(
                 write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
                 if interrupted || pending() {
                     stopped = Some("interrupted".to_owned());
+                    break;
+                }
+                if until.is_some_and(|until| is_enough(until, &runs, &thresholds, arguments.output.quiet)) {
                     break;
                 }
             }
@@ -84,8 +132,32 @@ pub(crate) fn main(
     write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
     let judged = judge(manifest, directory.display().to_string(), runs, &thresholds);
     write_reports(directory, &judged);
-    render(&judged, &arguments.output)?;
-    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+    Ok(Taken { judged, interrupted })
+}
+
+/// A signal ended the preparation: there is no run.
+fn interrupted_before(
+    mut manifest: SeriesManifest,
+    directory: &Path,
+    thresholds: &Thresholds,
+) -> Result<Taken, Failure> {
+    manifest.incomplete = vec!["interrupted while the device was prepared".to_owned()];
+    write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
+    let judged = judge(manifest, directory.display().to_string(), Vec::new(), thresholds);
+    write_reports(directory, &judged);
+    Ok(Taken { judged, interrupted: true })
+}
+
+/// Whether the runs so far give what the series is to go on for, or never will; says how far they came.
+fn is_enough(until: Until, runs: &[RunOfSeries], thresholds: &Thresholds, quiet: bool) -> bool {
+    let (figures, steadiness) = computed(runs, thresholds);
+    let so_far = stopping(until, &figures, &steadiness);
+    if !quiet {
+        let word = if so_far.reached { "target reached" } else { "not yet" };
+        eprintln!("activebench: {word}: {}", terminal(&so_far.because));
+    }
+    // Without a rate no number of runs gives the target.
+    so_far.reached || steadiness.is_empty()
 }
 
 /// The file that makes a directory one of a series.

@@ -11,8 +11,10 @@ use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Coverage, OtherTracer};
 use activebench_model::log::Totals;
+use activebench_model::preparation::Preparation;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::{Choices, FORMAT, Manifest};
+use activebench_model::series::Until;
 use activebench_probe::{DamagedChunk, LogOptions, NeighbourError, Observation, ProbeOptions, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_runner::{Outcome, RunError, RunOptions, stub};
@@ -26,7 +28,8 @@ use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge;
 use crate::output;
 use crate::progress::{ChildOutput, Terminal};
-use crate::{corrected, plan, series, thresholds, tool_files};
+use crate::series::Recording;
+use crate::{corrected, destroy, plan, series, thresholds, tool_files};
 
 /// File systems that hold no data: the kernel makes their files up as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
@@ -52,6 +55,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         return plan::main(arguments, choices, command, &thresholds);
     }
     find_program(&arguments.command[0])?;
+    let device = arguments.destroy.as_deref().map(destroy::blank).transpose()?;
+    destroy::guard(&command)?;
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -61,12 +66,33 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     if arguments.and_corrected {
         return corrected::main(arguments, &choices, &command, &directory, &runtime);
     }
-    if let Some(runs) = arguments.repeat {
-        return series::main(arguments, choices, command, &directory, runs, &runtime);
+    let prepared = device.filter(|_| thresholds.requires_preconditioning);
+    if let Some((planned, until)) = repetition(arguments, prepared.is_some()) {
+        let recording = Recording { arguments, choices, command, directory: &directory, planned, until, prepared };
+        return series::main(recording, &runtime);
     }
     let Recorded { judged, reader, interrupted } = record_run(arguments, &choices, &command, &directory, &runtime)?;
     output::render(&judged, &reader, &arguments.output)?;
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+}
+
+/// Most runs of `--until` for an interval.
+const MOST_RUNS: u32 = 30;
+/// Most rounds until steady state (SNIA PTS 2.0.2).
+const MOST_ROUNDS: u32 = 25;
+
+/// How often the command is run, and what ends that before; `None` for a single run. What was prepared is measured
+/// until it is steady, unless something else is asked for.
+fn repetition(arguments: &Verify, prepared: bool) -> Option<(u32, Option<Until>)> {
+    if let Some(runs) = arguments.repeat {
+        return Some((runs, None));
+    }
+    let until = arguments.until.or(prepared.then_some(Until::SteadyState))?;
+    let most = match until {
+        Until::MedianWithin { .. } => MOST_RUNS,
+        Until::SteadyState => MOST_ROUNDS,
+    };
+    Some((arguments.max_runs.unwrap_or(most), Some(until)))
 }
 
 /// A run that was recorded and judged.
@@ -84,6 +110,18 @@ pub(crate) fn record_run(
     choices: &Choices,
     command: &CommandLine,
     directory: &Path,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<Recorded, Failure> {
+    record_prepared_run(arguments, choices, command, directory, None, runtime)
+}
+
+/// The same on a device that was prepared for it.
+pub(crate) fn record_prepared_run(
+    arguments: &Verify,
+    choices: &Choices,
+    command: &CommandLine,
+    directory: &Path,
+    preparation: Option<&Preparation>,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<Recorded, Failure> {
     let identity = identity(arguments)?;
@@ -156,6 +194,7 @@ pub(crate) fn record_run(
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
     let manifest = Manifest {
         added_arguments: added,
+        preparation: preparation.cloned(),
         ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
     };
     let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
@@ -318,6 +357,7 @@ fn manifest(
         host,
         coverage,
         incomplete,
+        preparation: None,
         redacted: None,
         sha256: BTreeMap::new(),
     }

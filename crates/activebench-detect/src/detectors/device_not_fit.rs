@@ -12,15 +12,16 @@
 //! - `md/degraded` above 0, a btrfs member that is `missing`: fails, they are misleading.
 //! - an NVMe controller that is not `live`, a SCSI disk that is not `running`, a temperature alarm: fails, unverifiable.
 //! - errors that btrfs has counted on a member: a note, since it never forgets them.
-//! - a profile with preconditioning (SNIA PTS): the run must have written twice the size of the device to it before the
-//!   pass, or it fails, unverifiable. Counted are the bytes that reached the device in earlier passes; undecided where calls
-//!   beside the known passes wrote so much that it may have been done there.
+//! - a profile with preconditioning (SNIA PTS): twice the size of the device must have been written to it before the
+//!   pass, or it fails, unverifiable. Counted are the bytes that reached the device in earlier passes of the run, and those
+//!   of the preconditioning before it (`--destroy DEVICE`), as they were observed; undecided where calls beside the known
+//!   passes wrote so much that it may have been done there.
 //!
 //! Not applicable where no layer below says anything of its state, undecided where one could not be read.
 //!
 //! # When it is wrong
 //! The states are read after the run: a rebuild that ended just before is not seen. An empty array that is checked by its
-//! distribution once a month is honest, and slow. Preconditioning by an earlier run is not seen.
+//! distribution once a month is honest, and slow. Preconditioning by an earlier run of the user's own is not seen.
 //!
 //! # What to do
 //! Let the array finish or replace the member, cool the disk, precondition the device, and repeat the run.
@@ -33,6 +34,7 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::hardware::{State, StateKind};
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Phase};
+use activebench_model::preparation::Preparation;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
@@ -201,7 +203,12 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
     let size = size.ok_or_else(|| Halt::undecided(format!("the size of {} is not known", device.name)))? as f64;
     let start = phase.window.map(|window| window.start_ns);
     let start = start.ok_or_else(|| Halt::undecided("the pass has no window"))?;
-    let mut written = 0.0;
+    let limit = &case.thresholds().ab606_preconditioning_least_ratio;
+    let needed = size * limit.value.value;
+    let mut written = beforehand(case, target)?;
+    if written >= needed {
+        return Ok(case.resting_on(Vec::new()).silent(""));
+    }
     for other in case.run.phases {
         let on_it = case.run.target_of(other).is_some_and(|one| one.s_dev == target.s_dev);
         if on_it && other.window.is_some_and(|window| window.end_ns <= start) {
@@ -210,8 +217,6 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
             written += case.run.fact(other, FactName::DeviceWriteBytes)?.max(until_durable);
         }
     }
-    let limit = &case.thresholds().ab606_preconditioning_least_ratio;
-    let needed = size * limit.value.value;
     if written >= needed {
         return Ok(case.silent(""));
     }
@@ -230,14 +235,31 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
         observed: Some(Quantity::ratio(written / size)),
         threshold: limit.clone(),
         message: format!(
-            "the run wrote {} to {} before this pass, whose size is {}",
+            "{} were written to {} before this pass, whose size is {}",
             in_bytes(written),
             device.name,
             in_bytes(size)
         ),
         meaning: "a device that was not preconditioned is faster than it stays".to_owned(),
-        advice: format!("purge {}, write twice its size sequentially in the same run, then measure", device.name),
+        advice: format!(
+            "purge {0}, write twice its size sequentially, then measure: `--destroy` with the path of {0} does so",
+            device.name
+        ),
     }))
+}
+
+/// What the device took when it was prepared for the run.
+fn beforehand(case: &Case<'_>, target: &Target) -> Result<f64, Halt> {
+    let preparation = case.run.manifest.preparation.as_ref();
+    let of_target = |preparation: &&Preparation| {
+        target.s_dev == preparation.number || target.layers.iter().any(|layer| layer.device == preparation.number)
+    };
+    match preparation.filter(of_target) {
+        None => Ok(0.0),
+        Some(preparation) => preparation.preconditioning.written_bytes.ok_or_else(|| {
+            Halt::undecided(format!("what the preconditioning of {} wrote was not seen whole", preparation.device))
+        }),
+    }
 }
 
 /// Bytes that the run's calls wrote outside of the passes of which it is known whether they lie before `start_ns`.

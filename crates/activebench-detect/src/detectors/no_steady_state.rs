@@ -6,7 +6,8 @@
 //! before it settled is not what the device gives in use.
 //!
 //! # How it decides
-//! Of the first rate of each phase, over the last five runs of a series, each of which is a round: (largest - smallest)
+//! Of the first rate of each phase (the honest figures where the claims do not hold and each run has one), over the last
+//! five runs of a series, each of which is a round: (largest - smallest)
 //! above 20 % of their mean, or the excursion of the least-squares line through them (its value at the last round less that
 //! at the first) above 10 % of their mean. It warns; where the profile requires a steady state (`pts`) it fails.
 //! Fewer than five rounds leave it undecided.
@@ -21,13 +22,12 @@
 //! SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.24, measurement window of five rounds.
 
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::series::Repeated;
+use activebench_model::series::{Repeated, Steadiness, SteadyWindow};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, needs, of_each_rate, of_single_run, values};
-use crate::statistics::steadiness;
+use crate::series_case::{SeriesCase, because, needs, of_each_rate, of_single_run, values};
 
 /// See the head of this file.
 pub struct NoSteadyState;
@@ -57,29 +57,56 @@ impl Detector for NoSteadyState {
 
 fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {
     let limits = case.thresholds();
-    let all: Vec<f64> = values(&case.series, figure).into_iter().map(|(_, value)| value).collect();
-    let rounds = limits.ab702_rounds_count.value.value.max(2.0);
-    needs(all.len(), rounds)?;
-    let last = &all[all.len().saturating_sub(rounds as usize)..];
-    let steady = steadiness(last).ok_or_else(|| Halt::undecided("the mean of the rounds is 0"))?;
+    let steadiness = case.series.steadiness.iter().find(|of| of.figure == figure.id);
+    let steadiness = steadiness.ok_or_else(|| Halt::undecided("how steady it was is not known"))?;
+    needs(values(&case.series, figure).len(), limits.ab702_rounds_count.value.value.max(2.0))?;
+    let last = steadiness.last().ok_or_else(|| Halt::undecided("the mean of the rounds is 0"))?;
     let (range, excursion) = (&limits.ab702_range_ratio, &limits.ab702_excursion_ratio);
-    let swings = steady.range_ratio > range.value.value;
-    let observed = format!(
-        "the last {} rounds range over {} of their mean, and their line moves by {}",
-        last.len(),
-        Quantity::ratio(steady.range_ratio),
-        Quantity::ratio(steady.excursion_ratio)
-    );
-    if !swings && steady.excursion_ratio <= excursion.value.value {
+    let swings = last.range_ratio > range.value.value;
+    let observed = message(steadiness, last);
+    if last.steady {
         return Ok(vec![case.silent(observed)]);
     }
     let weight = if limits.steady_state_required { Weight::Fail(Effect::Misleading) } else { Weight::WarnOfRun };
-    Ok(vec![case.fires(Firing {
-        weight,
-        observed: Some(Quantity::ratio(if swings { steady.range_ratio } else { steady.excursion_ratio })),
-        threshold: if swings { range.clone() } else { excursion.clone() },
-        message: observed,
-        meaning: "the figure is that of a device on its way to another state".to_owned(),
-        advice: "precondition the device, and repeat rounds of a minute until five in a row agree".to_owned(),
-    })])
+    Ok(vec![
+        case.fires(Firing {
+            weight,
+            observed: Some(Quantity::ratio(if swings { last.range_ratio } else { last.excursion_ratio })),
+            threshold: if swings { range.clone() } else { excursion.clone() },
+            message: format!("{observed}{}", because(figure)),
+            meaning: "the figure is that of a device on its way to another state".to_owned(),
+            advice:
+                "precondition the device, and repeat rounds of a minute until five in a row agree: `--until steady`"
+                    .to_owned(),
+        }),
+    ])
+}
+
+/// The window, its range with the rounds that make it, and where its line goes.
+fn message(steadiness: &Steadiness, last: &SteadyWindow) -> String {
+    let shown = |value: f64| Quantity { value, unit: last.unit };
+    let end = |run: Option<&u32>| run.copied().unwrap_or_default();
+    let rounds = || last.runs.iter().zip(&last.values);
+    let least = rounds().min_by(|one, other| one.1.total_cmp(other.1));
+    let most = rounds().max_by(|one, other| one.1.total_cmp(other.1));
+    let ends = match (least, most) {
+        (Some((at_least, least)), Some((at_most, most))) if least != most => {
+            format!(" (from {} in round {at_least} to {} in round {at_most})", shown(*least), shown(*most))
+        }
+        _ => String::new(),
+    };
+    let which = if steadiness.of_honest { " of honest figures" } else { "" };
+    let before = match steadiness.windows.iter().rfind(|window| window.steady) {
+        Some(window) if !last.steady => {
+            format!("; rounds {} to {} had been steady", end(window.runs.first()), end(window.runs.last()))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "rounds {} to {}{which} range over {} of their mean{ends}, and their line moves by {}{before}",
+        end(last.runs.first()),
+        end(last.runs.last()),
+        Quantity::ratio(last.range_ratio),
+        Quantity::ratio(last.excursion_ratio),
+    )
 }

@@ -10,6 +10,11 @@
 //! 5 % warns. A standard deviation above 2.5 % of the mean is a note that asks for more runs. Fewer than 5 runs
 //! leave it undecided. No run is left out.
 //!
+//! What the runs differ by is said where the evidence shows it: foreign I/O, a limit of a control group, hits of the page
+//! cache, processors that were taken, waiting for memory, heat. It must be known of every run, differ by as much as its own
+//! detector warns of, move the figure in the direction in which it must, and go with at least half of its variance, which
+//! chance alone would bring about in one series of a hundred at most.
+//!
 //! # When it is wrong
 //! A system whose state changes by design (a device that fills up, a cache that warms) spreads without being noisy: look
 //! at AB702 and at the order of the values.
@@ -28,7 +33,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, needs, of_each_rate, of_single_run, values};
+use crate::series_case::{SeriesCase, because, needs, of_each_rate, of_single_run, values};
 
 /// See the head of this file.
 pub struct NotReproducible;
@@ -58,18 +63,19 @@ impl Detector for NotReproducible {
 
 fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {
     let limits = case.thresholds();
+    let sample = &figure.claimed;
     let count = values(&case.series, figure).len();
     needs(count, limits.ab705_runs_least_count.value.value)?;
-    let spread = figure.spread_ratio.ok_or_else(|| Halt::undecided("the median is 0: there is no spread"))?;
-    let deviation = figure.deviation.map(|deviation| deviation.value / figure.mean.value).unwrap_or(0.0);
-    let range = format!("{count} runs range from {} to {}, median {}", figure.least, figure.most, figure.median);
+    let spread = sample.spread_ratio.ok_or_else(|| Halt::undecided("the median is 0: there is no spread"))?;
+    let deviation = sample.deviation.map(|deviation| deviation.value / sample.mean.value).unwrap_or(0.0);
+    let range = format!("{count} runs range from {} to {}, median {}", sample.least, sample.most, sample.median);
     let limit = &limits.ab705_spread_warn_ratio;
     if spread > limit.value.value {
         return Ok(vec![case.fires(Firing {
             weight: Weight::WarnOfRun,
             observed: Some(Quantity::ratio(spread)),
             threshold: limit.clone(),
-            message: format!("{range}: {} of the median", Quantity::ratio(spread)),
+            message: format!("{range}: {} of the median{}", Quantity::ratio(spread), because(figure)),
             meaning: "one run could have given any of these: a difference of less than that says nothing".to_owned(),
             advice: "look for what differs between the runs, and quote the median with its interval".to_owned(),
         })]);

@@ -8,7 +8,8 @@
 //! Of the first rate of each phase: |value - median| / MAD above 14.826, MAD being the median of these distances, and at
 //! least half a step of the printed number. It warns, and names the runs. A first run that is an outlier on the slow side
 //! is a note of its own: caches were cold, files were created, or a device slept. Fewer than 5 runs leave it undecided.
-//! Outliers stay in every figure of the series.
+//! Outliers stay in every figure of the series. Where the runs differ by something that explains how the figure varies
+//! (AB705), it is said.
 //!
 //! # When it is wrong
 //! Where runs take one of two values (a second tier, two processor clocks), the rarer one is no accident.
@@ -25,7 +26,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, is_slower, needs, of_each_rate, of_single_run, values};
+use crate::series_case::{SeriesCase, because, is_slower, needs, of_each_rate, of_single_run, values};
 use crate::statistics::median_deviation;
 
 /// See the head of this file.
@@ -59,7 +60,7 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
     let runs = values(&case.series, figure);
     needs(runs.len(), limits.ab704_runs_least_count.value.value)?;
     let all: Vec<f64> = runs.iter().map(|(_, value)| *value).collect();
-    let median = figure.median.value;
+    let median = figure.claimed.median.value;
     let scale = median_deviation(&all).unwrap_or(0.0).max(figure.resolution);
     if scale <= 0.0 {
         return match all.iter().all(|value| *value == median) {
@@ -73,7 +74,7 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
         runs.iter().copied().filter(|(_, value)| score(*value) > limit.value.value).collect();
     let slow_first = |(number, value): &(u32, f64)| *number == 1 && is_slower(figure.metric, *value, median);
     let (first, others): (Vec<_>, Vec<_>) = outliers.into_iter().partition(slow_first);
-    let in_unit = |value: f64| Quantity { value, ..figure.median };
+    let in_unit = |value: f64| Quantity { value, ..figure.claimed.median };
     let farthest = |of: &[(u32, f64)]| of.iter().map(|(_, value)| score(*value)).fold(0.0, f64::max);
     let observed = |of: &[(u32, f64)]| Some(Quantity { value: farthest(of), ..Quantity::count(0) });
     let mut findings = Vec::new();
@@ -85,10 +86,11 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             observed: observed(&others),
             threshold: limit.clone(),
             message: format!(
-                "far from the median {}: {}, by up to {:.1} median absolute deviations",
-                figure.median,
+                "far from the median {}: {}, by up to {:.1} median absolute deviations{}",
+                figure.claimed.median,
                 named.join(", "),
-                farthest(&others)
+                farthest(&others),
+                because(figure)
             ),
             meaning: "something happened there that the other runs did not meet".to_owned(),
             advice: "look at the report of that run, and repeat the series on a quiet system".to_owned(),
@@ -99,7 +101,11 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             weight: Weight::Note,
             observed: observed(&first),
             threshold: limit.clone(),
-            message: format!("the first run ({}) was slower than the median {}", in_unit(*value), figure.median),
+            message: format!(
+                "the first run ({}) was slower than the median {}",
+                in_unit(*value),
+                figure.claimed.median
+            ),
             meaning: "it met a system in another state: cold caches, files to be made, or a device asleep".to_owned(),
             advice: "make one run before the series, or bring the system into the same state before each".to_owned(),
         }));

@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use activebench_detect::context::{Detector, Series};
-use activebench_detect::series::judge;
+use activebench_detect::series::{computed, judge};
 use activebench_detect::statistics::figures;
+use activebench_detect::stopping::stopping;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Metric;
 use activebench_model::finding::Finding;
 use activebench_model::run::FailOn;
-use activebench_model::series::{Beginning, ClaimOfRun, FORMAT, RunOfSeries, SeriesManifest};
+use activebench_model::series::{
+    Beginning, Circumstance, CircumstanceKind, Circumstances, ClaimOfRun, FORMAT, RunOfSeries, SeriesManifest, Until,
+};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use serde::Deserialize;
@@ -35,6 +38,15 @@ struct Written {
     /// First offsets of each run: `count` of them from `from` on, in steps of 4 KiB.
     #[serde(default)]
     offsets: Vec<Offsets>,
+    /// Honest throughput of each run in MB/s, where the claims are misleading; null where it is not known.
+    #[serde(default)]
+    honest: Vec<Option<f64>>,
+    /// Share of the device's bytes that others moved in each run; null where it is not known.
+    #[serde(default)]
+    foreign: Vec<Option<f64>>,
+    /// Limit of the control group that each run reached, in MB/s; null where none was.
+    #[serde(default)]
+    limits: Vec<Option<f64>>,
 }
 
 #[derive(Deserialize)]
@@ -54,11 +66,12 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn judge(&self, detector: &dyn Detector) -> Vec<Finding> {
-        let figures = figures(&self.runs);
+        let (figures, steadiness) = computed(&self.runs, &self.thresholds);
         detector.judge_series(&Series {
             manifest: &self.manifest,
             runs: &self.runs,
             figures: &figures,
+            steadiness: &steadiness,
             thresholds: &self.thresholds,
         })
     }
@@ -78,11 +91,31 @@ pub(crate) fn case(path: &Path) -> Case {
                 region_blocks: written.region_blocks,
             }];
         }
+        if let Some(honest) = written.honest.get(index) {
+            for claim in &mut run.claims {
+                claim.verdict = ClaimVerdict::Misleading;
+                claim.corrected = honest.map(|value| Quantity { value: value * 1e6, ..claim.value });
+            }
+        }
+        run.circumstances = vec![Circumstances { phase: "read".to_owned(), seen: seen(&written, index) }];
         runs.push(run);
     }
     let mut thresholds = Thresholds::profile("default").expect("the profile exists");
     thresholds.steady_state_required = written.steady_state_required;
     Case { says: written.says, manifest: manifest(runs.len() as u32), runs, thresholds }
+}
+
+fn seen(written: &Written, index: usize) -> Vec<Circumstance> {
+    let known = |of: &[Option<f64>]| of.get(index).copied().flatten();
+    let share = |kind, value| Circumstance { kind, value: Quantity::ratio(value) };
+    let foreign = known(&written.foreign).map(|value| share(CircumstanceKind::ForeignIo, value));
+    let limit = known(&written.limits);
+    let reached = share(CircumstanceKind::AtLimit, f64::from(u8::from(limit.is_some())));
+    let limit = limit.map(|value| Circumstance {
+        kind: CircumstanceKind::IoLimit,
+        value: Quantity { value: value * 1e6, unit: Unit::BytesPerSec },
+    });
+    foreign.into_iter().chain(limit).chain((!written.limits.is_empty()).then_some(reached)).collect()
 }
 
 fn claim(value: f64, resolution: f64, metric: Option<Metric>) -> ClaimOfRun {
@@ -115,6 +148,7 @@ fn run(number: u32, verdict: RunVerdict) -> RunOfSeries {
         },
         claims: Vec::new(),
         beginnings: Vec::new(),
+        circumstances: Vec::new(),
     }
 }
 
@@ -126,6 +160,7 @@ fn manifest(planned_runs: u32) -> SeriesManifest {
         activebench: "0.1.0".to_owned(),
         command,
         planned_runs,
+        until: None,
         runs: (1..=planned_runs).map(|number| number.to_string()).collect(),
         choices: Default::default(),
         incomplete: Vec::new(),
@@ -179,8 +214,56 @@ fn figures_of_runs_are_paired_by_phase_kind_and_place() {
     let one = RunOfSeries { claims: claims(&[1.0, 10.0]), ..run(1, RunVerdict::Verified) };
     let two = RunOfSeries { claims: claims(&[3.0]), ..run(2, RunVerdict::Verified) };
     let figures = figures(&[one, two]);
-    let seen: Vec<_> = figures.iter().map(|figure| (figure.id.as_str(), figure.values.clone())).collect();
+    let seen: Vec<_> = figures.iter().map(|figure| (figure.id.as_str(), figure.claimed.values.clone())).collect();
     assert_eq!(seen, [("f1", vec![Some(1e6), Some(3e6)]), ("f2", vec![Some(1e7), None])]);
-    assert_eq!((figures[0].median.value, figures[0].spread_ratio), (2e6, Some(1.0)));
-    assert_eq!(figures[1].deviation, None);
+    assert_eq!((figures[0].claimed.median.value, figures[0].claimed.spread_ratio), (2e6, Some(1.0)));
+    assert_eq!(figures[1].claimed.deviation, None);
+}
+
+#[test]
+fn a_series_goes_on_until_it_has_what_was_asked_for() {
+    let thresholds = Thresholds::profile("default").expect("the profile exists");
+    let within = |ratio| Until::MedianWithin { ratio };
+    // Six values: the interval is from the least to the most, 6 of a median of 100.
+    let six = [100.0, 97.0, 103.0, 100.0, 100.0, 100.0];
+    for (values, until, reached, says) in [
+        (&six[..5], within(0.5), false, "6 runs are needed"),
+        (&six[..], within(0.06), true, "6.000 % of it, at most 6.000 %"),
+        (&six[..], within(0.0599), false, "6.000 % of it, at most 5.990 %"),
+        (&six[..4], Until::SteadyState, false, "too few rounds"),
+        (&six[..], Until::SteadyState, true, "rounds 2 to 6"),
+        (&[100.0, 100.0, 100.0, 100.0, 150.0][..], Until::SteadyState, false, "rounds 1 to 5"),
+        (&[0.0; 6][..], within(0.5), false, "6 runs are needed"),
+        (&[][..], within(0.5), false, "no run states a rate"),
+    ] {
+        let runs: Vec<RunOfSeries> = (1..)
+            .zip(values)
+            .map(|(number, value)| RunOfSeries {
+                claims: vec![claim(*value, 0.0, None)],
+                ..run(number, RunVerdict::Verified)
+            })
+            .collect();
+        let (figures, steadiness) = computed(&runs, &thresholds);
+        let found = stopping(until, &figures, &steadiness);
+        assert!(found.reached == reached && found.because.contains(says), "{values:?} {until:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_target_that_was_not_reached_is_said_and_no_success() {
+    let thresholds = Thresholds::profile("default").expect("the profile exists");
+    let runs: Vec<RunOfSeries> = (1..=6)
+        .map(|number| RunOfSeries {
+            claims: vec![claim(100.0 + f64::from(number), 0.0, None)],
+            ..run(number, RunVerdict::Verified)
+        })
+        .collect();
+    for (ratio, expected) in [(0.04, (RunVerdict::Inconclusive, 3)), (0.06, (RunVerdict::Verified, 0))] {
+        let mut manifest = manifest(6);
+        manifest.until = Some(Until::MedianWithin { ratio });
+        let judged = judge(manifest, "series".to_owned(), runs.clone(), &thresholds);
+        assert_eq!((judged.verdict, judged.exit_code), expected, "{}", judged.because);
+        let said = judged.because.starts_with("target not reached in 6 runs: read: ");
+        assert_eq!(said, judged.exit_code == 3, "{}", judged.because);
+    }
 }

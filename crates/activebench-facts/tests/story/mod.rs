@@ -256,6 +256,7 @@ fn manifest() -> Manifest {
         host: Default::default(),
         coverage: Default::default(),
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: Default::default(),
     };

@@ -62,6 +62,12 @@ inks! {
     Calls = "calls",
     /// Latencies of the device.
     Device = "device",
+    /// Values of rounds.
+    Round = "round",
+    /// The line through them.
+    Fit = "fit",
+    /// What they may fill.
+    Band = "band",
     /// Few hits.
     Heat1 = "heat1",
     /// More.

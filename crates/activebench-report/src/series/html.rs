@@ -4,10 +4,12 @@ use activebench_model::finding::Severity;
 use activebench_model::series::JudgedSeries;
 use maud::{Markup, html};
 
-use super::{HEADS, RUN_HEADS, SeriesFormat, extent, firing, head, rows, run_rows, title, undecided};
+use super::{
+    RUN_HEADS, SeriesFormat, causes, extent, firing, head, heads, rows, run_rows, steady, stopping, title, undecided,
+};
 use crate::Style;
 use crate::escape::terminal as shown;
-use crate::html::{page, part, prose, table, verdict, visible};
+use crate::html::{page, part, prose, rounds, table, verdict, visible};
 use crate::wording::{count, shell_command};
 
 /// Runs shown; the rest is counted.
@@ -35,11 +37,16 @@ impl SeriesFormat for Html {
         let header = html! {
             h1 { (verdict(series.verdict)) " " (extent) }
             p.why { (shown(&series.because)) "." }
+            @if let Some(sentence) = stopping(series) { p { (shown(&sentence)) "." } }
             p.command { code { (shown(&shell_command(&series.manifest.command.argv))) } }
         };
+        let steady = steady::rule(series);
+        let causes = causes(series);
         let contents = html! {
             ol {
                 li { a href="#figures" { "Figures" } }
+                @if steady.is_some() { li { a href="#steady" { "Steady state" } } }
+                @if !causes.is_empty() { li { a href="#differences" { "What the runs differ by" } } }
                 li { a href="#runs" { "Runs" } }
                 li { a href="#findings" { "Findings" } }
                 li { a href="#record" { "Record" } }
@@ -47,6 +54,18 @@ impl SeriesFormat for Html {
         };
         let main = html! {
             (part("figures", "Figures", figures(series)))
+            @if let Some(rule) = &steady {
+                (part("steady", "Steady state", html! {
+                    p { (shown(rule)) "." }
+                    ul { @for sentence in steady::sentences(series) { li { (shown(&sentence)) } } }
+                    (rounds(series))
+                }))
+            }
+            @if !causes.is_empty() {
+                (part("differences", "What the runs differ by", html! {
+                    ul { @for cause in &causes { li { (shown(cause)) } } }
+                }))
+            }
             (part("runs", "Runs", runs(series)))
             (part("findings", "Findings", findings(series)))
             (part("record", "Record", html! { p { "Series directory: " code { (shown(&series.directory)) } } }))
@@ -58,7 +77,7 @@ impl SeriesFormat for Html {
 fn figures(series: &JudgedSeries) -> Markup {
     let (figures, left_out) = rows(series);
     html! {
-        (table("Figures", &HEADS, &figures))
+        (table("Figures", heads(series), &figures))
         @if left_out > 0 { p { (count(left_out, "further figure")) " in the JSON report." } }
     }
 }

@@ -4,7 +4,7 @@
 //! directories.
 
 use activebench_model::finding::Finding;
-use activebench_model::series::{JudgedSeries, Repeated};
+use activebench_model::series::{JudgedSeries, Repeated, Steadiness, Stopping};
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
@@ -43,9 +43,11 @@ struct Report<'a> {
     profile: &'a str,
     directory: &'a str,
     planned_runs: u32,
+    stopping: Option<&'a Stopping>,
     incomplete: &'a [String],
     runs: Vec<RunEntry<'a>>,
     figures: &'a [Repeated],
+    steadiness: &'a [Steadiness],
     findings: &'a [Finding],
 }
 
@@ -70,6 +72,7 @@ impl<'a> Report<'a> {
             profile: &manifest.choices.profile,
             directory: &series.directory,
             planned_runs: manifest.planned_runs,
+            stopping: series.stopping.as_ref(),
             incomplete: &manifest.incomplete,
             runs: series
                 .runs
@@ -83,6 +86,7 @@ impl<'a> Report<'a> {
                 })
                 .collect(),
             figures: &series.figures,
+            steadiness: &series.steadiness,
             findings: &series.findings,
         }
     }

@@ -3,7 +3,9 @@
 use activebench_model::finding::Finding;
 use activebench_model::series::JudgedSeries;
 
-use super::{HEADS, RUN_HEADS, SeriesFormat, extent, firing, head, rows, run_rows, title, undecided};
+use super::{
+    RUN_HEADS, SeriesFormat, causes, extent, firing, head, heads, rows, run_rows, steady, stopping, title, undecided,
+};
 use crate::Style;
 use crate::escape::{markdown as text, markdown_code as code};
 use crate::ticket::{LIMIT, Section, assembled};
@@ -22,18 +24,27 @@ impl SeriesFormat for Markdown {
     }
 
     fn render(&self, series: &JudgedSeries, _style: Style) -> String {
-        let sections =
-            [verdict(series), figures(series), runs(series), findings(series), open_questions(series), record(series)];
+        let sections = [
+            verdict(series),
+            figures(series),
+            steady_state(series),
+            differences(series),
+            runs(series),
+            findings(series),
+            open_questions(series),
+            record(series),
+        ];
         assembled(&sections, LIMIT)
     }
 }
 
 fn verdict(series: &JudgedSeries) -> Section {
     let lead = format!(
-        "# {}: {}\n\nWhy: {}.\n\nCommand: {}\n",
+        "# {}: {}\n\nWhy: {}.\n{}\nCommand: {}\n",
         series.verdict.as_str().to_uppercase(),
         text(&extent(series)),
         text(&series.because),
+        stopping(series).map_or_else(String::new, |sentence| format!("\n{}.\n", text(&sentence))),
         code(&shell_command(&series.manifest.command.argv)),
     );
     Section { lead, items: Vec::new(), noun: "", share: 150 }
@@ -41,15 +52,31 @@ fn verdict(series: &JudgedSeries) -> Section {
 
 fn figures(series: &JudgedSeries) -> Section {
     let (rows, left_out) = rows(series);
-    let mut section = table("## Figures", &HEADS, &rows, "figures", 300);
+    let mut section = table("## Figures", heads(series), &rows, "figures", 250);
     if left_out > 0 {
         section.items.push(format!("\nLeft out: {left_out} more figures, which the JSON report has.\n"));
     }
     section
 }
 
+fn steady_state(series: &JudgedSeries) -> Section {
+    let lead = match steady::rule(series) {
+        Some(rule) => format!("## Steady state\n\n{}.\n\n", text(&rule)),
+        None => String::new(),
+    };
+    let items = steady::sentences(series).iter().map(|sentence| format!("- {}\n", text(sentence))).collect();
+    Section { lead, items, noun: "figures", share: 75 }
+}
+
+fn differences(series: &JudgedSeries) -> Section {
+    let causes = causes(series);
+    let lead = if causes.is_empty() { String::new() } else { "## What the runs differ by\n\n".to_owned() };
+    let items = causes.iter().map(|sentence| format!("- {}\n", text(sentence))).collect();
+    Section { lead, items, noun: "causes", share: 75 }
+}
+
 fn runs(series: &JudgedSeries) -> Section {
-    table("## Runs", &RUN_HEADS, &run_rows(series), "runs", 150)
+    table("## Runs", &RUN_HEADS, &run_rows(series), "runs", 100)
 }
 
 fn findings(series: &JudgedSeries) -> Section {
@@ -66,7 +93,7 @@ fn findings(series: &JudgedSeries) -> Section {
     };
     let none = if firing.is_empty() { "\nNone.\n" } else { "" };
     let items = firing.iter().map(item).collect();
-    Section { lead: format!("## Findings\n{none}"), items, noun: "findings", share: 250 }
+    Section { lead: format!("## Findings\n{none}"), items, noun: "findings", share: 200 }
 }
 
 fn open_questions(series: &JudgedSeries) -> Section {

@@ -4,7 +4,9 @@ use activebench_model::finding::Severity;
 use activebench_model::series::JudgedSeries;
 use activebench_model::verdict::RunVerdict;
 
-use super::{HEADS, RUN_HEADS, SeriesFormat, extent, firing, head, rows, run_rows, title, undecided};
+use super::{
+    RUN_HEADS, SeriesFormat, causes, extent, firing, head, heads, rows, run_rows, steady, stopping, title, undecided,
+};
 use crate::page::{Page, Set, Tone};
 use crate::wording::{shell_command, shell_word};
 use crate::{Style, escape};
@@ -34,11 +36,16 @@ impl SeriesFormat for Text {
         let command = escape::clipped(&shell_command(&series.manifest.command.argv), COMMAND_SHOWN);
         let rest = format!("  {} ({command}): {}.", extent(series), series.because);
         page.headed(&series.verdict.as_str().to_uppercase(), tone, &rest);
+        if let Some(sentence) = stopping(series) {
+            page.paragraph(&sentence, Tone::Plain);
+        }
         page.blank();
         let (figures, left_out) = rows(series);
         if !figures.is_empty() {
-            let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right];
-            page.table(&HEADS, &sets, &figures, |_| Tone::Plain);
+            let right = [Set::Right; 6];
+            let sets = [&[Set::Left, Set::Left][..], &right].concat();
+            let heads = heads(series);
+            page.table(heads, &sets[..heads.len()], &figures, |_| Tone::Plain);
         }
         if left_out > 0 {
             page.paragraph(&format!("and {left_out} more figures in the JSON report"), Tone::Plain);
@@ -49,6 +56,18 @@ impl SeriesFormat for Text {
             page.table(&RUN_HEADS, &[Set::Right, Set::Whole, Set::Right, Set::Right], &runs, |_| Tone::Plain);
         }
         page.blank();
+        if let Some(rule) = steady::rule(series) {
+            page.headed("steady state", Tone::Head, &format!("  {rule}."));
+            for (sentence, rows) in steady::windows(series) {
+                page.paragraph(&sentence, Tone::Plain);
+                let sets = [Set::Right, Set::Right, Set::Right, Set::Left];
+                page.table(&steady::WINDOW_HEADS, &sets, &rows, |_| Tone::Plain);
+            }
+            page.blank();
+        }
+        for (index, sentence) in causes(series).iter().enumerate() {
+            page.labelled(if index == 0 { "because" } else { "" }, sentence);
+        }
         for finding in firing(series) {
             let tone = if finding.severity == Some(Severity::Fail) { Tone::Bad } else { Tone::Doubtful };
             page.headed(&head(finding), tone, &title(finding));

@@ -43,6 +43,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 log: None,
             },
             incomplete: Vec::new(),
+            preparation: None,
             redacted: None,
             sha256: BTreeMap::from([("stdout.txt".into(), "9f86d081884c7d65".repeat(4))]),
         },

@@ -2,8 +2,11 @@
 
 use activebench_model::claim::Metric;
 use activebench_model::finding::{Finding, Outcome, Severity, Threshold};
-use activebench_model::series::{FORMAT, Interval, JudgedSeries, Repeated, RunOfSeries, SeriesManifest};
-use activebench_model::units::Quantity;
+use activebench_model::series::{
+    Cause, CircumstanceKind, FORMAT, Interval, JudgedSeries, Repeated, RunOfSeries, Sample, SeriesManifest, Steadiness,
+    SteadyWindow, Stopping, Until,
+};
+use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::RunVerdict;
 use activebench_report::Style;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
@@ -24,6 +27,7 @@ fn run(number: u32) -> RunOfSeries {
         exit_code: 0,
         claims: Vec::new(),
         beginnings: Vec::new(),
+        circumstances: Vec::new(),
     }
 }
 
@@ -33,6 +37,15 @@ fn figure(id: &str, phase: &str, metric: Metric, quantity: fn(f64) -> Quantity, 
         phase: phase.to_owned(),
         metric,
         of_storage: true,
+        claimed: claimed(quantity, values),
+        honest: Some(claimed(quantity, values)),
+        resolution: 0.5,
+        causes: Vec::new(),
+    }
+}
+
+fn claimed(quantity: fn(f64) -> Quantity, values: &[f64]) -> Sample {
+    Sample {
         values: values.iter().copied().map(Some).collect(),
         median: quantity(values[2]),
         mean: quantity(values[2]),
@@ -45,7 +58,6 @@ fn figure(id: &str, phase: &str, metric: Metric, quantity: fn(f64) -> Quantity, 
             high: quantity(values[4]),
             confidence_ratio: 0.96875,
         }),
-        resolution: 0.5,
     }
 }
 
@@ -74,14 +86,16 @@ fn sample() -> JudgedSeries {
     let command = activebench_model::command::CommandLine { argv, ..Default::default() };
     let rates = [92e6, 96e6, 100e6, 100e6, 104e6];
     let mut short = figure("f2", "read", Metric::BytesMoved, |value| Quantity::bytes(value as u64), &rates);
-    short.median_interval = None;
-    short.values[3] = None;
+    short.claimed.median_interval = None;
+    short.claimed.values[3] = None;
+    short.honest = None;
     JudgedSeries {
         manifest: SeriesManifest {
             format: FORMAT,
             activebench: "0.1.0".to_owned(),
             command,
             planned_runs: 6,
+            until: None,
             runs: (1..=5).map(|number| number.to_string()).collect(),
             choices: Default::default(),
             incomplete: vec!["interrupted".to_owned()],
@@ -94,9 +108,75 @@ fn sample() -> JudgedSeries {
             finding("AB702", Outcome::Undecided, "5 runs are needed, and 4 state this figure"),
             finding("AB704", Outcome::Silent, ""),
         ],
+        steadiness: Vec::new(),
+        stopping: None,
         verdict: RunVerdict::Inconclusive,
         because: "5 of 6 runs were recorded: interrupted".to_owned(),
         exit_code: 3,
+    }
+}
+
+/// Seven rounds that settle, whose claims were twice too high, and a limit that explains why they differ.
+fn settling() -> JudgedSeries {
+    let rates = [60e6, 80e6, 96e6, 99e6, 100e6, 104e6, 101e6];
+    let twice: Vec<f64> = rates.iter().map(|rate| 2.0 * rate).collect();
+    let quantity = Quantity::bytes_per_sec;
+    let figure = Repeated {
+        claimed: claimed(quantity, &twice),
+        honest: Some(claimed(quantity, &rates)),
+        causes: vec![Cause {
+            kind: CircumstanceKind::IoLimit,
+            values: rates.iter().map(|rate| Some(rate + 1e6)).collect(),
+            unit: Unit::BytesPerSec,
+            explained_ratio: 0.97,
+            sentence: "the limit of a control group: 58.17 MiB/s in run 1, 100.1 MiB/s in run 6; 97 % of the variance \
+                       goes with it"
+                .to_owned(),
+        }],
+        ..figure("f1", "read", Metric::Throughput, quantity, &rates)
+    };
+    let window = |first: u32, mean: f64, steady| SteadyWindow {
+        runs: (first..first + 5).collect(),
+        values: rates[first as usize - 1..first as usize + 4].to_vec(),
+        unit: Unit::BytesPerSec,
+        mean,
+        range_ratio: if steady { 0.08 } else { 0.46 },
+        excursion_ratio: if steady { 0.06 } else { 0.456 },
+        slope: 1.5e6,
+        line_at_first: mean - 3e6,
+        steady,
+    };
+    let base = sample();
+    JudgedSeries {
+        manifest: SeriesManifest {
+            planned_runs: 25,
+            until: Some(Until::SteadyState),
+            incomplete: Vec::new(),
+            ..base.manifest
+        },
+        runs: (1..=7).map(run).collect(),
+        steadiness: vec![Steadiness {
+            figure: "f1".to_owned(),
+            phase: "read".to_owned(),
+            of_honest: true,
+            range_limit_ratio: 0.2,
+            excursion_limit_ratio: 0.1,
+            windows: vec![window(1, 87e6, false), window(2, 95.8e6, false), window(3, 100e6, true)],
+            first_steady_run: Some(7),
+        }],
+        stopping: Some(Stopping {
+            until: Until::SteadyState,
+            reached: true,
+            because: "read: rounds 3 to 7 range over 8 % of their mean (20 % is permitted), and their line moves by \
+                      6 % (10 %)"
+                .to_owned(),
+        }),
+        figures: vec![figure],
+        findings: Vec::new(),
+        verdict: RunVerdict::Qualified,
+        because: "over 7 runs 1 warnings, 0 questions undecided".to_owned(),
+        exit_code: 0,
+        ..base
     }
 }
 
@@ -113,6 +193,19 @@ fn every_format_reads_as_intended() {
 }
 
 #[test]
+fn steady_state_and_what_explains_the_variance_are_shown_in_every_format() {
+    for format in SERIES_FORMATS {
+        let mut report = render(format.name(), &settling());
+        if format.name() == "html" {
+            html::check(&report);
+            assert!(report.contains(r#"id="rounds-0""#) && !report.contains("No chart"));
+            report = html::outline(&report);
+        }
+        insta::assert_snapshot!(format!("series-steady-{}", format.name()), report);
+    }
+}
+
+#[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/series.schema.json");
     let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
@@ -120,7 +213,7 @@ fn the_json_report_is_what_its_schema_says() {
     empty.runs.clear();
     empty.figures.clear();
     empty.findings.clear();
-    for series in [sample(), empty] {
+    for series in [sample(), settling(), empty] {
         let report: serde_json::Value = serde_json::from_str(&render("json", &series)).expect("JSON");
         let faults: Vec<String> =
             schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();

@@ -257,6 +257,7 @@ fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
         host: host(),
         coverage: coverage(pace.reads),
         incomplete: Vec::new(),
+        preparation: None,
         redacted: None,
         sha256: BTreeMap::new(),
     }

@@ -1,0 +1,76 @@
+//! Steady state in words and rows.
+
+use activebench_model::series::{JudgedSeries, Steadiness, SteadyWindow};
+use activebench_model::units::Quantity;
+
+use super::PHASE_SHOWN;
+use crate::escape::clipped;
+
+/// Figures whose window is shown round by round.
+const WINDOWS_SHOWN: usize = 4;
+/// Width of the longest bar.
+const BAR: f64 = 24.0;
+
+/// The columns of a window's table.
+pub(super) const WINDOW_HEADS: [&str; 4] = ["round", "value", "line", ""];
+
+/// The rule, for the head of a section.
+pub(super) fn rule(series: &JudgedSeries) -> Option<String> {
+    let first = series.steadiness.iter().find(|of| !of.windows.is_empty())?;
+    let rounds = first.last().map_or(0, |window| window.runs.len());
+    Some(format!(
+        "SNIA PTS 2.0.2, section 2.1.24: within {rounds} rounds (largest - smallest) at most {} of the mean, and the \
+         least-squares line moves by at most {} of it",
+        Quantity::ratio(first.range_limit_ratio),
+        Quantity::ratio(first.excursion_limit_ratio)
+    ))
+}
+
+/// `read: steady in rounds 4 to 8: mean 101 MB/s, range 3 % of it, the line moves by 1 %; first steady with round 6`.
+pub(crate) fn sentence(of: &Steadiness) -> String {
+    let phase = clipped(&of.phase, PHASE_SHOWN);
+    let Some(last) = of.last() else { return format!("{phase}: too few rounds for a window") };
+    let (from, to) = (last.runs.first().copied().unwrap_or_default(), last.runs.last().copied().unwrap_or_default());
+    let steady = if last.steady { "steady" } else { "not steady" };
+    let which = if of.of_honest { " (honest figures)" } else { "" };
+    let first = match of.first_steady_run {
+        Some(first) if first != to => format!("; first steady with round {first}"),
+        _ => String::new(),
+    };
+    format!(
+        "{phase}{which}: {steady} in rounds {from} to {to}: mean {}, range {} of it, the line moves by {}{first}",
+        Quantity { value: last.mean, unit: last.unit },
+        Quantity::ratio(last.range_ratio),
+        Quantity::ratio(last.excursion_ratio),
+    )
+}
+
+/// A sentence each figure that has a window.
+pub(super) fn sentences(series: &JudgedSeries) -> Vec<String> {
+    series.steadiness.iter().filter(|of| !of.windows.is_empty()).map(sentence).collect()
+}
+
+/// The windows that are shown round by round, each with its sentence.
+pub(super) fn windows(series: &JudgedSeries) -> Vec<(String, Vec<Vec<String>>)> {
+    let windows = series.steadiness.iter().filter_map(|of| Some((sentence(of), rows(of.last()?))));
+    windows.take(WINDOWS_SHOWN).collect()
+}
+
+fn rows(window: &SteadyWindow) -> Vec<Vec<String>> {
+    let most = window.values.iter().copied().fold(0.0, f64::max);
+    let row = |(index, (run, value)): (usize, (&u32, &f64))| {
+        let shown = |value: f64| Quantity { value, unit: window.unit }.to_string();
+        let length = if most > 0.0 { (value / most * BAR).round() as usize } else { 0 };
+        let line = window.line_at_first + window.slope * index as f64;
+        vec![run.to_string(), shown(*value), shown(line), "█".repeat(length)]
+    };
+    window.runs.iter().zip(&window.values).enumerate().map(row).collect()
+}
+
+/// The values of all rounds of a figure, with the numbers of their runs.
+pub(crate) fn rounds(series: &JudgedSeries, of: &Steadiness) -> Vec<(u32, f64)> {
+    let figure = series.figures.iter().find(|figure| figure.id == of.figure);
+    let sample = figure.and_then(|figure| if of.of_honest { figure.honest.as_ref() } else { Some(&figure.claimed) });
+    let values = sample.map_or(&[][..], |sample| &sample.values);
+    series.runs.iter().zip(values).filter_map(|(run, value)| Some((run.number, (*value)?))).collect()
+}

@@ -1,0 +1,128 @@
+//! Purge and preconditioning before a series of the profile `pts`: SNIA PTS begins every test with them.
+//!
+//! Preconditioning is a run like any other: fio writes the device twice over, under observation, and what the device
+//! took of it stands in the record of every run that follows.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use activebench_model::command::CommandLine;
+use activebench_model::fact::FactName;
+use activebench_model::preparation::{Preconditioning, Preparation, Purge};
+use activebench_model::report::JudgedRun;
+use activebench_model::run::Choices;
+use activebench_model::verdict::RunVerdict;
+use activebench_record::sha256_of_file;
+use anyhow::{Context, anyhow};
+
+use crate::arguments::Verify;
+use crate::destroy::Unused;
+use crate::exit::{ExitCode, Failure, OrExit};
+use crate::verify::{Recorded, find_program, record_run};
+
+/// Folder of the recorded preconditioning, beside the runs of the series.
+pub(crate) const DIRECTORY: &str = "preconditioning";
+
+/// Purges and preconditions a device; `None` when a signal ended that.
+///
+/// # Errors
+/// When fio is not there or fails.
+pub(crate) fn prepare(
+    arguments: &Verify,
+    device: &Unused,
+    directory: &Path,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<Option<Preparation>, Failure> {
+    let say = |words: &str| {
+        if !arguments.output.quiet {
+            eprintln!("activebench: {words}");
+        }
+    };
+    let command = preconditioning(&device.path);
+    find_program(&OsString::from(&command[0]))?;
+    let shown = device.path.display();
+    let purge = purge(device);
+    match &purge {
+        Purge::Discard => say(&format!("{shown} is purged: all of it was discarded")),
+        Purge::Not { why } => say(&format!("{shown} is not purged: {why}")),
+    }
+    say(&format!("preconditioning: {shown} is written twice over (round 0; the runs that count come after it)"));
+    let own = Verify {
+        command: command.iter().map(OsString::from).collect(),
+        // Its own figures are nobody's question.
+        timeout: None,
+        ..arguments.clone()
+    };
+    let cwd = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
+    let line = CommandLine { argv: command.clone(), cwd: cwd.display().to_string() };
+    let choices = Choices { profile: "default".to_owned(), ..Choices::default() };
+    let place = directory.join(DIRECTORY);
+    let Recorded { judged, interrupted, .. } = record_run(&own, &choices, &line, &place, runtime)?;
+    if interrupted {
+        return Ok(None);
+    }
+    if judged.verdict == RunVerdict::Failed {
+        return Err(Failure::new(
+            ExitCode::BenchmarkFailed,
+            anyhow!("cannot precondition {shown}: fio failed (hint: its output is in {})", place.display()),
+        ));
+    }
+    let sha256 = sha256_of_file(&place.join("run.json"))
+        .with_context(|| format!("cannot read {}", place.display()))
+        .or_exit(ExitCode::Bug)?;
+    let written_bytes = written(&judged);
+    match written_bytes {
+        Some(bytes) => {
+            say(&format!("preconditioned: the device took {:.2} times its size", bytes / device.size_bytes as f64))
+        }
+        None => say("preconditioned, and what of it reached the device was not seen whole"),
+    }
+    Ok(Some(Preparation {
+        device: device.path.display().to_string(),
+        number: device.number,
+        size_bytes: device.size_bytes,
+        purge,
+        preconditioning: Preconditioning { command, written_bytes, directory: DIRECTORY.to_owned(), sha256 },
+    }))
+}
+
+/// Twice the device in blocks of 128 KiB, one behind the other, past the page cache, of data that nothing can reduce.
+fn preconditioning(device: &Path) -> Vec<String> {
+    let filename = format!("--filename={}", device.display());
+    let words = [
+        "fio",
+        "--name=preconditioning",
+        &filename,
+        "--rw=write",
+        "--bs=128k",
+        "--ioengine=libaio",
+        "--iodepth=32",
+        "--direct=1",
+        "--size=100%",
+        "--loops=2",
+        "--refill_buffers",
+        "--end_fsync=1",
+    ];
+    words.into_iter().map(str::to_owned).collect()
+}
+
+fn purge(device: &Unused) -> Purge {
+    if device.discards == Some(false) {
+        return Purge::Not { why: "it takes no discards".to_owned() };
+    }
+    match Command::new("blkdiscard").arg(&device.path).output() {
+        Ok(output) if output.status.success() => Purge::Discard,
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Purge::Not { why: activebench_report::escape::terminal(said.trim()) }
+        }
+        Err(error) => Purge::Not { why: format!("cannot start blkdiscard: {error}") },
+    }
+}
+
+/// What the device took in the passes of the preconditioning.
+fn written(judged: &JudgedRun) -> Option<f64> {
+    let of = |name| judged.phases.iter().map(|phase| phase.facts.complete(name).ok()).sum::<Option<f64>>();
+    (!judged.phases.is_empty()).then(|| of(FactName::DeviceWriteBytes)).flatten()
+}
