@@ -243,8 +243,8 @@ fn threads_are_replayed_as_jobs() {
 }
 
 #[test]
-fn reads_of_a_device_are_replayed_and_writes_to_it_are_not() {
-    needs!("fio", "losetup", "mkfs.ext4");
+fn reads_of_a_device_are_replayed_and_writes_to_it_only_to_destroy_it() {
+    needs!("fio", "losetup", "mkfs.ext4", "wipefs", "sha256sum");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let device = volume.device().expect("a device").to_owned();
     volume.unmount();
@@ -258,7 +258,7 @@ fn reads_of_a_device_are_replayed_and_writes_to_it_are_not() {
         (report, output.status.code())
     };
     let read = verify_beside(&volume, "read", &[&["fio", "--name=a", "--rw=randread"], &options[..]].concat());
-    let (report, _) = replicate_json(&read, &out);
+    let (report, _) = replicate_json(&read, &out, &[]);
     let pass = &report["passes"][0];
     assert_eq!(pass["replays"][0]["differs"], Value::Null, "{report:#}");
     assert_eq!(pass["replays"][0]["moved"], pass["recorded"], "{report:#}");
@@ -267,13 +267,28 @@ fn reads_of_a_device_are_replayed_and_writes_to_it_are_not() {
         let output = Command::new("sha256sum").arg(&device).output().expect("sha256sum runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
+    // Where a file system lies on it, nobody is helped to write to it.
+    let wipe = || Command::new("wipefs").args(["--all", "--quiet", &device]).status().expect("wipefs runs");
+    assert!(wipe().success());
     let write = verify_beside(&volume, "write", &[&["fio", "--name=a", "--rw=randwrite"], &options[..]].concat());
     let before = sum();
-    let (report, code) = replicate_json(&write, &volume.beside("second"));
+    let (report, code) = replicate_json(&write, &volume.beside("second"), &[]);
     assert_eq!(sum(), before, "nothing on the device is overwritten");
     let why = report["passes"][0]["not_replayed"].as_str().expect("it is refused");
-    assert!(why.contains("only reads of a device are replayed"), "{why}");
+    assert!(why.contains("without --destroy only reads of a device are replayed"), "{why}");
     assert_eq!((&report["outcome"], code), (&"incomplete".into(), Some(3)));
+    let (report, _) = replicate_json(&write, &volume.beside("third"), &["--destroy", &device]);
+    let pass = &report["passes"][0];
+    assert_eq!(pass["not_replayed"], Value::Null, "{report:#}");
+    assert_eq!((&pass["recorded"]["writes"], &pass["replays"][0]["differs"]), (&256.into(), &Value::Null));
+    assert_ne!(sum(), before, "now it was written");
+    let made = Command::new("mkfs.ext4").args(["-q", "-F", &device]).status().expect("mkfs.ext4 runs");
+    assert!(made.success());
+    let before = sum();
+    let refused = command(&write.run, &volume.beside("fourth"), &["--destroy", &device]).output().expect("it runs");
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!((refused.status.code(), sum()), (Some(2), before), "{why}");
+    assert!(why.contains("holds a file system"), "{why}");
 }
 
 fn verify_beside(volume: &Volume, name: &str, command: &[&str]) -> Verified {

@@ -22,7 +22,7 @@ use activebench_model::units::Quantity;
 use activebench_record::RunReader;
 use activebench_report::escape::terminal;
 use activebench_report::export::gaps_of_the_record;
-use activebench_report::export::passes::{Pass, replayed, write_passes};
+use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
 use activebench_report::replication::{REPLICATION_FORMATS, render};
 use activebench_report::{Style, target_line};
 use anyhow::{Context, anyhow};
@@ -36,7 +36,7 @@ use crate::arguments::{FailOnArgument, Output};
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge::Stored;
 use crate::verify::{self, Recorded};
-use crate::{bundle, judge as judgement, output, series};
+use crate::{bundle, destroy, judge as judgement, output, series};
 
 /// Folder of the logs, below that of the replication.
 const LOGS: &str = "logs";
@@ -106,9 +106,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn replicate(&mut self, reader: &RunReader) -> Result<Replication, Failure> {
-        let device = target::device(self.arguments.target.as_deref())?;
-        let mut passes = self.write_logs(reader, device.as_deref())?;
-        let target = Target::of(self.arguments.target.as_deref(), self.run, &passes)?;
+        let named = self.named_target()?;
+        let device = target::device(named)?;
+        let devices = Devices { name: device.as_deref(), may_be_written: self.arguments.destroy.is_some() };
+        let mut passes = self.write_logs(reader, devices)?;
+        let target = Target::of(named, self.run, &passes)?;
         let mut replicated: Vec<ReplicatedPass> =
             (1..).zip(&mut passes).map(|(number, pass)| self.planned(number, pass)).collect();
         let mut replication = self.begun(&target);
@@ -140,14 +142,32 @@ impl Work<'_> {
         Ok(judge(self.run, replication))
     }
 
+    /// What the user names as the target: with `--destroy` the device, which then must be free to be written.
+    fn named_target(&self) -> Result<Option<&Path>, Failure> {
+        let (target, destroyed) = (self.arguments.target.as_deref(), self.arguments.destroy.as_deref());
+        let Some(device) = destroyed else { return Ok(target) };
+        if let Some(target) = target.filter(|target| *target != device) {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                anyhow!(
+                    "--destroy {} is not the target {} (hint: both name the same device, or leave --target away)",
+                    device.display(),
+                    target.display()
+                ),
+            ));
+        }
+        destroy::blank(device)?;
+        Ok(Some(device))
+    }
+
     /// Writes the logs of every pass.
-    fn write_logs(&self, reader: &RunReader, device: Option<&str>) -> Result<Vec<Pass>, Failure> {
+    fn write_logs(&self, reader: &RunReader, devices: Devices<'_>) -> Result<Vec<Pass>, Failure> {
         let logs = self.out.join(LOGS);
         let cannot = || format!("cannot write the logs to {}", logs.display());
         fs::create_dir_all(&logs).with_context(cannot).or_exit(ExitCode::Usage)?;
         let mut open =
             |name: &str| -> io::Result<Box<dyn Write>> { Ok(Box::new(BufWriter::new(File::create(logs.join(name))?))) };
-        write_passes(self.run, &Stored(reader), device, &mut open).with_context(cannot).or_exit(ExitCode::Usage)
+        write_passes(self.run, &Stored(reader), devices, &mut open).with_context(cannot).or_exit(ExitCode::Usage)
     }
 
     /// A pass before its replays; a pass that cannot be replayed says why.

@@ -14,7 +14,7 @@ use activebench_model::readings::{Readings, Series, Watched};
 use activebench_model::report::JudgedRun;
 use activebench_model::source::Events;
 use activebench_report::escape;
-use activebench_report::export::passes::{Pass, replayed, write_passes};
+use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
 use activebench_report::export::{EXPORTS, ExportError, export_by_name};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -216,7 +216,7 @@ fn logs(run: &JudgedRun, events: &Events) -> (Vec<Pass>, BTreeMap<String, String
     }
     let kept = Rc::new(RefCell::new(BTreeMap::new()));
     let mut open = |name: &str| -> io::Result<Box<dyn Write>> { Ok(Box::new(Kept(kept.clone(), name.to_owned()))) };
-    let passes = write_passes(run, events, None, &mut open).expect("the logs are written");
+    let passes = write_passes(run, events, Devices::default(), &mut open).expect("the logs are written");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     (passes, kept.take().into_iter().map(|(name, bytes)| (name, text(bytes))).collect())
 }
@@ -261,8 +261,7 @@ fn what_a_replay_did_is_held_against_the_pass_operation_by_operation() {
     // Under the log's name, the same calls in any order are the same.
     let as_ours = |calls: Vec<Call>| Events { calls, names: vec![name(110, FILE, "f0")], ..Events::default() };
     let window = run.phases[0].window.expect("a window");
-    let inside =
-        |call: &Call| window.contains(call.start_ns) && window.contains(call.end_ns) && call.op != Op::Discard;
+    let inside = |call: &Call| window.contains(call.start_ns) && window.contains(call.end_ns) && call.op != Op::Discard;
     let mut calls: Vec<Call> = events.calls.into_iter().filter(inside).collect();
     calls.reverse();
     let done = replayed(&passes[0], &as_ours(calls.clone())).expect("it is read");

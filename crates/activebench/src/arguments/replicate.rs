@@ -17,7 +17,8 @@ are replayed too, and give a rate of their own.
 
 The replay works on fresh files in a folder of its own beside the recorded ones, never on yours: a pass that wrote a \
 new file writes a new one, a pass that found data finds incompressible data, in the cache or not as the recorded pass \
-found it. The folder is removed at the end, and on Ctrl-C. A raw device is only ever read.
+found it. The folder is removed at the end, and on Ctrl-C. A raw device is only read; \
+--destroy DEVICE, its exact path, lets the passes that wrote to one write to this one.
 
 Each replay is itself observed, and counts when it repeated every operation of the pass and found the cache as the \
 pass did: what did not is said, and the outcome is then incomplete. The run directories lie below OUT.
@@ -44,6 +45,10 @@ pub(crate) struct Replicate {
     /// Folder on the disk to replay on, or the block device for a run on one [default: where the recorded files were].
     #[arg(long, value_name = "DIR")]
     pub(crate) target: Option<PathBuf>,
+    /// Replay the passes that wrote to a raw device on this one, which destroys what is on it. Refused for a device that
+    /// is mounted or otherwise in use, or that holds a file system or a partition table.
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) destroy: Option<PathBuf>,
     /// How often each pass is replayed.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,

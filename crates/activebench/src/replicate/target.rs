@@ -45,7 +45,7 @@ impl Target {
             return Ok(Self { folder: std::env::temp_dir(), devices });
         }
         if named_device.is_some() && !on_files.is_empty() {
-            return Err(usage("the run used files: --target must be a folder, and a raw device is never written"));
+            return Err(usage("the run used files: --target must be a folder, and no raw device is written for them"));
         }
         let folder = match named {
             Some(folder) => folder.to_owned(),

@@ -106,15 +106,23 @@ impl PassFile {
     }
 }
 
-/// Splits a run into its passes and writes their logs; `open` gives where a log of a name goes. `device` is what block
-/// devices are called in the logs, instead of their own names.
+/// What is replayed on block devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Devices<'a> {
+    /// What they are called in the logs; `None` for the names that the run has.
+    pub name: Option<&'a str>,
+    /// Whether passes that wrote to one are replayed: that destroys what is on it.
+    pub may_be_written: bool,
+}
+
+/// Splits a run into its passes and writes their logs; `open` gives where a log of a name goes.
 ///
 /// # Errors
 /// When the events cannot be read or a log cannot be written.
 pub fn write_passes(
     run: &JudgedRun,
     events: &dyn EventSource,
-    device: Option<&str>,
+    devices: Devices<'_>,
     open: &mut dyn FnMut(&str) -> io::Result<Box<dyn Write>>,
 ) -> Result<Vec<Pass>, ExportError> {
     let names = FileNames::read(events)?;
@@ -134,7 +142,8 @@ pub fn write_passes(
             }
         }
     }
-    let mut writer = Writer { names: &names, states: States::new(unlinks), numbers: HashMap::new(), open, device, run };
+    let mut writer =
+        Writer { names: &names, states: States::new(unlinks), numbers: HashMap::new(), open, devices, run };
     let mut in_order = late.again();
     let mut again: Vec<Gathered> = passes.iter().map(|_| Gathered::default()).collect();
     let mut take = |_, item: Item| writer.take(&mut passes, &mut gathered, item);
@@ -348,7 +357,7 @@ struct Writer<'a> {
     /// The files of the passes, in the order in which they come.
     numbers: HashMap<FileId, usize>,
     open: &'a mut dyn FnMut(&str) -> io::Result<Box<dyn Write>>,
-    device: Option<&'a str>,
+    devices: Devices<'a>,
     run: &'a JudgedRun,
 }
 
@@ -378,15 +387,15 @@ impl Writer<'_> {
         let next = self.numbers.len();
         let file_number = *self.numbers.entry(item.file).or_insert(next);
         let name = self.names.at(item.file, item.at_ns);
-        let device = self.device.or(name);
+        let device = self.devices.name.or(name);
         let is_device = item.kind == FileKind::BlockDevice;
         if is_device && let Some(why) = unwritable(device) {
             pass.obstacle = Some(format!("it is on a device that a log cannot name: {why}"));
             return Ok(());
         }
-        if is_device && step.action == Action::Write {
+        if is_device && step.action == Action::Write && !self.devices.may_be_written {
             pass.obstacle = Some(format!(
-                "it writes to the block device {}: only reads of a device are replayed, nothing on it is overwritten",
+                "it writes to the block device {}: without --destroy only reads of a device are replayed",
                 name.unwrap_or("without a name")
             ));
             return Ok(());
