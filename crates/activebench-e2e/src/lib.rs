@@ -167,6 +167,18 @@ impl Volume {
         self.set_dirty_share(30);
     }
 
+    /// A loop device on which nothing lies, and which is not mounted.
+    pub fn raw(mib: u64) -> Self {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        let device = loop_device(&folder.path().join("backing.img"), mib, "on");
+        Self { folder, devices: vec![device] }
+    }
+
+    /// Makes a file system on the device, and mounts it.
+    pub fn put_file_system(&self, fs_type: &str) {
+        self.make_and_mount(fs_type, "defaults");
+    }
+
     /// btrfs whose data lies on several loop devices in stripes.
     pub fn striped_btrfs(mib_each: u64, count: usize) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
@@ -265,7 +277,7 @@ impl Volume {
     }
 
     fn mount(&self, arguments: &[&str]) {
-        fs::create_dir(self.path()).expect("a mount point");
+        fs::create_dir_all(self.path()).expect("a mount point");
         let mount_point = self.path();
         let mut arguments = arguments.to_vec();
         arguments.push(mount_point.to_str().expect("a UTF-8 path"));

@@ -28,6 +28,10 @@ pub struct SeriesManifest {
     pub until: Option<Until>,
     /// Folders of the runs that were recorded, relative to the series' own, in order.
     pub runs: Vec<String>,
+    /// Folder of the run that preconditioned the device before them; `None` where none did. It is evidence, and none of
+    /// the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preconditioning: Option<String>,
     /// Choices that bear on the judgement of the series.
     pub choices: Choices,
     /// Why there are fewer runs than planned: lower-case fragments; empty when there are not.

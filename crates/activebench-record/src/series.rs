@@ -49,7 +49,7 @@ pub fn read_series(directory: &Path) -> Result<Option<SeriesManifest>, RecordErr
         return Err(RecordError::NewerFormat { path, found: head.format, supported: FORMAT });
     }
     let manifest: SeriesManifest = serde_json::from_slice(&bytes).map_err(damaged)?;
-    match manifest.runs.iter().find(|name| !is_inside(name)) {
+    match manifest.runs.iter().chain(&manifest.preconditioning).find(|name| !is_inside(name)) {
         Some(name) => Err(RecordError::OutsideName { name: name.clone() }),
         None => Ok(Some(manifest)),
     }

@@ -435,6 +435,7 @@ fn a_series_is_read_as_it_was_written_and_a_damaged_one_is_named() {
         command: Default::default(),
         planned_runs: 3,
         until: None,
+        preconditioning: None,
         runs: vec!["1".to_owned(), "2".to_owned()],
         choices: Default::default(),
         incomplete: vec!["interrupted".to_owned()],

@@ -44,7 +44,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run a benchmark, observe it, judge its figures, report.
-    Verify(Verify),
+    Verify(Box<Verify>),
     /// Judge a stored run again: no root needed, any machine.
     Recheck(Recheck),
     /// Render a stored run.

@@ -2,7 +2,7 @@
 //! the series, and what they say together. `recheck` and `report` read such a directory again.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use activebench_detect::series::{computed, contribution, judge};
 use activebench_detect::stopping::stopping;
@@ -74,6 +74,7 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
         planned_runs: planned,
         until,
         runs: Vec::new(),
+        preconditioning: None,
         choices,
         incomplete: vec!["the series was never finished".to_owned()],
     };
@@ -92,12 +93,16 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
             return Err(failure);
         }
     };
+    manifest.preconditioning = preparation.as_ref().map(|done| done.preconditioning.directory.clone());
     let mut runs = Vec::new();
     let mut stopped = None;
+    let began = Instant::now();
     for number in 1..=planned {
         if !arguments.output.quiet {
             let most = if until.is_some() { "at most " } else { "" };
-            eprintln!("activebench: run {number} of {most}{planned}");
+            let left =
+                time_left(began, number, planned).map_or_else(String::new, |left| format!(" ({most}{left} left)"));
+            eprintln!("activebench: run {number} of {most}{planned}{left}");
         }
         let name = number.to_string();
         let (choices, command) = (&manifest.choices, &manifest.command);
@@ -133,6 +138,13 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
     let judged = judge(manifest, directory.display().to_string(), runs, &thresholds);
     write_reports(directory, &judged);
     Ok(Taken { judged, interrupted })
+}
+
+/// How long the runs from this one on take, when they take as long as those before it; `None` for the first.
+fn time_left(began: Instant, number: u32, planned: u32) -> Option<String> {
+    let done = number.checked_sub(1).filter(|done| *done > 0)?;
+    let left = began.elapsed().as_secs_f64() / f64::from(done) * f64::from(planned.saturating_sub(done));
+    Some(humantime::format_duration(Duration::from_secs(left.ceil() as u64)).to_string())
 }
 
 /// A signal ended the preparation: there is no run.
@@ -183,15 +195,20 @@ pub(crate) fn judged_each(
     let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
     choose(&mut manifest.choices);
     let thresholds = thresholds::of(&manifest.choices).or_exit(ExitCode::Usage)?;
-    let mut runs = Vec::new();
-    for (number, name) in (1..).zip(&manifest.runs) {
-        let path = directory.join(name);
-        let reader = RunReader::open(&path).or_exit(ExitCode::Usage)?;
+    let mut judged_run = |name: &String, choose: &dyn Fn(&mut Choices)| {
+        let reader = RunReader::open(&directory.join(name)).or_exit(ExitCode::Usage)?;
         let mut of_run = reader.manifest().clone();
         choose(&mut of_run.choices);
         let judged = judge::judge(&shown.join(name), &reader, of_run).or_exit(ExitCode::Usage)?;
         each(name, &reader, &judged)?;
-        runs.push(contribution(number, name, &judged));
+        Ok(judged)
+    };
+    let mut runs = Vec::new();
+    for (number, name) in (1..).zip(&manifest.runs) {
+        runs.push(contribution(number, name, &judged_run(name, &choose)?));
+    }
+    if let Some(name) = &manifest.preconditioning {
+        judged_run(name, &|_| {})?;
     }
     Ok(Some(judge(manifest, shown.display().to_string(), runs, &thresholds)))
 }

@@ -161,6 +161,7 @@ fn manifest(planned_runs: u32) -> SeriesManifest {
         command,
         planned_runs,
         until: None,
+        preconditioning: None,
         runs: (1..=planned_runs).map(|number| number.to_string()).collect(),
         choices: Default::default(),
         incomplete: Vec::new(),

@@ -96,6 +96,7 @@ fn sample() -> JudgedSeries {
             command,
             planned_runs: 6,
             until: None,
+            preconditioning: None,
             runs: (1..=5).map(|number| number.to_string()).collect(),
             choices: Default::default(),
             incomplete: vec!["interrupted".to_owned()],
