@@ -110,7 +110,7 @@ pub(super) fn verify_arguments(argv: &[OsString]) -> Result<Verify, Failure> {
     line.extend(argv.iter().cloned());
     let parsed = Cli::try_parse_from(line).context("cannot make a command line of our own").or_exit(ExitCode::Bug)?;
     match parsed.command {
-        Command::Verify(arguments) => Ok(arguments),
+        Command::Verify(arguments) => Ok(*arguments),
         _ => Err(Failure::new(ExitCode::Bug, anyhow!("a command line of our own is another command's"))),
     }
 }
