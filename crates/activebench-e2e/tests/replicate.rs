@@ -231,15 +231,17 @@ fn a_cold_read_stays_cold() {
 fn threads_are_replayed_as_jobs() {
     needs!("iozone", "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
-    let run = verify(&volume, &["--fail-on", "never"], &["iozone", "-t2", "-i0", "-e", "-+u", "-s4m", "-r64k"]);
+    let run = verify(&volume, &["--fail-on", "never"], &["iozone", "-t2", "-i0", "-e", "-+u", "-s16m", "-r64k"]);
     let replicated = replicate(&volume, &run, &["--runs", "1"]);
     for pass in replicated.passes() {
         let replay = &pass["replays"][0];
         assert_eq!(replay["differs"], Value::Null, "{pass:#}");
         assert_eq!(replay["moved"], pass["recorded"], "{pass:#}");
-        let replayed_as = pass["replayed_as"].as_str().expect("words");
-        assert!(replayed_as.starts_with("2 tasks, each psync"), "{replayed_as}");
     }
+    // One of both can be done before the other begins.
+    let both =
+        |pass: &Value| pass["replayed_as"].as_str().is_some_and(|words| words.starts_with("2 tasks, each psync"));
+    assert!(replicated.passes().iter().any(both), "{:#}", replicated.report);
 }
 
 #[test]
