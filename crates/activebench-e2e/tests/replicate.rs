@@ -369,22 +369,23 @@ fn a_run_without_its_records_is_refused() {
 #[test]
 fn a_slower_disk_gives_a_smaller_replicated_rate() {
     needs!("fio", "mkfs.ext4", "losetup");
-    let (fast, slow) = (Volume::on_loop("ext4", 128, "noatime"), Volume::on_loop("ext4", 128, "noatime"));
-    let Some(throttled) = Throttled::reads(&slow, 8 << 20) else {
+    // One device, slower for the replay alone.
+    let volume = Volume::on_loop("ext4", 128, "noatime");
+    let Some(throttled) = Throttled::reads(&volume, 8 << 20) else {
         skip("no blkio controller of version 1");
         return;
     };
-    fast.lay_out("data", 16);
+    volume.lay_out("data", 16);
     let command_line =
         ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=16m", "--filename=data", "--direct=1", "--ioengine=psync"];
-    let run = verify(&fast, &["--fail-on", "never"], &command_line);
-    let out = fast.beside("replication");
+    let run = verify(&volume, &["--fail-on", "never"], &command_line);
+    let out = volume.beside("replication");
     let line = format!(
         "{} replicate {} --out {} --runs 1 --format json --target {}",
         binary().display(),
         run.run.display(),
         out.display(),
-        slow.path().display()
+        volume.path().display()
     );
     let output = Command::new("sh").args(["-c", &throttled.join(&line)]).output().expect("sh runs");
     let report: Value = serde_json::from_slice(&output.stdout)
