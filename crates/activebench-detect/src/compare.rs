@@ -137,7 +137,7 @@ fn setting(run: &JudgedRun) -> Vec<String> {
 }
 
 /// What the phases' files lie on, each once, in their order.
-fn targets(run: &JudgedRun) -> Vec<&Target> {
+pub(crate) fn targets(run: &JudgedRun) -> Vec<&Target> {
     let mut found: Vec<&Target> = Vec::new();
     for part in run.phases.iter().flat_map(|phase| &phase.parts) {
         if let Some(target) = run.manifest.host.target_of(part.file)

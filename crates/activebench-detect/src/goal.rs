@@ -156,7 +156,7 @@ impl Goal {
 }
 
 /// A unit, with blanks and the prefixes of operations as people write them: `k IOPS`, `µs`.
-fn unit_of(text: &str) -> Option<(Unit, f64)> {
+pub(crate) fn unit_of(text: &str) -> Option<(Unit, f64)> {
     let text: String = text.split_whitespace().collect::<String>().replace(['µ', 'μ'], "u");
     UNITS.iter().find(|(name, ..)| *name == text).map(|(_, unit, factor)| (*unit, *factor))
 }

@@ -4,6 +4,7 @@
 //! environment. To add a detector: a file in `detectors/`, a line in
 //! [`registry::DETECTORS`], cases below `fixtures/detectors/`.
 
+pub mod acceptance;
 mod advice;
 mod bounds;
 mod case;

@@ -54,10 +54,14 @@ const KINDS: &[Kind] = &[
         name: "md",
         attributes: &["md/level", "md/raid_disks", "md/chunk_size", "md/array_state", "md/degraded", "md/sync_action"],
     },
-    Kind { prefix: "nvme", name: "nvme", attributes: &["device/model", "device/firmware_rev", "device/transport"] },
+    Kind {
+        prefix: "nvme",
+        name: "nvme",
+        attributes: &["device/model", "device/serial", "device/firmware_rev", "device/transport"],
+    },
     Kind { prefix: "sd", name: "scsi", attributes: &["device/vendor", "device/model", "device/rev"] },
-    Kind { prefix: "vd", name: "virtio", attributes: &[] },
-    Kind { prefix: "mmcblk", name: "mmc", attributes: &["device/name"] },
+    Kind { prefix: "vd", name: "virtio", attributes: &["serial"] },
+    Kind { prefix: "mmcblk", name: "mmc", attributes: &["device/name", "device/serial"] },
     Kind { prefix: "pmem", name: "pmem", attributes: &[] },
     Kind { prefix: "nbd", name: "nbd", attributes: &[] },
     Kind { prefix: "rbd", name: "rbd", attributes: &[] },
@@ -96,6 +100,12 @@ pub(crate) fn read_device(reader: &mut Reader, device: DeviceNumber, above: Opti
             attributes.insert(key.to_owned(), text);
         }
     }
+    if kind.name == "scsi"
+        && !is_partition
+        && let Some(serial) = scsi_serial(reader, &folder)
+    {
+        attributes.insert("device/serial".to_owned(), serial);
+    }
 
     let queue = disk_folder.join("queue");
     let is_loop = !is_partition && kind.name == "loop";
@@ -119,6 +129,15 @@ pub(crate) fn read_device(reader: &mut Reader, device: DeviceNumber, above: Opti
     };
     let disk = if is_partition { read(reader, &disk_folder.join("dev"), read_device_number) } else { None };
     Some(BlockDevice { layer, folder, disk })
+}
+
+/// The serial number of a SCSI disk: the page 80h of its vital product data, of which the first four bytes are a head
+/// (SPC, Unit Serial Number page). Not every disk has the page.
+fn scsi_serial(reader: &mut Reader, folder: &Path) -> Option<String> {
+    let page = reader.bytes(&folder.join("device/vpd_pg80"));
+    let page = reader.optional(page)?;
+    let serial = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_owned();
+    (!serial.is_empty()).then_some(serial)
 }
 
 fn read<T>(reader: &mut Reader, path: &Path, how: fn(&Reader, &Path) -> Result<T, ReadError>) -> Option<T> {

@@ -57,6 +57,17 @@ fn recorded_stacks() {
 }
 
 #[test]
+fn a_scsi_disk_s_serial_number_is_that_of_its_page() {
+    for (minor, expected) in [(32, Some("S0EXAMPLE456")), (48, None)] {
+        let mut survey = survey("synthetic-sas-and-fibre-channel");
+        let target = survey.target_for_device(dev(8, minor));
+        let serial = target.layers[0].attributes.get("device/serial").map(String::as_str);
+        assert_eq!(serial, expected, "{}", target.layers[0].name);
+        assert!(survey.unread().iter().all(|why| !why.contains("vpd_pg80")), "{:?}", survey.unread());
+    }
+}
+
+#[test]
 fn synthetic_stacks() {
     check_whole("nvme-partition", "synthetic-nvme-partition", on(259, 2, ""));
     check_whole("md-raid1", "synthetic-md-raid1", on(9, 0, ""));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Quantity;
+use crate::units::{Quantity, Unit};
 
 /// One number that the tool printed about a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,6 +109,97 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Every one.
+    pub const ALL: [Metric; 34] = [
+        Metric::Throughput,
+        Metric::OperationRate,
+        Metric::TimePerOperation,
+        Metric::SumOfTaskThroughput,
+        Metric::SumOfTaskOperationRate,
+        Metric::ParentThroughput,
+        Metric::ParentOperationRate,
+        Metric::MinTaskThroughput,
+        Metric::MaxTaskThroughput,
+        Metric::MeanTaskThroughput,
+        Metric::TaskThroughput,
+        Metric::BytesMoved,
+        Metric::MinTaskBytes,
+        Metric::OperationsDone,
+        Metric::LatencyMean,
+        Metric::LatencyP50,
+        Metric::LatencyP95,
+        Metric::LatencyP99,
+        Metric::LatencyP999,
+        Metric::LatencyMax,
+        Metric::CompletionLatencyMean,
+        Metric::CompletionLatencyP50,
+        Metric::CompletionLatencyP95,
+        Metric::CompletionLatencyP99,
+        Metric::CompletionLatencyP999,
+        Metric::SyncsDone,
+        Metric::SyncLatencyMean,
+        Metric::SyncLatencyP50,
+        Metric::SyncLatencyP95,
+        Metric::SyncLatencyP99,
+        Metric::SyncLatencyP999,
+        Metric::CpuUser,
+        Metric::CpuSystem,
+        Metric::CpuTotal,
+    ];
+
+    /// As written in JSON and in acceptance files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Metric::Throughput => "throughput",
+            Metric::OperationRate => "operation-rate",
+            Metric::TimePerOperation => "time-per-operation",
+            Metric::SumOfTaskThroughput => "sum-of-task-throughput",
+            Metric::SumOfTaskOperationRate => "sum-of-task-operation-rate",
+            Metric::ParentThroughput => "parent-throughput",
+            Metric::ParentOperationRate => "parent-operation-rate",
+            Metric::MinTaskThroughput => "min-task-throughput",
+            Metric::MaxTaskThroughput => "max-task-throughput",
+            Metric::MeanTaskThroughput => "mean-task-throughput",
+            Metric::TaskThroughput => "task-throughput",
+            Metric::BytesMoved => "bytes-moved",
+            Metric::MinTaskBytes => "min-task-bytes",
+            Metric::OperationsDone => "operations-done",
+            Metric::LatencyMean => "latency-mean",
+            Metric::LatencyP50 => "latency-p50",
+            Metric::LatencyP95 => "latency-p95",
+            Metric::LatencyP99 => "latency-p99",
+            Metric::LatencyP999 => "latency-p999",
+            Metric::LatencyMax => "latency-max",
+            Metric::CompletionLatencyMean => "completion-latency-mean",
+            Metric::CompletionLatencyP50 => "completion-latency-p50",
+            Metric::CompletionLatencyP95 => "completion-latency-p95",
+            Metric::CompletionLatencyP99 => "completion-latency-p99",
+            Metric::CompletionLatencyP999 => "completion-latency-p999",
+            Metric::SyncsDone => "syncs-done",
+            Metric::SyncLatencyMean => "sync-latency-mean",
+            Metric::SyncLatencyP50 => "sync-latency-p50",
+            Metric::SyncLatencyP95 => "sync-latency-p95",
+            Metric::SyncLatencyP99 => "sync-latency-p99",
+            Metric::SyncLatencyP999 => "sync-latency-p999",
+            Metric::CpuUser => "cpu-user",
+            Metric::CpuSystem => "cpu-system",
+            Metric::CpuTotal => "cpu-total",
+        }
+    }
+
+    /// The unit of its values.
+    pub fn unit(self) -> Unit {
+        match self {
+            Metric::BytesMoved | Metric::MinTaskBytes => Unit::Bytes,
+            Metric::OperationsDone | Metric::SyncsDone => Unit::Count,
+            Metric::OperationRate | Metric::SumOfTaskOperationRate | Metric::ParentOperationRate => Unit::OpsPerSec,
+            Metric::TimePerOperation => Unit::Ns,
+            metric if metric.is_latency() => Unit::Ns,
+            metric if metric.is_cpu() => Unit::Ratio,
+            _ => Unit::BytesPerSec,
+        }
+    }
+
     /// Whether it is a count, which whatever limited the pass does not change.
     pub fn is_count(self) -> bool {
         matches!(self, Metric::BytesMoved | Metric::MinTaskBytes | Metric::OperationsDone | Metric::SyncsDone)
@@ -257,4 +348,32 @@ pub struct Contradiction {
     pub message: String,
     /// The claims that a reader takes to be something else because of it.
     pub claims: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_s_name_is_the_one_in_json() {
+        for metric in Metric::ALL {
+            assert_eq!(serde_json::to_value(metric).expect("JSON"), metric.as_str());
+        }
+    }
+
+    #[test]
+    fn a_metric_has_the_unit_of_its_kind() {
+        for (metric, unit) in [
+            (Metric::Throughput, Unit::BytesPerSec),
+            (Metric::SumOfTaskThroughput, Unit::BytesPerSec),
+            (Metric::OperationRate, Unit::OpsPerSec),
+            (Metric::LatencyP99, Unit::Ns),
+            (Metric::SyncLatencyMean, Unit::Ns),
+            (Metric::CpuTotal, Unit::Ratio),
+            (Metric::BytesMoved, Unit::Bytes),
+            (Metric::SyncsDone, Unit::Count),
+        ] {
+            assert_eq!(metric.unit(), unit, "{metric:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! verdicts, the report. Holds no I/O, no judgement and no parsing: adapters make
 //! claims, `activebench-facts` makes facts, `activebench-detect` judges.
 
+pub mod acceptance;
 pub mod activity;
 pub mod call;
 pub mod claim;

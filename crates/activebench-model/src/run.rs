@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::acceptance::AcceptanceMark;
 use crate::claim::Subject;
 use crate::command::CommandLine;
 use crate::coverage::Coverage;
@@ -77,6 +78,9 @@ pub struct Choices {
     /// `--target`: the figure that it is for, as given: `>= 200 MB/s`.
     #[serde(default)]
     pub target: Option<String>,
+    /// The acceptance file that it is recorded for; `None` for a run of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acceptance: Option<AcceptanceMark>,
     /// `--suppress CODE=REASON`.
     pub suppressed: BTreeMap<String, String>,
     /// `--fail-on`.

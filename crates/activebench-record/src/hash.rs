@@ -11,7 +11,7 @@ fn lower_hex(digest: &[u8]) -> String {
 }
 
 /// Of bytes, in lower-case hexadecimal.
-pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+pub fn of_bytes(bytes: &[u8]) -> String {
     lower_hex(&Sha256::digest(bytes))
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct KeptFile {
 }
 
 pub use error::RecordError;
-pub use hash::of_file as sha256_of_file;
+pub use hash::{of_bytes as sha256, of_file as sha256_of_file};
 pub use parquet::parquet;
 pub use part::ROWS_PER_PART;
 pub use reader::{Mismatch, Parts, RunReader};

@@ -8,6 +8,7 @@
 //! merged) is in `headline`, `claims`, `findings`, `likeness` and `surroundings`, which return raw
 //! text; `text` and `markdown` only lay it out and escape it.
 
+pub mod acceptance;
 mod claims;
 pub mod compare;
 pub mod csv;
@@ -73,6 +74,11 @@ pub trait Format: Sync {
 /// mount point is the host's own word.
 pub fn target_line(target: &activebench_model::host::Target) -> String {
     surroundings::target(target)
+}
+
+/// Words as a shell takes them. Raw text: escape it before it is shown.
+pub fn shell_command(argv: &[String]) -> String {
+    wording::shell_command(argv)
 }
 
 /// The format of a name.

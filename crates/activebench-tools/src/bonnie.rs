@@ -19,7 +19,7 @@ mod subject;
 mod table;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject};
+use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -33,6 +33,10 @@ pub struct Bonnie;
 impl Adapter for Bonnie {
     fn name(&self) -> &'static str {
         "bonnie++"
+    }
+
+    fn metrics(&self) -> &'static [Metric] {
+        &[Metric::Throughput, Metric::OperationRate, Metric::CpuTotal, Metric::LatencyMax]
     }
 
     fn is_program(&self, file_name: &str) -> bool {

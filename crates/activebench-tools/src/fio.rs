@@ -23,7 +23,7 @@ mod tasks;
 mod terse;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject};
+use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -39,6 +39,33 @@ pub struct Fio;
 impl Adapter for Fio {
     fn name(&self) -> &'static str {
         "fio"
+    }
+
+    fn metrics(&self) -> &'static [Metric] {
+        &[
+            Metric::Throughput,
+            Metric::OperationRate,
+            Metric::BytesMoved,
+            Metric::OperationsDone,
+            Metric::LatencyMean,
+            Metric::LatencyP50,
+            Metric::LatencyP95,
+            Metric::LatencyP99,
+            Metric::LatencyP999,
+            Metric::CompletionLatencyMean,
+            Metric::CompletionLatencyP50,
+            Metric::CompletionLatencyP95,
+            Metric::CompletionLatencyP99,
+            Metric::CompletionLatencyP999,
+            Metric::SyncsDone,
+            Metric::SyncLatencyMean,
+            Metric::SyncLatencyP50,
+            Metric::SyncLatencyP95,
+            Metric::SyncLatencyP99,
+            Metric::SyncLatencyP999,
+            Metric::CpuUser,
+            Metric::CpuSystem,
+        ]
     }
 
     fn is_program(&self, file_name: &str) -> bool {

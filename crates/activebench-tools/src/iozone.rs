@@ -18,7 +18,7 @@ mod throughput;
 mod window;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject};
+use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -32,6 +32,24 @@ pub struct Iozone;
 impl Adapter for Iozone {
     fn name(&self) -> &'static str {
         "iozone"
+    }
+
+    fn metrics(&self) -> &'static [Metric] {
+        &[
+            Metric::Throughput,
+            Metric::OperationRate,
+            Metric::TimePerOperation,
+            Metric::SumOfTaskThroughput,
+            Metric::SumOfTaskOperationRate,
+            Metric::ParentThroughput,
+            Metric::ParentOperationRate,
+            Metric::MinTaskThroughput,
+            Metric::MaxTaskThroughput,
+            Metric::MeanTaskThroughput,
+            Metric::TaskThroughput,
+            Metric::BytesMoved,
+            Metric::MinTaskBytes,
+        ]
     }
 
     fn is_program(&self, file_name: &str) -> bool {

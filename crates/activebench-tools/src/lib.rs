@@ -12,7 +12,7 @@ pub mod orion;
 mod syncs;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject};
+use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::{Direction, Phase};
@@ -41,6 +41,9 @@ pub trait Adapter: Sync {
     /// What the command would make the tool do, pass by pass, in order. `files` are those that it
     /// would read its work from.
     fn plan(&self, command: &CommandLine, files: &[ToolFile]) -> Plan;
+
+    /// The kinds of numbers that its outputs can state.
+    fn metrics(&self) -> &'static [Metric];
 
     /// Arguments that make the tool print figures for machines too, to be put behind the user's
     /// own; empty where it needs none, or where the user's arguments leave no room for them.

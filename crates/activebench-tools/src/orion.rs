@@ -18,7 +18,7 @@ mod windows;
 mod words;
 
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Parsed, Subject};
+use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -41,6 +41,10 @@ impl Adapter for Orion {
 
     /// `orion` (from 11.2 on, with the database), `orion10`, `orion11`, Oracle's downloads
     /// (`orion_linux_x86-64`), and the program that the tests put in their place.
+    fn metrics(&self) -> &'static [Metric] {
+        &[Metric::Throughput, Metric::OperationRate, Metric::LatencyMean, Metric::LatencyMax]
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         file_name.strip_prefix("orion").is_some_and(|rest| {
             rest.bytes().all(|byte| byte.is_ascii_digit()) || rest.starts_with('_') || rest == "-stand-in"

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod accept;
 pub(crate) mod replicate;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use crate::formats;
 use crate::recorded::Recorded;
 use crate::thresholds;
 use crate::workload::Workload;
+
+pub(crate) use accept::Accept;
 
 /// Runs a disk benchmark, watches with eBPF what the kernel really did for it, and says
 /// for every number that the benchmark printed whether it is true, what it really
@@ -52,6 +55,9 @@ pub(crate) enum Command {
     /// Hold stored runs side by side: what each claimed, the honest figures, and their ratios.
     #[command(long_about = COMPARE_ABOUT)]
     Compare(CompareRuns),
+    /// Test a disk against limits that were agreed on beforehand.
+    #[command(long_about = accept::ABOUT)]
+    Accept(Accept),
     /// Replay a stored run's I/O through an independent engine: claimed, observed and replicated side by side.
     #[command(long_about = replicate::ABOUT)]
     Replicate(replicate::Replicate),
@@ -604,6 +610,7 @@ impl Verify {
             thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
             purpose: self.purpose.clone(),
             target: self.target.clone(),
+            acceptance: None,
             suppressed: self.suppressed(),
             fail_on: self.output.fail_on.into(),
         })

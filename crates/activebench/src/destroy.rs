@@ -135,6 +135,14 @@ fn signature(device: &Path) -> Result<Option<String>, Failure> {
 /// # Errors
 /// When the command writes such a device.
 pub(crate) fn guard(command: &CommandLine) -> Result<(), Failure> {
+    guard_others(command, None)
+}
+
+/// The same for every device but one that may be written whatever lies on it.
+///
+/// # Errors
+/// When the command writes another such device.
+pub(crate) fn guard_others(command: &CommandLine, permitted: Option<&Path>) -> Result<(), Failure> {
     let Some((adapter, own)) = judge::tool_of_words(command) else { return Ok(()) };
     let files = plan::input_files(adapter, &own);
     let writes = adapter
@@ -146,8 +154,9 @@ pub(crate) fn guard(command: &CommandLine) -> Result<(), Failure> {
         return Ok(());
     }
     let texts = files.iter().map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
-    for device in devices_named(own.argv.iter().cloned().chain(texts)) {
-        blank(&device)?;
+    let named = devices_named(own.argv.iter().cloned().chain(texts));
+    for device in named.iter().filter(|device| Some(device.as_path()) != permitted) {
+        blank(device)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! Everything that is known or computed lives in the crates below; here it is put in order.
 
+mod accept;
 mod arguments;
 mod benchmarks;
 mod bundle;
@@ -67,6 +68,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Recheck(arguments) => return recheck(arguments),
         Command::Report(arguments) => report(arguments)?,
         Command::Compare(arguments) => compare::main(arguments)?,
+        Command::Accept(arguments) => return accept::main(arguments),
         Command::Replicate(arguments) => return replicate::main(arguments),
         Command::Show(arguments) => show::main(arguments)?,
         Command::Bundle(arguments) => bundle::main(arguments)?,

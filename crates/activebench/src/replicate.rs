@@ -378,8 +378,7 @@ fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
 
 /// Where the replays go, absolute and new.
 fn out_directory(arguments: &Replicate) -> Result<PathBuf, Failure> {
-    let named = CommandLine { argv: vec!["replicate".to_owned()], cwd: String::new() };
-    let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory(&named));
+    let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory("replicate"));
     let out = std::path::absolute(&out).or_exit(ExitCode::Usage)?;
     let cannot = || format!("cannot create {} (hint: name another one with --out)", out.display());
     fs::create_dir_all(&out).with_context(cannot).or_exit(ExitCode::Usage)?;

@@ -57,7 +57,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     find_program(&arguments.command[0])?;
     let device = arguments.destroy.as_deref().map(destroy::blank).transpose()?;
     destroy::guard(&command)?;
-    let directory = arguments.out.clone().unwrap_or_else(|| default_directory(&command));
+    let directory = arguments.out.clone().unwrap_or_else(|| default_directory(command.program()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -208,13 +208,12 @@ pub(crate) fn record_prepared_run(
 }
 
 /// `./activebench-runs/20261121T040506Z-iozone`, with a number behind it when that exists.
-pub(crate) fn default_directory(command: &CommandLine) -> PathBuf {
+pub(crate) fn default_directory(program: &str) -> PathBuf {
     let now = OffsetDateTime::now_utc();
     let stamp = now
         .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
         .unwrap_or_else(|_| now.unix_timestamp().to_string());
-    let tool: String =
-        command.program().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let tool: String = program.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let base = PathBuf::from("activebench-runs").join(format!("{stamp}-{tool}"));
     let numbered = |number: u32| base.with_file_name(format!("{stamp}-{tool}-{number}"));
     std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)

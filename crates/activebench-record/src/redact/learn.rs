@@ -111,6 +111,9 @@ impl Redactor {
         if let Some(file) = &manifest.choices.thresholds {
             self.learn_path(file.file.as_bytes());
         }
+        if let Some(mark) = &manifest.choices.acceptance {
+            self.learn_path(mark.file.as_bytes());
+        }
         for limit in &manifest.host.io_limits {
             self.learn_path(limit.group.as_bytes());
         }

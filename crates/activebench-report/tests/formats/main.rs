@@ -1,5 +1,6 @@
 //! Every format on the same runs: snapshots, the JSON schema, and hostile text.
 
+mod acceptance;
 mod compare;
 mod courses;
 mod exports;

@@ -33,7 +33,11 @@ pub(crate) struct Fixture {
 impl Fixture {
     pub(crate) fn parsed(&self) -> Parsed {
         let adapter = adapter_by_name(&self.tool).expect("the adapter is registered");
-        adapter.parse(&self.command, &self.output, None)
+        let parsed = adapter.parse(&self.command, &self.output, None);
+        // Whoever asks before a run what a tool can state must not be told too little.
+        let unknown = parsed.claims.iter().find(|claim| !adapter.metrics().contains(&claim.metric));
+        assert!(unknown.is_none(), "{}: {unknown:?} is of no kind that the adapter names", self.name);
+        parsed
     }
 }
 

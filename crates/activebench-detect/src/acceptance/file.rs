@@ -1,0 +1,409 @@
+//! The acceptance file: what both parties agreed on before anything was measured. `docs/accept.md` is the reference.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use activebench_model::acceptance::{AcceptanceMark, Bound, DecisionRule, Parties, WrittenUnit};
+use activebench_model::claim::{Metric, Subject};
+use activebench_model::run::{Choices, FailOn, ThresholdFile};
+use activebench_model::series::Until;
+use activebench_model::units::Quantity;
+use toml::de::DeTable;
+
+use super::command::{Sizes, Word};
+use super::document::{Faulty, Fields, Placed};
+use super::fault::{Fault, Faults};
+use super::reading;
+use crate::thresholds::Thresholds;
+
+/// Version of the file's format.
+pub const FORMAT: u32 = 1;
+
+/// An acceptance file that can be used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AcceptanceFile {
+    /// Who agreed.
+    pub parties: Parties,
+    /// What is tested.
+    pub target: Target,
+    /// The suite, at least one.
+    pub benchmarks: Vec<Benchmark>,
+    /// The limits; none in a file that is still to be agreed on.
+    pub limits: Vec<Limit>,
+    /// What must hold.
+    pub conditions: Conditions,
+    /// How figures near a limit are decided.
+    pub decision: Decision,
+}
+
+/// What is tested.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// A directory, or the node of a device.
+    pub path: Placed<String>,
+    /// Whether it is a device.
+    pub is_device: bool,
+    /// Whether a device may be written to.
+    pub destroy: bool,
+    /// By what the device must be known; `None` where nobody asks.
+    pub model: Option<String>,
+    /// The same.
+    pub serial: Option<String>,
+    /// The same.
+    pub firmware: Option<String>,
+}
+
+/// One command of the suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Benchmark {
+    /// Unique in the file; also the name of its folder.
+    pub name: Placed<String>,
+    /// Its words.
+    pub command: Vec<Word>,
+    /// Where they stand.
+    pub command_span: Range<usize>,
+    /// How often it runs.
+    pub repetition: Repetition,
+    /// Whether its device must have settled; `None` as the conditions say.
+    pub steady_state: Option<bool>,
+    /// Set of thresholds that it is judged with.
+    pub profile: String,
+    /// What its figures are taken to describe, instead of what the command line suggests.
+    pub subject: Option<Subject>,
+    /// Detectors that both parties agreed not to count, with the reason.
+    pub suppress: BTreeMap<String, String>,
+}
+
+/// How often a benchmark runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Repetition {
+    /// So often.
+    Runs(u32),
+    /// Until the median or the device is steady, but at most so often.
+    Until {
+        /// What ends it.
+        until: Until,
+        /// The cap.
+        most: u32,
+    },
+}
+
+/// A limit on one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The benchmark's name.
+    pub benchmark: Placed<String>,
+    /// [`activebench_model::phase::Phase::id`].
+    pub phase: Placed<String>,
+    /// Which figure of the phase.
+    pub metric: Placed<Metric>,
+    /// The good side.
+    pub bound: Bound,
+    /// The limit.
+    pub limit: Quantity,
+    /// As written.
+    pub as_written: String,
+    /// The unit that it is written in.
+    pub unit: WrittenUnit,
+    /// Uncertainty that the parties add, in the unit of the limit.
+    pub tolerance: f64,
+    /// Honest figures that are needed; `None`: as many as the benchmark has runs.
+    pub runs: Option<u32>,
+}
+
+/// What must hold for figures to be judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// Most bytes of others at the device, as a share of all.
+    pub foreign_io_ratio: f64,
+    /// Nothing throttled the runs.
+    pub no_throttling: bool,
+    /// The last five runs agree as SNIA PTS asks.
+    pub steady_state: bool,
+    /// Nothing of the observation was lost, and no I/O went a way that no probe sees.
+    pub probes_complete: bool,
+    /// The runs agree with each other.
+    pub reproducible: bool,
+    /// What follows when one does not hold: fail, or not judged.
+    pub not_met_fails: bool,
+}
+
+/// How figures near a limit are decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// The rule.
+    pub rule: DecisionRule,
+    /// Whether the buyer takes a device with a conditional pass.
+    pub accepts_conditional_pass: bool,
+}
+
+impl AcceptanceFile {
+    /// Reads a file. `name` is what the user calls it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, as far as it could be read.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Faults> {
+        let (document, broken) = DeTable::parse_recoverable(text);
+        if !broken.is_empty() {
+            let fault = |error: toml::de::Error| {
+                Fault::new(error.span().unwrap_or(0..0), error.message().to_owned(), "this is no TOML: https://toml.io")
+            };
+            return Err(Faults::new(name, text, broken.into_iter().map(fault).collect()));
+        }
+        let faulty = Faulty::default();
+        let fields = Fields::new("the file", document.get_ref(), 0..0, &faulty);
+        let file = reading::read(&fields, &faulty);
+        fields.finish();
+        let faults = faulty.into_inner();
+        match file {
+            Some(file) if faults.is_empty() => Ok(file),
+            _ => Err(Faults::new(name, text, faults)),
+        }
+    }
+
+    /// The benchmark of a name.
+    pub fn benchmark(&self, name: &str) -> Option<&Benchmark> {
+        self.benchmarks.iter().find(|benchmark| benchmark.name.value == name)
+    }
+
+    /// The choices that every run of a benchmark is judged with: those of the file alone, so that nobody's own choices
+    /// bear on the outcome.
+    pub fn choices(&self, benchmark: &Benchmark, acceptance: Option<AcceptanceMark>) -> Choices {
+        let mut suppressed = benchmark.suppress.clone();
+        if !self.conditions.no_throttling {
+            suppressed.insert("AB505".to_owned(), "the acceptance file allows limits of control groups".to_owned());
+        }
+        Choices {
+            subject: benchmark.subject,
+            profile: benchmark.profile.clone(),
+            thresholds: self.foreign_io_thresholds(),
+            suppressed,
+            fail_on: FailOn::Fail,
+            acceptance,
+            ..Choices::default()
+        }
+    }
+
+    /// AB601 judges with the file's own share; it never fails below that.
+    fn foreign_io_thresholds(&self) -> Option<ThresholdFile> {
+        let agreed = self.conditions.foreign_io_ratio;
+        let default = Thresholds::profile("default").ok()?;
+        let (warn, fail) = (default.ab601_foreign_warn_ratio.value.value, default.ab601_foreign_fail_ratio.value.value);
+        (agreed != warn).then(|| ThresholdFile {
+            file: "the acceptance file".to_owned(),
+            text: format!("ab601_foreign_warn_ratio = {agreed:?}\nab601_foreign_fail_ratio = {:?}\n", fail.max(agreed)),
+        })
+    }
+}
+
+impl Benchmark {
+    /// The command as it is run.
+    ///
+    /// # Errors
+    /// Why a size cannot be told.
+    pub fn resolved(&self, sizes: &Sizes) -> Result<Vec<String>, String> {
+        self.command.iter().map(|word| word.resolved(sizes)).collect()
+    }
+
+    /// Whether a word names the target.
+    pub fn names_target(&self) -> bool {
+        self.command.iter().any(Word::names_target)
+    }
+}
+
+impl Repetition {
+    /// Least runs that fulfil it.
+    pub fn least(self) -> u32 {
+        match self {
+            Repetition::Runs(runs) => runs,
+            // Fewer have no interval, and fewer rounds no window.
+            Repetition::Until { until: Until::MedianWithin { .. }, most } => most.min(6),
+            Repetition::Until { until: Until::SteadyState, most } => most.min(5),
+        }
+    }
+
+    /// What ends it before its cap.
+    pub fn until(self) -> Option<Until> {
+        match self {
+            Repetition::Runs(_) => None,
+            Repetition::Until { until, .. } => Some(until),
+        }
+    }
+
+    /// Most runs that it asks for.
+    pub fn most(self) -> u32 {
+        match self {
+            Repetition::Runs(runs) => runs,
+            Repetition::Until { most, .. } => most,
+        }
+    }
+
+    /// For a person.
+    pub fn words(self) -> String {
+        match self {
+            Repetition::Runs(1) => "1 run".to_owned(),
+            Repetition::Runs(runs) => format!("{runs} runs"),
+            Repetition::Until { until: Until::MedianWithin { ratio }, most } => format!(
+                "until the 95 % interval of the medians is at most {} wide, at most {most} runs",
+                Quantity::ratio(ratio)
+            ),
+            Repetition::Until { until: Until::SteadyState, most } => {
+                format!("until the device is in steady state, at most {most} runs")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"format = 1
+[parties]
+buyer = "Example Archive"
+vendor = "Example Disks"
+date = 2026-11-22
+[target]
+path = "/mnt/bench"
+[target.identity]
+model = "EXAMPLE 1"
+[[benchmark]]
+name = "random-read"
+command = ["fio", "--name=a", "--rw=randread", "--size={2 x ram in MiB}M", "--directory={target}"]
+runs = 7
+[benchmark.suppress]
+AB404 = "the payload is agreed on"
+[[benchmark]]
+name = "sequential"
+command = ["iozone", "-i0"]
+until = "2 %"
+max_runs = 20
+steady_state = false
+[[limit]]
+benchmark = "random-read"
+phase = "a-read"
+metric = "operation-rate"
+at_least = "30 kIOPS"
+tolerance = "2 %"
+[[limit]]
+benchmark = "random-read"
+phase = "a-read"
+metric = "latency-p99"
+at_most = "5 ms"
+tolerance = "100 us"
+runs = 6
+[conditions]
+foreign_io_at_most = "15 %"
+no_throttling = false
+not_met = "fail"
+[decision]
+rule = "guard-band"
+conditional_pass = "reject"
+"#;
+
+    #[test]
+    fn a_whole_file_is_read() {
+        let file = AcceptanceFile::parse("offer.toml", WHOLE).unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!(file.parties.date.as_deref(), Some("2026-11-22"));
+        assert_eq!(file.target.model.as_deref(), Some("EXAMPLE 1"));
+        let repetitions: Vec<Repetition> = file.benchmarks.iter().map(|benchmark| benchmark.repetition).collect();
+        assert_eq!(
+            repetitions,
+            [Repetition::Runs(7), Repetition::Until { until: Until::MedianWithin { ratio: 0.02 }, most: 20 }]
+        );
+        let [rate, latency] = &file.limits[..] else { panic!("two limits") };
+        assert_eq!((rate.bound, rate.limit, rate.tolerance), (Bound::AtLeast, Quantity::ops_per_sec(30_000.0), 600.0));
+        assert_eq!((latency.bound, latency.limit), (Bound::AtMost, Quantity::ns(5_000_000)));
+        assert_eq!((latency.tolerance, latency.runs), (100_000.0, Some(6)));
+        assert!(!file.conditions.no_throttling && file.conditions.reproducible && file.conditions.not_met_fails);
+        assert_eq!(file.decision, Decision { rule: DecisionRule::GuardBand, accepts_conditional_pass: false });
+    }
+
+    #[test]
+    fn the_choices_are_those_of_the_file() {
+        let file = AcceptanceFile::parse("offer.toml", WHOLE).expect("a whole file");
+        let choices = file.choices(&file.benchmarks[0], None);
+        let suppressed: Vec<&str> = choices.suppressed.keys().map(String::as_str).collect();
+        assert_eq!(suppressed, ["AB404", "AB505"]);
+        let thresholds = choices.thresholds.expect("another share of others");
+        let base = Thresholds::profile("default").expect("it exists");
+        let thresholds = base.overridden(&thresholds.text, &thresholds.file).expect("thresholds");
+        assert_eq!(thresholds.ab601_foreign_warn_ratio.value.value, 0.15);
+        // It does not fail below what was agreed on.
+        assert_eq!(thresholds.ab601_foreign_fail_ratio.value.value, 0.15);
+        let usual = WHOLE.replace("foreign_io_at_most = \"15 %\"\n", "");
+        let usual = AcceptanceFile::parse("offer.toml", &usual).expect("a whole file");
+        assert_eq!(usual.choices(&usual.benchmarks[0], None).thresholds, None);
+    }
+
+    fn told(text: &str) -> String {
+        AcceptanceFile::parse("offer.toml", text).expect_err("it is broken").to_string()
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once_with_its_place() {
+        let broken = WHOLE
+            .replace("format = 1", "format = 2")
+            .replace("vendor", "vendr")
+            .replace("path = \"/mnt/bench\"", "path = \"mnt/bench\"\ndestroy = true")
+            .replace("{2 x ram in MiB}", "{2 x rom}")
+            .replace("runs = 7", "runs = 3")
+            .replace("AB404", "AB999")
+            .replace("max_runs = 20\n", "")
+            .replace("30 kIOPS", "30 MB/s")
+            .replace("latency-p99", "latency-p98")
+            .replace("tolerance = \"100 us\"", "tolerence = \"100 us\"")
+            .replace("\"15 %\"", "\"15\"")
+            .replace("no_throttling = false", "no_throttling = \"no\"")
+            .replace("\"guard-band\"", "\"guardband\"");
+        insta::assert_snapshot!("broken", told(&broken));
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        insta::assert_snapshot!("empty", told(""));
+        insta::assert_snapshot!(
+            "sections",
+            told("format = 1\n[parties]\n[target]\n[[benchmark]]\n[[limit]]\n[decision]\n")
+        );
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told() {
+        insta::assert_snapshot!("no-toml", told("format = 1\n[parties\nbuyer = \"x\n"));
+    }
+
+    #[test]
+    fn a_device_must_be_named_and_two_targets_are_none() {
+        let device = WHOLE.replace("path = \"/mnt/bench\"", "device = \"/dev/sdx\"\ndestroy = true");
+        // The second benchmark never names it.
+        assert!(told(&device).contains("never names the device"), "{}", told(&device));
+        let both = WHOLE.replace("path = \"/mnt/bench\"", "path = \"/mnt/bench\"\ndevice = \"/dev/sdx\"");
+        assert!(told(&both).contains("both `path` and `device`"), "{}", told(&both));
+    }
+
+    #[test]
+    fn single_faults_are_told() {
+        for (from, to, part) in [
+            ("30 kIOPS", "0 IOPS", "a limit of 0"),
+            ("30 kIOPS", "many", "begins with no number"),
+            ("\"2 %\"\n[[limit]]", "\"100 %\"\n[[limit]]", "no tolerance of this limit"),
+            ("\"2 %\"\n[[limit]]", "\"5 ms\"\n[[limit]]", "no tolerance of this limit"),
+            ("runs = 6", "runs = 8", "the benchmark has at most 7"),
+            ("runs = 7", "runs = 0", "not a whole number from 1 to 1000"),
+            ("runs = 7", "runs = 7\nmax_runs = 9", "`runs` stands beside"),
+            ("at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"1 ms\"", "both `at_least` and `at_most`"),
+            ("at_most = \"5 ms\"", "", "has no `at_least` or `at_most`"),
+            ("name = \"sequential\"", "name = \"random-read\"", "two benchmarks"),
+            ("name = \"sequential\"", "name = \"../x\"", "cannot be the name"),
+            ("AB404", "AB902", "cannot be suppressed"),
+            ("benchmark = \"random-read\"", "benchmark = \"randomread\"", "did you mean \"random-read\"?"),
+            ("runs = 6", "statistic = \"mean\"", "`statistic` cannot be \"mean\""),
+        ] {
+            let text = WHOLE.replacen(from, to, 1);
+            assert_ne!(text, WHOLE, "{from}");
+            let told = told(&text);
+            assert!(told.contains(part), "{to}: {told}");
+        }
+    }
+}

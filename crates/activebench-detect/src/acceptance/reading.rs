@@ -1,0 +1,415 @@
+//! Section by section from TOML to what was agreed on; what is wrong is collected and never ends the reading.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use activebench_model::acceptance::{Bound, DecisionRule, Parties, WrittenUnit};
+use activebench_model::claim::{Metric, Subject};
+use activebench_model::series::Until;
+use activebench_model::units::{Quantity, Unit};
+
+use super::command::{Word, quantity, written_quantity};
+use super::document::{Faulty, Fields, Placed, alike, listed};
+use super::file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
+use crate::registry;
+use crate::thresholds::Thresholds;
+
+/// Runs of a benchmark that does not say how many.
+const DEFAULT_RUNS: u32 = 5;
+/// Most runs of a benchmark.
+const MOST_RUNS: u32 = 1_000;
+/// Most characters of a benchmark's name, which is a folder's too.
+const NAME_MOST: usize = 64;
+
+pub(super) fn read(fields: &Fields<'_>, faulty: &Faulty) -> Option<AcceptanceFile> {
+    let format = fields.number("format", FORMAT..=FORMAT);
+    if format.is_none() && !fields.has("format") {
+        fields.missing("format", "write `format = 1` above everything else");
+    }
+    let section = |field, name| {
+        let section = fields.table(field, name);
+        if section.is_none() && !fields.has(field) {
+            fields.missing(field, &format!("write a section {name}"));
+        }
+        section
+    };
+    let parties = section("parties", "[parties]").and_then(parties);
+    let target = section("target", "[target]").and_then(|fields| target(fields, faulty));
+    let benchmarks = benchmarks(fields, faulty);
+    let limits = limits(fields, &benchmarks, faulty);
+    let conditions = conditions(fields.table("conditions", "[conditions]"), faulty);
+    let decision = section("decision", "[decision]").and_then(decision);
+    let target = target?;
+    for benchmark in &benchmarks {
+        if target.is_device && !benchmark.names_target() {
+            let hint = "write `{target}` where the tool takes the device";
+            faulty.add(&benchmark.command_span, "the command never names the device", hint);
+        }
+        enough_runs(benchmark, &conditions, faulty);
+    }
+    Some(AcceptanceFile { parties: parties?, target, benchmarks, limits, conditions, decision: decision? })
+}
+
+/// Five rounds are needed to say whether a device has settled, and five runs whether they agree.
+fn enough_runs(benchmark: &Benchmark, conditions: &Conditions, faulty: &Faulty) {
+    let thresholds = Thresholds::profile(&benchmark.profile).ok();
+    let most = benchmark.repetition.most();
+    let needs = |count: fn(&Thresholds) -> f64| thresholds.as_ref().map_or(0, |thresholds| count(thresholds) as u32);
+    let asked = [
+        (
+            "steady_state",
+            benchmark.steady_state.unwrap_or(conditions.steady_state),
+            needs(|limits| limits.ab702_rounds_count.value.value),
+        ),
+        ("reproducible", conditions.reproducible, needs(|limits| limits.ab705_runs_least_count.value.value)),
+    ];
+    for (condition, is_asked, least) in asked {
+        if is_asked && most < least {
+            faulty.add(
+                &benchmark.name.span,
+                format!(
+                    "the condition `{condition}` needs at least {least} runs, {:?} has {most}",
+                    benchmark.name.value
+                ),
+                format!("raise its `runs`, or write `{condition} = false` in [conditions]"),
+            );
+        }
+    }
+}
+
+fn parties(fields: Fields<'_>) -> Option<Parties> {
+    let buyer = fields.required("buyer", "who decides on the device");
+    let vendor = fields.required("vendor", "who offers it");
+    let reference = fields.text("reference", "contract, offer or order").map(|text| text.value);
+    let date = fields.text_or_date("date", "write it as 2026-11-22");
+    fields.finish();
+    Some(Parties { buyer: buyer?.value, vendor: vendor?.value, reference, date })
+}
+
+fn target(fields: Fields<'_>, faulty: &Faulty) -> Option<Target> {
+    const HINT: &str = "a directory as `path = \"/mnt/bench\"`, or a device as `device = \"/dev/nvme0n1\"`";
+    let path = fields.text("path", HINT);
+    let device = fields.text("device", HINT);
+    let destroy = fields.flag("destroy").unwrap_or(false);
+    let mut identity = [None, None, None];
+    if let Some(expected) = fields.table("identity", "[target.identity]") {
+        let hint = "as `activebench accept --init TARGET` writes it";
+        identity = ["model", "serial", "firmware"].map(|field| expected.text(field, hint).map(|text| text.value));
+        expected.finish();
+    }
+    let span = fields.span.clone();
+    fields.finish();
+    let (path, is_device) = match (path, device) {
+        (Some(path), None) => (path, false),
+        (None, Some(device)) => (device, true),
+        (Some(path), Some(_)) => {
+            faulty.add(&path.span, "[target] has both `path` and `device`", HINT);
+            return None;
+        }
+        (None, None) => {
+            faulty.add(&span, "[target] has no `path` and no `device`", HINT);
+            return None;
+        }
+    };
+    if !path.value.starts_with('/') {
+        faulty.add(&path.span, "the target is no path from the root on", "begin it with `/`");
+    }
+    if destroy && !is_device {
+        let hint = "leave it out: files are made and removed as the benchmarks say";
+        faulty.add(&path.span, "`destroy` is for a device, the target is a directory", hint);
+    }
+    let [model, serial, firmware] = identity;
+    Some(Target { path, is_device, destroy, model, serial, firmware })
+}
+
+fn benchmarks(fields: &Fields<'_>, faulty: &Faulty) -> Vec<Benchmark> {
+    let tables = fields.tables("benchmark", "[[benchmark]]");
+    if tables.is_empty() && !fields.has("benchmark") {
+        fields.missing("benchmark", "write a section [[benchmark]] with `name` and `command`");
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut benchmarks = Vec::new();
+    for table in tables {
+        let Some(benchmark) = benchmark(table, faulty) else { continue };
+        if names.contains(&benchmark.name.value) {
+            let message = format!("two benchmarks have the name {:?}", benchmark.name.value);
+            faulty.add(&benchmark.name.span, message, "each needs one of its own");
+        }
+        names.push(benchmark.name.value.clone());
+        benchmarks.push(benchmark);
+    }
+    benchmarks
+}
+
+fn benchmark(fields: Fields<'_>, faulty: &Faulty) -> Option<Benchmark> {
+    const NAME: &str = "letters, digits, `-`, `_` and `.`: it is a folder's name too";
+    let name = fields.required("name", NAME);
+    if let Some(name) = &name {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let plain = name.value.chars().all(is_plain) && !name.value.starts_with('.') && name.value.len() <= NAME_MOST;
+        if !plain {
+            faulty.add(&name.span, format!("{:?} cannot be the name of a benchmark", name.value), NAME);
+        }
+    }
+    let words = fields.words("command", "`command = [\"fio\", \"--name=a\"]`: a word each, no shell");
+    let runs = fields.number("runs", 1..=MOST_RUNS);
+    let until = fields.text("until", "`until = \"2 %\"` or `until = \"steady\"`");
+    let most = fields.number("max_runs", 2..=MOST_RUNS);
+    let until = until.and_then(|until| match until.value.as_str() {
+        "steady" => Some((Until::SteadyState, until.span)),
+        _ => Some((Until::MedianWithin { ratio: share(&until, faulty)? }, until.span)),
+    });
+    let repetition = repetition(runs, until, most, faulty);
+    let steady_state = fields.flag("steady_state");
+    let profiles: Vec<(&str, &str)> = crate::profiles::PROFILES.iter().map(|one| (one.name, one.name)).collect();
+    let profile = fields.choice("profile", &profiles).unwrap_or("default").to_owned();
+    let subjects = [Subject::Device, Subject::CachedFilesystem, Subject::DurableWrite, Subject::Metadata, Subject::Cpu];
+    let subject = fields.choice("subject", &subjects.map(|subject| (subject.as_str(), subject)));
+    let suppress = fields.table("suppress", "[benchmark.suppress]").map(|table| suppressed(&table, faulty));
+    let command_span = match words.as_deref() {
+        Some([first, .., last]) => first.span.start..last.span.end,
+        Some([only]) => only.span.clone(),
+        _ => fields.span.clone(),
+    };
+    fields.finish();
+    let mut command = Vec::new();
+    for word in words? {
+        match Word::parse(&word.value) {
+            Ok(word) => command.push(word),
+            Err((message, hint)) => faulty.add(&word.span, message, hint),
+        }
+    }
+    Some(Benchmark {
+        name: name?,
+        command,
+        command_span,
+        repetition,
+        steady_state,
+        profile,
+        subject,
+        suppress: suppress.unwrap_or_default(),
+    })
+}
+
+fn repetition(
+    runs: Option<Placed<u32>>,
+    until: Option<(Until, Range<usize>)>,
+    most: Option<Placed<u32>>,
+    faulty: &Faulty,
+) -> Repetition {
+    match (runs, until, most) {
+        (Some(runs), None, None) => Repetition::Runs(runs.value),
+        (None, None, None) => Repetition::Runs(DEFAULT_RUNS),
+        (None, Some((until, _)), Some(most)) => Repetition::Until { until, most: most.value },
+        (None, Some((until, span)), None) => {
+            faulty.add(&span, "`until` has no `max_runs`", "write `max_runs = 20` beside it: a cap is needed");
+            Repetition::Until { until, most: MOST_RUNS }
+        }
+        (Some(runs), ..) => {
+            faulty.add(&runs.span, "`runs` stands beside `until` or `max_runs`", "write one or the other");
+            Repetition::Runs(runs.value)
+        }
+        (None, None, Some(most)) => {
+            faulty.add(&most.span, "`max_runs` has no `until`", "write `runs`, or `until = \"2 %\"` beside it");
+            Repetition::Runs(most.value)
+        }
+    }
+}
+
+fn suppressed(fields: &Fields<'_>, faulty: &Faulty) -> BTreeMap<String, String> {
+    let mut suppressed = BTreeMap::new();
+    for (code, reason) in fields.all_texts("`AB404 = \"the reason that both parties agreed on\"`") {
+        if registry::find(&code.value).is_none() {
+            let message = format!("there is no detector {:?}", code.value);
+            faulty.add(&code.span, message, "`activebench detectors` lists them");
+        }
+        if ["AB901", "AB902"].iter().any(|whole| code.value.eq_ignore_ascii_case(whole)) {
+            let message =
+                format!("{} cannot be suppressed: nothing is judged from evidence that is not whole", code.value);
+            faulty.add(&code.span, message, "leave it out");
+        }
+        suppressed.insert(code.value, reason.value);
+    }
+    suppressed
+}
+
+fn share(text: &Placed<String>, faulty: &Faulty) -> Option<f64> {
+    let found = quantity(&text.value).ok().filter(|found| found.unit == Unit::Ratio).map(|found| found.value);
+    let found = found.filter(|ratio| (0.0..=1.0).contains(ratio));
+    if found.is_none() {
+        faulty.add(&text.span, format!("{:?} is no share from 0 % to 100 %", text.value), "write it as \"2 %\"");
+    }
+    found
+}
+
+/// There may be none: a file that is still to be agreed on can be checked, and runs; then nothing is judged.
+fn limits(fields: &Fields<'_>, benchmarks: &[Benchmark], faulty: &Faulty) -> Vec<Limit> {
+    fields.tables("limit", "[[limit]]").into_iter().filter_map(|table| limit(table, benchmarks, faulty)).collect()
+}
+
+fn limit(fields: Fields<'_>, benchmarks: &[Benchmark], faulty: &Faulty) -> Option<Limit> {
+    let benchmark = fields.required("benchmark", "the `name` of a [[benchmark]]");
+    let of = benchmark.as_ref().and_then(|name| {
+        let of = benchmarks.iter().find(|benchmark| benchmark.name.value == name.value);
+        if of.is_none() {
+            let names: Vec<&str> = benchmarks.iter().map(|benchmark| benchmark.name.value.as_str()).collect();
+            let hint = match alike(&name.value, &names) {
+                Some(name) => format!("did you mean {name:?}?"),
+                None => format!("one of {}", listed(&names)),
+            };
+            faulty.add(&name.span, format!("there is no benchmark {:?}", name.value), hint);
+        }
+        of
+    });
+    let phase = fields.required("phase", "`activebench accept --check FILE` names those that a command has");
+    let metric = metric(&fields, faulty);
+    let least = fields.text("at_least", "`at_least = \"200 MB/s\"`");
+    let most = fields.text("at_most", "`at_most = \"5 ms\"`");
+    let tolerance = fields.text("tolerance", "`tolerance = \"2 %\"` of the limit, or in its unit");
+    let runs = fields.number("runs", 1..=MOST_RUNS);
+    fields.choice("statistic", &[("median", ())]);
+    if let (Some(runs), Some(of)) = (&runs, of)
+        && runs.value > of.repetition.most()
+    {
+        let message = format!("{} runs are asked for, the benchmark has at most {}", runs.value, of.repetition.most());
+        faulty.add(&runs.span, message, "raise `runs` of the benchmark");
+    }
+    let (bound, written) = match (least, most) {
+        (Some(limit), None) => (Bound::AtLeast, limit),
+        (None, Some(limit)) => (Bound::AtMost, limit),
+        (Some(limit), Some(_)) => {
+            faulty.add(&limit.span, "the limit has both `at_least` and `at_most`", "write two sections [[limit]]");
+            return None;
+        }
+        (None, None) => {
+            if !fields.has("at_least") && !fields.has("at_most") {
+                fields.missing("at_least` or `at_most", "`at_least = \"200 MB/s\"`, `at_most = \"5 ms\"`");
+            }
+            fields.finish();
+            return None;
+        }
+    };
+    fields.finish();
+    let (limit, unit) = figure(&written, metric.as_ref(), faulty)?;
+    let tolerance = match tolerance {
+        Some(written) => tolerance_in(&written, limit, faulty)?,
+        None => 0.0,
+    };
+    Some(Limit {
+        benchmark: benchmark?,
+        phase: phase?,
+        metric: metric?,
+        bound,
+        limit,
+        as_written: written.value,
+        unit,
+        tolerance,
+        runs: runs.map(|runs| runs.value),
+    })
+}
+
+fn metric(fields: &Fields<'_>, faulty: &Faulty) -> Option<Placed<Metric>> {
+    let name = fields.required("metric", "as in report.json: `throughput`, `operation-rate`, `latency-p99`")?;
+    let found = Metric::ALL.into_iter().find(|metric| metric.as_str() == name.value);
+    if found.is_none() {
+        let names = Metric::ALL.map(Metric::as_str);
+        let hint = match alike(&name.value, &names) {
+            Some(name) => format!("did you mean {name:?}?"),
+            None => "as in report.json: `throughput`, `operation-rate`, `latency-p99`".to_owned(),
+        };
+        faulty.add(&name.span, format!("there is no metric {:?}", name.value), hint);
+    }
+    Some(Placed { value: found?, span: name.span })
+}
+
+/// How a value of a unit is written.
+fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes => "10 GiB",
+        Unit::Ns => "5 ms",
+        Unit::BytesPerSec => "200 MB/s",
+        Unit::OpsPerSec => "30000 IOPS",
+        Unit::Ratio => "50 %",
+        Unit::Count => "1000",
+    }
+}
+
+fn figure(
+    written: &Placed<String>,
+    metric: Option<&Placed<Metric>>,
+    faulty: &Faulty,
+) -> Option<(Quantity, WrittenUnit)> {
+    let of_metric = metric.map(|metric| metric.value.unit());
+    let hint = || format!("write it like \"{}\"", example(of_metric.unwrap_or(Unit::BytesPerSec)));
+    let (found, unit) = match written_quantity(&written.value) {
+        Ok(found) => found,
+        Err(why) => {
+            faulty.add(&written.span, why, hint());
+            return None;
+        }
+    };
+    if let Some(metric) = metric
+        && found.unit != metric.value.unit()
+    {
+        let message = format!("{:?} is no value of {}", written.value, metric.value.as_str());
+        faulty.add(&written.span, message, hint());
+        return None;
+    }
+    if found.value <= 0.0 {
+        faulty.add(&written.span, "a limit of 0 says nothing", hint());
+        return None;
+    }
+    Some((found, unit))
+}
+
+/// A share of the limit, or a value in its unit.
+fn tolerance_in(written: &Placed<String>, limit: Quantity, faulty: &Faulty) -> Option<f64> {
+    let found = match quantity(&written.value) {
+        Ok(found) if found.unit == Unit::Ratio && limit.unit != Unit::Ratio => Some(found.value * limit.value),
+        Ok(found) if found.unit == limit.unit => Some(found.value),
+        _ => None,
+    };
+    let found = found.filter(|tolerance| *tolerance < limit.value);
+    if found.is_none() {
+        let hint =
+            format!("write a share below 100 % of the limit, \"2 %\", or a value like \"{}\"", example(limit.unit));
+        faulty.add(&written.span, format!("{:?} is no tolerance of this limit", written.value), hint);
+    }
+    found
+}
+
+fn conditions(fields: Option<Fields<'_>>, faulty: &Faulty) -> Conditions {
+    let mut conditions = Conditions {
+        foreign_io_ratio: 0.02,
+        no_throttling: true,
+        steady_state: true,
+        probes_complete: true,
+        reproducible: true,
+        not_met_fails: false,
+    };
+    let Some(fields) = fields else { return conditions };
+    if let Some(ratio) = fields.text("foreign_io_at_most", "write it as \"2 %\"") {
+        conditions.foreign_io_ratio = share(&ratio, faulty).unwrap_or(conditions.foreign_io_ratio);
+    }
+    let flag = |field, value: &mut bool| *value = fields.flag(field).unwrap_or(*value);
+    flag("no_throttling", &mut conditions.no_throttling);
+    flag("steady_state", &mut conditions.steady_state);
+    flag("probes_complete", &mut conditions.probes_complete);
+    flag("reproducible", &mut conditions.reproducible);
+    conditions.not_met_fails =
+        fields.choice("not_met", &[("not-judged", false), ("fail", true)]).unwrap_or(conditions.not_met_fails);
+    fields.finish();
+    conditions
+}
+
+fn decision(fields: Fields<'_>) -> Option<Decision> {
+    const RULES: [(&str, DecisionRule); 2] =
+        [("simple", DecisionRule::Simple), ("guard-band", DecisionRule::GuardBand)];
+    if !fields.has("rule") {
+        fields.missing("rule", "`rule = \"guard-band\"` or `rule = \"simple\"`: it is agreed before measuring");
+    }
+    let rule = fields.choice("rule", &RULES);
+    let conditional = fields.choice("conditional_pass", &[("accept", true), ("reject", false)]);
+    fields.finish();
+    Some(Decision { rule: rule?, accepts_conditional_pass: conditional.unwrap_or(true) })
+}

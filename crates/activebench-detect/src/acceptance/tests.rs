@@ -1,0 +1,294 @@
+//! From runs to outcomes: what is judged, what is not, and why.
+
+use activebench_model::acceptance::{AcceptanceMark, AcceptedRun};
+use activebench_model::claim::Metric;
+use activebench_model::finding::{Outcome, Severity};
+use activebench_model::series::RunOfSeries;
+use activebench_model::verdict::{ClaimVerdict, RunVerdict};
+
+use super::evidence::{PhaseEvidence, Stated};
+use super::*;
+
+const FILE: &str = r#"format = 1
+[parties]
+buyer = "B"
+vendor = "V"
+[target]
+path = "/mnt"
+[[benchmark]]
+name = "reads"
+command = ["fio"]
+runs = 6
+[[limit]]
+benchmark = "reads"
+phase = "read"
+metric = "throughput"
+at_least = "100 B/s"
+[decision]
+rule = "guard-band"
+"#;
+
+fn file(from: &str, to: &str) -> AcceptanceFile {
+    let text = FILE.replace(from, to);
+    AcceptanceFile::parse("offer.toml", &text).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn usual() -> AcceptanceFile {
+    file("", "")
+}
+
+fn finding(code: &str, phase: Option<&str>, outcome: Outcome) -> Finding {
+    Finding {
+        code: code.to_owned(),
+        name: "name".to_owned(),
+        outcome,
+        severity: (outcome == Outcome::Fires).then_some(Severity::Warn),
+        phase: phase.map(str::to_owned),
+        claims: Vec::new(),
+        observed: None,
+        threshold: None,
+        message: "what was found".to_owned(),
+        meaning: String::new(),
+        advice: String::new(),
+        facts: Vec::new(),
+        effect: None,
+    }
+}
+
+fn run(number: u32, honest: Option<f64>) -> RunEvidence {
+    let directory = format!("out/reads/{number}");
+    let per_phase = ["AB505", "AB601", "AB703", "AB901"].map(|code| finding(code, Some("read"), Outcome::Silent));
+    let whole = [finding("AB902", None, Outcome::Silent)];
+    RunEvidence {
+        run: AcceptedRun {
+            directory: directory.clone(),
+            run_json_sha256: String::new(),
+            started_unix_s: 0,
+            verdict: RunVerdict::Verified,
+            recorded_for_sha256: Some("this".to_owned()),
+        },
+        of_series: RunOfSeries {
+            number,
+            directory: directory.clone(),
+            started_unix_s: 0,
+            verdict: RunVerdict::Verified,
+            exit_code: 0,
+            claims: Vec::new(),
+            beginnings: Vec::new(),
+            circumstances: Vec::new(),
+        },
+        argv: vec!["fio".to_owned()],
+        cwd: "/mnt".to_owned(),
+        recorded_for: None,
+        figures: vec![Stated {
+            phase: "read".to_owned(),
+            metric: Metric::Throughput,
+            figure: FigureOfRun {
+                run: directory,
+                claimed: Some(Quantity::bytes_per_sec(1e9)),
+                honest: honest.map(Quantity::bytes_per_sec),
+                no_honest: honest.is_none().then(|| "nothing was read from the device".to_owned()),
+                verdict: Some(ClaimVerdict::Misleading),
+                resolution: Some(0.0),
+            },
+        }],
+        phases: vec![PhaseEvidence { phase: "read".to_owned(), foreign: Ok((0.0, 64e6)) }],
+        findings: per_phase.into_iter().chain(whole).collect(),
+        file_systems: Vec::new(),
+        devices: Vec::new(),
+        host: String::new(),
+        memory_bytes: None,
+        device_bytes: None,
+    }
+}
+
+/// Six runs of these honest figures, in steady state and in agreement.
+fn recorded(figures: [f64; 6]) -> Recorded {
+    let findings = ["AB702", "AB705"].map(|code| finding(code, Some("read"), Outcome::Silent));
+    let runs = (1..).zip(figures).map(|(number, figure)| run(number, Some(figure))).collect();
+    Recorded { runs, findings: findings.to_vec(), incomplete: Vec::new() }
+}
+
+fn judged(file: &AcceptanceFile, recorded: Recorded) -> Acceptance {
+    let setting = Setting {
+        activebench: "0".to_owned(),
+        agreed: AgreedFile { name: "offer.toml".to_owned(), sha256: "this".to_owned() },
+        notes: Vec::new(),
+        recheck: Vec::new(),
+    };
+    judge(file, &[recorded], setting)
+}
+
+/// Median 150 of 140 to 160: U = 10.
+const STEADY: [f64; 6] = [140.0, 150.0, 150.0, 150.0, 150.0, 160.0];
+
+#[test]
+fn the_limit_decides_and_the_buyer_says_what_a_conditional_pass_is_worth() {
+    use AcceptanceOutcome::{ConditionalFail, ConditionalPass, Fail, Pass};
+    for (limit, outcome, code) in [
+        ("139 B/s", Pass, 0),
+        ("140 B/s", ConditionalPass, 0),
+        ("150 B/s", ConditionalPass, 0),
+        ("160 B/s", ConditionalFail, 1),
+        ("161 B/s", Fail, 1),
+    ] {
+        let found = judged(&file("100 B/s", limit), recorded(STEADY));
+        assert_eq!((found.outcome, found.exit_code), (outcome, code), "{limit}: {}", found.because);
+    }
+    let strict = file("rule = \"guard-band\"", "rule = \"guard-band\"\nconditional_pass = \"reject\"");
+    let strict = AcceptanceFile { limits: file("100 B/s", "145 B/s").limits, ..strict };
+    assert_eq!(judged(&strict, recorded(STEADY)).exit_code, 1);
+    let simple = file("rule = \"guard-band\"", "rule = \"simple\"");
+    let simple = AcceptanceFile { limits: file("100 B/s", "150 B/s").limits, ..simple };
+    assert_eq!(judged(&simple, recorded(STEADY)).outcome, Pass);
+}
+
+#[test]
+fn what_was_claimed_decides_nothing() {
+    let found = judged(&file("100 B/s", "200 B/s"), recorded(STEADY));
+    assert_eq!(found.limits[0].honest, Some(Quantity::bytes_per_sec(150.0)));
+    assert_eq!(found.outcome, AcceptanceOutcome::Fail);
+}
+
+/// What changes a recorded suite for the worse.
+type Change = fn(&mut Recorded);
+
+#[test]
+fn evidence_that_is_not_whole_is_not_judged() {
+    let changes: [(Change, &str); 12] = [
+        (|suite| suite.runs[2] = run(3, None), "1 of 6 runs have no honest figure: nothing was read"),
+        (|suite| suite.runs[2].figures.clear(), "the run states no figure of this phase"),
+        (
+            |suite| suite.runs[2].figures[0].metric = Metric::OperationRate,
+            "the run does not state this figure, but operation-rate",
+        ),
+        (|suite| suite.runs.truncate(5), "5 runs were recorded, and 6 runs were agreed on"),
+        (|suite| suite.runs.clear(), "0 runs were recorded"),
+        (|suite| suite.incomplete.push("interrupted".to_owned()), "interrupted"),
+        (|suite| suite.findings.clear(), "`steady_state` is not known"),
+        (|suite| suite.findings[1].outcome = Outcome::Undecided, "`reproducible` is not known"),
+        (|suite| suite.runs[0].phases[0].foreign = Err("lost".to_owned()), "`foreign_io_at_most` is not known: run 1"),
+        (|suite| suite.runs[0].phases[0].foreign = Ok((2e6, 64e6)), "`foreign_io_at_most` is not met: run 1"),
+        (|suite| suite.runs[5].findings.retain(|found| found.code != "AB505"), "`no_throttling` is not known: run 6"),
+        (
+            |suite| suite.runs[1].findings.push(finding("AB902", None, Outcome::Fires)),
+            "`probes_complete` is not met: run 2: AB902",
+        ),
+    ];
+    for (change, why) in changes {
+        let mut suite = recorded(STEADY);
+        change(&mut suite);
+        let found = judged(&usual(), suite);
+        let limit = &found.limits[0];
+        assert_eq!((limit.outcome, found.exit_code), (AcceptanceOutcome::NotJudged, 3), "{why}");
+        assert!(limit.because.contains(why), "{why}: {}", limit.because);
+    }
+}
+
+#[test]
+fn a_condition_that_does_not_hold_fails_where_the_file_says_so_and_a_lost_record_never_does() {
+    let strict = file("[decision]", "[conditions]\nnot_met = \"fail\"\n[decision]");
+    for (code, phase, outcome) in
+        [("AB703", Some("read"), AcceptanceOutcome::Fail), ("AB902", None, AcceptanceOutcome::NotJudged)]
+    {
+        let mut suite = recorded(STEADY);
+        suite.runs[0].findings.push(finding(code, phase, Outcome::Fires));
+        assert_eq!(judged(&strict, suite).outcome, outcome, "{code}");
+    }
+    // What is not known accuses nobody.
+    let mut suite = recorded(STEADY);
+    suite.findings.clear();
+    assert_eq!(judged(&strict, suite).outcome, AcceptanceOutcome::NotJudged);
+}
+
+#[test]
+fn a_suppressed_detector_still_breaks_its_condition() {
+    let mut suite = recorded(STEADY);
+    let found = Finding { severity: Some(Severity::Note), ..finding("AB505", Some("read"), Outcome::Fires) };
+    suite.runs[0].findings.push(found);
+    let state = |file: &AcceptanceFile| {
+        let found = judged(file, suite.clone());
+        found.benchmarks[0].conditions.iter().find(|one| one.name == "no_throttling").expect("it is listed").state
+    };
+    assert_eq!(state(&usual()), ConditionState::NotMet);
+    let allowed = file("[decision]", "[conditions]\nno_throttling = false\n[decision]");
+    assert_eq!(state(&allowed), ConditionState::NotAsked);
+}
+
+#[test]
+fn another_phase_breaks_no_condition() {
+    let mut suite = recorded(STEADY);
+    suite.runs[0].findings.push(finding("AB505", Some("layout"), Outcome::Fires));
+    assert_eq!(judged(&usual(), suite).outcome, AcceptanceOutcome::Pass);
+}
+
+#[test]
+fn the_device_must_be_the_one_that_was_agreed_on() {
+    let wanted = file("[[benchmark]]", "[target.identity]\nmodel = \"M\"\nserial = \"S\"\n[[benchmark]]");
+    let device =
+        |name: &str, model: Option<&str>, serial: Option<&str>| activebench_model::acceptance::DeviceIdentity {
+            name: name.to_owned(),
+            model: model.map(str::to_owned),
+            serial: serial.map(str::to_owned),
+            ..Default::default()
+        };
+    for (devices, expected) in [
+        (vec![device("a", Some("M"), Some("S "))], ConditionState::Met),
+        // A loop device above it says nothing of itself.
+        (vec![device("loop0", None, None), device("a", Some("M"), Some("S"))], ConditionState::Met),
+        (vec![device("a", Some("M"), Some("T"))], ConditionState::NotMet),
+        (vec![device("loop0", None, None), device("a", Some("N"), Some("S"))], ConditionState::NotMet),
+        (vec![device("a", Some("M"), None)], ConditionState::NotKnown),
+        (vec![], ConditionState::NotKnown),
+    ] {
+        let mut suite = recorded(STEADY);
+        for run in &mut suite.runs {
+            run.devices.clone_from(&devices);
+        }
+        let found = judged(&wanted, suite);
+        let condition = &found.benchmarks[0].conditions[0];
+        assert_eq!((condition.name.as_str(), condition.state), ("identity", expected), "{devices:?}");
+    }
+}
+
+#[test]
+fn runs_of_another_file_are_told() {
+    let mut suite = recorded(STEADY);
+    suite.runs[0].run.recorded_for_sha256 = Some("other".to_owned());
+    suite.runs[1].run.recorded_for_sha256 = None;
+    let found = judged(&usual(), suite);
+    assert!(found.notes[0].starts_with("1 of 6 runs were recorded for another acceptance file"), "{:?}", found.notes);
+    assert!(found.notes[1].starts_with("1 of 6 runs were recorded for no acceptance file"), "{:?}", found.notes);
+    assert_eq!(judged(&usual(), recorded(STEADY)).notes, Vec::<String>::new());
+    // The mark of a run is no choice of the file.
+    let mark = AcceptanceMark { sha256: "other".to_owned(), ..AcceptanceMark::default() };
+    let choices = usual().choices(&usual().benchmarks[0], Some(mark.clone()));
+    assert_eq!(choices.acceptance, Some(mark));
+}
+
+#[test]
+fn a_guard_band_of_a_single_run_is_not_known() {
+    let conditions = "[conditions]\nsteady_state = false\nreproducible = false\n[decision]";
+    let text = FILE.replace("runs = 6", "runs = 1").replace("[decision]", conditions);
+    let guarded = AcceptanceFile::parse("offer.toml", &text).expect("a file");
+    let simple = AcceptanceFile::parse("offer.toml", &text.replace("guard-band", "simple")).expect("a file");
+    let mut suite = recorded(STEADY);
+    suite.runs.truncate(1);
+    let found = judged(&guarded, suite.clone());
+    assert!(found.limits[0].because.contains("at least 2 runs"), "{}", found.limits[0].because);
+    assert_eq!(judged(&simple, suite).outcome, AcceptanceOutcome::Pass);
+}
+
+#[test]
+fn a_certain_fail_decides_whatever_else_is_open() {
+    let two = "[[limit]]\nbenchmark = \"reads\"\nphase = \"other\"\nmetric = \"throughput\"\nat_least = \"1 B/s\"\n";
+    let bad = FILE.replace("100 B/s", "900 B/s").replace("[decision]", &format!("{two}[decision]"));
+    let bad = bad.replace("[decision]", "[conditions]\nsteady_state = false\nreproducible = false\n[decision]");
+    let bad = AcceptanceFile::parse("offer.toml", &bad).expect("a file");
+    let found = judged(&bad, recorded(STEADY));
+    let outcomes: Vec<AcceptanceOutcome> = found.limits.iter().map(|limit| limit.outcome).collect();
+    assert_eq!(outcomes, [AcceptanceOutcome::Fail, AcceptanceOutcome::NotJudged]);
+    assert_eq!(found.outcome, AcceptanceOutcome::Fail);
+    let none = AcceptanceFile { limits: Vec::new(), ..usual() };
+    assert_eq!(judged(&none, recorded(STEADY)).exit_code, 3);
+}

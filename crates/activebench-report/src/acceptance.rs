@@ -1,0 +1,243 @@
+//! Reports of an acceptance, fit for a contract: who agreed on what, what was tested, each condition with its evidence,
+//! each limit with its outcome, and how to check all of it again. As everywhere a renderer computes nothing.
+//!
+//! Here are the words and rows that the formats share.
+
+mod html;
+mod markdown;
+mod text;
+
+use activebench_model::acceptance::{
+    Acceptance, AcceptanceOutcome, AcceptedBenchmark, Condition, ConditionState, DeviceIdentity, FigureOfRun,
+    JudgedLimit, Uncertainty,
+};
+use activebench_model::units::Quantity;
+use serde::Serialize;
+
+use crate::wording::{count, metric, shell_command, utc};
+use crate::{Style, escape};
+
+/// The value of the key `schema`. A reader refuses one that it does not know.
+const SCHEMA: &str = "activebench.acceptance/1";
+/// The formats that an acceptance has.
+pub const ACCEPTANCE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
+/// Most characters of what somebody else named.
+const NAME_SHOWN: usize = 200;
+/// Runs of a limit whose figures are shown to a person; the rest is counted.
+const FIGURES_SHOWN: usize = 30;
+/// Reasons of a condition that are shown to a person; the rest is counted.
+const EVIDENCE_SHOWN: usize = 5;
+
+/// The acceptance; `None` for a format that is none of [`ACCEPTANCE_FORMATS`].
+pub fn render(format: &str, acceptance: &Acceptance, style: Style) -> Option<String> {
+    match format {
+        "text" => Some(text::render(acceptance, style)),
+        "json" => Some(json(acceptance)),
+        "markdown" => Some(markdown::render(acceptance)),
+        "html" => Some(html::render(acceptance)),
+        _ => None,
+    }
+}
+
+/// Ending of a format's file, without dot.
+pub fn extension(format: &str) -> &str {
+    match format {
+        "text" => "txt",
+        "markdown" => "md",
+        other => other,
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    acceptance: &'a Acceptance,
+}
+
+fn json(acceptance: &Acceptance) -> String {
+    let text = serde_json::to_string_pretty(&Document { schema: SCHEMA, acceptance })
+        .expect("it has text keys only and no serialiser of its own that fails");
+    escape::json(&text) + "\n"
+}
+
+/// `CONDITIONAL PASS`.
+fn headline(outcome: AcceptanceOutcome) -> String {
+    outcome.words().to_uppercase()
+}
+
+fn clip(text: &str) -> String {
+    escape::clipped(text, NAME_SHOWN)
+}
+
+/// Who agreed on what, a label and a text each.
+fn agreement(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
+    let parties = &acceptance.parties;
+    let not_named = || "not named".to_owned();
+    vec![
+        ("buyer", clip(&parties.buyer)),
+        ("vendor", clip(&parties.vendor)),
+        ("reference", parties.reference.as_deref().map_or_else(not_named, clip)),
+        ("agreed on", parties.date.as_deref().map_or_else(not_named, clip)),
+        ("file", clip(&acceptance.file.name)),
+        ("sha256", acceptance.file.sha256.clone()),
+        ("rule", acceptance.rule_words.clone()),
+    ]
+}
+
+/// What was tested, a label and a text each.
+fn tested(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
+    let target = &acceptance.target;
+    let destroy = if target.destroy { ", whose contents may be destroyed" } else { "" };
+    let mut lines = vec![("target", format!("{}{destroy}", clip(&target.path)))];
+    let mut listed = |label, entries: &[String]| {
+        for (place, entry) in entries.iter().enumerate() {
+            lines.push((if place == 0 { label } else { "" }, clip(entry)));
+        }
+    };
+    listed("storage", &target.file_systems);
+    listed("host", &target.hosts);
+    lines
+}
+
+const DEVICE_HEADS: [&str; 7] = ["device", "kind", "model", "serial number", "firmware", "link", "size"];
+
+fn device_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
+    let or_unsaid = |text: &Option<String>| text.as_deref().map_or_else(|| "not said".to_owned(), clip);
+    let row = |device: &DeviceIdentity| {
+        vec![
+            clip(&device.name),
+            clip(&device.kind),
+            or_unsaid(&device.model),
+            or_unsaid(&device.serial),
+            or_unsaid(&device.firmware),
+            if device.links.is_empty() { "not known".to_owned() } else { clip(&device.links.join("; ")) },
+            device.size_bytes.map_or_else(|| "not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string()),
+        ]
+    };
+    acceptance.target.devices.iter().map(row).collect()
+}
+
+const LIMIT_HEADS: [&str; 6] = ["limit", "", "honest median", "U", "runs", "outcome"];
+
+fn limit_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
+    let row = |limit: &JudgedLimit| {
+        let unit = |value: f64| limit.unit.show(value);
+        vec![
+            limit_name(limit),
+            format!("{} {}", limit.bound.words(), clip(&limit.as_written)),
+            limit.honest.map_or_else(|| "none".to_owned(), |honest| unit(honest.value)),
+            limit.uncertainty.as_ref().map_or_else(|| "not known".to_owned(), |known| unit(known.expanded)),
+            limit.figures.len().to_string(),
+            limit.outcome.words().to_owned(),
+        ]
+    };
+    acceptance.limits.iter().map(row).collect()
+}
+
+/// `random-read: random-read operation rate`.
+fn limit_name(limit: &JudgedLimit) -> String {
+    format!("{}: {} {}", clip(&limit.benchmark), clip(&limit.phase), metric(limit.metric))
+}
+
+/// How a limit came to its outcome, a sentence each.
+fn limit_reasons(limit: &JudgedLimit) -> Vec<String> {
+    let mut reasons = vec![format!("{}: {}", limit.outcome.words(), limit.because)];
+    if let Some(known) = &limit.uncertainty {
+        reasons.push(uncertainty(limit, known));
+    }
+    let figures: Vec<String> =
+        limit.figures.iter().zip(1..).take(FIGURES_SHOWN).map(|(figure, run)| figure_of(limit, figure, run)).collect();
+    if !figures.is_empty() {
+        let more = limit.figures.len().saturating_sub(FIGURES_SHOWN);
+        let more = if more == 0 { String::new() } else { format!(", and {} more", count(more, "run")) };
+        reasons.push(format!("honest figures: {}{more}", figures.join(", ")));
+    }
+    reasons
+}
+
+fn uncertainty(limit: &JudgedLimit, known: &Uncertainty) -> String {
+    let unit = |value: f64| limit.unit.show(value);
+    let band = match limit.guard_band {
+        Some(0.0) | None => String::new(),
+        Some(band) => format!("; guard band {} on both sides of the limit", unit(band)),
+    };
+    format!(
+        "U = {} from repetition {} ({}), resolution {}, tolerance {}{band}",
+        unit(known.expanded),
+        unit(known.statistical),
+        known.statistical_basis,
+        unit(known.resolution),
+        unit(known.tolerance)
+    )
+}
+
+fn figure_of(limit: &JudgedLimit, figure: &FigureOfRun, run: usize) -> String {
+    let unit = |quantity: Quantity| limit.unit.show(quantity.value);
+    let verdict = figure.verdict.map_or("not stated", |verdict| verdict.as_str());
+    match (figure.honest, figure.claimed) {
+        (Some(honest), Some(claimed)) if honest == claimed => format!("{run}: {} ({verdict})", unit(honest)),
+        (Some(honest), Some(claimed)) => format!("{run}: {} ({verdict}, claimed {})", unit(honest), unit(claimed)),
+        (Some(honest), None) => format!("{run}: {}", unit(honest)),
+        (None, Some(claimed)) => format!("{run}: none ({verdict}, claimed {})", unit(claimed)),
+        (None, None) => format!("{run}: none (not stated)"),
+    }
+}
+
+const CONDITION_HEADS: [&str; 3] = ["condition", "state", "rests on"];
+
+fn condition_rows(benchmark: &AcceptedBenchmark) -> Vec<Vec<String>> {
+    let row = |condition: &Condition| {
+        let shown: Vec<String> =
+            condition.evidence.iter().take(EVIDENCE_SHOWN).map(|why| escape::clipped(why, 400)).collect();
+        let more = condition.evidence.len().saturating_sub(EVIDENCE_SHOWN);
+        let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+        let evidence = match condition.state {
+            ConditionState::NotAsked => "the file does not ask for it".to_owned(),
+            _ => format!("{}{more}", shown.join("; ")),
+        };
+        let observed = condition.observed.map(|value| format!("largest {value}: ")).unwrap_or_default();
+        vec![condition.asks.clone(), condition.state.words().to_owned(), format!("{observed}{evidence}")]
+    };
+    benchmark.conditions.iter().map(row).collect()
+}
+
+/// What was run, a label and a text each.
+fn suite(benchmark: &AcceptedBenchmark) -> Vec<(&'static str, String)> {
+    let mut lines = vec![
+        ("agreed", format!("{} ({})", shell_command(&benchmark.command), benchmark.planned)),
+        (
+            "recorded",
+            match benchmark.resolved.is_empty() {
+                true => "nothing".to_owned(),
+                false => format!("{} ({})", shell_command(&benchmark.resolved), count(benchmark.runs.len(), "run")),
+            },
+        ),
+    ];
+    lines.extend(benchmark.incomplete.iter().map(|why| ("short", clip(why))));
+    lines
+}
+
+const EVIDENCE_HEADS: [&str; 4] = ["run", "began", "verdict", "SHA-256 of its run.json"];
+
+fn evidence_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
+    let runs = acceptance.benchmarks.iter().flat_map(|benchmark| &benchmark.runs);
+    runs.map(|run| {
+        vec![
+            clip(&run.directory),
+            utc(run.started_unix_s).unwrap_or_else(|| "not known".to_owned()),
+            run.verdict.as_str().to_owned(),
+            run.run_json_sha256.clone(),
+        ]
+    })
+    .collect()
+}
+
+/// How whoever doubts it checks it again.
+fn recheck(acceptance: &Acceptance) -> String {
+    shell_command(&acceptance.recheck)
+}
+
+/// What the sums are for.
+const HOW_TO_CHECK: &str = "Each run.json holds the SHA-256 of every file of its run; a file that was changed leaves its \
+                            run's figures unverifiable. The command judges the stored runs again, without root, on any machine.";

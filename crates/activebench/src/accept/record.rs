@@ -1,0 +1,201 @@
+//! Runs the suite of an acceptance file, each benchmark as a series, and judges what was recorded.
+
+use std::path::Path;
+
+use activebench_detect::acceptance::Benchmark;
+use activebench_model::acceptance::{Acceptance, AcceptanceMark};
+use activebench_report::Style;
+use activebench_report::acceptance::{ACCEPTANCE_FORMATS, extension, render};
+use anyhow::{Context, anyhow};
+use clap::Parser;
+
+use super::check::{self, Ready};
+use super::{AGREED, Agreed, show, stored, unusable};
+use crate::arguments::{Accept, Cli, Command, Output, Verify};
+use crate::destroy::{self, Unused};
+use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::series::{self, Recording, Taken};
+use crate::{thresholds, verify};
+
+/// Runs the suite; gives the exit code.
+pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Result<i32, Failure> {
+    let checked = check::check(agreed).map_err(unusable)?;
+    for ready in &checked.benchmarks {
+        verify::find_program(&ready.command.argv[0].clone().into())?;
+    }
+    let suite = Suite { arguments, agreed };
+    for ready in &checked.benchmarks {
+        suite.device(ready)?;
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory("accept"));
+    create(&out, agreed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")
+        .or_exit(ExitCode::Bug)?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_empty(&out))?;
+    let copy = Agreed::read(&out.join(AGREED))?;
+    let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
+    write_reports(&out, &judged);
+    show(&judged, output)?;
+    Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
+}
+
+/// Makes the directory, which must not hold anything, with an exact copy of the file.
+fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
+    let cannot = || format!("cannot record in {} (hint: name another directory with --out)", out.display());
+    std::fs::create_dir_all(out).with_context(cannot).or_exit(ExitCode::Usage)?;
+    let mut entries = std::fs::read_dir(out).with_context(cannot).or_exit(ExitCode::Usage)?;
+    if entries.next().is_some() {
+        let error = anyhow!(
+            "cannot record in {0}: it is not empty (hint: name a new one with --out; `activebench accept {1} {0}` judges \
+             what is in it)",
+            out.display(),
+            agreed.name()
+        );
+        return Err(Failure::new(ExitCode::Usage, error));
+    }
+    std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
+}
+
+/// Nothing was recorded: the directory with its copy of the file has no use.
+fn remove_empty(out: &Path) {
+    let removed = std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out));
+    if let Err(error) = removed {
+        eprintln!("activebench: cannot remove {}: {error}", out.display());
+    }
+}
+
+/// A suite that is to be recorded.
+struct Suite<'a> {
+    arguments: &'a Accept,
+    agreed: &'a Agreed,
+}
+
+impl Suite<'_> {
+    /// Runs every benchmark in the target's directory; says whether it was interrupted.
+    fn record(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
+        let whole = std::path::absolute(out).context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
+        let before = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
+        let target = &self.agreed.file.target;
+        if !target.is_device {
+            let path = &target.path.value;
+            std::env::set_current_dir(path)
+                .with_context(|| format!("cannot work in {path}"))
+                .or_exit(ExitCode::Usage)?;
+        }
+        let recorded = self.benchmarks(benchmarks, &whole, runtime);
+        // Paths that the user gave are those of the directory that activebench was started in.
+        let back = std::env::set_current_dir(&before).context("cannot go back to the working directory");
+        back.or_exit(ExitCode::Usage).and(recorded)
+    }
+
+    fn benchmarks(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
+        let mut any = false;
+        for (number, ready) in (1..).zip(benchmarks) {
+            let place = format!("{} (benchmark {number} of {})", ready.name, benchmarks.len());
+            let Some(benchmark) = self.agreed.file.benchmark(&ready.name) else { continue };
+            if !self.arguments.quiet {
+                eprintln!("activebench: {place}: {}", benchmark.repetition.words());
+            }
+            match self.series(benchmark, ready, &out.join(&ready.name), runtime) {
+                Ok(Taken { interrupted: true, .. }) => return Ok(true),
+                Ok(_) => any = true,
+                // Nothing could be observed at all: there is nothing to judge.
+                Err(failure) if !any => return Err(failure),
+                Err(failure) => eprintln!("activebench: {place}: {:#}", failure.error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn series(
+        &self,
+        benchmark: &Benchmark,
+        ready: &Ready,
+        directory: &Path,
+        runtime: &tokio::runtime::Runtime,
+    ) -> Result<Taken, Failure> {
+        let mark = AcceptanceMark {
+            file: self.agreed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            sha256: self.agreed.sha256.clone(),
+            benchmark: ready.name.clone(),
+        };
+        let choices = self.agreed.file.choices(benchmark, Some(mark));
+        let prepares = thresholds::of(&choices).or_exit(ExitCode::Usage)?.requires_preconditioning;
+        // Asked again before each: much can happen to a device while a suite runs.
+        let prepared = self.device(ready)?.filter(|_| prepares);
+        let recording = Recording {
+            arguments: &self.verify(ready)?,
+            choices,
+            command: ready.command.clone(),
+            directory,
+            planned: benchmark.repetition.most(),
+            until: benchmark.repetition.until(),
+            prepared,
+        };
+        series::record(recording, runtime)
+    }
+
+    /// The device that may be written; `None` where none may.
+    ///
+    /// # Errors
+    /// When a benchmark would write a device that is in use, or that file and command line do not both permit.
+    fn device(&self, ready: &Ready) -> Result<Option<Unused>, Failure> {
+        let target = &self.agreed.file.target;
+        let path = Path::new(&target.path.value);
+        let refused = |why: String| Err(Failure::new(ExitCode::Usage, anyhow!(why)));
+        let shown = path.display();
+        match (target.destroy, self.arguments.destroy.as_deref()) {
+            (false, None) => {
+                destroy::guard(&ready.command)?;
+                Ok(None)
+            }
+            (true, Some(named)) if named == path => {
+                destroy::guard_others(&ready.command, Some(path))?;
+                destroy::unused(path).map(Some)
+            }
+            (true, None) => refused(format!(
+                "the file permits to destroy what is on {shown}, and the command line does not repeat it: nothing was \
+                 run (hint: `--destroy {shown}`)"
+            )),
+            (true, Some(named)) => refused(format!(
+                "--destroy names {}, and the file {shown}: nothing was run (hint: repeat the exact path of the file)",
+                named.display()
+            )),
+            (false, Some(_)) => refused(format!(
+                "--destroy is given, and the file does not permit it: nothing was run (hint: both parties agree on \
+                 `destroy = true` in [target] of {})",
+                self.agreed.name()
+            )),
+        }
+    }
+
+    /// The arguments of `verify` with its defaults. Standard output is the report's.
+    fn verify(&self, ready: &Ready) -> Result<Verify, Failure> {
+        let mut words: Vec<&str> = vec!["activebench", "verify", "--format", "json"];
+        if self.arguments.quiet {
+            words.push("--quiet");
+        }
+        words.extend(self.arguments.user.iter().flat_map(|user| ["--user", user]));
+        words.push("--");
+        words.extend(ready.command.argv.iter().map(String::as_str));
+        match Cli::try_parse_from(words).map(|cli| cli.command) {
+            Ok(Command::Verify(verify)) => Ok(*verify),
+            Ok(_) => Err(Failure::new(ExitCode::Bug, anyhow!("`verify` was read as another command"))),
+            Err(error) => Err(Failure::new(ExitCode::Bug, error)),
+        }
+    }
+}
+
+/// Every report of the acceptance beside its evidence.
+fn write_reports(out: &Path, judged: &Acceptance) {
+    for format in ACCEPTANCE_FORMATS {
+        let Some(text) = render(format, judged, Style::default()) else { continue };
+        let path = out.join(format!("acceptance.{}", extension(format)));
+        if let Err(error) = std::fs::write(&path, text) {
+            eprintln!("activebench: cannot write {}: {error}", path.display());
+        }
+    }
+}
