@@ -75,25 +75,41 @@ static always_inline void resolve(struct task_state *state, struct task_struct *
 }
 
 /* The kernel's account is kept when records leave; user space adds what never does. */
-static always_inline void account_batch(struct task_state *state)
+static always_inline u32 account_batch(struct task_state *state)
 {
 	struct record_counters *counter = counters_of(CLASS_CALLS);
+	u32 calls = state->batch.count + state->in_groups;
 
 	if (counter) {
-		counter->made += state->batch.count;
+		counter->made += calls;
 		counter->estimated += state->estimated;
 	}
 	state->estimated = 0;
+	state->in_groups = 0;
+	state->groupable = 0;
 	state->batch.record_class = CLASS_CALLS;
+	return calls;
+}
+
+/* Sends the batch, of so many bytes; what the ring has no room for is counted. */
+static always_inline void send_calls(struct task_state *state, u64 bytes)
+{
+	u32 calls = account_batch(state);
+
+	if (bpf_ringbuf_output(&ring, &state->batch, bytes, RINGBUF_NO_WAKEUP))
+		count_shared_lost(CLASS_CALLS, calls);
+	state->batch.count = 0;
 }
 
 static never_inline int flush_calls(struct task_state *state)
 {
+	u64 bytes = sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record);
+
 	if (!state->batch.count)
 		return 0;
-	account_batch(state);
-	send_batch(&state->batch, sizeof(struct batch_header) + state->batch.count * sizeof(struct call_record),
-		   sizeof(struct batch_header) + sizeof(state->records));
+	if (bytes > sizeof(struct batch_header) + sizeof(state->records))
+		bytes = sizeof(struct batch_header) + sizeof(state->records);
+	send_calls(state, bytes);
 	return 0;
 }
 
@@ -104,15 +120,78 @@ static never_inline int flush_calls(struct task_state *state)
  */
 static never_inline int flush_full_batch(struct task_state *state)
 {
-	account_batch(state);
-	send_batch(&state->batch, sizeof(struct batch_header) + sizeof(state->records),
-		   sizeof(struct batch_header) + sizeof(state->records));
+	send_calls(state, sizeof(struct batch_header) + sizeof(state->records));
+	return 0;
+}
+
+/* The next free place for a group, or the one of that which is being filled. */
+static always_inline struct call_group *group_at(struct task_state *state, u32 place)
+{
+	return (void *)&state->records[place & (CALL_BATCH - 1)];
+}
+
+/* How many times as long as those before it a call may take before it counts as slow. */
+enum { SLOW_STEPS = 2 };
+
+/*
+ * Closes the group: `end_ns` is when its last call ended. Its calls took as long as one another;
+ * where they were slow, one was, and which is not known: the last one passes for it. Gives what
+ * they took on average.
+ */
+static never_inline u64 close_group(struct task_state *state, struct call_group *group, u64 end_ns,
+				    u32 storage_read_bytes)
+{
+	u64 passed = end_ns - state->last_ns;
+	u32 calls = state->grouped;
+	u64 mean = calls ? passed / calls : 0;
+	u64 step = mean < SLOW_STEPS * (u64)state->step_ns ? mean : state->step_ns;
+	u64 user;
+
+	user = state->between_ns < step ? state->between_ns : step;
+	group->count_and_end_ns = GROUP_MARK | (u64)calls << GROUP_COUNT_SHIFT | end_ns;
+	group->step_ns = step;
+	group->user_ns = user;
+	group->storage_read_bytes = storage_read_bytes;
+	state->user_ns += user * calls;
+	state->kernel_ns += passed - user * calls;
+	state->user_at_record_ns = state->user_ns;
+	state->last_ns = end_ns;
+	state->exit_ns = end_ns;
+	state->grouped = 0;
+	state->in_groups += calls - 1;
+	state->estimated += calls;
+	if (++state->batch.count >= CALL_BATCH)
+		flush_full_batch(state);
+	return mean;
+}
+
+/*
+ * Closes a group at a moment that is not the end of its last call: behind it lies more time in
+ * user mode, and maybe a part of the next call. Its calls take as long as those before them did.
+ */
+static never_inline int settle_group(struct task_state *state, u64 now)
+{
+	u64 passed = now - state->last_ns;
+	u64 calls = state->grouped;
+	u64 behind = passed / (calls + 1);
+	u64 taken = calls * state->step_ns;
+
+	if (!state->in_kernel && behind > state->between_ns)
+		behind = state->between_ns;
+	if (taken > passed - behind)
+		taken = passed - behind;
+	close_group(state, group_at(state, state->batch.count), state->last_ns + taken, 0);
+	/* What follows is measured from an estimate: no sample. */
+	state->fast = 0;
 	return 0;
 }
 
 /* The next free record of the task's batch, to be filled at once. */
 static always_inline struct call_record *next_record(struct task_state *state)
 {
+	if (state->grouped)
+		settle_group(state, bpf_ktime_get_ns());
+	state->groupable = 0;
 	if (state->batch.count >= CALL_BATCH)
 		flush_full_batch(state);
 	return &state->records[state->batch.count & (CALL_BATCH - 1)];

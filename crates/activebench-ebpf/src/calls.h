@@ -59,6 +59,8 @@ static always_inline void account(struct task_state *state, u64 now)
 	/* Some machines hide what a few processes do from tracers, also that they made way for us. */
 	if (state->off_cpu != ON_CPU)
 		came_back(state, now);
+	if (state->grouped)
+		settle_group(state, now);
 	if (state->in_kernel == ENTERED_UNTIMED)
 		settle_entry(state, now);
 	passed = now - state->last_ns;
@@ -113,6 +115,12 @@ static always_inline int goes_untimed(struct task_state *state, struct call_desc
 	       state->known_generation == fd_generation && state->exit_jiffies == bpf_jiffies64();
 }
 
+/* A mean in which the latest value counts for a quarter. */
+static always_inline void learn(u32 *mean, u32 value)
+{
+	*mean = *mean ? *mean - *mean / 4 + value / 4 : value;
+}
+
 /* Whether this timed call speaks for others, and how long the thread was away since the last. */
 static always_inline void draw_sample(struct task_state *state, struct call_description *call, struct pt_regs *regs,
 				      u64 now)
@@ -122,13 +130,13 @@ static always_inline void draw_sample(struct task_state *state, struct call_desc
 	state->stands_for = 1;
 	if (!follows_fast(state, call, regs) || between > FAST_NS)
 		return;
-	state->between_ns = state->between_ns ? state->between_ns - state->between_ns / 4 + between / 4 : between;
+	learn(&state->between_ns, between);
 	if (state->untimed_left)
 		return;
 	state->stands_for = SAMPLED_CALLS;
 	state->random = state->random * 1664525 + 1013904223;
-	/* Even numbers below twice the sample's distance: 15 on average. */
-	state->untimed_left = (state->random >> 28) * (SAMPLED_CALLS / 8);
+	/* Whole groups, none to six: 15 calls on average. */
+	state->untimed_left = ((state->random >> 16) * 7 >> 16) * GROUP_CALLS;
 }
 
 /* Whether a call of many meanings has the one that is recorded. */
@@ -297,6 +305,54 @@ static always_inline void send_name(struct task_state *state, struct task_struct
 		count_lost(CLASS_NAMES, 1);
 }
 
+/* Reads the clock at the end of a group. */
+static never_inline int finish_group(struct task_state *state)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns();
+	u64 read_bytes = task->ioac.read_bytes;
+	u64 mean = close_group(state, group_at(state, state->group_place), now, read_bytes - state->read_bytes_at_start);
+
+	state->read_bytes_at_start = read_bytes;
+	state->exit_jiffies = bpf_jiffies64();
+	if (mean >= FAST_NS) {
+		state->fast = 0;
+		state->groupable = 0;
+	} else {
+		learn(&state->step_ns, mean);
+		state->group_place = state->batch.count;
+	}
+	return 0;
+}
+
+/* Whether a call that goes untimed leaves like this: without a look at the clock. */
+static always_inline int joins_group(struct task_state *state, struct pt_regs *regs, s64 returned)
+{
+	u64 offset = regs->r10;
+	u64 requested = regs->dx;
+	u32 calls = state->grouped;
+	struct call_group *group;
+
+	if (state->in_kernel != ENTERED_UNTIMED || !state->groupable || state->cached_pages ||
+	    state->exit_jiffies != bpf_jiffies64())
+		return 0;
+	if (state->call_flags & CALL_FILE_POSITION)
+		offset = READ_FIELD((struct file *)state->known_file, f_pos) - (returned > 0 ? returned : 0);
+	if (offset >> 55 || requested >> 32 || returned != (s32)returned)
+		return 0;
+	group = group_at(state, state->group_place);
+	calls &= GROUP_MARGIN - 1;
+	group->calls[calls].offset_and_op = offset << 8 | state->op;
+	group->calls[calls].requested = requested;
+	group->calls[calls].returned = returned;
+	state->grouped = calls + 1;
+	state->in_kernel = OUTSIDE_KERNEL;
+	state->op = 0;
+	if (calls + 1 == GROUP_CALLS || !state->untimed_left)
+		finish_group(state);
+	return 1;
+}
+
 SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
@@ -305,9 +361,9 @@ int sys_exit(u64 *context)
 	struct task_struct *task;
 	s64 returned = context[1];
 	struct call_record *record;
-	u64 now;
+	u64 now, step;
 
-	if (!state)
+	if (!state || joins_group(state, regs, returned))
 		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
@@ -327,7 +383,7 @@ int sys_exit(u64 *context)
 		resolve(state, task, returned);
 	}
 	/* Appending moves the position first: where it ended tells where it began. */
-	if (state->call_flags & CALL_FILE_POSITION && state->open_flags & 02000 && returned > 0)
+	if (state->call_flags & CALL_FILE_POSITION && state->open_flags & OPENED_APPEND && returned > 0)
 		state->offset = READ_FIELD((struct file *)state->known_file, f_pos) - returned;
 	record = next_record(state);
 	record->start_ns = state->start_ns;
@@ -351,8 +407,14 @@ int sys_exit(u64 *context)
 	state->estimated += !state->stands_for;
 	state->user_at_record_ns = state->user_ns;
 	record_is_filled(state);
+	step = now - state->exit_ns;
 	state->fast = !time_every_call && state->call_flags & CALL_PLAIN && state->file_kind == FILE_REGULAR &&
-		      now - state->exit_ns < FAST_NS;
+		      step < FAST_NS;
+	if (state->fast)
+		learn(&state->step_ns, step);
+	/* Past the page cache it may read from storage without a sign of it. */
+	state->groupable = state->fast && !(state->open_flags & OPENED_DIRECT) && state->batch.count;
+	state->group_place = state->batch.count;
 	state->exit_ns = now;
 	state->exit_jiffies = bpf_jiffies64();
 	state->read_bytes_at_start += record->storage_read_bytes;

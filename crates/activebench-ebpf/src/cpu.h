@@ -76,7 +76,7 @@ struct {
 
 /*
  * The sampling clock of one CPU. It interrupts the other programs, which may be half-way through
- * an update: it changes nothing of a task but cpu_sent_ns. Totals that were caught half-way do
+ * an update: it changes nothing of a task but cpu_sent_ns and exit_jiffies. Totals that were caught half-way do
  * not add up to the thread's age; user space tells them by that.
  */
 SEC("perf_event")
@@ -110,6 +110,25 @@ int sample_cpu(struct sample_context *context)
 		/* Its return was hidden from us, or is only just happening: nothing is known since. */
 		record->cpu.at_ns = last;
 		record->cpu.state = IN_KERNEL;
+	} else if (state->grouped) {
+		u64 passed = now - last;
+		u64 calls = state->grouped;
+		u64 user = (calls + 1) * state->between_ns;
+
+		/* Fast calls that nobody timed, then user mode or a part of the next one. */
+		if (record->user_mode) {
+			u64 taken = calls * state->step_ns;
+
+			user -= state->between_ns;
+			if (taken < passed)
+				user += passed - taken;
+		}
+		if (user > passed)
+			user = passed;
+		record->cpu.state = record->user_mode ? IN_USER : IN_KERNEL;
+		record->cpu.since_ns = now;
+		record->cpu.user_ns += user;
+		record->cpu.kernel_ns += passed - user;
 	} else if (state->in_kernel) {
 		u64 before = state->in_kernel == ENTERED_UNTIMED ? state->between_ns : 0;
 
@@ -124,6 +143,8 @@ int sample_cpu(struct sample_context *context)
 		record->cpu.user_ns += now - last;
 	}
 	state->cpu_sent_ns = now;
+	/* The next call is timed: a pause in user mode is told from calls this often, not only at ticks. */
+	state->exit_jiffies = 0;
 	bytes = record->user_mode ? 0 : bpf_get_stack(context, record->kernel_frames, sizeof(record->kernel_frames), 0);
 	record->kernel_count = bytes > 0 ? bytes / sizeof(u64) : 0;
 	bytes = bpf_get_stack(context, record->user_frames, sizeof(record->user_frames), STACK_OF_USER);

@@ -37,9 +37,16 @@ struct {
 	MAP_TYPE(value, struct task_state);
 } threads SEC(".maps");
 
-/* Which thread last made a call with its registers at an address, by a hash of that address.
- * A hint: the thread knows its address itself. */
-u32 callers[THREADS];
+/* Which thread last made a call with its registers at an address, by a hash of that address: its
+ * number and one. A hint: the thread knows its address itself. */
+u32 callers[THREADS] __attribute__((aligned(64)));
+
+/* The same for threads of others. An address is a stranger's until the tree gets a thread, which
+ * may get the stack of one that has ended. */
+struct stranger strangers[THREADS] __attribute__((aligned(64)));
+
+/* Threads that the tree has had, the first one from its first call on; 0 before. */
+u64 births __attribute__((aligned(64))); /* apart from what every open file changes */
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);
@@ -172,6 +179,14 @@ static always_inline struct task_state *state_of(struct task_struct *task)
 	return membership ? state_of_member(membership) : NULL;
 }
 
+/* Two threads may do this at once with one entry: until it is whole it is nobody's. */
+static always_inline void remember_stranger(volatile struct stranger *stranger, u64 registers, u64 births_before)
+{
+	stranger->births = 0;
+	stranger->registers = registers;
+	stranger->births = births_before;
+}
+
 /*
  * The same for the task that enters or leaves a call, without a helper when it did so before:
  * its registers lie on its own kernel stack, always in the same place. Their address as a
@@ -180,16 +195,27 @@ static always_inline struct task_state *state_of(struct task_struct *task)
 static always_inline struct task_state *state_of_caller(struct pt_regs *pointer)
 {
 	u64 registers = (u64)pointer - (u64)callers;
-	u32 *caller = &callers[registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2)];
-	struct task_state *state = bpf_map_lookup_elem(&threads, caller);
+	u64 hash = registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
+	u64 births_before = births;
+	u32 thread = callers[hash];
+	struct task_state *state;
 
-	if (!look_every_caller_up && state && state->registers == registers)
-		return state;
+	if (!look_every_caller_up && thread--) {
+		state = bpf_map_lookup_elem(&threads, &thread);
+		if (state && state->registers == registers)
+			return state;
+	}
+	if (!look_every_caller_up && strangers[hash].registers == registers && strangers[hash].births == births_before)
+		return NULL;
 	state = state_of(bpf_get_current_task_btf());
 	if (state) {
 		state->registers = registers;
-		*caller = state->thread;
+		callers[hash] = state->thread + 1;
+		if (!births_before)
+			__sync_fetch_and_add(&births, 1);
 		count_looked_up();
+	} else if (births_before && !look_every_caller_up) {
+		remember_stranger(&strangers[hash], registers, births_before);
 	}
 	return state;
 }

@@ -72,8 +72,29 @@ struct call_record {
 	s32 fd;
 	u16 op;
 	u8 file_kind;
-	u8 stands_for; /* calls whose latency this one's is a sample of; 0: start_ns is an estimate */
+	u8 stands_for; /* calls whose latency this one's is a sample of; 0: its times are estimates */
 };
+
+/* Fast calls whose ends were not timed, in the place of one call's record, behind that of a call
+ * of the same thread on the same descriptor: what is not here is as there. */
+enum { GROUP_CALLS = 5, GROUP_MARGIN = 8 };
+
+struct grouped_call {
+	u64 offset_and_op; /* offset << 8 | op */
+	u32 requested;
+	s32 returned;
+};
+
+struct call_group {
+	u64 count_and_end_ns; /* GROUP_MARK, which no time has; 3 bits, how many; when the last one ended */
+	u16 step_ns;          /* from end to end, up to that of the last but one */
+	u16 user_ns;          /* in user mode in front of each */
+	u32 storage_read_bytes; /* by all of them */
+	struct grouped_call calls[GROUP_CALLS];
+};
+
+#define GROUP_MARK (1ull << 63)
+enum { GROUP_COUNT_SHIFT = 60 };
 
 struct name_record {
 	struct batch_header header;
@@ -265,9 +286,17 @@ struct membership {
 	u32 thread;
 };
 
+/* A process outside the tree: where the registers of one of its threads lie, and how many
+ * threads the tree had had by then. */
+struct stranger {
+	u64 registers;
+	u64 births;
+};
+
 /*
  * What is remembered of a task of the tree until its end. User space seeds the first one.
- * What every call touches comes first: each line of the processor's cache counts.
+ * What every call touches comes first, and what a fast call touches fills the first line of the
+ * processor's cache: each line counts.
  */
 struct task_state {
 	u32 used;
@@ -275,11 +304,32 @@ struct task_state {
 	/* All from here to the records is zero at birth.
 	 * Where its registers lie while it is in a call; 0 until it made one. */
 	u64 registers;
+	/* The kernel's tick when time was last read at a call's end; 0 when a sample was taken since. */
+	u64 exit_jiffies;
+	u64 known_generation; /* of the last file that was looked up, see below */
+	/* The call in flight. */
+	u32 cached_pages;
+	s32 fd;
+	u16 op;
+	u8 call_flags;
+	u8 in_kernel;
+	/* As in the record; while it is 0, the time since last_ns is not yet split into that
+	 * before the call and that in it. */
+	u8 stands_for;
+	u8 arguments_later; /* its arguments are read at its exit */
+	/* What makes a call cheap: whether the last one was plain and fast, whether the next one can
+	 * join a group, how many entries go by untimed until the next sample, how many calls the
+	 * group has so far, and which record's place it takes. */
+	u8 fast;
+	u8 groupable;
+	u16 untimed_left;
+	u8 grouped;
+	u8 group_place;
+	u32 in_groups; /* calls of finished groups that have not left yet, less one for each group */
 	u64 last_ns;
 	u64 user_ns;
 	u64 kernel_ns;
 	u64 user_at_record_ns;
-	/* The call in flight. */
 	u64 start_ns;
 	u64 kernel_at_start_ns;
 	u64 read_bytes_at_start;
@@ -288,37 +338,25 @@ struct task_state {
 	u64 requested;
 	u32 s_dev;
 	u32 open_flags;
-	u32 cached_pages;
-	s32 fd;
-	u16 op;
-	u8 call_flags;
 	u8 file_kind;
-	u8 in_kernel;
 	u8 off_cpu;
-	/* The file of the asynchronous requests that are being submitted; FILE_OTHER when there
-	 * are none or several files. */
+	/* The kind of the file of the asynchronous requests that are being submitted; FILE_OTHER
+	 * when there are none or several files. */
 	u8 submitted_kind;
-	/* As in the record; while it is 0, the time since last_ns is not yet split into that
-	 * before the call and that in it. */
-	u8 stands_for;
+	u8 padding[5];
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;
-	u64 known_generation;
 	u32 known_s_dev;
 	u32 known_open_flags;
 	s32 known_fd;
 	u32 known_kind;
-	/* What makes a call's entry cheap: when the last call of this table ended, the time that
-	 * this thread spends between calls, what the choice of samples is drawn from, how many
-	 * entries go by untimed until the next one, and whether the last call was plain and fast. */
+	/* When the last call of this table ended, the time that this thread spends between calls
+	 * and from the end of a call to the next one's, and what the choice of samples is drawn from. */
 	u64 exit_ns;
-	u64 exit_jiffies;
 	u32 between_ns;
+	u32 step_ns;
 	u32 random;
-	u16 untimed_left;
-	u8 fast;
-	u8 arguments_later; /* the call in flight: its arguments are read at its exit */
 	u32 more_padding;
 	u64 name_pointer;
 	/* Where the call keeps its list: of iocbs, of events. */
@@ -342,9 +380,12 @@ struct task_state {
 	u64 iowait_ns;
 	u64 preempted_ns;
 	u64 cpu_sent_ns; /* when the totals were last sent */
+	u64 line_padding; /* to whole lines, so that no two threads share one */
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
+	/* Never touched: the verifier takes a call's number in its group to be below GROUP_MARGIN. */
+	u8 margin[64];
 };
 
 struct aio_key {

@@ -92,6 +92,8 @@ int task_newtask(u64 *context)
 			state->used = 0;
 		return 0;
 	}
+	/* Its stack may have been a stranger's. */
+	__sync_fetch_and_add(&births, 1);
 	state->last_ns = now;
 	state->in_kernel = 1;
 	state->off_cpu = OFF_PREEMPTED;

@@ -240,9 +240,10 @@ pub struct Call {
     pub cpu_ns: u64,
     /// On-CPU time in user mode since this thread's previous record.
     pub user_before_ns: u64,
-    /// Calls whose latency this one's is a sample of: 1 for itself alone. 0 when the start is
-    /// an estimate, at most 8 us off: of calls that follow one another faster than that, the
-    /// entry of one in sixteen is timed. The end always is.
+    /// Calls whose latency this one's is a sample of: 1 for itself alone. 0 when its times are
+    /// estimates: of calls that follow one another within 8 us on one file, the entry of one in
+    /// sixteen is timed, and the end of every fifth of the others. The rest lie between these, where
+    /// calls like those before them would (`docs/design/call-path.md` says how far off that can be).
     pub stands_for: u8,
 }
 

@@ -6,8 +6,11 @@
 //! the kernel is in `activebench-probe`.
 
 pub mod decode;
+mod groups;
 mod inferred;
 pub mod syscalls;
+
+pub use groups::add_calls;
 
 use std::mem::size_of;
 
@@ -168,8 +171,32 @@ shared! {
         op: u16,
         /// 0 other, 1 regular file, 2 block device.
         file_kind: u8,
-        /// Calls whose latency this one's is a sample of; 0: the start is an estimate.
+        /// Calls whose latency this one's is a sample of; 0: its times are estimates.
         stands_for: u8,
+    }
+
+    /// A call whose end was not timed.
+    GroupedCall / "grouped_call" {
+        /// Where the data moved, times 256, and the code of `activebench_model::call::Op`.
+        offset_and_op: u64,
+        /// Bytes asked for.
+        requested: u32,
+        /// Result.
+        returned: i32,
+    }
+
+    /// Fast calls in the place of a [`CallRecord`]; see [`add_calls`].
+    CallGroup / "call_group" {
+        /// The highest bit, then how many in 3 bits, then when the last one ended.
+        count_and_end_ns: u64,
+        /// From end to end, up to that of the last but one.
+        step_ns: u16,
+        /// In user mode in front of each.
+        user_ns: u16,
+        /// Bytes that they read from storage.
+        storage_read_bytes: u32,
+        /// The first of them are set.
+        calls: [GroupedCall; 5],
     }
 
     /// A call that took a name; a message of its own.
@@ -503,6 +530,36 @@ shared! {
         thread: u32,
         /// Where the task's registers lie while it is in a call; 0 until it made one.
         registers: u64,
+        /// The kernel's tick when time was last read at a call's end; 0 when a sample was taken since.
+        exit_jiffies: u64,
+        /// Count of descriptor changes when the last file was looked up.
+        known_generation: u64,
+        /// Pages that the call in flight inserted.
+        cached_pages: u32,
+        /// Its descriptor.
+        fd: i32,
+        /// Which call.
+        op: u16,
+        /// `CALL_*` bits.
+        call_flags: u8,
+        /// Between entry and exit of any call 1, or 2 when the entry was not timed; otherwise 0.
+        in_kernel: u8,
+        /// As in the record.
+        stands_for: u8,
+        /// 1 when the arguments of the call in flight are read at its exit.
+        arguments_later: u8,
+        /// 1 when the last call was plain and fast.
+        fast: u8,
+        /// 1 when the next call can join a group.
+        groupable: u8,
+        /// Entries that go by untimed until the next sample.
+        untimed_left: u16,
+        /// Calls of the group that is being filled.
+        grouped: u8,
+        /// The record whose place it takes.
+        group_place: u8,
+        /// Calls of finished groups that wait, less one for each group.
+        in_groups: u32,
         /// Last change of mode.
         last_ns: u64,
         /// On-CPU in user mode.
@@ -527,30 +584,18 @@ shared! {
         s_dev: u32,
         /// Flags of its file.
         open_flags: u32,
-        /// Pages that it inserted.
-        cached_pages: u32,
-        /// Its descriptor.
-        fd: i32,
-        /// Which call.
-        op: u16,
-        /// `CALL_*` bits.
-        call_flags: u8,
         /// Kind of its file.
         file_kind: u8,
-        /// Between entry and exit of any call 1, or 2 when the entry was not timed; otherwise 0.
-        in_kernel: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
         /// Kind of the file of the asynchronous requests that are being submitted; 0 when there are none or several files.
         submitted_kind: u8,
-        /// As in the record.
-        stands_for: u8,
+        /// Zero.
+        padding: [u8; 5],
         /// The last file looked up.
         known_file: u64,
         /// Its inode.
         known_ino: u64,
-        /// Count of descriptor changes when it was looked up.
-        known_generation: u64,
         /// Its device.
         known_s_dev: u32,
         /// Its flags.
@@ -561,18 +606,12 @@ shared! {
         known_kind: u32,
         /// End of the last call of the table.
         exit_ns: u64,
-        /// The kernel's tick then.
-        exit_jiffies: u64,
         /// Time that the thread spends between fast calls.
         between_ns: u32,
+        /// Time from the end of a fast call to the next one's.
+        step_ns: u32,
         /// Source of the samples' distances.
         random: u32,
-        /// Entries that go by untimed until the next sample.
-        untimed_left: u16,
-        /// 1 when the last call was plain and fast.
-        fast: u8,
-        /// 1 when the arguments of the call in flight are read at its exit.
-        arguments_later: u8,
         /// Zero.
         more_padding: u32,
         /// Path argument.
@@ -609,10 +648,14 @@ shared! {
         preempted_ns: u64,
         /// When the totals were last sent.
         cpu_sent_ns: u64,
+        /// Zero.
+        line_padding: u64,
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.
         records: [CallRecord; 16],
+        /// Zero.
+        margin: [u8; 64],
     }
 }
 

@@ -492,11 +492,10 @@ impl Probe {
             if thread.used == 0 {
                 continue;
             }
-            for record in thread.records.iter().take(thread.batch.count as usize) {
-                store.push(RecordClass::Calls, bytes_of(record), 1);
-                unsent.made += 1;
-            }
-            unsent.estimated += u64::from(thread.estimated);
+            let before = store.received(RecordClass::Calls);
+            store.take_unsent(&thread, &self.live);
+            unsent.made += store.received(RecordClass::Calls) - before;
+            unsent.estimated += u64::from(thread.estimated) + u64::from(thread.grouped);
         }
         Ok(unsent)
     }
@@ -599,6 +598,12 @@ pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {
     // SAFETY: the bytes of a live value, read only; `Record`s hold integers alone, and the
     // kernel zeroes what padding its maps have.
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
+}
+
+/// The same for values in a row.
+pub(crate) fn bytes_of_all<T: Record>(values: &[T]) -> &[u8] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// The `bpf(2)` call, for what aya has no type for; a descriptor where the command makes one.

@@ -8,11 +8,11 @@ use activebench_model::call::{DeviceNumber, Op};
 use activebench_model::event::TaskEventKind;
 use activebench_model::log::{EventLog, LogCut, Totals};
 use activebench_probe_abi::{
-    BatchHeader, BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, PayloadRecord, Record, RecordClass,
-    SampleRecord, TaskRecord, decode,
+    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, NameRecord, PayloadRecord, Record,
+    RecordClass, SampleRecord, TaskRecord, TaskState, add_calls, decode,
 };
 
-use crate::kernel::bytes_of;
+use crate::kernel::{bytes_of, bytes_of_all};
 use crate::log::{Log, LogOptions, Place};
 use crate::mappings::Mappings;
 use crate::pack::{Packer, unpack};
@@ -33,6 +33,19 @@ pub struct LiveFigures {
 }
 
 impl LiveFigures {
+    fn count_calls(&self, calls: &[CallRecord]) {
+        let (mut read, mut written) = (0, 0);
+        for call in calls.iter().filter(|call| call.returned > 0 && call.file_kind != 0) {
+            match Op::from_code(call.op) {
+                Some(op) if op.is_read() => read += call.returned as u64,
+                Some(op) if op.is_write() => written += call.returned as u64,
+                _ => {}
+            }
+        }
+        self.read_bytes.fetch_add(read, Ordering::Relaxed);
+        self.write_bytes.fetch_add(written, Ordering::Relaxed);
+    }
+
     /// Bytes that read calls of the tree returned so far.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
@@ -94,6 +107,8 @@ pub(crate) struct RecordStore {
     closing: bool,
     sums: Sums,
     malformed: u64,
+    /// Room for the calls of one message.
+    calls: Vec<CallRecord>,
 }
 
 /// A chunk that does not unpack: memory was damaged, or the spool file cannot be read.
@@ -120,6 +135,7 @@ impl RecordStore {
             closing: false,
             sums: Sums::default(),
             malformed: 0,
+            calls: Vec::new(),
         })
     }
 
@@ -133,7 +149,13 @@ impl RecordStore {
             self.malformed += 1;
             return;
         };
-        count_live(class, header.count, records, live);
+        if class == RecordClass::Calls {
+            match records.get(..record_size(class) * header.count as usize) {
+                Some(records) => self.take_calls(records, live),
+                None => self.malformed += 1,
+            }
+            return;
+        }
         let record_bytes = record_size(class);
         if class == RecordClass::Payload {
             // It has a ring of its own.
@@ -159,7 +181,33 @@ impl RecordStore {
         if class == RecordClass::Tasks {
             self.follow_image(payload);
         }
+        count_live(class, payload, live);
         self.push(class, payload, u64::from(header.count));
+    }
+
+    /// The calls of a message, or of what stands in the kernel's memory like one.
+    pub(crate) fn take_calls(&mut self, records: &[u8], live: &LiveFigures) {
+        let mut calls = std::mem::take(&mut self.calls);
+        calls.clear();
+        if add_calls(records, &mut calls).is_none() {
+            self.malformed += 1;
+        }
+        live.count_calls(&calls);
+        self.push(RecordClass::Calls, bytes_of_all(&calls), calls.len() as u64);
+        self.calls = calls;
+    }
+
+    /// The calls of a thread that have not left the kernel.
+    pub(crate) fn take_unsent(&mut self, thread: &TaskState, live: &LiveFigures) {
+        let mut records = bytes_of_all(&thread.records).to_vec();
+        let open = thread.batch.count as usize * size_of::<CallRecord>();
+        if thread.grouped == 0 {
+            records.truncate(open);
+        } else if let Some((group, _)) = records.get(open..).and_then(CallGroup::split_from) {
+            records.truncate(open);
+            records.extend_from_slice(bytes_of(&group.finished_by(thread)));
+        }
+        self.take_calls(&records, live);
     }
 
     fn take_sample(&mut self, record: &SampleRecord) {
@@ -334,34 +382,10 @@ fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
     records
 }
 
-fn count_live(class: RecordClass, count: u32, mut records: &[u8], live: &LiveFigures) {
-    match class {
-        RecordClass::Calls => {
-            let (mut read, mut written) = (0, 0);
-            for _ in 0..count {
-                let Some((record, rest)) = CallRecord::split_from(records) else { break };
-                records = rest;
-                if record.returned > 0 && record.file_kind != 0 {
-                    match Op::from_code(record.op) {
-                        Some(op) if op.is_read() => read += record.returned as u64,
-                        Some(op) if op.is_write() => written += record.returned as u64,
-                        _ => {}
-                    }
-                }
-            }
-            live.read_bytes.fetch_add(read, Ordering::Relaxed);
-            live.write_bytes.fetch_add(written, Ordering::Relaxed);
-        }
-        RecordClass::BlockCompleted => {
-            let mut bytes = 0;
-            for _ in 0..count {
-                let Some((record, rest)) = BlockRecord::split_from(records) else { break };
-                records = rest;
-                bytes += u64::from(record.bytes);
-            }
-            live.device_bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
-        _ => {}
+fn count_live(class: RecordClass, records: &[u8], live: &LiveFigures) {
+    if class == RecordClass::BlockCompleted {
+        let bytes = records_of::<BlockRecord>(records).iter().map(|record| u64::from(record.bytes)).sum();
+        live.device_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -430,6 +454,36 @@ mod tests {
         let totals = store.totals();
         assert_eq!(totals.cache.len(), 1);
         assert_eq!((totals.cache[0].folios, totals.cache[0].bytes), (total - PER_CHUNK, (total - PER_CHUNK) * 4096));
+    }
+
+    #[test]
+    fn merged_calls_are_received_one_by_one_and_added_up_past_the_limit() {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let (mut call, mut group): (CallRecord, CallGroup) = unsafe { std::mem::zeroed() };
+        (call.file_kind, call.op, call.ino, call.s_dev, call.returned) = (1, 2, 7, 9, 100);
+        group.count_and_end_ns = 1 << 63 | 3 << 60 | 5000;
+        for merged in &mut group.calls {
+            (merged.offset_and_op, merged.returned) = (2, 10);
+        }
+        let parts = [bytes_of(&call), bytes_of(&group)].concat();
+        let header = BatchHeader { record_class: RecordClass::Calls as u32, count: 2 };
+        let whole = [bytes_of(&header), &parts[..]].concat();
+        let live = LiveFigures::default();
+        let mut store = store(1);
+        let messages = CHUNK_BYTES / (4 * size_of::<CallRecord>()) + 2;
+        for _ in 0..messages {
+            store.take(&whole, &live);
+        }
+        store.settle();
+        assert_eq!(store.received(RecordClass::Calls), 4 * messages as u64);
+        assert_eq!(live.read_bytes(), 130 * messages as u64);
+        let logged: u64 =
+            store.chunks::<CallRecord>(RecordClass::Calls).map(|chunk| chunk.expect("whole").len() as u64).sum();
+        let summed: u64 = store.totals().calls.iter().map(|sum| sum.calls).sum();
+        assert!(summed > 0 && logged + summed == 4 * messages as u64, "{logged} in the log, {summed} added up");
+        // A group with nothing in front of it in its message.
+        store.take(&[bytes_of(&header), bytes_of(&group), bytes_of(&call)].concat(), &live);
+        assert_eq!(store.malformed(), 1);
     }
 
     #[test]

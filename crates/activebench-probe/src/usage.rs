@@ -22,15 +22,32 @@ impl Usage {
     /// Takes records; gives a super block or device that is in use as storage and is not apart.
     pub(crate) fn take(&mut self, class: RecordClass, payload: &[u8], is_apart: impl Fn(u32) -> bool) -> Option<u32> {
         match class {
-            RecordClass::Calls => each(payload, |call: CallRecord| {
-                let moves = Op::from_code(call.op).is_some_and(|op| op.is_read() || op.is_write());
-                let bytes = u64::try_from(call.returned).unwrap_or(0);
-                (call.file_kind != 0 && moves).then(|| self.add(call.s_dev, bytes, 0, &is_apart)).flatten()
-            }),
-            RecordClass::PageCache => each(payload, |cached: CacheRecord| {
-                let bytes = u64::from(cached.pages) * 4096;
-                (cached.in_tree != 0).then(|| self.add(cached.s_dev, 0, bytes, &is_apart)).flatten()
-            }),
+            RecordClass::Calls => {
+                // Most calls of a message are on the same file system: added up before they are looked up.
+                let (mut s_dev, mut bytes) = (None, 0);
+                let mut found = None;
+                each(payload, |call: CallRecord| {
+                    let moves = Op::from_code(call.op).is_some_and(|op| op.is_read() || op.is_write());
+                    if call.file_kind == 0 || !moves {
+                        return;
+                    }
+                    if s_dev != Some(call.s_dev) {
+                        found = s_dev.and_then(|s_dev| self.add(s_dev, bytes, 0, &is_apart)).or(found);
+                        (s_dev, bytes) = (Some(call.s_dev), 0);
+                    }
+                    bytes += u64::try_from(call.returned).unwrap_or(0);
+                });
+                s_dev.and_then(|s_dev| self.add(s_dev, bytes, 0, &is_apart)).or(found)
+            }
+            RecordClass::PageCache => {
+                let mut found = None;
+                each(payload, |cached: CacheRecord| {
+                    if cached.in_tree != 0 {
+                        found = self.add(cached.s_dev, 0, u64::from(cached.pages) * 4096, &is_apart).or(found);
+                    }
+                });
+                found
+            }
             _ => None,
         }
     }
@@ -51,14 +68,12 @@ impl Usage {
     }
 }
 
-/// The last answer for the records of a payload.
-fn each<R: Record>(mut payload: &[u8], mut answer: impl FnMut(R) -> Option<u32>) -> Option<u32> {
-    let mut last = None;
+/// Hands out the records of a payload.
+fn each<R: Record>(mut payload: &[u8], mut take: impl FnMut(R)) {
     while let Some((record, rest)) = R::split_from(payload) {
         payload = rest;
-        last = answer(record).or(last);
+        take(record);
     }
-    last
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ fn one(call: &Call, names: &FileNames, trace: &mut Trace<'_>) -> Result<(), Expo
         offset: (call.offset >= 0).then_some(call.offset),
         bytes: moved,
         result: Some(call.returned),
-        start: (call.stands_for == 0).then_some("an estimate, at most 8 us off"),
+        start: (call.stands_for == 0).then_some("an estimate from the calls around it that were timed"),
         flags: (call.open_flags & open_bits::DIRECT != 0).then_some("O_DIRECT"),
         ..Args::default()
     };
