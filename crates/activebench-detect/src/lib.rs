@@ -25,6 +25,7 @@ pub mod profiles;
 pub mod questions;
 pub mod registry;
 pub mod remedy;
+pub mod replication;
 pub mod series;
 mod series_case;
 pub mod statistics;

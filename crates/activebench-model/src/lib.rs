@@ -29,6 +29,7 @@ pub mod preparation;
 pub mod profile;
 pub mod readings;
 pub mod remedy;
+pub mod replication;
 pub mod report;
 pub mod run;
 pub mod series;

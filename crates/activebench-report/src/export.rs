@@ -11,6 +11,8 @@ mod names;
 use std::io;
 use std::path::Path;
 
+pub use self::iolog::passes;
+
 use activebench_model::report::JudgedRun;
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::units::Quantity;
@@ -60,7 +62,7 @@ pub enum ExportError {
 }
 
 /// What the record itself lacks, whatever is made of it: one sentence each.
-fn gaps_of_the_record(run: &JudgedRun) -> Vec<String> {
+pub fn gaps_of_the_record(run: &JudgedRun) -> Vec<String> {
     let manifest = &run.manifest;
     let mut gaps: Vec<String> =
         manifest.incomplete.iter().map(|why| format!("the record is not whole: {why}")).collect();

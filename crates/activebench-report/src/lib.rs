@@ -28,6 +28,7 @@ mod page;
 pub mod plan;
 mod processor;
 mod questions;
+pub mod replication;
 pub mod sarif;
 pub mod series;
 pub mod side_by_side;

@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod ceiling;
 pub(crate) mod history;
+pub(crate) mod replicate;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -34,6 +35,7 @@ pub(crate) use accept::Accept;
     activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
     activebench compare runs/disk-a runs/disk-b\n  \
+    activebench replicate runs/disk-a --target /mnt/disk-b\n  \
     activebench explain AB302\n  \
     sudo activebench ceiling /mnt/bench\n  \
     sudo activebench doctor /mnt/bench\n\n\
@@ -65,6 +67,9 @@ pub(crate) enum Command {
     /// Follow figures over many stored runs: trend, baseline, disks side by side.
     #[command(long_about = history::ABOUT)]
     History(history::History),
+    /// Replay a stored run's I/O through an independent engine: claimed, observed and replicated side by side.
+    #[command(long_about = replicate::ABOUT)]
+    Replicate(replicate::Replicate),
     /// Print a stage's values of a stored run.
     Show(Show),
     /// Pack a stored run into one file that somebody else can check.

@@ -22,6 +22,7 @@ mod plan;
 mod prepare;
 mod progress;
 mod recorded;
+mod replicate;
 mod series;
 mod show;
 mod thresholds;
@@ -73,6 +74,7 @@ fn dispatch(command: &Command) -> Result<i32, Failure> {
         Command::Accept(arguments) => return accept::main(arguments),
         Command::Ceiling(arguments) => return ceiling::main(arguments),
         Command::History(arguments) => return history::main(arguments),
+        Command::Replicate(arguments) => return replicate::main(arguments),
         Command::Show(arguments) => show::main(arguments)?,
         Command::Bundle(arguments) => bundle::main(arguments)?,
         Command::VerifyBundle(arguments) => return bundle::verify(arguments),

@@ -9,7 +9,9 @@
 //! about itself are no load, and replaying must not overwrite them. A request stands where it was submitted.
 
 mod left_out;
+pub mod passes;
 mod replay;
+mod shape;
 mod step;
 mod writer;
 

@@ -1,6 +1,9 @@
 //! Exports of a small made-up run: snapshots, what must hold of any, and hostile names.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+use std::rc::Rc;
 
 use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
 use activebench_model::course::{Course, CourseName, CourseSeries};
@@ -11,6 +14,7 @@ use activebench_model::readings::{Readings, Series, Watched};
 use activebench_model::report::JudgedRun;
 use activebench_model::source::Events;
 use activebench_report::escape;
+use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
 use activebench_report::export::{EXPORTS, ExportError, export_by_name};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -195,6 +199,81 @@ fn a_small_run_is_exported_as_intended() {
         let (text, notes) = exported(export.name(), &run, &events).expect("it is exported");
         insta::assert_snapshot!(export.name(), format!("{text}\n{}\n", notes.join("\n")));
     }
+}
+
+/// The logs of a run's passes, by their names.
+fn logs(run: &JudgedRun, events: &Events) -> (Vec<Pass>, BTreeMap<String, String>) {
+    /// Writes into a map, so that the test keeps what the passes were given.
+    struct Kept(Rc<RefCell<BTreeMap<String, Vec<u8>>>>, String);
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().entry(self.1.clone()).or_default().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let kept = Rc::new(RefCell::new(BTreeMap::new()));
+    let mut open = |name: &str| -> io::Result<Box<dyn Write>> { Ok(Box::new(Kept(kept.clone(), name.to_owned()))) };
+    let passes = write_passes(run, events, Devices::default(), &mut open).expect("the logs are written");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (passes, kept.take().into_iter().map(|(name, bytes)| (name, text(bytes))).collect())
+}
+
+#[test]
+fn a_pass_has_a_log_a_task_under_names_of_ours() {
+    let (mut run, events) = story("my file\nf1 write 0 4096");
+    run.manifest.coverage.log = None;
+    let (passes, logs) = logs(&run, &events);
+    let [pass] = &passes[..] else { panic!("one pass: {passes:#?}") };
+    let logs: String = logs.iter().map(|(name, text)| format!("{name}\n{text}")).collect();
+    let said = [&pass.left_out[..], &pass.notes].concat().join("\n");
+    insta::assert_snapshot!("passes", format!("{logs}\n{:#?}\n{said}", pass.tasks));
+    // The layout before the clock is not replayed, and decides what the file is before.
+    let file = pass.files.values().next().expect("a file");
+    assert_eq!(file.before.size_bytes, 20_480, "ftruncate cut it, and a read found more");
+    assert!(file.before.is_there());
+}
+
+#[test]
+fn a_pass_that_no_log_can_say_has_the_reason() {
+    let (mut run, events) = story("data");
+    let (passes, _) = logs(&run, &events);
+    assert_eq!(passes[0].obstacle, None, "the cut is behind the pass");
+    run.manifest.coverage.log = Some(EventLog {
+        cut: Some(LogCut { at_ns: STARTED + 1_000 * MS, why: "it is full".to_owned(), records: [].into() }),
+        ..EventLog::default()
+    });
+    let (passes, written) = logs(&run, &events);
+    assert_eq!(passes[0].obstacle.as_deref(), Some("the event log was cut before its end: it is full"));
+    assert!(written.is_empty(), "{written:?}");
+    run.phases[0].direction = activebench_model::phase::Direction::Discard;
+    let (passes, _) = logs(&run, &events);
+    assert_eq!(passes[0].obstacle.as_deref(), Some("write discards: fio 3.33 refuses `trim` in a log"));
+}
+
+#[test]
+fn what_a_replay_did_is_held_against_the_pass_operation_by_operation() {
+    let (mut run, events) = story("data");
+    run.manifest.coverage.log = None;
+    let (passes, _) = logs(&run, &events);
+    // Under the log's name, the same calls in any order are the same.
+    let as_ours = |calls: Vec<Call>| Events { calls, names: vec![name(110, FILE, "f0")], ..Events::default() };
+    let window = run.phases[0].window.expect("a window");
+    let inside = |call: &Call| window.contains(call.start_ns) && window.contains(call.end_ns) && call.op != Op::Discard;
+    let mut calls: Vec<Call> = events.calls.into_iter().filter(inside).collect();
+    calls.reverse();
+    let done = replayed(&passes[0], &as_ours(calls.clone())).expect("it is read");
+    assert_eq!(done.differs(&passes[0]), None);
+    let place = calls.iter().position(|call| call.op == Op::AioRead).expect("a read");
+    calls[place].offset += 4096;
+    let done = replayed(&passes[0], &as_ours(calls.clone())).expect("it is read");
+    let differs = done.differs(&passes[0]).expect("another offset");
+    assert_eq!(differs, "f0: as many operations and bytes, at other offsets or of other lengths");
+    calls.remove(place);
+    let done = replayed(&passes[0], &as_ours(calls)).expect("it is read");
+    assert!(done.differs(&passes[0]).expect("one is missing").contains("recorded 1 reads of 4096 bytes"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod json;
 mod junit;
 mod markdown;
 mod parts;
+mod replication;
 mod samples;
 mod sarif;
 mod series;

@@ -1,14 +1,12 @@
 //! How to replay the log: the command, and what must be there before.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::path::Path;
 
-use activebench_model::call::{Op, open_bits};
 use activebench_model::phase::Window;
 use activebench_model::report::JudgedRun;
 use activebench_model::units::Quantity;
 
+use super::shape::Shape;
 use super::step::{Action, Step};
 use super::writer::Written;
 use super::{FILES_NAMED, Version};
@@ -24,93 +22,6 @@ pub(super) struct Replay {
     windows: Vec<Window>,
     inside: Shape,
     all: Shape,
-}
-
-/// How operations were asked for. Memory: 8 bytes an operation in flight.
-#[derive(Debug, Default)]
-struct Shape {
-    /// Ends of the operations in flight.
-    in_flight: BinaryHeap<Reverse<u64>>,
-    most_in_flight: usize,
-    libaio: u64,
-    io_uring: u64,
-    calls: u64,
-    direct: u64,
-    sync_writes: u64,
-    data_sync_writes: u64,
-    writes: u64,
-}
-
-impl Shape {
-    fn look(&mut self, step: &Step) {
-        match step.op {
-            Op::AioRead | Op::AioWrite => self.libaio += 1,
-            Op::UringRead | Op::UringWrite => self.io_uring += 1,
-            _ => self.calls += 1,
-        }
-        let opened = |bits| u64::from(step.open_flags & bits != 0);
-        self.direct += opened(open_bits::DIRECT);
-        if step.action == Action::Write {
-            self.writes += 1;
-            self.sync_writes += opened(open_bits::SYNC);
-            self.data_sync_writes += opened(open_bits::DSYNC);
-        }
-        // An estimated start can lie before the end of the same thread's call before.
-        if step.estimated {
-            return;
-        }
-        while self.in_flight.peek().is_some_and(|Reverse(end_ns)| *end_ns <= step.at_ns) {
-            self.in_flight.pop();
-        }
-        self.in_flight.push(Reverse(step.end_ns));
-        self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
-    }
-
-    fn operations(&self) -> u64 {
-        self.libaio + self.io_uring + self.calls
-    }
-
-    /// fio's options that ask the same way.
-    fn options(&self) -> Vec<String> {
-        let depth = self.most_in_flight.max(1);
-        let is_direct = self.direct * 2 > self.operations();
-        let engine = match () {
-            () if self.io_uring > self.libaio => "io_uring",
-            // For calls of several threads too: at the end of the log fio leaves what is in flight to itself, and an
-            // io_uring that goes away drops buffered requests that have not begun. libaio does them at once.
-            () if self.libaio > 0 || depth > 1 => "libaio",
-            () => "psync",
-        };
-        let mut options = vec![format!("--ioengine={engine}"), format!("--iodepth={depth}")];
-        options.push(format!("--direct={}", u8::from(is_direct)));
-        if self.writes > 0 && self.sync_writes == self.writes {
-            options.push("--sync=sync".to_owned());
-        } else if self.writes > 0 && self.data_sync_writes == self.writes {
-            options.push("--sync=dsync".to_owned());
-        }
-        options
-    }
-
-    /// What an option for the whole replay cannot repeat.
-    fn mixtures(&self) -> Vec<String> {
-        let mut mixtures = Vec::new();
-        let mut mixed = |part: u64, of: u64, what: &str| {
-            if part > 0 && part < of {
-                mixtures.push(format!("{part} of {of} {what}: one option holds for the whole replay"));
-            }
-        };
-        mixed(self.direct, self.operations(), "operations passed the page cache by (O_DIRECT)");
-        mixed(self.sync_writes, self.writes, "writes were O_SYNC");
-        mixed(self.data_sync_writes, self.writes, "writes were O_DSYNC");
-        if self.libaio + self.io_uring == 0 && self.most_in_flight > 1 {
-            mixtures.push(format!(
-                "up to {} calls of several threads overlapped: one fio job replays them as requests in flight, and libaio \
-                 does buffered ones one after the other",
-                self.most_in_flight
-            ));
-        }
-        mixtures
-    }
 }
 
 impl Replay {

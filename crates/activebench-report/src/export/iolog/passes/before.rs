@@ -1,0 +1,177 @@
+//! What a file was before a pass, as far as the run's own calls tell.
+
+use std::collections::HashMap;
+
+use activebench_model::call::{Call, FileId, Op, open_bits};
+use activebench_model::event::NameEvent;
+
+use super::{Item, empties};
+use crate::export::iolog::step::Action;
+use crate::export::names::FileNames;
+
+/// What a file must be before a pass is replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// So far it holds data.
+    pub written_bytes: u64,
+    /// So far blocks were reserved (fallocate); 0 where none were.
+    pub allocated_bytes: u64,
+    /// Its length.
+    pub size_bytes: u64,
+    /// The calls tell all of this.
+    known: bool,
+    assumed: Assumed,
+}
+
+/// What was taken for granted where the calls do not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Assumed {
+    #[default]
+    Nothing,
+    /// It was written from its beginning, and there was no sign of data in it.
+    New,
+    /// It was there, as long as the pass goes.
+    There,
+}
+
+impl Before {
+    /// Reads found data up to an offset; the run itself had written up to another.
+    pub(super) fn must_have(&mut self, end_bytes: u64, written_bytes: u64) {
+        if end_bytes > written_bytes.max(self.written_bytes) {
+            self.written_bytes = end_bytes;
+            self.size_bytes = self.size_bytes.max(end_bytes);
+            self.known = true;
+        }
+    }
+
+    /// Where the calls before do not tell, the first write has to.
+    pub(super) fn first_write(&mut self, offset: u64, open_flags: u32) {
+        if self.known || self.assumed != Assumed::Nothing {
+            return;
+        }
+        let may_be_new = offset == 0 && open_flags & open_bits::CREATE != 0;
+        self.assumed = if may_be_new { Assumed::New } else { Assumed::There };
+    }
+
+    /// Whether it was there before.
+    pub fn is_there(&self) -> bool {
+        self.size_bytes > 0 || self.assumed == Assumed::There
+    }
+
+    /// As long as an operation of the pass reaches, where it is taken to have been there.
+    pub(super) fn settle(&mut self, end_bytes: u64) {
+        if self.assumed == Assumed::There && !self.known {
+            self.written_bytes = self.written_bytes.max(end_bytes);
+            self.size_bytes = self.size_bytes.max(end_bytes);
+        }
+    }
+
+    /// What was taken for granted; `None` where the calls tell.
+    pub(super) fn assumed(&self) -> Option<&'static str> {
+        match self.assumed {
+            _ if self.known => None,
+            Assumed::Nothing => None,
+            Assumed::New => Some("the record does not say whether it was there before: it is replayed as a new file"),
+            Assumed::There => Some("the record does not say whether it had data: it is replayed as one that had"),
+        }
+    }
+}
+
+/// What a call did to a file besides data.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    /// It was opened with `O_TRUNC`.
+    Emptied,
+    /// ftruncate, truncate.
+    Sized(u64),
+    /// fallocate up to here.
+    Allocated(u64),
+}
+
+impl Change {
+    pub(super) fn of(call: &Call) -> Option<Self> {
+        if call.returned < 0 {
+            return None;
+        }
+        match call.op {
+            Op::Open if empties(call.open_flags) => Some(Change::Emptied),
+            Op::Ftruncate | Op::Truncate => Some(Change::Sized(call.requested)),
+            Op::Fallocate => Some(Change::Allocated(u64::try_from(call.offset).unwrap_or(0) + call.requested)),
+            _ => None,
+        }
+    }
+}
+
+/// The files of the load as the run goes on.
+pub(super) struct States {
+    of_file: HashMap<FileId, Before>,
+    unlinks: Vec<NameEvent>,
+    next: usize,
+}
+
+impl States {
+    pub(super) fn new(unlinks: Vec<NameEvent>) -> Self {
+        Self { of_file: HashMap::new(), unlinks, next: 0 }
+    }
+
+    /// Takes the files away that were deleted by then.
+    pub(super) fn until(&mut self, at_ns: u64, names: &FileNames) {
+        while let Some(unlink) = self.unlinks.get(self.next).filter(|unlink| unlink.at_ns <= at_ns) {
+            for (file, state) in &mut self.of_file {
+                if names.at(*file, unlink.at_ns) == Some(&unlink.name) {
+                    // An inode is used again for the next file: that one is new.
+                    *state = Before { known: true, ..Before::default() };
+                }
+            }
+            self.next += 1;
+        }
+    }
+
+    /// As it is now.
+    pub(super) fn before(&self, file: FileId) -> Before {
+        self.of_file.get(&file).copied().unwrap_or_default()
+    }
+
+    /// So far the run has written it.
+    pub(super) fn written_to(&self, file: FileId) -> u64 {
+        self.before(file).written_bytes
+    }
+
+    pub(super) fn look(&mut self, item: &Item) {
+        let state = self.of_file.entry(item.file).or_default();
+        match item.change {
+            Some(Change::Emptied) => *state = Before { known: true, ..Before::default() },
+            Some(Change::Sized(bytes)) => {
+                state.written_bytes = state.written_bytes.min(bytes);
+                state.allocated_bytes = state.allocated_bytes.min(bytes);
+                state.size_bytes = bytes;
+                state.known = true;
+            }
+            Some(Change::Allocated(bytes)) => {
+                state.allocated_bytes = state.allocated_bytes.max(bytes);
+                state.size_bytes = state.size_bytes.max(bytes);
+                state.known = true;
+            }
+            None => {}
+        }
+        if let Some(step) = item.step
+            && step.action == Action::Write
+        {
+            let end_bytes = step.offset + u64::from(step.bytes);
+            state.written_bytes = state.written_bytes.max(end_bytes);
+            state.size_bytes = state.size_bytes.max(end_bytes);
+            state.known = true;
+        }
+        // What is read was there, whoever wrote it.
+        if let Some(step) = item.step
+            && step.action == Action::Read
+        {
+            let end_bytes = step.offset + u64::from(step.bytes);
+            if end_bytes > state.size_bytes {
+                state.written_bytes = end_bytes;
+                state.size_bytes = end_bytes;
+                state.known = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How operations were asked for, and fio's options that ask the same way.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use activebench_model::call::{Op, open_bits};
+
+use super::step::{Action, Step};
+
+/// How operations were asked for. Memory: 8 bytes an operation in flight.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    /// Ends of the operations in flight.
+    in_flight: BinaryHeap<Reverse<u64>>,
+    pub(super) most_in_flight: usize,
+    pub(super) libaio: u64,
+    pub(super) io_uring: u64,
+    calls: u64,
+    direct: u64,
+    sync_writes: u64,
+    data_sync_writes: u64,
+    writes: u64,
+}
+
+impl Shape {
+    pub(super) fn look(&mut self, step: &Step) {
+        match step.op {
+            Op::AioRead | Op::AioWrite => self.libaio += 1,
+            Op::UringRead | Op::UringWrite => self.io_uring += 1,
+            _ => self.calls += 1,
+        }
+        let opened = |bits| u64::from(step.open_flags & bits != 0);
+        self.direct += opened(open_bits::DIRECT);
+        if step.action == Action::Write {
+            self.writes += 1;
+            self.sync_writes += opened(open_bits::SYNC);
+            self.data_sync_writes += opened(open_bits::DSYNC);
+        }
+        // An estimated start can lie before the end of the same thread's call before.
+        if step.estimated {
+            return;
+        }
+        while self.in_flight.peek().is_some_and(|Reverse(end_ns)| *end_ns <= step.at_ns) {
+            self.in_flight.pop();
+        }
+        self.in_flight.push(Reverse(step.end_ns));
+        self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.libaio + self.io_uring + self.calls
+    }
+
+    /// What asks the same way.
+    fn engine(&self) -> &'static str {
+        match () {
+            () if self.io_uring > self.libaio => "io_uring",
+            // For calls of several threads too: at the end of the log fio leaves what is in flight to itself, and an
+            // io_uring that goes away drops buffered requests that have not begun. libaio does them at once.
+            () if self.libaio > 0 || self.depth() > 1 => "libaio",
+            () => "psync",
+        }
+    }
+
+    fn depth(&self) -> usize {
+        self.most_in_flight.max(1)
+    }
+
+    fn is_direct(&self) -> bool {
+        self.direct * 2 > self.operations()
+    }
+
+    /// How every write was opened to be durable when it returned.
+    fn sync(&self) -> Option<&'static str> {
+        match self.writes {
+            0 => None,
+            writes if writes == self.sync_writes => Some("sync"),
+            writes if writes == self.data_sync_writes => Some("dsync"),
+            _ => None,
+        }
+    }
+
+    /// fio's options that ask the same way.
+    pub(super) fn options(&self) -> Vec<String> {
+        let mut options = vec![format!("--ioengine={}", self.engine()), format!("--iodepth={}", self.depth())];
+        options.push(format!("--direct={}", u8::from(self.is_direct())));
+        options.extend(self.sync().map(|sync| format!("--sync={sync}")));
+        options
+    }
+
+    /// The same for a person: `psync, depth 1, buffered`.
+    pub(super) fn words(&self) -> String {
+        let cache = if self.is_direct() { "O_DIRECT" } else { "buffered" };
+        let sync = match self.sync() {
+            Some("sync") => ", O_SYNC",
+            Some(_) => ", O_DSYNC",
+            None => "",
+        };
+        format!("{}, depth {}, {cache}{sync}", self.engine(), self.depth())
+    }
+
+    /// What an option for the whole replay cannot repeat.
+    pub(super) fn mixtures(&self) -> Vec<String> {
+        let mut mixtures = Vec::new();
+        let mut mixed = |part: u64, of: u64, what: &str| {
+            if part > 0 && part < of {
+                mixtures.push(format!("{part} of {of} {what}: one option holds for the whole replay"));
+            }
+        };
+        mixed(self.direct, self.operations(), "operations passed the page cache by (O_DIRECT)");
+        mixed(self.sync_writes, self.writes, "writes were O_SYNC");
+        mixed(self.data_sync_writes, self.writes, "writes were O_DSYNC");
+        if self.libaio + self.io_uring == 0 && self.most_in_flight > 1 {
+            mixtures.push(format!(
+                "up to {} calls of several threads overlapped: one fio job replays them as requests in flight, and libaio \
+                 does buffered ones one after the other",
+                self.most_in_flight
+            ));
+        }
+        mixtures
+    }
+}

@@ -1,0 +1,363 @@
+//! Reports of a replication: claimed, observed and replicated side by side. As for single runs, a renderer computes
+//! nothing and escapes every text.
+
+use activebench_model::replication::{
+    CacheState, Moved, RateOver, Replay, Replicated, ReplicatedFigure, ReplicatedPass, Replication, ReplicationOutcome,
+};
+use activebench_model::units::{Quantity, significant};
+use activebench_model::verdict::ClaimVerdict;
+use serde::Serialize;
+
+use crate::page::{Page, Set, Tone};
+use crate::ticket::{LIMIT, Section, assembled};
+use crate::wording::{count, list, metric, shell_command};
+use crate::{Style, escape, html};
+
+/// The value of the key `schema`. A reader refuses one that it does not know.
+const SCHEMA: &str = "activebench.replication/1";
+/// The formats in which a replication can be reported.
+pub const REPLICATION_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
+/// Figures shown to a person; the rest is counted.
+const FIGURES_SHOWN: usize = 48;
+/// Notes shown to a person; the rest is counted.
+const NOTES_SHOWN: usize = 60;
+/// Most characters of what somebody else named.
+const NAME_SHOWN: usize = 200;
+/// Phases of a pass that are named.
+const PHASES_NAMED: usize = 3;
+
+const HEADS: [&str; 9] =
+    ["phase", "cache", "claimed", "observed", "replicated", "least .. most", ": claimed", ": observed", "agrees"];
+/// The column that a narrow terminal has no room for.
+const SPREAD: usize = 5;
+
+/// The report; `None` for a format that is none of [`REPLICATION_FORMATS`].
+pub fn render(format: &str, replication: &Replication, style: Style) -> Option<String> {
+    match format {
+        "text" => Some(text(replication, style)),
+        "json" => Some(json(replication)),
+        "markdown" => Some(markdown(replication)),
+        "html" => Some(page(replication)),
+        _ => None,
+    }
+}
+
+fn rows(replication: &Replication) -> Vec<Vec<String>> {
+    let of_pass = |pass: &ReplicatedPass| pass.figures.iter().map(|figure| row(pass, figure)).collect::<Vec<_>>();
+    replication.passes.iter().flat_map(of_pass).take(FIGURES_SHOWN).collect()
+}
+
+fn row(pass: &ReplicatedPass, figure: &ReplicatedFigure) -> Vec<String> {
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let durable = if figure.over == RateOver::UntilDurable { ", durable" } else { "" };
+    vec![
+        escape::clipped(&figure.phase, 100) + durable,
+        cache(&pass.cache).to_owned(),
+        figure.claimed.map_or_else(|| "not stated".to_owned(), |claimed| claimed.to_string()),
+        or_dash(figure.observed.map(|observed| observed.to_string())),
+        figure.replicated.map_or_else(|| "none".to_owned(), |replicated| replicated.median.to_string()),
+        or_dash(figure.replicated.filter(|replicated| replicated.runs > 1).map(|it| spread(&it))),
+        or_dash(figure.of_claimed_ratio.map(significant)),
+        or_dash(figure.of_observed_ratio.map(significant)),
+        or_dash(figure.agrees.map(|agrees| if agrees { "yes" } else { "no" }.to_owned())),
+    ]
+}
+
+/// A state of the cache, in a column.
+fn cache(state: &CacheState) -> &'static str {
+    match state {
+        CacheState::PassedBy => "direct",
+        CacheState::Cold => "cold",
+        CacheState::Warm => "warm",
+        CacheState::Mixed { .. } => "mixed",
+        CacheState::WritesOnly => "-",
+        CacheState::Unknown { .. } => "unknown",
+    }
+}
+
+/// `90.02 .. 93.50 MiB/s`.
+fn spread(replicated: &Replicated) -> String {
+    let (least, most) = (replicated.least.to_string(), replicated.most.to_string());
+    match (least.split_once(' '), most.split_once(' ')) {
+        (Some((least, unit)), Some((most, same))) if unit == same => format!("{least} .. {most} {unit}"),
+        _ => format!("{least} .. {most}"),
+    }
+}
+
+/// What a pass did and how it was replayed, a sentence each.
+fn passes(replication: &Replication) -> Vec<String> {
+    let of = |pass: &ReplicatedPass| {
+        let name = escape::clipped(&list(&pass.phases, PHASES_NAMED), NAME_SHOWN);
+        match &pass.not_replayed {
+            Some(why) => format!("{name}: not replayed: {}", escape::clipped(why, NAME_SHOWN)),
+            None => {
+                let same = pass.replays.iter().filter(|replay| replay.differs.is_none()).count();
+                format!(
+                    "{name}: {}; as {}; every operation repeated in {same} of {}{}{}",
+                    moved(pass.recorded),
+                    pass.replayed_as,
+                    count(pass.replays.len(), "replay"),
+                    spreads(pass),
+                    device_reads(pass)
+                )
+            }
+        }
+    };
+    replication.passes.iter().map(of).collect()
+}
+
+/// Least and most of its rates.
+fn spreads(pass: &ReplicatedPass) -> String {
+    let of = |figure: &ReplicatedFigure| {
+        let replicated = figure.replicated.filter(|replicated| replicated.runs > 1)?;
+        Some(format!("; {} at {}", figure.over.words(), spread(&replicated)))
+    };
+    pass.figures.iter().filter_map(of).collect()
+}
+
+fn device_reads(pass: &ReplicatedPass) -> String {
+    let replayed: Vec<String> = pass
+        .replays
+        .iter()
+        .filter_map(|replay| replay.device_read_bytes)
+        .map(|bytes| Quantity::bytes(bytes).to_string())
+        .collect();
+    match pass.device_read_bytes {
+        Some(recorded) if pass.cache == CacheState::Cold && !replayed.is_empty() => {
+            format!("; read from the device: {} recorded, {} replayed", Quantity::bytes(recorded), list(&replayed, 5))
+        }
+        _ => String::new(),
+    }
+}
+
+fn moved(moved: Moved) -> String {
+    let some = |number: u64, bytes: u64, noun: &str| {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        (number > 0).then(|| format!("{} of {}", count(number, noun), Quantity::bytes(bytes)))
+    };
+    let syncs = usize::try_from(moved.syncs).unwrap_or(usize::MAX);
+    let parts = [
+        some(moved.reads, moved.read_bytes, "read"),
+        some(moved.writes, moved.write_bytes, "write"),
+        (syncs > 0).then(|| count(syncs, "sync")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What must be known beside the table, a sentence each.
+fn notes(replication: &Replication) -> Vec<String> {
+    let mut notes: Vec<String> = replication.incomplete.iter().map(|why| format!("not whole: {why}")).collect();
+    notes.extend(replication.gaps.iter().cloned());
+    for pass in &replication.passes {
+        let name = list(&pass.phases, PHASES_NAMED);
+        let mut add = |words: String| notes.push(format!("{name}: {words}"));
+        pass.left_out.iter().for_each(|words| add(format!("not replayed: {words}")));
+        for (number, replay) in (1..).zip(&pass.replays) {
+            replay_notes(replay).into_iter().for_each(|words| add(format!("replay {number}: {words}")));
+        }
+        for figure in pass.figures.iter().filter(|_| pass.not_replayed.is_none()) {
+            if figure.over == RateOver::ToolClock {
+                claim_notes(figure).into_iter().for_each(&mut add);
+            }
+            if let Some(why) = &figure.no_replicated {
+                add(format!("no replicated rate {}: {why}", figure.over.words()));
+            }
+        }
+        pass.notes.iter().for_each(|words| add(words.clone()));
+    }
+    notes.dedup();
+    let left_out = notes.len().saturating_sub(NOTES_SHOWN);
+    notes.truncate(NOTES_SHOWN);
+    if left_out > 0 {
+        notes.push(format!("and {left_out} more such notes, in the JSON report"));
+    }
+    let figures: usize = replication.passes.iter().map(|pass| pass.figures.len()).sum();
+    if figures > FIGURES_SHOWN {
+        notes.push(format!("{} left out, which the JSON report has", count(figures - FIGURES_SHOWN, "figure")));
+    }
+    notes.push(
+        "rates are over the time that the tool's clock covered, those marked durable to the end of the sync that followed \
+         it; both ratios are the replicated rate's"
+            .to_owned(),
+    );
+    notes.push(format!(
+        "a rate agrees when the observed one lies between the least and the most of the replays, or within {} of their \
+         median",
+        Quantity::ratio(replication.tolerance_ratio)
+    ));
+    if replication.passes.iter().any(|pass| matches!(pass.cache, CacheState::Cold | CacheState::PassedBy)) {
+        notes.push(
+            "cold means the page cache of this host: what a device, an array or the host below a loop or virtual device \
+             keeps is as it was"
+                .to_owned(),
+        );
+    }
+    notes.iter().map(|note| escape::clipped(note, 2 * NAME_SHOWN)).collect()
+}
+
+/// The verdict on a claim that does not hold, and what stands for it.
+fn claim_notes(figure: &ReplicatedFigure) -> Option<String> {
+    let (claimed, verdict) = (figure.claimed?, figure.verdict.filter(|verdict| *verdict != ClaimVerdict::Confirmed)?);
+    let honest = match figure.honest {
+        Some(honest) => format!("the honest figure of the recording is {honest}"),
+        None => "the recording has no honest figure".to_owned(),
+    };
+    Some(format!("the claim {claimed} ({}) is {}; {honest}", metric(figure.metric), verdict.as_str()))
+}
+
+/// What a replay did not do as recorded.
+fn replay_notes(replay: &Replay) -> Vec<String> {
+    let mut notes: Vec<String> =
+        replay.incomplete.iter().map(|why| format!("its observation is not whole: {why}")).collect();
+    notes.extend(replay.differs.clone());
+    if !replay.same_cache {
+        notes.push(format!("it found the cache otherwise than the recorded pass: {}", replay.cache.words()));
+    }
+    notes.extend(replay.engine_refuted.iter().map(|text| format!("the engine's own count does not hold: {text}")));
+    notes
+}
+
+fn headline(replication: &Replication) -> String {
+    format!(
+        "{} {}",
+        escape::clipped(&replication.tool, 60),
+        escape::clipped(&shell_command(&replication.command), NAME_SHOWN)
+    )
+}
+
+/// Labels with what they say.
+fn facts(replication: &Replication) -> Vec<(&'static str, String)> {
+    let on = |targets: &[String]| list(targets, PHASES_NAMED);
+    let mut facts = vec![
+        ("because", replication.because.clone()),
+        ("run", format!("{}: {}", escape::clipped(&replication.run, NAME_SHOWN), replication.verdict.as_str())),
+    ];
+    if !replication.recorded_on.is_empty() {
+        facts.push(("recorded", on(&replication.recorded_on)));
+    }
+    let mut target = escape::clipped(&replication.target, NAME_SHOWN);
+    if !replication.replayed_on.is_empty() {
+        target = format!("{target}, on {}", on(&replication.replayed_on));
+    }
+    facts.push(("target", target));
+    facts.push((
+        "engine",
+        format!("{}, {} planned", replication.engine, count(replication.planned_runs as usize, "replay")),
+    ));
+    facts
+}
+
+fn text(replication: &Replication, style: Style) -> String {
+    let mut page = Page::new(style);
+    let tone = match replication.outcome {
+        ReplicationOutcome::Replicated => Tone::Good,
+        ReplicationOutcome::Differs => Tone::Bad,
+        ReplicationOutcome::Incomplete => Tone::Doubtful,
+    };
+    page.headed(&replication.outcome.as_str().to_uppercase(), tone, &format!("  {}", headline(replication)));
+    page.blank();
+    let mut rows = rows(replication);
+    if !rows.is_empty() {
+        let mut heads = HEADS.to_vec();
+        let mut sets: Vec<Set> =
+            (0..heads.len()).map(|column| if column < 2 { Set::Left } else { Set::Right }).collect();
+        if !page.has_room(&heads, &sets, &rows) {
+            heads.remove(SPREAD);
+            sets.remove(SPREAD);
+            rows.iter_mut().for_each(|row| {
+                row.remove(SPREAD);
+            });
+        }
+        page.table(&heads, &sets, &rows, |_| Tone::Plain);
+        page.blank();
+    }
+    for (label, words) in facts(replication) {
+        page.labelled(label, &words);
+    }
+    for (label, sentences) in [("passes", passes(replication)), ("notes", notes(replication))] {
+        page.blank();
+        for (index, sentence) in sentences.iter().enumerate() {
+            page.labelled(if index == 0 { label } else { "" }, sentence);
+        }
+    }
+    page.finish()
+}
+
+fn markdown(replication: &Replication) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let listed = |sentences: Vec<String>| -> Vec<String> {
+        sentences.iter().map(|sentence| format!("- {}\n", escape::markdown(sentence))).collect()
+    };
+    let facts = facts(replication).into_iter().map(|(label, words)| format!("{label}: {words}")).collect();
+    let sections = [
+        Section {
+            lead: format!(
+                "# Replication: {}\n\n{}\n\n",
+                replication.outcome.as_str(),
+                escape::markdown(&headline(replication))
+            ),
+            items: listed(facts),
+            noun: "facts",
+            share: 100,
+        },
+        Section {
+            lead: format!("{}| {} |\n", line(&HEADS.map(str::to_owned)), HEADS.map(|_| "---").join(" | ")),
+            items: rows(replication).iter().map(|cells| line(cells)).collect(),
+            noun: "figures",
+            share: 450,
+        },
+        Section { lead: "## Passes\n\n".to_owned(), items: listed(passes(replication)), noun: "passes", share: 150 },
+        Section { lead: "## Notes\n\n".to_owned(), items: listed(notes(replication)), noun: "notes", share: 200 },
+    ];
+    assembled(&sections, LIMIT)
+}
+
+fn page(replication: &Replication) -> String {
+    use escape::terminal as shown;
+    let tone = match replication.outcome {
+        ReplicationOutcome::Replicated => "good",
+        ReplicationOutcome::Differs => "bad",
+        ReplicationOutcome::Incomplete => "doubtful",
+    };
+    let header = maud::html! {
+        h1 { span.verdict.(tone) { (replication.outcome.as_str().to_uppercase()) } " Replication" }
+        p.command { code { (shown(&headline(replication))) } }
+        dl { @for (label, words) in facts(replication) { dt { (label) } dd { (shown(&words)) } } }
+    };
+    let contents = maud::html! {
+        ol {
+            li { a href="#figures" { "Figures" } }
+            li { a href="#passes" { "Passes" } }
+            li { a href="#notes" { "Notes" } }
+        }
+    };
+    let sentences = |sentences: Vec<String>| {
+        maud::html! { ul { @for sentence in sentences { li { (html::prose(&sentence)) } } } }
+    };
+    let rows = rows(replication);
+    let figures = maud::html! {
+        @if rows.is_empty() { p { "No pass has a figure." } } @else { (html::table("Figures", &HEADS, &rows)) }
+    };
+    let main = maud::html! {
+        (html::part("figures", "Claimed, observed and replicated", figures))
+        (html::part("passes", "Passes", sentences(passes(replication))))
+        (html::part("notes", "Notes", sentences(notes(replication))))
+    };
+    html::visible(&html::page("Replication", header, contents, main, &shown(&replication.activebench)).into_string())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    replication: &'a Replication,
+}
+
+fn json(replication: &Replication) -> String {
+    let text = serde_json::to_string_pretty(&Document { schema: SCHEMA, replication })
+        .expect("it has text keys only and no serialiser of its own that fails");
+    escape::json(&text) + "\n"
+}

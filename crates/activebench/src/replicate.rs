@@ -1,0 +1,419 @@
+//! `activebench replicate`: a stored run's I/O again, by fio, under our own observation.
+//!
+//! What is replayed is read from the record (`activebench_report::export::passes`), what follows from it is judged by
+//! `activebench_detect::replication`. Here the files are made, fio is started, and everything is taken away again.
+
+mod engine;
+mod interrupts;
+mod scratch;
+mod target;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use activebench_detect::replication::{cache_state, device_read_bytes, engine_claims, judge, same_cache, think_time};
+use activebench_model::command::CommandLine;
+use activebench_model::phase::Phase;
+use activebench_model::replication::{CacheState, Replay, ReplicatedPass, Replication, ReplicationOutcome};
+use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
+use activebench_record::RunReader;
+use activebench_report::escape::terminal;
+use activebench_report::export::gaps_of_the_record;
+use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
+use activebench_report::replication::{REPLICATION_FORMATS, render};
+use activebench_report::{Style, target_line};
+use anyhow::{Context, anyhow};
+
+use self::engine::Engine;
+use self::interrupts::Interrupts;
+use self::scratch::{Scratch, check_room};
+use self::target::Target;
+use crate::arguments::replicate::Replicate;
+use crate::arguments::{FailOnArgument, Output};
+use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::judge::Stored;
+use crate::verify::{self, Recorded};
+use crate::{bundle, destroy, judge as judgement, output, series};
+
+/// Folder of the logs, below that of the replication.
+const LOGS: &str = "logs";
+/// From so much on, preparing files takes long enough to be said.
+const LONG_BYTES: u64 = 1 << 30;
+/// What `incomplete` says of a replication that a signal ended.
+const STOPPED: &str = "interrupted";
+
+/// Replays a run; gives the exit code.
+pub(crate) fn main(arguments: &Replicate) -> Result<i32, Failure> {
+    let output = Output { formats: arguments.formats.clone(), fail_on: FailOnArgument::Fail, quiet: arguments.quiet };
+    output::formats_exist(&output, "a replication", &REPLICATION_FORMATS)?;
+    let engine = Engine::find()?;
+    let located = bundle::located(&arguments.run)?;
+    if located.directory.join(series::MANIFEST).exists() {
+        let run = arguments.run.display();
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("{run} is a series, and one run is replayed (hint: `activebench replicate {run}/1`)"),
+        ));
+    }
+    let directory = std::path::absolute(&located.directory).or_exit(ExitCode::Usage)?;
+    let reader = RunReader::open(&directory).or_exit(ExitCode::Usage)?;
+    let run = judgement::judge(&arguments.run, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")
+        .or_exit(ExitCode::Bug)?;
+    let mut work = Work {
+        interrupts: Interrupts::listen(&runtime).or_exit(ExitCode::Bug)?,
+        out: out_directory(arguments)?,
+        arguments,
+        engine,
+        run: &run,
+        runtime: &runtime,
+    };
+    let replication = match work.replicate(&reader) {
+        Ok(replication) => replication,
+        Err(failure) => {
+            // No replay was recorded: logs alone are of no use.
+            remove(&work.out);
+            return Err(failure);
+        }
+    };
+    write_reports(&work.out, &replication);
+    output::deliver(&output, |request, style, out| {
+        output::write_text(render(&request.format, &replication, style), out)
+    })?;
+    if !arguments.quiet {
+        eprintln!("activebench: replays, logs and replication.json: {}", work.out.display());
+    }
+    let interrupted = replication.incomplete.iter().any(|why| why == STOPPED);
+    Ok(if interrupted { INTERRUPTED } else { replication.exit_code })
+}
+
+/// All that a replication needs.
+struct Work<'a> {
+    arguments: &'a Replicate,
+    engine: Engine,
+    run: &'a JudgedRun,
+    runtime: &'a tokio::runtime::Runtime,
+    interrupts: Interrupts<'a>,
+    /// Absolute: the engine works in the folder of its files.
+    out: PathBuf,
+}
+
+impl Work<'_> {
+    fn replicate(&mut self, reader: &RunReader) -> Result<Replication, Failure> {
+        let named = self.named_target()?;
+        let device = target::device(named)?;
+        let devices = Devices { name: device.as_deref(), may_be_written: self.arguments.destroy.is_some() };
+        let mut passes = self.write_logs(reader, devices)?;
+        let target = Target::of(named, self.run, &passes)?;
+        let mut replicated: Vec<ReplicatedPass> =
+            (1..).zip(&mut passes).map(|(number, pass)| self.planned(number, pass)).collect();
+        let mut replication = self.begun(&target);
+        let can: Vec<usize> = (0..passes.len()).filter(|place| replicated[*place].not_replayed.is_none()).collect();
+        if !can.is_empty() {
+            check_room(target.folder(), &passes).or_exit(ExitCode::Usage)?;
+            let below = target.cached_below();
+            for place in &can {
+                say_below(&below, &mut replicated[*place]);
+            }
+            let mut scratch = Scratch::in_folder(target.folder(), below).or_exit(ExitCode::Usage)?;
+            let stopped = self.replays(&can, &passes, &mut replicated, &mut scratch, &mut replication.replayed_on);
+            let removed = scratch.remove();
+            let any = replicated.iter().any(|pass| !pass.replays.is_empty());
+            match stopped {
+                Err(failure) if !any => return Err(failure),
+                Err(failure) => {
+                    eprintln!("activebench: {:#}", failure.error);
+                    replication.incomplete.push(format!("{:#}", failure.error));
+                }
+                Ok(false) => replication.incomplete.push(STOPPED.to_owned()),
+                Ok(true) => {}
+            }
+            if let Err(error) = removed {
+                eprintln!("activebench: {error:#}");
+            }
+        }
+        replication.passes = replicated;
+        Ok(judge(self.run, replication))
+    }
+
+    /// What the user names as the target: with `--destroy` the device, which then must be free to be written.
+    fn named_target(&self) -> Result<Option<&Path>, Failure> {
+        let (target, destroyed) = (self.arguments.target.as_deref(), self.arguments.destroy.as_deref());
+        let Some(device) = destroyed else { return Ok(target) };
+        if let Some(target) = target.filter(|target| *target != device) {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                anyhow!(
+                    "--destroy {} is not the target {} (hint: both name the same device, or leave --target away)",
+                    device.display(),
+                    target.display()
+                ),
+            ));
+        }
+        destroy::blank(device)?;
+        Ok(Some(device))
+    }
+
+    /// Writes the logs of every pass.
+    fn write_logs(&self, reader: &RunReader, devices: Devices<'_>) -> Result<Vec<Pass>, Failure> {
+        let logs = self.out.join(LOGS);
+        let cannot = || format!("cannot write the logs to {}", logs.display());
+        fs::create_dir_all(&logs).with_context(cannot).or_exit(ExitCode::Usage)?;
+        let mut open =
+            |name: &str| -> io::Result<Box<dyn Write>> { Ok(Box::new(BufWriter::new(File::create(logs.join(name))?))) };
+        write_passes(self.run, &Stored(reader), devices, &mut open).with_context(cannot).or_exit(ExitCode::Usage)
+    }
+
+    /// A pass before its replays; a pass that cannot be replayed says why.
+    fn planned(&self, number: u32, pass: &mut Pass) -> ReplicatedPass {
+        let phases: Vec<&Phase> = pass.phases.iter().filter_map(|place| self.run.phases.get(*place)).collect();
+        let cache = cache_state(&phases);
+        if pass.obstacle.is_none() {
+            pass.obstacle = match &cache {
+                CacheState::Mixed { .. } => Some(format!(
+                    "of what it read {} was in the cache: which part is not recorded, so no replay finds the same",
+                    cache.words().trim_end_matches(" there")
+                )),
+                CacheState::Unknown { why } => Some(format!("the state of the cache is not known: {why}")),
+                _ if pass.paced && !self.engine.keeps_times() => {
+                    Some("the tool held itself back, and times in a log need fio 3.31".to_owned())
+                }
+                _ => None,
+            };
+        }
+        if let (Some(think), false) = (think_time(&phases), pass.paced) {
+            pass.notes.push(think);
+        }
+        let mut asked: Vec<(String, usize)> = Vec::new();
+        for task in &pass.tasks {
+            match asked.iter_mut().find(|(words, _)| *words == task.asked) {
+                Some((_, tasks)) => *tasks += 1,
+                None => asked.push((task.asked.clone(), 1)),
+            }
+        }
+        let asked = asked
+            .iter()
+            .map(|(words, tasks)| format!("{tasks} task{} {words}", if *tasks == 1 { "," } else { "s, each" }));
+        ReplicatedPass {
+            number,
+            phases: phases.iter().map(|phase| phase.id.clone()).collect(),
+            recorded: pass.moved(),
+            device_read_bytes: device_read_bytes(&phases),
+            cache,
+            replayed_as: if pass.obstacle.is_none() { asked.collect::<Vec<_>>().join("; ") } else { String::new() },
+            not_replayed: pass.obstacle.clone(),
+            left_out: pass.left_out.clone(),
+            notes: pass.notes.clone(),
+            replays: Vec::new(),
+            figures: Vec::new(),
+        }
+    }
+
+    /// What is known before the first replay.
+    fn begun(&self, target: &Target) -> Replication {
+        let run = self.run;
+        let tool = match &run.parsed.version {
+            Some(version) => format!("{} {version}", run.parsed.tool),
+            None if run.parsed.tool.is_empty() => run.manifest.command.program().to_owned(),
+            None => run.parsed.tool.clone(),
+        };
+        let files = run.phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
+        let mut recorded_on: Vec<String> =
+            files.filter_map(|file| run.manifest.host.target_of(file)).map(target_line).collect();
+        recorded_on.dedup();
+        Replication {
+            activebench: env!("CARGO_PKG_VERSION").to_owned(),
+            run: run.directory.clone(),
+            verdict: run.verdict,
+            tool,
+            command: run.manifest.command.argv.clone(),
+            recorded_on,
+            target: target.shown(),
+            replayed_on: Vec::new(),
+            engine: self.engine.version.clone(),
+            planned_runs: self.arguments.runs,
+            tolerance_ratio: self.arguments.tolerance / 100.0,
+            passes: Vec::new(),
+            gaps: gaps_of_the_record(run),
+            incomplete: Vec::new(),
+            outcome: ReplicationOutcome::Incomplete,
+            because: String::new(),
+            exit_code: 3,
+        }
+    }
+
+    /// Every pass so often; gives whether all were made.
+    fn replays(
+        &mut self,
+        can: &[usize],
+        passes: &[Pass],
+        replicated: &mut [ReplicatedPass],
+        scratch: &mut Scratch,
+        replayed_on: &mut Vec<String>,
+    ) -> Result<bool, Failure> {
+        for turn in 1..=self.arguments.runs {
+            for place in can {
+                let (pass, of_pass) = (&passes[*place], &mut replicated[*place]);
+                let name = of_pass.phases.join(", ");
+                self.say(&format!(
+                    "pass {} of {} ({name}), replay {turn} of {}",
+                    place + 1,
+                    passes.len(),
+                    self.arguments.runs
+                ));
+                let bytes: u64 = pass.files.values().map(|file| file.before.written_bytes).sum();
+                if bytes >= LONG_BYTES {
+                    self.say(&format!("preparing files of {}", Quantity::bytes(bytes)));
+                }
+                let interrupts = &mut self.interrupts;
+                let ready = scratch.prepare(pass, &of_pass.cache, &mut || interrupts.pending());
+                if !ready.or_exit(ExitCode::Usage)? || self.interrupts.pending() {
+                    return Ok(false);
+                }
+                let below = format!("pass-{}/{turn}", place + 1);
+                let (replay, on) = self.replay(pass, of_pass, &below, scratch.path())?;
+                scratch.replayed(pass);
+                if replayed_on.is_empty() {
+                    *replayed_on = on;
+                }
+                let Some(replay) = replay else { return Ok(false) };
+                of_pass.replays.push(replay);
+                if self.interrupts.pending() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// One replay of a pass, recorded; `None` where a signal ended it. Gives also what its files lay on.
+    fn replay(
+        &self,
+        pass: &Pass,
+        of_pass: &ReplicatedPass,
+        below: &str,
+        folder: &Path,
+    ) -> Result<(Option<Replay>, Vec<String>), Failure> {
+        let directory = self.out.join(below);
+        let words = self.out.join(below.replace('/', "-") + "-fio.txt");
+        let hint = engine::hint(self.run, pass);
+        let argv = self.engine.command(pass, &self.out.join(LOGS), &words, hint);
+        let arguments = engine::verify_arguments(&argv)?;
+        let choices = arguments.choices().or_exit(ExitCode::Bug)?;
+        let command = CommandLine {
+            argv: argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            cwd: folder.display().to_string(),
+        };
+        // The names in the logs are relative: a path can have blanks, a name in a log cannot.
+        let home = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
+        std::env::set_current_dir(folder).context("cannot enter the folder of the replay").or_exit(ExitCode::Bug)?;
+        let recorded = verify::record_run(&arguments, &choices, &command, &directory, self.runtime);
+        std::env::set_current_dir(home).context("cannot go back to the working directory").or_exit(ExitCode::Bug)?;
+        let Recorded { judged, reader, interrupted } = recorded?;
+        if interrupted {
+            return Ok((None, Vec::new()));
+        }
+        if judged.manifest.child.exit_code != Some(0) {
+            return Err(Failure::new(
+                ExitCode::BenchmarkFailed,
+                anyhow!(
+                    "fio failed on {} (hint: its own words are in {} and {}): {}",
+                    of_pass.phases.join(", "),
+                    words.display(),
+                    directory.join("stderr.txt").display(),
+                    engine::last_words(&directory)
+                ),
+            ));
+        }
+        let did = replayed(pass, &Stored(&reader)).or_exit(ExitCode::Bug)?;
+        let phases: Vec<&Phase> = judged.phases.iter().collect();
+        let cache = cache_state(&phases);
+        let (engine_claimed, engine_refuted) = engine_claims(&judged);
+        let since_first = |end_ns: Option<u64>| Some(end_ns?.saturating_sub(did.first_ns?));
+        let durable = pass.files.values().any(|file| file.work.syncs_after > 0);
+        let replay = Replay {
+            directory: below.to_owned(),
+            moved: did.moved(),
+            differs: did.differs(pass),
+            incomplete: gaps_of_the_record(&judged),
+            same_cache: same_cache(&of_pass.cache, &cache),
+            cache,
+            device_read_bytes: device_read_bytes(&phases),
+            clock_ns: since_first(did.clock_end_ns),
+            durable_ns: since_first(did.end_ns).filter(|_| durable),
+            engine_claimed,
+            engine_refuted,
+        };
+        let files = judged.phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
+        let mut on: Vec<String> =
+            files.filter_map(|file| judged.manifest.host.target_of(file)).map(target_line).collect();
+        on.dedup();
+        Ok((Some(replay), on))
+    }
+
+    fn say(&self, words: &str) {
+        if !self.arguments.quiet {
+            eprintln!("activebench: {}", terminal(words));
+        }
+    }
+}
+
+/// Says what is emptied besides the files' own cache.
+fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
+    if matches!(pass.cache, CacheState::Cold | CacheState::PassedBy) && !below.is_empty() {
+        let files: Vec<String> = below.iter().map(|path| path.display().to_string()).collect();
+        pass.notes.push(format!(
+            "the page cache of {}, through which a loop device goes, was emptied before each replay: what it held for \
+             the recorded pass is not known",
+            files.join(", ")
+        ));
+    }
+}
+
+/// Where the replays go, absolute and new.
+fn out_directory(arguments: &Replicate) -> Result<PathBuf, Failure> {
+    let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory("replicate"));
+    let out = std::path::absolute(&out).or_exit(ExitCode::Usage)?;
+    let cannot = || format!("cannot create {} (hint: name another one with --out)", out.display());
+    fs::create_dir_all(&out).with_context(cannot).or_exit(ExitCode::Usage)?;
+    match fs::read_dir(&out).with_context(cannot).or_exit(ExitCode::Usage)?.next() {
+        None => Ok(out),
+        Some(_) => Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("cannot replay into {}: it is not empty (hint: name a new one with --out)", out.display()),
+        )),
+    }
+}
+
+fn remove(out: &Path) {
+    if let Err(error) = fs::remove_dir_all(out) {
+        eprintln!("activebench: cannot remove {}: {error}", out.display());
+    }
+}
+
+/// Writes a report in every format beside the replays.
+fn write_reports(out: &Path, replication: &Replication) {
+    for format in REPLICATION_FORMATS {
+        let ending = match format {
+            "text" => "txt",
+            "markdown" => "md",
+            other => other,
+        };
+        let path = out.join(format!("replication.{ending}"));
+        let text = render(format, replication, Style::default()).unwrap_or_default();
+        if let Err(error) = fs::write(&path, text) {
+            eprintln!("activebench: cannot write {}: {error}", path.display());
+        }
+    }
+}
+
+/// Words of a command line.
+fn words(words: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
+    words.into_iter().map(Into::into).collect()
+}

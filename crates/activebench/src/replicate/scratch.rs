@@ -1,0 +1,279 @@
+//! The files of a replay: fresh ones in a folder of their own, which is removed at the end.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use activebench_model::replication::CacheState;
+use activebench_report::export::passes::{Before, Pass, PassFile};
+use anyhow::{Context, anyhow};
+use tempfile::TempDir;
+
+/// Written and read at a time.
+const CHUNK: usize = 1 << 20;
+/// Chunks between two looks for a signal.
+const UNTIL_LOOK: u64 = 16;
+/// What a file system needs besides the data.
+const ROOM_BESIDE: u64 = 16 << 20;
+
+/// The folder, and what its files are.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: TempDir,
+    made: HashMap<usize, Made>,
+    /// Files of this host in whose cache the target's data lies, too.
+    below: Vec<PathBuf>,
+}
+
+/// What a file of ours is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Made {
+    written_bytes: u64,
+    allocated_bytes: u64,
+    size_bytes: u64,
+}
+
+impl Scratch {
+    /// Makes the folder beside the recorded files.
+    pub(super) fn in_folder(target: &Path, below: Vec<PathBuf>) -> anyhow::Result<Self> {
+        let folder =
+            tempfile::Builder::new().prefix("activebench-replicate-").tempdir_in(target).with_context(|| {
+                format!(
+                    "cannot make a folder for the replay in {} (hint: --target DIR names another)",
+                    target.display()
+                )
+            })?;
+        Ok(Self { folder, made: HashMap::new(), below })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Removes the folder; says so when that fails.
+    pub(super) fn remove(self) -> anyhow::Result<()> {
+        let path = self.path().to_owned();
+        self.folder.close().with_context(|| format!("cannot remove {} (hint: remove it yourself)", path.display()))
+    }
+
+    /// Makes the files of a pass what they were before it; gives whether they are. `stop` says that it shall end.
+    pub(super) fn prepare(
+        &mut self,
+        pass: &Pass,
+        cache: &CacheState,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> anyhow::Result<bool> {
+        for (number, file) in pass.files.iter().filter(|(_, file)| !file.is_device) {
+            let path = self.path().join(&file.log_name);
+            let wanted = Made::of(&file.before);
+            if file.before.is_there() {
+                if self.made.get(number) != Some(&wanted) {
+                    remove(&path)?;
+                    self.made.remove(number);
+                    let made =
+                        make(&path, wanted, stop).with_context(|| format!("cannot prepare {}", path.display()))?;
+                    if !made {
+                        return Ok(false);
+                    }
+                }
+            } else {
+                remove(&path)?;
+            }
+            // Until the replay has ended nobody knows what it is.
+            self.made.remove(number);
+        }
+        settle(self.path())?;
+        for file in pass.files.values() {
+            let path = if file.is_device { PathBuf::from(&file.log_name) } else { self.path().join(&file.log_name) };
+            let about = || format!("cannot prepare {}", path.display());
+            if path.exists() && !set_cache(&path, file, cache, stop).with_context(about)? {
+                return Ok(false);
+            }
+        }
+        if matches!(cache, CacheState::Cold | CacheState::PassedBy) {
+            for path in &self.below {
+                drop_cache(path).with_context(|| format!("cannot empty the cache of {}", path.display()))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The files are now what the pass makes of them.
+    pub(super) fn replayed(&mut self, pass: &Pass) {
+        for (number, file) in &pass.files {
+            let mut made = Made::of(&file.before);
+            if file.work.moved.writes > 0 {
+                made.written_bytes = made.written_bytes.max(file.end_bytes);
+                made.size_bytes = made.size_bytes.max(file.end_bytes);
+            }
+            self.made.insert(*number, made.settled());
+        }
+    }
+}
+
+impl Made {
+    fn of(before: &Before) -> Self {
+        Self {
+            written_bytes: before.written_bytes,
+            allocated_bytes: before.allocated_bytes,
+            size_bytes: before.size_bytes,
+        }
+        .settled()
+    }
+
+    /// With data as far as it goes, whether the blocks were reserved before no longer shows.
+    fn settled(mut self) -> Self {
+        if self.allocated_bytes <= self.written_bytes {
+            self.allocated_bytes = 0;
+        }
+        self
+    }
+}
+
+/// Whether a file system has room for the files of every pass.
+pub(super) fn check_room(target: &Path, passes: &[Pass]) -> anyhow::Result<()> {
+    let mut of_file: HashMap<usize, u64> = HashMap::new();
+    for pass in passes.iter().filter(|pass| pass.obstacle.is_none()) {
+        for (number, file) in pass.files.iter().filter(|(_, file)| !file.is_device) {
+            let most = of_file.entry(*number).or_default();
+            *most = (*most).max(file.bytes_on_disk());
+        }
+    }
+    let needed: u64 = of_file.values().sum();
+    if needed == 0 {
+        return Ok(());
+    }
+    let free = free_bytes(target).with_context(|| format!("cannot tell the free space of {}", target.display()))?;
+    let quantity = activebench_model::units::Quantity::bytes;
+    // What the file system itself keeps of each file: extents, indirect blocks.
+    let needed = needed + needed / 64 + ROOM_BESIDE;
+    if free >= needed {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "the replay needs {} in {}, and {} are free (hint: make room, or name a folder on another disk with --target)",
+        quantity(needed),
+        target.display(),
+        quantity(free)
+    ))
+}
+
+fn free_bytes(path: &Path) -> io::Result<u64> {
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a struct of numbers, for which all zeros are valid.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the name ends with a zero, and the call fills a local of its own type.
+    match unsafe { libc::statvfs(name.as_ptr(), &raw mut found) } {
+        0 => Ok(found.f_bavail * found.f_frsize),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file with data that nothing below can make smaller, durable; gives whether it is whole.
+fn make(path: &Path, wanted: Made, stop: &mut dyn FnMut() -> bool) -> anyhow::Result<bool> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    if wanted.allocated_bytes > 0 {
+        let bytes = i64::try_from(wanted.allocated_bytes).context("a file of this size is not possible")?;
+        // SAFETY: the descriptor is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+            0 | libc::EOPNOTSUPP | libc::EINVAL => {}
+            error => return Err(io::Error::from_raw_os_error(error).into()),
+        }
+    }
+    let mut noise = Noise::default();
+    let mut chunk = vec![0_u8; CHUNK];
+    let mut left = wanted.written_bytes;
+    while left > 0 {
+        if (left / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop() {
+            return Ok(false);
+        }
+        noise.fill(&mut chunk);
+        let part = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        file.write_all(&chunk[..part])?;
+        left -= part as u64;
+    }
+    file.set_len(wanted.size_bytes.max(wanted.written_bytes))?;
+    file.sync_all()?;
+    Ok(true)
+}
+
+/// Data that was made on the way is written back, so that the replay does not wait for it.
+fn settle(folder: &Path) -> anyhow::Result<()> {
+    let folder = File::open(folder)?;
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::syncfs(folder.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()).context("cannot write back what the target's file system holds"),
+    }
+}
+
+/// Takes a file out of the page cache.
+fn drop_cache(path: &Path) -> anyhow::Result<()> {
+    let file = File::open(path)?;
+    // Dirty pages would stay.
+    file.sync_data()?;
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error).into()),
+    }
+}
+
+/// Takes a file out of the page cache, or brings it in, as the recorded pass found it; gives whether it did.
+fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &mut dyn FnMut() -> bool) -> anyhow::Result<bool> {
+    match cache {
+        CacheState::Cold | CacheState::PassedBy => {
+            drop_cache(path)?;
+            Ok(true)
+        }
+        CacheState::Warm => {
+            let mut open = File::open(path)?;
+            let mut chunk = vec![0_u8; CHUNK];
+            let mut done = 0;
+            while done < file.end_bytes {
+                if (done / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop() {
+                    return Ok(false);
+                }
+                match open.read(&mut chunk)? {
+                    0 => break,
+                    read => done += read as u64,
+                }
+            }
+            Ok(true)
+        }
+        _ => Ok(true),
+    }
+}
+
+/// xorshift64* (Vigna, *An experimental exploration of Marsaglia's xorshift generators, scrambled*, 2016): fast, and
+/// nothing that compresses or repeats.
+struct Noise(u64);
+
+impl Default for Noise {
+    fn default() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl Noise {
+    fn fill(&mut self, chunk: &mut [u8]) {
+        for word in chunk.chunks_exact_mut(8) {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            word.copy_from_slice(&self.0.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
+        }
+    }
+}
