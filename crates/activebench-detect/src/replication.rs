@@ -415,6 +415,7 @@ mod tests {
             changed_thresholds: Vec::new(),
             limiters: Vec::new(),
             courses: Vec::new(),
+            shares: Default::default(),
             questions: Default::default(),
             detectors: Vec::new(),
         }

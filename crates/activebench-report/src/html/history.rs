@@ -78,15 +78,20 @@ fn batches(history: &History) -> Markup {
 
 fn of_section(history: &History, section: &Section<'_>, drawn: &mut usize) -> Markup {
     let rows: Vec<Vec<String>> = section.figures.iter().map(|figure| row(figure)).collect();
+    let before = *drawn;
+    *drawn += section.figures.len();
     html! {
         section.phase {
             h3 { (shown(&section.group)) }
             p.command { code { (shown(&section.load)) } }
             (table("Figures", &HEADS, &rows))
             (listed(&notes(section)))
-            @for figure in &section.figures {
-                @if *drawn < CHARTS { (of_figure(history, figure)) } @else if *drawn == CHARTS { p { "No more charts: see the tables." } }
-                @let _ = *drawn += 1;
+            @for (number, figure) in (before..).zip(&section.figures) {
+                @if number < CHARTS {
+                    (of_figure(history, figure))
+                } @else if number == CHARTS {
+                    p { "No more charts: see the tables." }
+                }
             }
         }
     }
