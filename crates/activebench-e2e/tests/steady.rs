@@ -149,10 +149,12 @@ fn a_device_that_somebody_uses_is_not_written() {
         let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap_or_else(|e| panic!("{when}: {e}"));
         stat.split_whitespace().nth(6).and_then(|sectors| sectors.parse::<u64>().ok()).expect("sectors")
     };
-    // Both with the permission and for a command of the user's own; a device mounted is never written.
-    let refused = |why: &str| {
+    // A device in use is not written with the permission nor by a command of the user's own; one on which something
+    // lies is not written by ours.
+    let refused = |why: &str, own: bool| {
         let before = written(why);
-        for options in [&["--destroy", &*device][..], &[]] {
+        let permitted = ["--destroy", &*device];
+        for options in [Some(&permitted[..]), own.then_some(&[][..])].into_iter().flatten() {
             let output = writes(&volume, &device, options, "refused");
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{why}: {said}");
@@ -166,23 +168,23 @@ fn a_device_that_somebody_uses_is_not_written() {
         assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     };
     volume.put_file_system("ext4");
-    refused("is mounted at");
+    refused("is mounted at", true);
     volume.unmount();
-    refused("holds a file system or member of one (ext4)");
+    refused("holds a file system or member of one (ext4)", false);
     tool("wipefs", &["--all", &device]);
     volume.put_file_system("btrfs");
-    refused("is mounted at");
+    refused("is mounted at", true);
     volume.unmount();
     tool("wipefs", &["--all", &device]);
     tool("mkswap", &[&device]);
-    refused("holds a file system or member of one (swap)");
+    refused("holds a file system or member of one (swap)", false);
     tool("swapon", &[&device]);
-    refused("is swap");
+    refused("is swap", true);
     tool("swapoff", &[&device]);
     tool("wipefs", &["--all", &device]);
     let above = Command::new("losetup").args(["--find", "--show", &device]).output().expect("it starts");
     let above = String::from_utf8_lossy(&above.stdout).trim().to_owned();
-    refused("is behind the loop device");
+    refused("is behind the loop device", true);
     tool("losetup", &["--detach", &above]);
     // One partition of type 83 from sector 2048 on.
     let mut table = [0_u8; 512];
@@ -195,10 +197,17 @@ fn a_device_that_somebody_uses_is_not_written() {
         .open(&device)
         .and_then(|mut node| std::io::Write::write_all(&mut node, &table))
         .expect("the table is written");
-    refused("holds a partition table (dos)");
+    refused("holds a partition table (dos)", false);
     tool("partx", &["--add", &device]);
-    refused("has a partition");
+    refused("has a partition", true);
     tool("partx", &["--delete", &device]);
+    tool("wipefs", &["--all", &device]);
+    // What the user typed writes over what nobody uses, and says so.
+    tool("mkfs.ext4", &["-q", &device]);
+    let output = writes(&volume, &device, &[], "own");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    assert!(said.contains("holds a file system or member of one (ext4), and the benchmark writes over it"), "{said}");
     tool("wipefs", &["--all", &device]);
     // Nothing is left of all that: it is written. Another path than the device's is no permission.
     let output = writes(&volume, &device, &["--destroy", "/dev/null"], "other");

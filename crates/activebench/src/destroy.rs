@@ -1,8 +1,8 @@
 //! What stands between a benchmark and a disk that is in use.
 //!
 //! activebench itself writes a raw device only where `--destroy` repeats its exact path, and never one that is in use
-//! or on which something lies. A benchmark of the user's own that would write a raw device is held to the second half
-//! alone: who typed it named the device already.
+//! or on which something lies. A benchmark that the user typed names its device already: it is held back from a device
+//! that is in use, and what lies on another one is said before it is lost.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -68,23 +68,30 @@ pub(crate) fn unused(device: &Path) -> Result<Unused, Failure> {
             Failure::new(ExitCode::Usage, anyhow!("{} {what}", device.display()))
         })?;
     let usage = usage_of(&Roots::default(), number);
-    if let Some(user) = usage.users.first() {
-        let others = usage.users.len() - 1;
-        let and = if others > 0 { format!(", and {others} more") } else { String::new() };
-        return Err(refused(device, &format!("{}{and}", terminal(user)), "name another device, or end that use of it"));
-    }
+    without_users(device, &usage)?;
     if let Some(what) = usage.unread.first() {
         return Err(refused(device, &format!("may be in use: {}", terminal(what)), "run it where that can be read"));
     }
     let Usage { size_bytes: Some(size_bytes), discards, .. } = usage else {
         return Err(refused(device, "has no known size", "look at `lsblk`"));
     };
-    // The kernel lets nobody have it alone whom it is mounted or stacked for, whatever the lists above say.
-    if let Err(error) = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device) {
+    if let Err(error) = alone(device) {
         return Err(refused(device, &format!("cannot be had alone: {error}"), "end what uses it; root may open it"));
     }
     let holds = signature(device)?;
     Ok(Unused { path: device.to_owned(), number, size_bytes, discards, holds })
+}
+
+fn without_users(device: &Path, usage: &Usage) -> Result<(), Failure> {
+    let Some(user) = usage.users.first() else { return Ok(()) };
+    let others = usage.users.len() - 1;
+    let and = if others > 0 { format!(", and {others} more") } else { String::new() };
+    Err(refused(device, &format!("{}{and}", terminal(user)), "name another device, or end that use of it"))
+}
+
+/// Opens a device for nobody else. The kernel refuses what is mounted or stacked, whatever the lists say.
+fn alone(device: &Path) -> std::io::Result<()> {
+    OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device).map(drop)
 }
 
 fn refused(device: &Path, why: &str, hint: &str) -> Failure {
@@ -143,7 +150,37 @@ pub(crate) fn guard(command: &CommandLine) -> Result<(), Failure> {
 /// # Errors
 /// When the command writes another such device.
 pub(crate) fn guard_others(command: &CommandLine, permitted: Option<&Path>) -> Result<(), Failure> {
-    let Some((adapter, own)) = judge::tool_of_words(command) else { return Ok(()) };
+    for device in devices_written(command).iter().filter(|device| Some(device.as_path()) != permitted) {
+        blank(device)?;
+    }
+    Ok(())
+}
+
+/// Holds a benchmark of the user's own back that would write a raw device which is in use; what lies on one that is
+/// not it says.
+///
+/// # Errors
+/// When the command writes a device that is in use.
+pub(crate) fn guard_own(command: &CommandLine) -> Result<(), Failure> {
+    for device in devices_written(command) {
+        if let Ok(Some(number)) = number_of(&device) {
+            without_users(&device, &usage_of(&Roots::default(), number))?;
+        }
+        if let Err(error) = alone(&device).map_err(|error| error.raw_os_error())
+            && error == Some(libc::EBUSY)
+        {
+            return Err(refused(&device, "is in use", "name another device, or end that use of it"));
+        }
+        if let Ok(Some(what)) = signature(&device) {
+            eprintln!("activebench: {} holds {what}, and the benchmark writes over it", device.display());
+        }
+    }
+    Ok(())
+}
+
+/// The raw devices that a benchmark would write, as far as its adapter and its words tell.
+fn devices_written(command: &CommandLine) -> BTreeSet<PathBuf> {
+    let Some((adapter, own)) = judge::tool_of_words(command) else { return BTreeSet::new() };
     let files = plan::input_files(adapter, &own);
     let writes = adapter
         .plan(&own, &files)
@@ -151,14 +188,10 @@ pub(crate) fn guard_others(command: &CommandLine, permitted: Option<&Path>) -> R
         .iter()
         .any(|phase| matches!(phase.direction, Direction::Write | Direction::Mixed | Direction::Discard));
     if !writes {
-        return Ok(());
+        return BTreeSet::new();
     }
     let texts = files.iter().map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
-    let named = devices_named(own.argv.iter().cloned().chain(texts));
-    for device in named.iter().filter(|device| Some(device.as_path()) != permitted) {
-        blank(device)?;
-    }
-    Ok(())
+    devices_named(own.argv.iter().cloned().chain(texts))
 }
 
 /// Block devices that words name, also behind `=` and among several that are kept apart by colons or commas.

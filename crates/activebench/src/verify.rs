@@ -60,7 +60,7 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         ceiling::store::read(file).or_exit(ExitCode::Usage)?;
     }
     let device = arguments.destroy.as_deref().map(destroy::blank).transpose()?;
-    destroy::guard(&command)?;
+    destroy::guard_own(&command)?;
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(command.program()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
