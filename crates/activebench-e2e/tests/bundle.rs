@@ -318,7 +318,8 @@ fn a_redacted_bundle_names_nobody_and_is_judged_the_same() {
     assert!(name.ends_with("-redacted.activebench.tar.zst") && planted(name.as_bytes()).is_empty(), "{name}");
     let file = volume.beside(&name);
     let text = said(&check(&file, &[]), 1);
-    assert!(text.contains("a redacted copy; replaced: hosts 1, named 1, paths "), "{text}");
+    // This machine's own name may be among them: it counts where a word of the record is the same, a symbol's say.
+    assert!(text.contains("a redacted copy; replaced: hosts ") && text.contains(", named 1, paths "), "{text}");
 
     let tar = shell(&format!("zstd -q -dc {} > all.tar", word(&file)), &here);
     assert_eq!(tar, "");

@@ -84,7 +84,8 @@ fn replays(volume: &Volume, run: &Verified, files: &[&str]) -> String {
     volume.drop_caches();
     let command: Vec<&str> = command.split(' ').collect();
     let again = verify(volume, &["--fail-on", "never"], &command);
-    assert_eq!(again.exit_code(), Some(0), "{}", again.story());
+    // On a machine that hides completions from tracers its latencies may be open; what it did is not.
+    assert!(matches!(again.exit_code(), Some(0 | 3)), "{}", again.story());
     again.assert_nothing_lost();
     let second = volume.beside("replay.log");
     said(&export(&again.run, &[format!("fio-iolog={}", second.display())]));
