@@ -63,6 +63,7 @@ fn a_disk_is_known_by_its_number_and_without_one_until_the_next_boot() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     copy(&tree("synthetic-nvme-partition"), root);
+    std::fs::remove_file(root.join(DISK).join("device/serial")).expect("it has one");
     // The partition is that of a disk, which is judged.
     let of = || identity(root, 259, 2);
     write(root, "proc/sys/kernel/random/boot_id", "5f0c\n");
