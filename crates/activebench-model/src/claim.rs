@@ -1,6 +1,7 @@
 //! What a tool printed: claims, and the notes of the parser.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::units::{Quantity, Unit};
 
@@ -34,8 +35,9 @@ pub struct Claim {
 
 /// What kind of number a claim is. Throughput and operation rates are judged against
 /// the window; the others name what they are compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray, IntoStaticStr, EnumString)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Metric {
     /// Bytes per second over the phase's window.
     Throughput,
@@ -110,81 +112,11 @@ pub enum Metric {
 
 impl Metric {
     /// Every one.
-    pub const ALL: [Metric; 34] = [
-        Metric::Throughput,
-        Metric::OperationRate,
-        Metric::TimePerOperation,
-        Metric::SumOfTaskThroughput,
-        Metric::SumOfTaskOperationRate,
-        Metric::ParentThroughput,
-        Metric::ParentOperationRate,
-        Metric::MinTaskThroughput,
-        Metric::MaxTaskThroughput,
-        Metric::MeanTaskThroughput,
-        Metric::TaskThroughput,
-        Metric::BytesMoved,
-        Metric::MinTaskBytes,
-        Metric::OperationsDone,
-        Metric::LatencyMean,
-        Metric::LatencyP50,
-        Metric::LatencyP95,
-        Metric::LatencyP99,
-        Metric::LatencyP999,
-        Metric::LatencyMax,
-        Metric::CompletionLatencyMean,
-        Metric::CompletionLatencyP50,
-        Metric::CompletionLatencyP95,
-        Metric::CompletionLatencyP99,
-        Metric::CompletionLatencyP999,
-        Metric::SyncsDone,
-        Metric::SyncLatencyMean,
-        Metric::SyncLatencyP50,
-        Metric::SyncLatencyP95,
-        Metric::SyncLatencyP99,
-        Metric::SyncLatencyP999,
-        Metric::CpuUser,
-        Metric::CpuSystem,
-        Metric::CpuTotal,
-    ];
+    pub const ALL: &'static [Metric] = Metric::VARIANTS;
 
     /// As written in JSON and in acceptance files.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Metric::Throughput => "throughput",
-            Metric::OperationRate => "operation-rate",
-            Metric::TimePerOperation => "time-per-operation",
-            Metric::SumOfTaskThroughput => "sum-of-task-throughput",
-            Metric::SumOfTaskOperationRate => "sum-of-task-operation-rate",
-            Metric::ParentThroughput => "parent-throughput",
-            Metric::ParentOperationRate => "parent-operation-rate",
-            Metric::MinTaskThroughput => "min-task-throughput",
-            Metric::MaxTaskThroughput => "max-task-throughput",
-            Metric::MeanTaskThroughput => "mean-task-throughput",
-            Metric::TaskThroughput => "task-throughput",
-            Metric::BytesMoved => "bytes-moved",
-            Metric::MinTaskBytes => "min-task-bytes",
-            Metric::OperationsDone => "operations-done",
-            Metric::LatencyMean => "latency-mean",
-            Metric::LatencyP50 => "latency-p50",
-            Metric::LatencyP95 => "latency-p95",
-            Metric::LatencyP99 => "latency-p99",
-            Metric::LatencyP999 => "latency-p999",
-            Metric::LatencyMax => "latency-max",
-            Metric::CompletionLatencyMean => "completion-latency-mean",
-            Metric::CompletionLatencyP50 => "completion-latency-p50",
-            Metric::CompletionLatencyP95 => "completion-latency-p95",
-            Metric::CompletionLatencyP99 => "completion-latency-p99",
-            Metric::CompletionLatencyP999 => "completion-latency-p999",
-            Metric::SyncsDone => "syncs-done",
-            Metric::SyncLatencyMean => "sync-latency-mean",
-            Metric::SyncLatencyP50 => "sync-latency-p50",
-            Metric::SyncLatencyP95 => "sync-latency-p95",
-            Metric::SyncLatencyP99 => "sync-latency-p99",
-            Metric::SyncLatencyP999 => "sync-latency-p999",
-            Metric::CpuUser => "cpu-user",
-            Metric::CpuSystem => "cpu-system",
-            Metric::CpuTotal => "cpu-total",
-        }
+        self.into()
     }
 
     /// The unit of its values.
@@ -358,6 +290,7 @@ mod tests {
     fn a_metric_s_name_is_the_one_in_json() {
         for metric in Metric::ALL {
             assert_eq!(serde_json::to_value(metric).expect("JSON"), metric.as_str());
+            assert_eq!(metric.as_str().parse(), Ok(*metric));
         }
     }
 

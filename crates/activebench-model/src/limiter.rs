@@ -1,6 +1,7 @@
 //! What kept a pass from being faster.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::fact::FactName;
 use crate::units::Quantity;
@@ -30,7 +31,7 @@ pub struct Figure {
 }
 
 /// What can limit a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimiterKind {
     /// The storage: the threads waited for it, and it had several requests at once for most of the time.
@@ -59,17 +60,5 @@ pub enum LimiterKind {
 
 impl LimiterKind {
     /// Every kind.
-    pub const ALL: &'static [LimiterKind] = &[
-        LimiterKind::Device,
-        LimiterKind::CpuUser,
-        LimiterKind::CpuKernel,
-        LimiterKind::PageCacheCopy,
-        LimiterKind::ProcessorWait,
-        LimiterKind::QueueDepth,
-        LimiterKind::Lock,
-        LimiterKind::Throttling,
-        LimiterKind::SyncLatency,
-        LimiterKind::ToolLimit,
-        LimiterKind::Mixed,
-    ];
+    pub const ALL: &'static [LimiterKind] = LimiterKind::VARIANTS;
 }

@@ -39,12 +39,12 @@ impl Adapter for Orion {
         "orion"
     }
 
-    /// `orion` (from 11.2 on, with the database), `orion10`, `orion11`, Oracle's downloads
-    /// (`orion_linux_x86-64`), and the program that the tests put in their place.
     fn metrics(&self) -> &'static [Metric] {
         &[Metric::Throughput, Metric::OperationRate, Metric::LatencyMean, Metric::LatencyMax]
     }
 
+    /// `orion` (from 11.2 on, with the database), `orion10`, `orion11`, Oracle's downloads
+    /// (`orion_linux_x86-64`), and the program that the tests put in their place.
     fn is_program(&self, file_name: &str) -> bool {
         file_name.strip_prefix("orion").is_some_and(|rest| {
             rest.bytes().all(|byte| byte.is_ascii_digit()) || rest.starts_with('_') || rest == "-stand-in"

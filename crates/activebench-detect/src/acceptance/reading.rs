@@ -310,9 +310,9 @@ fn limit(fields: Fields<'_>, benchmarks: &[Benchmark], faulty: &Faulty) -> Optio
 
 fn metric(fields: &Fields<'_>, faulty: &Faulty) -> Option<Placed<Metric>> {
     let name = fields.required("metric", "as in report.json: `throughput`, `operation-rate`, `latency-p99`")?;
-    let found = Metric::ALL.into_iter().find(|metric| metric.as_str() == name.value);
+    let found = name.value.parse().ok();
     if found.is_none() {
-        let names = Metric::ALL.map(Metric::as_str);
+        let names: Vec<&str> = Metric::ALL.iter().map(|metric| metric.as_str()).collect();
         let hint = match alike(&name.value, &names) {
             Some(name) => format!("did you mean {name:?}?"),
             None => "as in report.json: `throughput`, `operation-rate`, `latency-p99`".to_owned(),

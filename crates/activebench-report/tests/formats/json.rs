@@ -121,7 +121,7 @@ fn the_schema_and_the_model_have_the_same_words() {
         "/$defs/claim/properties/verdict",
         &[ClaimVerdict::Confirmed, ClaimVerdict::Misleading, ClaimVerdict::Refuted, ClaimVerdict::Unverifiable],
     );
-    check("/$defs/claim/properties/metric", &Metric::ALL);
+    check("/$defs/claim/properties/metric", Metric::ALL);
     check(
         "/$defs/claim/properties/subject",
         &[Subject::Device, Subject::CachedFilesystem, Subject::DurableWrite, Subject::Metadata, Subject::Cpu],
