@@ -92,7 +92,7 @@ pub(crate) fn median_interval(values: &[f64], unit: Unit, least: f64) -> Option<
 }
 
 /// The middle value, of an even number the mean of both; `None` without values.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| Data::new(values.to_vec()).median())
 }
 

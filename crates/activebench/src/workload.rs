@@ -12,6 +12,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use activebench_detect::statistics::median;
+
 /// Bytes of one write of the demonstration.
 const BLOCK: usize = 64 * 1024;
 
@@ -319,9 +321,9 @@ fn own_thread_times() -> io::Result<(u64, u64)> {
     Ok((ns(usage.ru_utime), ns(usage.ru_stime)))
 }
 
-/// `elapsed_ns` is from the start of the first thread to the end of the last; `ns_per_call`
-/// is the time of the slowest thread over its own calls: what one call took as its caller
-/// saw it, waiting for a processor included.
+/// `elapsed_ns` is from the start of the first thread to the end of the last; `ns_per_call` is
+/// what one call took as its caller saw it: the median over a thread's spans of calls, so that a
+/// moment in which the machine did something else does not count; of the slowest thread.
 fn preads(count: u64, threads: u64, path: &Path) -> io::Result<()> {
     if count == 0 || threads == 0 {
         return Err(io::Error::other("nothing to measure: --count and --threads are at least 1"));
@@ -329,32 +331,39 @@ fn preads(count: u64, threads: u64, path: &Path) -> io::Result<()> {
     read_pages(&File::open(path)?, pages_of(path)?)?;
     let started = Instant::now();
     // One thread means the only one: a process of several pays more for every descriptor.
-    let slowest_ns = std::thread::scope(|scope| -> io::Result<u128> {
+    let ns_per_call = std::thread::scope(|scope| -> io::Result<f64> {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| timed_preads(count, path))).collect();
         let mut slowest = timed_preads(count, path)?;
         for other in others {
-            let elapsed = other.join().map_err(|_| io::Error::other("a thread panicked"))??;
-            slowest = slowest.max(elapsed);
+            let ns_per_call = other.join().map_err(|_| io::Error::other("a thread panicked"))??;
+            slowest = slowest.max(ns_per_call);
         }
         Ok(slowest)
     })?;
     let elapsed_ns = started.elapsed().as_nanos() as u64;
     let calls = count * threads;
-    let ns_per_call = slowest_ns as f64 / count as f64;
     println!("{}", serde_json::json!({ "calls": calls, "elapsed_ns": elapsed_ns, "ns_per_call": ns_per_call }));
     Ok(())
 }
 
-/// Nanoseconds that `count` preads took.
-fn timed_preads(count: u64, path: &Path) -> io::Result<u128> {
+/// Calls of a span of the loop: about two milliseconds untraced.
+const SPAN_CALLS: u64 = 4096;
+
+/// Nanoseconds of one pread: the median of the loop's spans, the last of which may be shorter.
+fn timed_preads(count: u64, path: &Path) -> io::Result<f64> {
     let file = File::open(path)?;
     let pages = pages_of(path)?;
     let mut buffer = [0; UNIT];
-    let started = Instant::now();
-    for index in 0..count {
-        read_page(&file, &mut buffer, index % pages)?;
+    let mut spans = Vec::with_capacity(count.div_ceil(SPAN_CALLS) as usize);
+    for first in (0..count).step_by(SPAN_CALLS as usize) {
+        let calls = SPAN_CALLS.min(count - first);
+        let started = Instant::now();
+        for index in first..first + calls {
+            read_page(&file, &mut buffer, index % pages)?;
+        }
+        spans.push(started.elapsed().as_nanos() as f64 / calls as f64);
     }
-    Ok(started.elapsed().as_nanos())
+    median(&spans).ok_or_else(|| io::Error::other("no call was timed"))
 }
 
 fn pages_of(path: &Path) -> io::Result<u64> {

@@ -12,7 +12,8 @@ pub(crate) fn render(measurement: &Measurement) -> String {
          Measured by `cargo xtask overhead`, which writes this page; nobody edits it.\n\n\
          Each round runs a workload once under every variant, in an order that turns from round to round; where an aim \
          speaks of a few variants, more rounds of these alone follow. \
-         A call's time is the workload's own figure; starting and ending the observer is not in it. \
+         A call's time is the workload's own figure, that of our loop the median of its spans of 4,096 calls; starting \
+         and ending the observer is not in it. \
          *Added* is the difference to the untraced run of the same round: its median, and its 5th percentile \
          (with fewer than 13 rounds the smallest). *Ratio* is the same as a quotient: median, and smallest to largest. \
          The floor is what the kernel takes for calling BPF programs that do nothing. \

@@ -81,7 +81,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::ALL,
         rounds_divisor: 1,
-        more: Some(More { variants: variants::COUNTING, rounds: 20 }),
+        more: Some(More { variants: variants::COUNTING, rounds: 60 }),
     },
     Workload {
         name: "bystander",
@@ -91,7 +91,7 @@ pub(crate) const ALL: &[Workload] = &[
         syscall: "pread64",
         variants: variants::SYSTEM_WIDE,
         rounds_divisor: 1,
-        more: Some(More { variants: variants::OURS, rounds: 20 }),
+        more: Some(More { variants: variants::OURS, rounds: 60 }),
     },
     Workload {
         name: "fio-psync",
