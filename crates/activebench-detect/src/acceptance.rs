@@ -12,6 +12,7 @@ mod document;
 mod evidence;
 mod fault;
 mod file;
+mod identity;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -25,9 +26,10 @@ use activebench_model::units::Quantity;
 
 pub use command::Sizes;
 pub use document::{Placed, alike, listed};
-pub use evidence::{RunEvidence, identity};
+pub use evidence::{Ran, RunEvidence};
 pub use fault::{Fault, Faults};
 pub use file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
+pub use identity::identities;
 
 use crate::statistics::median;
 
@@ -64,7 +66,7 @@ pub fn judge(file: &AcceptanceFile, suite: &[Recorded], setting: Setting) -> Acc
         .iter()
         .filter_map(|limit| {
             let place = file.benchmarks.iter().position(|one| one.name.value == limit.benchmark.value)?;
-            Some(judge_limit(file, limit, &file.benchmarks[place], &suite[place], &benchmarks[place]))
+            Some(judge_limit(file, limit, &suite[place], &benchmarks[place]))
         })
         .collect();
     let (outcome, because) = overall(file, &benchmarks, &limits);
@@ -108,7 +110,7 @@ fn accepted(file: &AcceptanceFile, benchmark: &Benchmark, recorded: &Recorded) -
     AcceptedBenchmark {
         name: benchmark.name.value.clone(),
         command: benchmark.command.iter().map(|word| word.text.clone()).collect(),
-        resolved: recorded.runs.first().map(|run| run.argv.clone()).unwrap_or_default(),
+        resolved: recorded.runs.first().map_or_else(Vec::new, |run| run.argv.clone()),
         planned: benchmark.repetition.words(),
         runs: recorded.runs.iter().map(|run| run.run.clone()).collect(),
         incomplete,
@@ -130,58 +132,50 @@ fn not_stated(limit: &Limit, run: &RunEvidence) -> String {
     }
 }
 
-/// The figure of a limit in every run.
+/// The figure of a limit in every run. Which of several is meant nobody agreed on.
 fn figures(limit: &Limit, recorded: &Recorded) -> Vec<FigureOfRun> {
     let of = |run: &RunEvidence| {
         let is_meant =
             |stated: &&evidence::Stated| stated.phase == limit.phase.value && stated.metric == limit.metric.value;
-        match run.figures.iter().find(is_meant) {
-            Some(stated) => stated.figure.clone(),
-            None => FigureOfRun {
-                run: run.run.directory.clone(),
-                claimed: None,
-                honest: None,
-                no_honest: Some(not_stated(limit, run)),
-                verdict: None,
-                resolution: None,
-            },
+        let meant: Vec<&evidence::Stated> = run.figures.iter().filter(is_meant).collect();
+        let none = |why: String| FigureOfRun {
+            run: run.run.directory.clone(),
+            claimed: None,
+            honest: None,
+            no_honest: Some(why),
+            verdict: None,
+            resolution: None,
+        };
+        match meant[..] {
+            [only] => only.figure.clone(),
+            [] => none(not_stated(limit, run)),
+            _ => none(format!("the run states {} such figures, and the limit is for one", meant.len())),
         }
     };
     recorded.runs.iter().map(of).collect()
 }
 
-fn judge_limit(
-    file: &AcceptanceFile,
-    limit: &Limit,
-    benchmark: &Benchmark,
-    recorded: &Recorded,
-    accepted: &AcceptedBenchmark,
-) -> JudgedLimit {
+fn judge_limit(file: &AcceptanceFile, limit: &Limit, recorded: &Recorded, accepted: &AcceptedBenchmark) -> JudgedLimit {
     let figures = figures(limit, recorded);
     let honest: Vec<f64> = figures.iter().filter_map(|figure| figure.honest).map(|honest| honest.value).collect();
     let is_whole = honest.len() == figures.len();
-    let resolution = figures.iter().filter_map(|figure| figure.resolution).fold(0.0, f64::max);
+    let resolution = figures.iter().filter_map(|figure| figure.resolution).map(|step| step.value).fold(0.0, f64::max);
     let unit = limit.limit.unit;
+    let in_unit = |value| Quantity { value, unit };
     let uncertainty = if is_whole { decision::uncertainty(&honest, unit, resolution, limit.tolerance) } else { None };
     let figure = if is_whole { median(&honest) } else { None };
     let rule = file.decision.rule;
     let guard_band = match rule {
         DecisionRule::Simple => Some(0.0),
-        DecisionRule::GuardBand => uncertainty.as_ref().map(|uncertainty| uncertainty.expanded),
+        DecisionRule::GuardBand => uncertainty.as_ref().map(|uncertainty| uncertainty.expanded.value),
     };
     let margin = figure.map(|figure| decision::margin(limit.bound, limit.limit.value, figure));
-    let needed_runs = limit.runs.unwrap_or(benchmark.repetition.least());
     let objection = || {
-        obstacle(accepted)
-            .or_else(|| {
-                let missing = figures.iter().find_map(|figure| figure.no_honest.as_ref())?;
-                let count = figures.len() - honest.len();
-                Some(format!("{count} of {} runs have no honest figure: {missing}", figures.len()))
-            })
-            .or_else(|| {
-                let few = honest.len() < needed_runs as usize;
-                few.then(|| format!("{} runs state it, and {needed_runs} are needed", honest.len()))
-            })
+        obstacle(accepted).or_else(|| {
+            let missing = figures.iter().find_map(|figure| figure.no_honest.as_ref())?;
+            let count = figures.len() - honest.len();
+            Some(format!("{count} of {} runs have no honest figure: {missing}", figures.len()))
+        })
     };
     let (outcome, because) = match (objection(), margin, guard_band) {
         (Some(why), ..) => (AcceptanceOutcome::NotJudged, why),
@@ -203,12 +197,11 @@ fn judge_limit(
         limit: limit.limit,
         as_written: limit.as_written.clone(),
         unit: limit.unit.clone(),
-        needed_runs,
         figures,
-        honest: figure.map(|value| Quantity { value, unit }),
+        honest: figure.map(in_unit),
         uncertainty,
-        guard_band,
-        margin,
+        guard_band: guard_band.map(in_unit),
+        margin: margin.map(in_unit),
         outcome,
         because,
     }
@@ -218,14 +211,18 @@ fn judge_limit(
 fn obstacle(accepted: &AcceptedBenchmark) -> Option<String> {
     let open = |condition: &&Condition| matches!(condition.state, ConditionState::NotMet | ConditionState::NotKnown);
     let of_condition = accepted.conditions.iter().find(open).map(|condition| {
-        let evidence = condition.evidence.first().map(|why| format!(": {why}")).unwrap_or_default();
-        format!("the condition `{}` is {}{evidence}", condition.name, condition.state.words())
+        format!("the condition `{}` is {}{}", condition.name, condition.state.words(), grounds(condition))
     });
     accepted.incomplete.first().cloned().or(of_condition)
 }
 
+/// What a condition rests on first, behind a colon.
+fn grounds(condition: &Condition) -> String {
+    condition.evidence.first().map_or_else(String::new, |why| format!(": {why}"))
+}
+
 fn reason(limit: &Limit, rule: DecisionRule, margin: f64, guard_band: f64) -> String {
-    let shown = |value: f64| limit.unit.show(value.abs());
+    let shown = |value: f64| limit.unit.show(Quantity { value: value.abs(), ..limit.limit });
     let worse = match limit.bound {
         Bound::AtLeast => "below",
         Bound::AtMost => "above",
@@ -259,8 +256,8 @@ fn overall(
     };
     for benchmark in benchmarks {
         if let Some(condition) = benchmark.conditions.iter().find(fails) {
-            let evidence = condition.evidence.first().map(|why| format!(": {why}")).unwrap_or_default();
-            let because = format!("{}: the condition `{}` is not met{evidence}", benchmark.name, condition.name);
+            let because =
+                format!("{}: the condition `{}` is not met{}", benchmark.name, condition.name, grounds(condition));
             return (AcceptanceOutcome::Fail, because);
         }
     }

@@ -11,13 +11,13 @@
 //! from fewer runs that covers less than it says: with so few values it cannot draw what it has not seen. All of it
 //! takes the runs of a series as independent; AB702 says where they drift.
 
-use activebench_model::claim::{Metric, Subject};
+use activebench_model::claim::{Claim, Metric, Subject};
 use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Difference, RatioInterval};
 use activebench_model::host::Target;
 use activebench_model::report::JudgedRun;
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
-use activebench_model::verdict::{ClaimVerdict, RunVerdict};
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::statistics::{median, median_interval};
 
@@ -82,22 +82,27 @@ pub fn contribution(run: &JudgedRun) -> OfRun {
     let judged = |id: &str| run.judged.iter().find(|judged| judged.claim == id);
     let stated = run.parsed.claims.iter().filter_map(|claim| {
         let judged = judged(&claim.id)?;
-        let why = || match &judged.no_correction {
-            Some(why) => why.clone(),
-            None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
-            None => "there is no honest figure".to_owned(),
-        };
         Some(Stated {
             phase: claim.phase.clone(),
             metric: claim.metric,
             claimed: claim.value,
-            honest: judged.honest(claim).filter(|honest| honest.value.is_finite()).ok_or_else(why),
+            honest: honest_or_why(claim, judged),
             verdict: judged.verdict,
             subject: run.manifest.choices.subject.unwrap_or(claim.subject),
             findings: judged.findings.clone(),
         })
     });
     OfRun { figures: stated.collect(), setting: setting(run) }
+}
+
+/// The honest figure of a claim, or why there is none.
+pub(crate) fn honest_or_why(claim: &Claim, judged: &JudgedClaim) -> Result<Quantity, String> {
+    let honest = judged.honest(claim).filter(|honest| honest.value.is_finite());
+    honest.ok_or_else(|| match &judged.no_correction {
+        Some(why) => why.clone(),
+        None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
+        None => "there is no honest figure".to_owned(),
+    })
 }
 
 /// In the order of [`ASPECTS`].
@@ -117,7 +122,7 @@ fn setting(run: &JudgedRun) -> Vec<String> {
     };
     let changed =
         run.changed_thresholds.iter().map(|changed| format!("{} = {}", changed.name, changed.threshold.value));
-    let memory = [host.memory_bytes, host.memory_limit_bytes].into_iter().flatten().min();
+    let memory = host.usable_memory_bytes();
     vec![
         tool.to_owned(),
         or_unknown(run.parsed.version.clone()),

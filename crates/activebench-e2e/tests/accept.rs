@@ -185,10 +185,14 @@ fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged(
         skip("there is no blkio controller of version 1 here");
         return;
     };
-    let text = agreed(&volume, THROTTLED, "at_least = \"1 MB/s\"");
+    let later = r#"[[benchmark]]
+name = "later"
+command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
+[[limit]]"#;
+    let text = agreed(&volume, THROTTLED, "at_least = \"1 MB/s\"").replace("[[limit]]", later);
     let (pass, out) = (file(&volume, "slow.toml", &text), volume.beside("interrupted"));
     let command = format!("{} accept --out {} {}", binary().display(), out.display(), pass.display());
-    let child = Command::new("sh")
+    let mut child = Command::new("sh")
         .args(["-c", &group.join(&command)])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -197,6 +201,7 @@ fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged(
     // The second run has begun.
     let second = out.join("sequential-read/2/run.json");
     while !second.is_file() {
+        assert_eq!(child.try_wait().expect("our own child"), None, "it ended before its second run");
         std::thread::yield_now();
     }
     let pid = libc::pid_t::try_from(child.id()).expect("a process id");
@@ -206,6 +211,9 @@ fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged(
     let shown = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(shown.starts_with("NOT JUDGED") && shown.contains("interrupted"), "{shown}");
+    // The rest of the suite did not begin, and its folder says so.
+    let later = fs::read_to_string(out.join("later/series.json")).expect("it is written down");
+    assert!(later.contains("interrupted before it began"), "{later}");
     let (again, code) = judged(&pass, &out);
     assert_eq!((outcome(&again), code), ("not-judged", Some(3)), "{again:#}");
 }
@@ -259,4 +267,52 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
     assert_eq!(judged["target"]["destroy"], true);
     assert_eq!(judged["benchmarks"][0]["runs"].as_array().map(Vec::len), Some(2), "{told}");
     assert_eq!((outcome(&judged), code), ("pass", Some(0)), "{judged:#}\n{told}");
+}
+
+#[test]
+fn no_device_but_the_agreed_one_is_written() {
+    needs!("fio", "mkfs.ext4", "losetup", "blkid");
+    let (volume, other) = (Volume::on_loop("ext4", 64, "noatime"), Volume::raw(16));
+    let device = other.device().expect("a device").to_owned();
+    let writes = |file: &str, target: &str| {
+        let path = format!("path = \"{}\"", volume.path().display());
+        let text = agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"").replace("--filename=x", file);
+        text.replace("rw=read", "rw=write")
+            .replace("a-read", "a-write")
+            .replace("{64 MiB}", "{8 MiB}")
+            .replace(&path, target)
+    };
+    let run = |name: &str, text: &str, more: &[&str]| {
+        let file = file(&volume, name, text);
+        let out = volume.beside("nothing");
+        let mut command = Command::new(binary());
+        command.arg("accept").args(more);
+        if !more.contains(&"--check") {
+            command.arg("--out").arg(&out);
+        }
+        let output = command.arg(file).output().expect("the binary runs");
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(!out.exists(), "{name}: nothing was recorded");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // Blank and unused, and beside the directory that was agreed on.
+    let beside = writes(&format!("--filename={device}"), &format!("path = \"{}\"", volume.path().display()));
+    for more in [&["--check"][..], &[]] {
+        let told = run("beside.toml", &beside, more);
+        assert!(told.contains(&format!("would write to {device}")), "{told}");
+    }
+    // What it does is known only when it runs.
+    let job = volume.beside("later.fio");
+    let text = beside.replace("\"--name=a\", ", &format!("\"{}\", ", job.display()));
+    let told = run("later.toml", &text, &[]);
+    assert!(told.contains(&device), "{told}");
+    // The name is that of the file, the device is another.
+    let identity = "[target.identity]\nserial = \"S0123\"";
+    let moved = writes("--filename={target}", &format!("device = \"{device}\"\ndestroy = true\n{identity}"));
+    for more in [&["--check"][..], &["--destroy", &device]] {
+        let told = run("moved.toml", &moved, more);
+        assert!(told.contains("what was agreed on (serial number S0123)"), "{told}");
+    }
+    let content = fs::read(&device).expect("a device");
+    assert!(content.iter().all(|byte| *byte == 0), "it was written");
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::host::{Target, Tier};
+use activebench_model::host::{RAW_DEVICE, Target, Tier};
 
 use crate::hardware::OWN_SERVER;
 use crate::mounts::{Mount, Mounts, device_number};
@@ -175,7 +175,7 @@ impl Survey {
         Target {
             s_dev: device,
             mount_point: node,
-            fs_type: "block-device".to_owned(),
+            fs_type: RAW_DEVICE.to_owned(),
             options: String::new(),
             layers,
             tier,

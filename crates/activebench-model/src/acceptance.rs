@@ -278,18 +278,16 @@ pub struct JudgedLimit {
     pub as_written: String,
     /// The unit that they wrote it in.
     pub unit: WrittenUnit,
-    /// Honest figures that are needed at least.
-    pub needed_runs: u32,
     /// The figure in each run, in their order.
     pub figures: Vec<FigureOfRun>,
     /// Median of the honest figures; `None` when a run has none.
     pub honest: Option<Quantity>,
     /// How uncertain the median is; `None` when that is not known.
     pub uncertainty: Option<Uncertainty>,
-    /// Width of the guard band, in the unit of the limit; 0 under simple acceptance. `None` when it is not known.
-    pub guard_band: Option<f64>,
-    /// By how much the figure is on the good side, in the unit of the limit; negative on the bad one.
-    pub margin: Option<f64>,
+    /// Width of the guard band; 0 under simple acceptance. `None` when it is not known.
+    pub guard_band: Option<Quantity>,
+    /// By how much the figure is on the good side; negative on the bad one.
+    pub margin: Option<Quantity>,
     /// What is said of it.
     pub outcome: AcceptanceOutcome,
     /// Why, as one lower-case fragment.
@@ -306,9 +304,13 @@ pub struct WrittenUnit {
 }
 
 impl WrittenUnit {
-    /// A value in this unit, with four significant digits at least.
-    pub fn show(&self, value: f64) -> String {
-        let number = significant(value / self.factor);
+    /// A quantity in this unit, with three significant digits at least, however small it is.
+    pub fn show(&self, quantity: Quantity) -> String {
+        let value = quantity.value / self.factor;
+        let number = match value.abs() {
+            m if m > 0.0 && m < 0.001 => format!("{value:.*}", (3.0 - m.log10().floor()) as usize),
+            _ => significant(value),
+        };
         if self.name.is_empty() { number } else { format!("{number} {}", self.name) }
     }
 }
@@ -326,21 +328,40 @@ pub struct FigureOfRun {
     pub no_honest: Option<String>,
     /// The verdict on what the tool stated.
     pub verdict: Option<ClaimVerdict>,
-    /// Half a step of the printed number, in the unit of the figure.
-    pub resolution: Option<f64>,
+    /// Half a step of the printed number.
+    pub resolution: Option<Quantity>,
 }
 
-/// The expanded uncertainty of a median (coverage at least 95 %), and what it is made of; all in the unit of the limit.
+/// The expanded uncertainty of a median (coverage at least 95 %), and what it is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uncertainty {
     /// What repetition shows.
-    pub statistical: f64,
+    pub statistical: Quantity,
     /// Where that comes from: `interval of order statistics, 96.88 %, of 6 runs`.
     pub statistical_basis: String,
     /// What the steps of the printed numbers hide.
-    pub resolution: f64,
+    pub resolution: Quantity,
     /// What the parties agreed to add.
-    pub tolerance: f64,
+    pub tolerance: Quantity,
     /// All of it: the root of the sum of squares.
-    pub expanded: f64,
+    pub expanded: Quantity,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_figure_in_a_large_unit_is_not_nothing() {
+        let unit = WrittenUnit { name: "GB/s".to_owned(), factor: 1e9 };
+        for (value, expected) in [
+            (0.0, "0 GB/s"),
+            (4e3, "0.000004000 GB/s"),
+            (-4e3, "-0.000004000 GB/s"),
+            (5.5e6, "0.00550 GB/s"),
+            (2e9, "2.000 GB/s"),
+        ] {
+            assert_eq!(unit.show(Quantity::bytes_per_sec(value)), expected);
+        }
+    }
 }

@@ -126,7 +126,15 @@ pub struct Layer {
 /// device, or a file system's type.
 pub const ABOVE: &str = "above";
 
+/// The type of the "file system" of a raw device.
+pub const RAW_DEVICE: &str = "block-device";
+
 impl Host {
+    /// Memory that the tree can use: the machine's, or what its control group leaves of it. `None` when neither is known.
+    pub fn usable_memory_bytes(&self) -> Option<u64> {
+        self.memory_bytes.into_iter().chain(self.memory_limit_bytes).min()
+    }
+
     /// The target of a file, by the device of its super block.
     pub fn target_of(&self, file: FileId) -> Option<&Target> {
         self.targets.iter().find(|target| target.s_dev.0 == file.s_dev)
@@ -152,6 +160,13 @@ impl Target {
         self.layers.iter().find(|layer| layer.kind != "partition")
     }
 
+    /// Size of a raw device, which may be a partition, or of the device that a file system lies on; `None` when it is
+    /// not known.
+    pub fn device_bytes(&self) -> Option<u64> {
+        let device = if self.fs_type == RAW_DEVICE { self.layers.first() } else { self.device() };
+        device?.size_bytes
+    }
+
     /// All devices at which the claim is judged: one file system can lie on several, each of
     /// which holds a part of the data.
     pub fn devices(&self) -> impl Iterator<Item = &Layer> {
@@ -164,5 +179,36 @@ impl Target {
             "partition" => self.layers.iter().find(|layer| layer.attributes.get(ABOVE) == Some(&member.name)),
             _ => Some(member),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raw_partition_has_a_size_of_its_own() {
+        let layer = |name: &str, kind: &str, size_bytes: u64| Layer {
+            name: name.to_owned(),
+            device: DeviceNumber(0),
+            kind: kind.to_owned(),
+            write_cache: None,
+            rotational: None,
+            logical_block_bytes: None,
+            loop_direct_io: None,
+            backing_file: None,
+            size_bytes: Some(size_bytes),
+            attributes: BTreeMap::new(),
+        };
+        let target = |fs_type: &str| Target {
+            s_dev: DeviceNumber(0),
+            mount_point: "/dev/vda1".to_owned(),
+            fs_type: fs_type.to_owned(),
+            options: String::new(),
+            layers: vec![layer("vda1", "partition", 5), layer("vda", "virtio", 10)],
+            tier: Tier::Block,
+        };
+        assert_eq!(target(RAW_DEVICE).device_bytes(), Some(5));
+        assert_eq!(target("ext4").device_bytes(), Some(10));
     }
 }

@@ -122,11 +122,11 @@ const LIMIT_HEADS: [&str; 6] = ["limit", "", "honest median", "U", "runs", "outc
 
 fn limit_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
     let row = |limit: &JudgedLimit| {
-        let unit = |value: f64| limit.unit.show(value);
+        let unit = |quantity: Quantity| limit.unit.show(quantity);
         vec![
             limit_name(limit),
             format!("{} {}", limit.bound.words(), clip(&limit.as_written)),
-            limit.honest.map_or_else(|| "none".to_owned(), |honest| unit(honest.value)),
+            limit.honest.map_or_else(|| "none".to_owned(), unit),
             limit.uncertainty.as_ref().map_or_else(|| "not known".to_owned(), |known| unit(known.expanded)),
             limit.figures.len().to_string(),
             limit.outcome.words().to_owned(),
@@ -157,9 +157,10 @@ fn limit_reasons(limit: &JudgedLimit) -> Vec<String> {
 }
 
 fn uncertainty(limit: &JudgedLimit, known: &Uncertainty) -> String {
-    let unit = |value: f64| limit.unit.show(value);
+    let unit = |quantity: Quantity| limit.unit.show(quantity);
     let band = match limit.guard_band {
-        Some(0.0) | None => String::new(),
+        None => String::new(),
+        Some(band) if band.value == 0.0 => String::new(),
         Some(band) => format!("; guard band {} on both sides of the limit", unit(band)),
     };
     format!(
@@ -173,7 +174,7 @@ fn uncertainty(limit: &JudgedLimit, known: &Uncertainty) -> String {
 }
 
 fn figure_of(limit: &JudgedLimit, figure: &FigureOfRun, run: usize) -> String {
-    let unit = |quantity: Quantity| limit.unit.show(quantity.value);
+    let unit = |quantity: Quantity| limit.unit.show(quantity);
     let verdict = figure.verdict.map_or("not stated", |verdict| verdict.as_str());
     match (figure.honest, figure.claimed) {
         (Some(honest), Some(claimed)) if honest == claimed => format!("{run}: {} ({verdict})", unit(honest)),

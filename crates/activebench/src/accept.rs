@@ -71,7 +71,7 @@ pub(crate) fn main(arguments: &Accept) -> Result<i32, Failure> {
     let path = arguments.file.as_deref().context("no acceptance file was named").or_exit(ExitCode::Usage)?;
     let agreed = Agreed::read(path)?;
     if arguments.check {
-        let checked = check::check(&agreed).map_err(unusable)?;
+        let checked = check::check(&agreed)?;
         print(&check::summary(&agreed, &checked))?;
         return Ok(0);
     }

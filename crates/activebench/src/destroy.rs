@@ -179,7 +179,7 @@ pub(crate) fn guard_own(command: &CommandLine) -> Result<(), Failure> {
 }
 
 /// The raw devices that a benchmark would write, as far as its adapter and its words tell.
-fn devices_written(command: &CommandLine) -> BTreeSet<PathBuf> {
+pub(crate) fn devices_written(command: &CommandLine) -> BTreeSet<PathBuf> {
     let Some((adapter, own)) = judge::tool_of_words(command) else { return BTreeSet::new() };
     let files = plan::input_files(adapter, &own);
     let writes = adapter
@@ -195,7 +195,7 @@ fn devices_written(command: &CommandLine) -> BTreeSet<PathBuf> {
 }
 
 /// Block devices that words name, also behind `=` and among several that are kept apart by colons or commas.
-fn devices_named(words: impl Iterator<Item = String>) -> BTreeSet<PathBuf> {
+pub(crate) fn devices_named(words: impl Iterator<Item = String>) -> BTreeSet<PathBuf> {
     let mut devices = BTreeSet::new();
     for word in words {
         let parts = word.split(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | ',' | '"' | '\''));

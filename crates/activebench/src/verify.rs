@@ -229,7 +229,7 @@ pub(crate) fn default_directory(program: &str) -> PathBuf {
 /// Where the log may lie while the tool runs, and how large it may become.
 fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOptions {
     let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
-    let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
+    let memory = host.usable_memory_bytes();
     let spool = survey
         .apart_from(directory)
         .map(|apart| Spool { folder: directory.to_owned(), apart: apart.into_iter().map(|device| device.0).collect() });

@@ -3,13 +3,12 @@
 //! They rest on facts and findings that exist already. A fact that is missing leaves a condition *not known*; it never
 //! counts as met.
 
-use activebench_model::acceptance::{Condition, ConditionState, DeviceIdentity};
+use activebench_model::acceptance::{Condition, ConditionState};
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::units::Quantity;
 
 use super::evidence::{PhaseEvidence, RunEvidence};
 use super::file::{AcceptanceFile, Benchmark};
-use crate::thresholds::Thresholds;
 
 /// What is said of met conditions is cut after so many runs.
 const EVIDENCE_OF_MET: usize = 3;
@@ -31,12 +30,6 @@ pub(super) fn conditions(
 ) -> Vec<Condition> {
     let asks = &file.conditions;
     let steady = benchmark.steady_state.unwrap_or(asks.steady_state);
-    let target = &file.target;
-    let expected: Vec<String> =
-        [("model", &target.model), ("serial number", &target.serial), ("firmware", &target.firmware)]
-            .into_iter()
-            .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)))
-            .collect();
     let of = |name: &str, words: String, is_asked: bool, answer: &dyn Fn() -> Asked| {
         let Asked { state, evidence, observed } = match (is_asked, runs.is_empty()) {
             (false, _) => Asked { state: ConditionState::NotAsked, evidence: Vec::new(), observed: None },
@@ -45,18 +38,18 @@ pub(super) fn conditions(
         };
         Condition { name: name.to_owned(), asks: words, state, evidence, observed }
     };
-    let identity_words = match expected.is_empty() {
-        true => "a device of a certain identity".to_owned(),
-        false => format!("the device is of {}", expected.join(", ")),
+    let identity_words = match file.target.identity_words() {
+        words if words.is_empty() => "a device of a certain identity".to_owned(),
+        words => format!("the device is of {words}"),
     };
     let series = |code: &'static str| move || of_series(findings, phases, code);
     vec![
-        of("identity", identity_words, !expected.is_empty(), &|| identity(file, runs)),
+        of("identity", identity_words, file.target.asks_identity(), &|| identity(file, runs)),
         of(
             "foreign_io_at_most",
             format!("foreign I/O at most {} of the bytes at the device", Quantity::ratio(asks.foreign_io_ratio)),
             true,
-            &|| foreign_io(asks.foreign_io_ratio, benchmark, runs, phases),
+            &|| foreign_io(runs, phases),
         ),
         of(
             "no_throttling",
@@ -86,6 +79,9 @@ fn not_known(why: &str) -> Asked {
 
 /// The worst of several answers, with what it rests on.
 fn combined(answers: Vec<(ConditionState, String)>) -> Asked {
+    if answers.is_empty() {
+        return not_known("no limit names a phase of it");
+    }
     let has = |wanted| answers.iter().any(|(state, _)| *state == wanted);
     let state = match (has(ConditionState::NotMet), has(ConditionState::NotKnown)) {
         (true, _) => ConditionState::NotMet,
@@ -159,85 +155,30 @@ fn of_series(findings: &[Finding], phases: &[&str], code: &str) -> Asked {
     combined(answers)
 }
 
-fn foreign_io(agreed: f64, benchmark: &Benchmark, runs: &[RunEvidence], phases: &[&str]) -> Asked {
-    let floor =
-        Thresholds::profile(&benchmark.profile).map_or(0.0, |limits| limits.ab601_foreign_floor_bytes.value.value);
-    let mut answers = Vec::new();
-    let mut most: Option<f64> = None;
-    let bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-    for run in runs {
-        let number = run.of_series.number;
-        for phase in run.phases.iter().filter(|of| phases.contains(&of.phase.as_str())) {
-            let does_not_apply = run.findings.iter().find(|finding| {
-                finding.code == "AB601"
-                    && finding.phase.as_ref() == Some(&phase.phase)
-                    && finding.outcome == Outcome::NotApplicable
-            });
-            let PhaseEvidence { phase, foreign } = phase;
-            if let Some(finding) = does_not_apply {
-                answers.push((ConditionState::Met, format!("run {number}, {phase}: {}", finding.message)));
-                continue;
-            }
-            match foreign {
-                Err(why) => answers.push((ConditionState::NotKnown, format!("run {number}, {phase}: {why}"))),
-                Ok((foreign, total)) => {
-                    let share = if *total > 0.0 { foreign / total } else { 0.0 };
-                    most = Some(most.map_or(share, |known| known.max(share)));
-                    let is_met = share <= agreed || *foreign < floor;
-                    let state = if is_met { ConditionState::Met } else { ConditionState::NotMet };
-                    let why = format!(
-                        "run {number}, {phase}: {} of {} at the device were of others",
-                        bytes(*foreign),
-                        bytes(*total)
-                    );
-                    answers.push((state, why));
-                }
-            }
-        }
-    }
-    if answers.is_empty() {
-        return not_known("no run has the phases that limits name");
-    }
-    Asked { observed: most.map(Quantity::ratio), ..combined(answers) }
+/// AB601 judges with the share that was agreed on; the largest one is told beside it.
+fn foreign_io(runs: &[RunEvidence], phases: &[&str]) -> Asked {
+    let shares = runs.iter().flat_map(|run| {
+        let applies = |phase: &&PhaseEvidence| {
+            phases.contains(&phase.phase.as_str())
+                && !run.findings.iter().any(|finding| {
+                    finding.code == "AB601"
+                        && finding.phase.as_ref() == Some(&phase.phase)
+                        && finding.outcome == Outcome::NotApplicable
+                })
+        };
+        run.phases.iter().filter(applies).filter_map(|phase| phase.foreign_ratio)
+    });
+    Asked { observed: shares.reduce(f64::max).map(Quantity::ratio), ..of_runs(runs, phases, &["AB601"], false) }
 }
 
 fn identity(file: &AcceptanceFile, runs: &[RunEvidence]) -> Asked {
-    let target = &file.target;
-    let expected = [("model", &target.model), ("serial number", &target.serial), ("firmware", &target.firmware)];
-    let answers = runs.iter().map(|run| {
-        let number = run.of_series.number;
-        let value = |device: &DeviceIdentity, name| match name {
-            "model" => device.model.clone(),
-            "serial number" => device.serial.clone(),
-            _ => device.firmware.clone(),
-        };
-        // Of each device: what it does not say, and what it says otherwise.
-        let compared = |device: &DeviceIdentity| {
-            let (mut unsaid, mut other) = (Vec::new(), Vec::new());
-            for (name, wanted) in expected.iter().filter_map(|(name, wanted)| Some((*name, wanted.as_ref()?))) {
-                match value(device, name) {
-                    None => unsaid.push(format!("{} does not say its {name}", device.name)),
-                    Some(found) if found.trim() == wanted.trim() => {}
-                    Some(found) => other.push(format!("the {name} of {} is {found}", device.name)),
-                }
-            }
-            (unsaid, other)
-        };
-        let all: Vec<_> = run.devices.iter().map(|device| (device, compared(device))).collect();
-        if let Some((device, _)) = all.iter().find(|(_, (unsaid, other))| unsaid.is_empty() && other.is_empty()) {
-            return (ConditionState::Met, format!("{} is that device", device.name));
+    let answer = |run: &RunEvidence| match file.target.is_among(&run.devices) {
+        (ConditionState::Met, why) => (ConditionState::Met, why),
+        // Another serial number is what such a copy replaces it by.
+        (ConditionState::NotMet, why) if run.is_redacted => {
+            (ConditionState::NotKnown, format!("run {}: the copy is redacted: {why}", run.of_series.number))
         }
-        // A device of which nothing is known otherwise may be it.
-        let mut may_be = all.iter().filter(|(_, (_, other))| other.is_empty()).peekable();
-        if may_be.peek().is_some() || all.is_empty() {
-            let why: Vec<String> = may_be.flat_map(|(_, (unsaid, _))| unsaid.clone()).collect();
-            let why = if why.is_empty() { "no device is known below the files".to_owned() } else { why.join(", ") };
-            let others: Vec<String> = all.iter().flat_map(|(_, (_, other))| other.clone()).collect();
-            let state = if others.is_empty() { ConditionState::NotKnown } else { ConditionState::NotMet };
-            return (state, format!("run {number}: {}", [others.join(", "), why].join("; ").trim_start_matches("; ")));
-        }
-        let why: Vec<String> = all.into_iter().flat_map(|(_, (_, other))| other).collect();
-        (ConditionState::NotMet, format!("run {number}: {}", why.join(", ")))
-    });
-    combined(answers.collect())
+        (state, why) => (state, format!("run {}: {why}", run.of_series.number)),
+    };
+    combined(runs.iter().map(answer).collect())
 }

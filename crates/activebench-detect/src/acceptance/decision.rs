@@ -53,27 +53,35 @@ pub(super) fn decide(rule: DecisionRule, margin: f64, guard_band: f64) -> Accept
 }
 
 /// The uncertainty of the median of these values; `None` for fewer than two. `resolution` is half a step of the printed
-/// numbers, in their unit.
+/// numbers, and `tolerance` what was agreed on, in their unit.
 pub(super) fn uncertainty(values: &[f64], unit: Unit, resolution: f64, tolerance: f64) -> Option<Uncertainty> {
     let (statistical, statistical_basis) = statistical(values, unit)?;
     let resolution = K * resolution / 3.0_f64.sqrt();
     let expanded = [statistical, resolution, tolerance].iter().map(|part| part * part).sum::<f64>().sqrt();
-    Some(Uncertainty { statistical, statistical_basis, resolution, tolerance, expanded })
+    let in_unit = |value| Quantity { value, unit };
+    Some(Uncertainty {
+        statistical: in_unit(statistical),
+        statistical_basis,
+        resolution: in_unit(resolution),
+        tolerance: in_unit(tolerance),
+        expanded: in_unit(expanded),
+    })
 }
 
 fn statistical(values: &[f64], unit: Unit) -> Option<(f64, String)> {
-    let median = median(values)?;
     let count = values.len();
+    if count < 2 {
+        return None;
+    }
+    let median = median(values)?;
     if let Some(interval) = median_interval(values, unit, COVERAGE) {
         let farther = (median - interval.low.value).max(interval.high.value - median);
         let coverage = Quantity::ratio(interval.confidence_ratio);
         return Some((farther, format!("interval of the median by order statistics, {coverage}, of {count} runs")));
     }
-    if count < 2 {
-        return None;
-    }
     let deviation = Data::new(values.to_vec()).std_dev()?;
-    let quantile = StudentsT::new(0.0, 1.0, count as f64 - 1.0).ok()?.inverse_cdf(QUANTILE);
+    let student = StudentsT::new(0.0, 1.0, count as f64 - 1.0).expect("at least one degree of freedom");
+    let quantile = student.inverse_cdf(QUANTILE);
     let half_pi = std::f64::consts::FRAC_PI_2;
     let expanded = quantile * deviation * (half_pi / count as f64).sqrt();
     let basis = format!(
@@ -124,7 +132,7 @@ mod tests {
         let values = [100.0, 101.0, 102.0, 104.0, 90.0, 103.0];
         let found = uncertainty(&values, Unit::BytesPerSec, 0.0, 0.0).expect("six values");
         // Median 101.5, smallest 90, largest 104.
-        assert!(close(found.statistical, 11.5) && close(found.expanded, 11.5), "{found:?}");
+        assert!(close(found.statistical.value, 11.5) && close(found.expanded.value, 11.5), "{found:?}");
         assert!(found.statistical_basis.contains("96.87 %"), "{found:?}");
     }
 
@@ -133,7 +141,7 @@ mod tests {
         // s = 1, n = 3, t(0.975, 2) = 4.302652730, tables.
         let found = uncertainty(&[99.0, 100.0, 101.0], Unit::Ns, 0.0, 0.0).expect("three values");
         let expected = 4.302_652_730 * (std::f64::consts::FRAC_PI_2 / 3.0).sqrt();
-        assert!((found.statistical - expected).abs() < 1e-6, "{found:?}");
+        assert!((found.statistical.value - expected).abs() < 1e-6, "{found:?}");
         assert_eq!(uncertainty(&[99.0], Unit::Ns, 0.0, 5.0), None);
         assert_eq!(uncertainty(&[], Unit::Ns, 0.0, 5.0), None);
     }
@@ -142,8 +150,8 @@ mod tests {
     fn the_parts_are_added_as_squares() {
         let values = [97.0, 100.0, 100.0, 100.0, 100.0, 100.0];
         let found = uncertainty(&values, Unit::Count, 0.0, 4.0).expect("six values");
-        assert!(close(found.statistical, 3.0) && close(found.expanded, 5.0), "{found:?}");
+        assert!(close(found.statistical.value, 3.0) && close(found.expanded.value, 5.0), "{found:?}");
         let found = uncertainty(&[7.0; 6], Unit::Count, 0.5, 0.0).expect("six values");
-        assert!(close(found.expanded, 1.0 / 3.0_f64.sqrt()), "{found:?}");
+        assert!(close(found.expanded.value, 1.0 / 3.0_f64.sqrt()), "{found:?}");
     }
 }

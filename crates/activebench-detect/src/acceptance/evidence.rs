@@ -4,13 +4,15 @@ use activebench_model::acceptance::{AcceptedRun, DeviceIdentity, FigureOfRun};
 use activebench_model::claim::Metric;
 use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
-use activebench_model::host::{Layer, Target, Tier};
+use activebench_model::host::{RAW_DEVICE, Target, Tier};
 use activebench_model::report::JudgedRun;
 use activebench_model::series::RunOfSeries;
 use activebench_model::units::Quantity;
 
-use super::command::Sizes;
-use crate::compare::targets;
+use super::command::{Sizes, Word};
+use super::file::Benchmark;
+use super::identity::identities;
+use crate::compare::{honest_or_why, targets};
 use crate::series;
 
 /// Detectors that conditions rest on.
@@ -27,8 +29,8 @@ pub struct RunEvidence {
     pub argv: Vec<String>,
     /// Its working directory.
     pub cwd: String,
-    /// The file's benchmark that it was recorded for; `None` for a run of its own.
-    pub recorded_for: Option<String>,
+    /// Whether it is a copy in which names and paths were replaced.
+    pub is_redacted: bool,
     pub(super) figures: Vec<Stated>,
     pub(super) phases: Vec<PhaseEvidence>,
     pub(super) findings: Vec<Finding>,
@@ -37,6 +39,17 @@ pub struct RunEvidence {
     pub(super) host: String,
     pub(super) memory_bytes: Option<u64>,
     pub(super) device_bytes: Option<u64>,
+}
+
+/// Whether a run is one of a benchmark's command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// It is.
+    It,
+    /// It ran another command.
+    Another,
+    /// Why that is not known.
+    NotKnown(String),
 }
 
 /// A figure with what it is one of.
@@ -51,8 +64,8 @@ pub(super) struct Stated {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PhaseEvidence {
     pub(super) phase: String,
-    /// Bytes of others and of all; why they are not known.
-    pub(super) foreign: Result<(f64, f64), String>,
+    /// Their share of the device's bytes; `None` where it is not known, or nothing was moved.
+    pub(super) foreign_ratio: Option<f64>,
 }
 
 impl RunEvidence {
@@ -61,36 +74,30 @@ impl RunEvidence {
     pub fn of(number: u32, directory: &str, run_json_sha256: &str, run: &JudgedRun) -> Self {
         let manifest = &run.manifest;
         let stated = run.parsed.claims.iter().zip(&run.judged).map(|(claim, judged)| {
-            let honest = judged.honest(claim).filter(|honest| honest.value.is_finite());
-            let why = || match &judged.no_correction {
-                Some(why) => why.clone(),
-                None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
-                None => "there is no honest figure".to_owned(),
-            };
+            let honest = honest_or_why(claim, judged);
             Stated {
                 phase: claim.phase.clone(),
                 metric: claim.metric,
                 figure: FigureOfRun {
                     run: directory.to_owned(),
                     claimed: Some(claim.value),
-                    no_honest: if honest.is_none() { Some(why()) } else { None },
-                    honest,
+                    no_honest: honest.as_ref().err().cloned(),
+                    honest: honest.ok(),
                     verdict: Some(judged.verdict),
-                    resolution: Some(claim.resolution),
+                    resolution: Some(Quantity { value: claim.resolution, ..claim.value }),
                 },
             }
         });
         let phases = run.phases.iter().map(|phase| {
-            let fact = |name| phase.facts.complete(name);
-            PhaseEvidence {
-                phase: phase.id.clone(),
-                foreign: fact(FactName::ForeignBytes)
-                    .and_then(|foreign| Ok((foreign, fact(FactName::DeviceTotalBytes)?))),
-            }
+            let fact = |name| phase.facts.complete(name).ok();
+            let total = fact(FactName::DeviceTotalBytes).filter(|total| *total > 0.0);
+            let foreign_ratio = fact(FactName::ForeignBytes).zip(total).map(|(foreign, total)| foreign / total);
+            PhaseEvidence { phase: phase.id.clone(), foreign_ratio }
         });
         let used = targets(run);
         let host = &manifest.host;
-        let memory_bytes = [host.memory_bytes, host.memory_limit_bytes].into_iter().flatten().min();
+        let memory_bytes = host.usable_memory_bytes();
+        let links = host.hardware.as_ref().map_or(&[][..], |hardware| &hardware.links);
         let memory = memory_bytes.map_or("memory not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string());
         Self {
             run: AcceptedRun {
@@ -103,52 +110,44 @@ impl RunEvidence {
             of_series: series::contribution(number, directory, run),
             argv: manifest.command.argv.clone(),
             cwd: manifest.command.cwd.clone(),
-            recorded_for: manifest.choices.acceptance.as_ref().map(|mark| mark.benchmark.clone()),
+            is_redacted: manifest.redacted.is_some(),
             figures: stated.collect(),
             phases: phases.collect(),
             findings: run.findings.iter().filter(|finding| ASKED.contains(&finding.code.as_str())).cloned().collect(),
             file_systems: used.iter().map(|target| file_system(target)).collect(),
-            devices: used.iter().flat_map(|target| identities(run, target)).collect(),
+            devices: used.iter().flat_map(|target| identities(target, links)).collect(),
             host: format!("Linux {}, {}, {} processors, {memory}", host.kernel, host.architecture, host.cpus),
             memory_bytes,
-            device_bytes: used.iter().find_map(|target| target.device()).and_then(|device| device.size_bytes),
+            device_bytes: used.iter().find_map(|target| target.device_bytes()),
         }
     }
 
-    /// What placeholders stood for in this run.
-    pub fn sizes(&self, target: &str) -> Sizes {
-        Sizes { target: target.to_owned(), memory_bytes: self.memory_bytes, device_bytes: self.device_bytes }
+    /// Whether it ran a benchmark's command on this target, its sizes put in with the memory and the device of the run.
+    /// `marked`: it was recorded for this benchmark of this very file, which put them in then; only its other words are
+    /// compared.
+    pub fn ran(&self, benchmark: &Benchmark, target: &str, marked: bool) -> Ran {
+        let known = Sizes { target: target.to_owned(), ..Sizes::default() };
+        let sizes = Sizes { memory_bytes: self.memory_bytes, device_bytes: self.device_bytes, ..known.clone() };
+        let resolved = benchmark.resolved(&sizes);
+        let is_the_word =
+            |(word, ran): (&Word, &String)| word.resolved(&known).as_ref().map_or(true, |resolved| resolved == ran);
+        let may_be =
+            self.argv.len() == benchmark.command.len() && benchmark.command.iter().zip(&self.argv).all(is_the_word);
+        match resolved {
+            Ok(argv) if argv == self.argv => Ran::It,
+            _ if marked && (may_be || self.is_redacted) => Ran::It,
+            _ if self.is_redacted => {
+                Ran::NotKnown("the words of a redacted copy are not those that were run".to_owned())
+            }
+            Err(why) if may_be => Ran::NotKnown(why),
+            _ => Ran::Another,
+        }
     }
 }
 
 fn file_system(target: &Target) -> String {
     match target.tier {
-        Tier::Block if target.fs_type == "block-device" => format!("the device {} itself", target.mount_point),
+        Tier::Block if target.fs_type == RAW_DEVICE => format!("the device {} itself", target.mount_point),
         _ => format!("{} on {} ({})", target.fs_type, target.mount_point, target.options),
-    }
-}
-
-/// The devices below a target, from the top down; a partition is no device of its own.
-fn identities(run: &JudgedRun, target: &Target) -> Vec<DeviceIdentity> {
-    let links = run.manifest.host.hardware.as_ref().map(|hardware| hardware.links.as_slice()).unwrap_or_default();
-    let whole = target.layers.iter().filter(|layer| layer.kind != "partition");
-    let of = |layer: &Layer| {
-        let names = links.iter().filter(|link| link.device == layer.device).map(|link| link.name.clone());
-        identity(layer, names.collect())
-    };
-    whole.map(of).collect()
-}
-
-/// By what a layer of a stack is known.
-pub fn identity(layer: &Layer, links: Vec<String>) -> DeviceIdentity {
-    let first = |names: &[&str]| names.iter().find_map(|name| layer.attributes.get(*name)).cloned();
-    DeviceIdentity {
-        name: layer.name.clone(),
-        kind: layer.kind.clone(),
-        model: first(&["device/model", "device/name"]),
-        serial: first(&["device/serial", "serial"]),
-        firmware: first(&["device/firmware_rev", "device/rev"]),
-        links,
-        size_bytes: layer.size_bytes,
     }
 }

@@ -107,8 +107,6 @@ pub struct Limit {
     pub unit: WrittenUnit,
     /// Uncertainty that the parties add, in the unit of the limit.
     pub tolerance: f64,
-    /// Honest figures that are needed; `None`: as many as the benchmark has runs.
-    pub runs: Option<u32>,
 }
 
 /// What must hold for figures to be judged.
@@ -176,7 +174,7 @@ impl AcceptanceFile {
         Choices {
             subject: benchmark.subject,
             profile: benchmark.profile.clone(),
-            thresholds: self.foreign_io_thresholds(),
+            thresholds: Some(self.foreign_io_thresholds(benchmark)),
             suppressed,
             fail_on: FailOn::Fail,
             acceptance,
@@ -184,19 +182,29 @@ impl AcceptanceFile {
         }
     }
 
-    /// AB601 judges with the file's own share; it never fails below that.
-    fn foreign_io_thresholds(&self) -> Option<ThresholdFile> {
+    /// The choices that the runs of a benchmark are judged with together, for its conditions: a suppressed detector
+    /// still breaks one.
+    pub fn choices_of_series(&self, benchmark: &Benchmark) -> Choices {
+        Choices { suppressed: BTreeMap::new(), ..self.choices(benchmark, None) }
+    }
+
+    /// AB601 judges with the file's own share, whatever the profile says; it never fails below that.
+    fn foreign_io_thresholds(&self, benchmark: &Benchmark) -> ThresholdFile {
         let agreed = self.conditions.foreign_io_ratio;
-        let default = Thresholds::profile("default").ok()?;
-        let (warn, fail) = (default.ab601_foreign_warn_ratio.value.value, default.ab601_foreign_fail_ratio.value.value);
-        (agreed != warn).then(|| ThresholdFile {
+        let fail = benchmark.thresholds().ab601_foreign_fail_ratio.value.value.max(agreed);
+        ThresholdFile {
             file: "the acceptance file".to_owned(),
-            text: format!("ab601_foreign_warn_ratio = {agreed:?}\nab601_foreign_fail_ratio = {:?}\n", fail.max(agreed)),
-        })
+            text: format!("ab601_foreign_warn_ratio = {agreed:?}\nab601_foreign_fail_ratio = {fail:?}\n"),
+        }
     }
 }
 
 impl Benchmark {
+    /// Those of its profile.
+    pub(super) fn thresholds(&self) -> Thresholds {
+        Thresholds::profile(&self.profile).expect("a file names one of the profiles")
+    }
+
     /// The command as it is run.
     ///
     /// # Errors
@@ -217,8 +225,8 @@ impl Repetition {
         match self {
             Repetition::Runs(runs) => runs,
             // Fewer have no interval, and fewer rounds no window.
-            Repetition::Until { until: Until::MedianWithin { .. }, most } => most.min(6),
-            Repetition::Until { until: Until::SteadyState, most } => most.min(5),
+            Repetition::Until { until: Until::MedianWithin { .. }, .. } => 6,
+            Repetition::Until { until: Until::SteadyState, .. } => 5,
         }
     }
 
@@ -272,7 +280,7 @@ name = "random-read"
 command = ["fio", "--name=a", "--rw=randread", "--size={2 x ram in MiB}M", "--directory={target}"]
 runs = 7
 [benchmark.suppress]
-AB404 = "the payload is agreed on"
+compressible-payload = "the payload is agreed on"
 [[benchmark]]
 name = "sequential"
 command = ["iozone", "-i0"]
@@ -291,7 +299,6 @@ phase = "a-read"
 metric = "latency-p99"
 at_most = "5 ms"
 tolerance = "100 us"
-runs = 6
 [conditions]
 foreign_io_at_most = "15 %"
 no_throttling = false
@@ -314,7 +321,7 @@ conditional_pass = "reject"
         let [rate, latency] = &file.limits[..] else { panic!("two limits") };
         assert_eq!((rate.bound, rate.limit, rate.tolerance), (Bound::AtLeast, Quantity::ops_per_sec(30_000.0), 600.0));
         assert_eq!((latency.bound, latency.limit), (Bound::AtMost, Quantity::ns(5_000_000)));
-        assert_eq!((latency.tolerance, latency.runs), (100_000.0, Some(6)));
+        assert_eq!(latency.tolerance, 100_000.0);
         assert!(!file.conditions.no_throttling && file.conditions.reproducible && file.conditions.not_met_fails);
         assert_eq!(file.decision, Decision { rule: DecisionRule::GuardBand, accepts_conditional_pass: false });
     }
@@ -331,9 +338,11 @@ conditional_pass = "reject"
         assert_eq!(thresholds.ab601_foreign_warn_ratio.value.value, 0.15);
         // It does not fail below what was agreed on.
         assert_eq!(thresholds.ab601_foreign_fail_ratio.value.value, 0.15);
-        let usual = WHOLE.replace("foreign_io_at_most = \"15 %\"\n", "");
-        let usual = AcceptanceFile::parse("offer.toml", &usual).expect("a whole file");
-        assert_eq!(usual.choices(&usual.benchmarks[0], None).thresholds, None);
+        // What was agreed on holds whatever a profile asks for.
+        let strict = WHOLE.replace("runs = 7", "runs = 7\nprofile = \"strict\"").replace("15 %", "2 %");
+        let strict = AcceptanceFile::parse("offer.toml", &strict).expect("a whole file");
+        let thresholds = strict.choices(&strict.benchmarks[0], None).thresholds.expect("the agreed share");
+        assert!(thresholds.text.contains("ab601_foreign_warn_ratio = 0.02"), "{}", thresholds.text);
     }
 
     fn told(text: &str) -> String {
@@ -348,7 +357,7 @@ conditional_pass = "reject"
             .replace("path = \"/mnt/bench\"", "path = \"mnt/bench\"\ndestroy = true")
             .replace("{2 x ram in MiB}", "{2 x rom}")
             .replace("runs = 7", "runs = 3")
-            .replace("AB404", "AB999")
+            .replace("compressible-payload", "AB999")
             .replace("max_runs = 20\n", "")
             .replace("30 kIOPS", "30 MB/s")
             .replace("latency-p99", "latency-p98")
@@ -389,16 +398,21 @@ conditional_pass = "reject"
             ("30 kIOPS", "many", "begins with no number"),
             ("\"2 %\"\n[[limit]]", "\"100 %\"\n[[limit]]", "no tolerance of this limit"),
             ("\"2 %\"\n[[limit]]", "\"5 ms\"\n[[limit]]", "no tolerance of this limit"),
-            ("runs = 6", "runs = 8", "the benchmark has at most 7"),
+            ("max_runs = 20", "max_runs = 4", "`until` needs at least 6 runs, \"sequential\" has 4"),
+            ("until = \"2 %\"\nmax_runs = 20", "until = \"steady\"\nmax_runs = 4", "`until` needs at least 5 runs"),
+            ("runs = 7", "runs = 1", "`guard-band` needs at least 2 runs"),
+            ("compressible-payload", "evidence-lost", "AB902 cannot be suppressed"),
+            ("compressible-payload", "ab901", "AB901 cannot be suppressed"),
+            ("compressible-payload =", "AB404 = \"x\"\ncompressible-payload =", "AB404 is suppressed twice"),
             ("runs = 7", "runs = 0", "not a whole number from 1 to 1000"),
             ("runs = 7", "runs = 7\nmax_runs = 9", "`runs` stands beside"),
             ("at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"1 ms\"", "both `at_least` and `at_most`"),
             ("at_most = \"5 ms\"", "", "has no `at_least` or `at_most`"),
             ("name = \"sequential\"", "name = \"random-read\"", "two benchmarks"),
             ("name = \"sequential\"", "name = \"../x\"", "cannot be the name"),
-            ("AB404", "AB902", "cannot be suppressed"),
+            ("compressible-payload", "AB902", "cannot be suppressed"),
             ("benchmark = \"random-read\"", "benchmark = \"randomread\"", "did you mean \"random-read\"?"),
-            ("runs = 6", "statistic = \"mean\"", "`statistic` cannot be \"mean\""),
+            ("\"100 us\"", "\"100 us\"\nstatistic = \"mean\"", "`statistic` cannot be \"mean\""),
         ] {
             let text = WHOLE.replacen(from, to, 1);
             assert_ne!(text, WHOLE, "{from}");

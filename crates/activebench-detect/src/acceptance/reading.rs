@@ -12,7 +12,6 @@ use super::command::{Word, quantity, written_quantity};
 use super::document::{Faulty, Fields, Placed, alike, listed};
 use super::file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
 use crate::registry;
-use crate::thresholds::Thresholds;
 
 /// Runs of a benchmark that does not say how many.
 const DEFAULT_RUNS: u32 = 5;
@@ -45,34 +44,39 @@ pub(super) fn read(fields: &Fields<'_>, faulty: &Faulty) -> Option<AcceptanceFil
             let hint = "write `{target}` where the tool takes the device";
             faulty.add(&benchmark.command_span, "the command never names the device", hint);
         }
-        enough_runs(benchmark, &conditions, faulty);
+        let is_guarded = decision.is_some_and(|decision| decision.rule == DecisionRule::GuardBand)
+            && limits.iter().any(|limit| limit.benchmark.value == benchmark.name.value);
+        enough_runs(benchmark, &conditions, is_guarded, faulty);
     }
     Some(AcceptanceFile { parties: parties?, target, benchmarks, limits, conditions, decision: decision? })
 }
 
-/// Five rounds are needed to say whether a device has settled, and five runs whether they agree.
-fn enough_runs(benchmark: &Benchmark, conditions: &Conditions, faulty: &Faulty) {
-    let thresholds = Thresholds::profile(&benchmark.profile).ok();
-    let most = benchmark.repetition.most();
-    let needs = |count: fn(&Thresholds) -> f64| thresholds.as_ref().map_or(0, |thresholds| count(thresholds) as u32);
+/// A suite that can never be judged is told before it is run.
+fn enough_runs(benchmark: &Benchmark, conditions: &Conditions, is_guarded: bool, faulty: &Faulty) {
+    let thresholds = benchmark.thresholds();
+    let (most, until) = (benchmark.repetition.most(), benchmark.repetition.until());
+    let field = if until.is_some() { "max_runs" } else { "runs" };
+    let or_without = |condition: &str| format!("raise its `{field}`, or write `{condition} = false` in [conditions]");
     let asked = [
         (
-            "steady_state",
             benchmark.steady_state.unwrap_or(conditions.steady_state),
-            needs(|limits| limits.ab702_rounds_count.value.value),
+            "the condition `steady_state`",
+            thresholds.ab702_rounds_count.value.value as u32,
+            or_without("steady_state"),
         ),
-        ("reproducible", conditions.reproducible, needs(|limits| limits.ab705_runs_least_count.value.value)),
+        (
+            conditions.reproducible,
+            "the condition `reproducible`",
+            thresholds.ab705_runs_least_count.value.value as u32,
+            or_without("reproducible"),
+        ),
+        (until.is_some(), "`until`", benchmark.repetition.least(), "raise its `max_runs`".to_owned()),
+        (is_guarded, "the rule `guard-band`", 2, "raise its `runs`: the uncertainty of one is not known".to_owned()),
     ];
-    for (condition, is_asked, least) in asked {
+    for (is_asked, what, least, hint) in asked {
         if is_asked && most < least {
-            faulty.add(
-                &benchmark.name.span,
-                format!(
-                    "the condition `{condition}` needs at least {least} runs, {:?} has {most}",
-                    benchmark.name.value
-                ),
-                format!("raise its `runs`, or write `{condition} = false` in [conditions]"),
-            );
+            let message = format!("{what} needs at least {least} runs, {:?} has {most}", benchmark.name.value);
+            faulty.add(&benchmark.name.span, message, hint);
         }
     }
 }
@@ -219,16 +223,19 @@ fn repetition(
 fn suppressed(fields: &Fields<'_>, faulty: &Faulty) -> BTreeMap<String, String> {
     let mut suppressed = BTreeMap::new();
     for (code, reason) in fields.all_texts("`AB404 = \"the reason that both parties agreed on\"`") {
-        if registry::find(&code.value).is_none() {
+        let Some(detector) = registry::find(&code.value) else {
             let message = format!("there is no detector {:?}", code.value);
             faulty.add(&code.span, message, "`activebench detectors` lists them");
-        }
-        if ["AB901", "AB902"].iter().any(|whole| code.value.eq_ignore_ascii_case(whole)) {
-            let message =
-                format!("{} cannot be suppressed: nothing is judged from evidence that is not whole", code.value);
+            continue;
+        };
+        let known = detector.code();
+        if ["AB901", "AB902"].contains(&known) {
+            let message = format!("{known} cannot be suppressed: nothing is judged from evidence that is not whole");
             faulty.add(&code.span, message, "leave it out");
         }
-        suppressed.insert(code.value, reason.value);
+        if suppressed.insert(known.to_owned(), reason.value).is_some() {
+            faulty.add(&code.span, format!("{known} is suppressed twice"), "give one reason");
+        }
     }
     suppressed
 }
@@ -249,31 +256,20 @@ fn limits(fields: &Fields<'_>, benchmarks: &[Benchmark], faulty: &Faulty) -> Vec
 
 fn limit(fields: Fields<'_>, benchmarks: &[Benchmark], faulty: &Faulty) -> Option<Limit> {
     let benchmark = fields.required("benchmark", "the `name` of a [[benchmark]]");
-    let of = benchmark.as_ref().and_then(|name| {
-        let of = benchmarks.iter().find(|benchmark| benchmark.name.value == name.value);
-        if of.is_none() {
-            let names: Vec<&str> = benchmarks.iter().map(|benchmark| benchmark.name.value.as_str()).collect();
-            let hint = match alike(&name.value, &names) {
-                Some(name) => format!("did you mean {name:?}?"),
-                None => format!("one of {}", listed(&names)),
-            };
-            faulty.add(&name.span, format!("there is no benchmark {:?}", name.value), hint);
-        }
-        of
-    });
+    let names: Vec<&str> = benchmarks.iter().map(|benchmark| benchmark.name.value.as_str()).collect();
+    if let Some(name) = benchmark.as_ref().filter(|name| !names.contains(&name.value.as_str())) {
+        let hint = match alike(&name.value, &names) {
+            Some(name) => format!("did you mean {name:?}?"),
+            None => format!("one of {}", listed(&names)),
+        };
+        faulty.add(&name.span, format!("there is no benchmark {:?}", name.value), hint);
+    }
     let phase = fields.required("phase", "`activebench accept --check FILE` names those that a command has");
     let metric = metric(&fields, faulty);
     let least = fields.text("at_least", "`at_least = \"200 MB/s\"`");
     let most = fields.text("at_most", "`at_most = \"5 ms\"`");
     let tolerance = fields.text("tolerance", "`tolerance = \"2 %\"` of the limit, or in its unit");
-    let runs = fields.number("runs", 1..=MOST_RUNS);
     fields.choice("statistic", &[("median", ())]);
-    if let (Some(runs), Some(of)) = (&runs, of)
-        && runs.value > of.repetition.most()
-    {
-        let message = format!("{} runs are asked for, the benchmark has at most {}", runs.value, of.repetition.most());
-        faulty.add(&runs.span, message, "raise `runs` of the benchmark");
-    }
     let (bound, written) = match (least, most) {
         (Some(limit), None) => (Bound::AtLeast, limit),
         (None, Some(limit)) => (Bound::AtMost, limit),
@@ -304,7 +300,6 @@ fn limit(fields: Fields<'_>, benchmarks: &[Benchmark], faulty: &Faulty) -> Optio
         as_written: written.value,
         unit,
         tolerance,
-        runs: runs.map(|runs| runs.value),
     })
 }
 

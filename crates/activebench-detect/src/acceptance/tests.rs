@@ -2,12 +2,14 @@
 
 use activebench_model::acceptance::{AcceptanceMark, AcceptedRun};
 use activebench_model::claim::Metric;
+use activebench_model::command::CommandLine;
 use activebench_model::finding::{Outcome, Severity};
-use activebench_model::series::RunOfSeries;
+use activebench_model::series::{ClaimOfRun, RunOfSeries, SeriesManifest};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 
 use super::evidence::{PhaseEvidence, Stated};
 use super::*;
+use crate::thresholds::Thresholds;
 
 const FILE: &str = r#"format = 1
 [parties]
@@ -79,7 +81,7 @@ fn run(number: u32, honest: Option<f64>) -> RunEvidence {
         },
         argv: vec!["fio".to_owned()],
         cwd: "/mnt".to_owned(),
-        recorded_for: None,
+        is_redacted: false,
         figures: vec![Stated {
             phase: "read".to_owned(),
             metric: Metric::Throughput,
@@ -89,10 +91,10 @@ fn run(number: u32, honest: Option<f64>) -> RunEvidence {
                 honest: honest.map(Quantity::bytes_per_sec),
                 no_honest: honest.is_none().then(|| "nothing was read from the device".to_owned()),
                 verdict: Some(ClaimVerdict::Misleading),
-                resolution: Some(0.0),
+                resolution: Some(Quantity::bytes_per_sec(0.0)),
             },
         }],
-        phases: vec![PhaseEvidence { phase: "read".to_owned(), foreign: Ok((0.0, 64e6)) }],
+        phases: vec![PhaseEvidence { phase: "read".to_owned(), foreign_ratio: Some(0.0) }],
         findings: per_phase.into_iter().chain(whole).collect(),
         file_systems: Vec::new(),
         devices: Vec::new(),
@@ -167,8 +169,14 @@ fn evidence_that_is_not_whole_is_not_judged() {
         (|suite| suite.incomplete.push("interrupted".to_owned()), "interrupted"),
         (|suite| suite.findings.clear(), "`steady_state` is not known"),
         (|suite| suite.findings[1].outcome = Outcome::Undecided, "`reproducible` is not known"),
-        (|suite| suite.runs[0].phases[0].foreign = Err("lost".to_owned()), "`foreign_io_at_most` is not known: run 1"),
-        (|suite| suite.runs[0].phases[0].foreign = Ok((2e6, 64e6)), "`foreign_io_at_most` is not met: run 1"),
+        (
+            |suite| suite.runs[0].findings.push(finding("AB601", Some("read"), Outcome::Undecided)),
+            "`foreign_io_at_most` is not known: run 1: AB601",
+        ),
+        (
+            |suite| suite.runs[0].findings.push(finding("AB601", Some("read"), Outcome::Fires)),
+            "`foreign_io_at_most` is not met: run 1: AB601",
+        ),
         (|suite| suite.runs[5].findings.retain(|found| found.code != "AB505"), "`no_throttling` is not known: run 6"),
         (
             |suite| suite.runs[1].findings.push(finding("AB902", None, Outcome::Fires)),
@@ -249,6 +257,15 @@ fn the_device_must_be_the_one_that_was_agreed_on() {
         let condition = &found.benchmarks[0].conditions[0];
         assert_eq!((condition.name.as_str(), condition.state), ("identity", expected), "{devices:?}");
     }
+    // A redacted copy has another serial number in its place.
+    let mut suite = recorded(STEADY);
+    for run in &mut suite.runs {
+        run.is_redacted = true;
+        run.devices = vec![device("a", Some("M"), Some("0000000001"))];
+    }
+    let condition = &judged(&wanted, suite).benchmarks[0].conditions[0];
+    assert_eq!(condition.state, ConditionState::NotKnown);
+    assert!(condition.evidence[0].contains("the copy is redacted"), "{condition:?}");
 }
 
 #[test]
@@ -267,16 +284,113 @@ fn runs_of_another_file_are_told() {
 }
 
 #[test]
-fn a_guard_band_of_a_single_run_is_not_known() {
+fn a_single_run_is_enough_for_the_simple_rule_alone() {
     let conditions = "[conditions]\nsteady_state = false\nreproducible = false\n[decision]";
     let text = FILE.replace("runs = 6", "runs = 1").replace("[decision]", conditions);
-    let guarded = AcceptanceFile::parse("offer.toml", &text).expect("a file");
+    let faults = AcceptanceFile::parse("offer.toml", &text).expect_err("its uncertainty is never known").to_string();
+    assert!(faults.contains("`guard-band` needs at least 2 runs"), "{faults}");
     let simple = AcceptanceFile::parse("offer.toml", &text.replace("guard-band", "simple")).expect("a file");
     let mut suite = recorded(STEADY);
     suite.runs.truncate(1);
-    let found = judged(&guarded, suite.clone());
-    assert!(found.limits[0].because.contains("at least 2 runs"), "{}", found.limits[0].because);
     assert_eq!(judged(&simple, suite).outcome, AcceptanceOutcome::Pass);
+}
+
+#[test]
+fn which_of_several_figures_is_meant_is_not_guessed() {
+    let mut suite = recorded(STEADY);
+    for run in &mut suite.runs {
+        let mut slower = run.figures[0].clone();
+        slower.figure.honest = Some(Quantity::bytes_per_sec(20.0));
+        run.figures.push(slower);
+    }
+    let found = judged(&usual(), suite);
+    assert_eq!(found.outcome, AcceptanceOutcome::NotJudged);
+    assert!(found.because.contains("states 2 such figures"), "{}", found.because);
+}
+
+#[test]
+fn a_benchmark_without_limit_has_no_condition_met_unseen() {
+    let suite = recorded(STEADY);
+    let none = AcceptanceFile { limits: Vec::new(), ..usual() };
+    let found = judged(&none, suite);
+    for condition in &found.benchmarks[0].conditions {
+        let expected = match condition.name.as_str() {
+            "identity" => ConditionState::NotAsked,
+            _ => ConditionState::NotKnown,
+        };
+        assert_eq!(condition.state, expected, "{condition:?}");
+    }
+}
+
+#[test]
+fn a_run_is_of_a_command_with_the_sizes_of_its_machine() {
+    let command = "[\"fio\", \"--size={2 x ram}\", \"--filename=x\"]";
+    let file = file("[\"fio\"]", command);
+    let benchmark = &file.benchmarks[0];
+    let of = |size: &str, name: &str, memory: Option<u64>, marked, redacted| {
+        let argv = ["fio", size, name].map(str::to_owned).to_vec();
+        let run = RunEvidence { argv, memory_bytes: memory, is_redacted: redacted, ..run(1, None) };
+        run.ran(benchmark, "/mnt", marked)
+    };
+    let (gib, size) = (Some(1 << 30), "--size=2147483648");
+    assert_eq!(of(size, "--filename=x", gib, false, false), Ran::It);
+    assert_eq!(of("--size=1", "--filename=x", gib, false, false), Ran::Another);
+    // The machine says another memory than it did when the suite was planned.
+    assert_eq!(of("--size=1", "--filename=x", gib, true, false), Ran::It);
+    assert_eq!(of(size, "--filename=y", gib, true, false), Ran::Another);
+    let unknown = Ran::NotKnown("the size of memory is not known".to_owned());
+    assert_eq!(of(size, "--filename=x", None, false, false), unknown);
+    assert_eq!(of(size, "--filename=y", None, false, false), Ran::Another);
+    assert_eq!(of(size, "--filename=p", gib, true, true), Ran::It);
+    assert!(matches!(of(size, "--filename=p", gib, false, true), Ran::NotKnown(_)));
+}
+
+/// Runs whose rates these are, as a series judges them.
+fn series_of(file: &AcceptanceFile, rates: [f64; 6]) -> Vec<Finding> {
+    let claim = |rate| ClaimOfRun {
+        phase: "read".to_owned(),
+        metric: Metric::Throughput,
+        value: Quantity::bytes_per_sec(rate),
+        resolution: 0.0,
+        of_storage: true,
+        verdict: ClaimVerdict::Confirmed,
+        corrected: None,
+    };
+    let runs = (1..).zip(rates).map(|(number, rate)| {
+        let mut run = run(number, Some(rate)).of_series;
+        run.claims.push(claim(rate));
+        run
+    });
+    let choices = file.choices_of_series(&file.benchmarks[0]);
+    let thresholds = Thresholds::profile(&choices.profile).expect("a profile");
+    let manifest = SeriesManifest {
+        format: 1,
+        activebench: "0".to_owned(),
+        command: CommandLine::default(),
+        planned_runs: 6,
+        until: None,
+        runs: Vec::new(),
+        choices,
+        preconditioning: None,
+        incomplete: Vec::new(),
+    };
+    crate::series::judge(manifest, String::new(), runs.collect(), &thresholds).findings
+}
+
+#[test]
+fn suppressed_detectors_of_the_series_still_break_their_conditions() {
+    let suppressed = "[benchmark.suppress]\nAB702 = \"agreed\"\nnot-reproducible = \"agreed\"\n[[limit]]";
+    let file = file("[[limit]]", suppressed);
+    for (rates, expected) in
+        [([100.0; 6], ConditionState::Met), ([100.0, 140.0, 180.0, 220.0, 260.0, 300.0], ConditionState::NotMet)]
+    {
+        let suite = Recorded { findings: series_of(&file, rates), ..recorded(rates) };
+        let found = judged(&file, suite);
+        for name in ["steady_state", "reproducible"] {
+            let condition = found.benchmarks[0].conditions.iter().find(|one| one.name == name).expect("it is listed");
+            assert_eq!(condition.state, expected, "{condition:?}");
+        }
+    }
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn read_beside_memory(run: &Run<'_>, phase: &Phase) -> Result<(Quantity, Quantit
 /// The memory of the machine, or what the control group allows where that is less.
 pub(crate) fn memory_of(run: &Run<'_>) -> Result<Quantity, Halt> {
     let host = &run.manifest.host;
-    let memory = host.memory_bytes.into_iter().chain(host.memory_limit_bytes).min();
+    let memory = host.usable_memory_bytes();
     memory.map(Quantity::bytes).ok_or_else(|| Halt::undecided("the size of memory is not known"))
 }
 

@@ -20,7 +20,7 @@ fn figure(run: &str, claimed: f64, honest: Option<f64>, verdict: ClaimVerdict) -
         honest: honest.map(Quantity::bytes_per_sec),
         no_honest: honest.is_none().then(|| "no sync made the bytes durable".to_owned()),
         verdict: Some(verdict),
-        resolution: Some(1e5),
+        resolution: Some(Quantity::bytes_per_sec(1e5)),
     }
 }
 
@@ -53,21 +53,20 @@ fn sample() -> Acceptance {
         limit: Quantity::bytes_per_sec(2e8),
         as_written: "200 MB/s".to_owned(),
         unit: WrittenUnit { name: "MB/s".to_owned(), factor: 1e6 },
-        needed_runs: 2,
         figures: vec![
             figure("out/writes/1", 205e6, Some(205e6), ClaimVerdict::Confirmed),
             figure("out/writes/2", 900e6, Some(203e6), ClaimVerdict::Misleading),
         ],
         honest: Some(Quantity::bytes_per_sec(204e6)),
         uncertainty: Some(Uncertainty {
-            statistical: 5e6,
+            statistical: Quantity::bytes_per_sec(5e6),
             statistical_basis: "Student's t of 2 runs (12.71)".to_owned(),
-            resolution: 1e5,
-            tolerance: 4e6,
-            expanded: 6.404e6,
+            resolution: Quantity::bytes_per_sec(1e5),
+            tolerance: Quantity::bytes_per_sec(4e6),
+            expanded: Quantity::bytes_per_sec(6.404e6),
         }),
-        guard_band: Some(6.404e6),
-        margin: Some(4e6),
+        guard_band: Some(Quantity::bytes_per_sec(6.404e6)),
+        margin: Some(Quantity::bytes_per_sec(4e6)),
         outcome: AcceptanceOutcome::ConditionalPass,
         because: "the median is 4.000 MB/s above the limit, within U = 6.404 MB/s".to_owned(),
     };

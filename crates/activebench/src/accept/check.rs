@@ -1,30 +1,72 @@
 //! What can be known of an acceptance file before anything runs: whether its target is there, what its commands would
 //! run and claim, and whether the limits name figures that they will state.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, alike, listed};
+use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
 use activebench_host::{Process, Roots, Survey};
+use activebench_model::acceptance::ConditionState;
 use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
-use activebench_model::host::Target;
+use activebench_model::host;
 use activebench_model::phase::{Direction, Phase};
 use activebench_report::escape::terminal;
 use activebench_report::shell_command;
 use activebench_tools::Adapter;
+use anyhow::{Context, anyhow};
 
-use super::Agreed;
-use crate::{judge, plan};
+use super::{Agreed, unusable};
+use crate::exit::{ExitCode, Failure, OrExit};
+use crate::{destroy, judge, plan};
 
 /// A benchmark as it will be run.
 pub(super) struct Ready {
     pub(super) name: String,
     pub(super) command: CommandLine,
-    tool: &'static str,
+    tool: &'static dyn Adapter,
+    /// Empty where they are known only when it runs.
     phases: Vec<Phase>,
+    /// What stands in the files that the tool reads its work from.
+    input: Vec<String>,
     repetition: String,
+}
+
+impl Ready {
+    fn writing_phase(&self) -> Option<&Phase> {
+        let writes =
+            |phase: &&Phase| matches!(phase.direction, Direction::Write | Direction::Mixed | Direction::Discard);
+        self.phases.iter().find(writes)
+    }
+
+    /// The raw devices that it may write. A command whose phases are not known may do anything to what it names.
+    fn may_write(&self) -> BTreeSet<PathBuf> {
+        match self.phases.is_empty() {
+            true => destroy::devices_named(self.command.argv.iter().chain(&self.input).cloned()),
+            false => destroy::devices_written(&self.command),
+        }
+    }
+
+    /// Those of them that the file does not permit to be written.
+    fn not_permitted(&self, target: &Target) -> Vec<PathBuf> {
+        let own = Path::new(&target.path.value);
+        let is_own = |device: &Path| device == own || rdev(device).is_some_and(|number| Some(number) == rdev(own));
+        let (named, mut others): (Vec<PathBuf>, Vec<PathBuf>) = self.may_write().into_iter().partition(|it| is_own(it));
+        // A command of a device names it, in whatever words.
+        let writes = !named.is_empty() || self.phases.is_empty() || self.writing_phase().is_some();
+        if target.is_device && !target.destroy && writes {
+            others.push(own.to_owned());
+        }
+        others
+    }
+}
+
+/// The number of a block device; `None` for what is none.
+fn rdev(path: &Path) -> Option<u64> {
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.file_type().is_block_device().then(|| metadata.rdev())
 }
 
 /// A file that can be used here.
@@ -33,27 +75,36 @@ pub(super) struct Checked {
     pub(super) benchmarks: Vec<Ready>,
 }
 
-/// Everything that is wrong with the file on this machine.
-pub(super) fn check(agreed: &Agreed) -> Result<Checked, Faults> {
+/// Checks the file on this machine.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(super) fn check(agreed: &Agreed) -> Result<Checked, Failure> {
     let mut faults = Vec::new();
     let file = &agreed.file;
     let target = &file.target;
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let below = below(&mut survey, Path::new(&target.path.value), target.is_device);
-    if let Err(why) = &below {
-        let hint = "name a directory as `path`, a block device as `device`";
-        faults.push(Fault::new(target.path.span.clone(), why.clone(), hint));
+    let wrong = match &below {
+        Err(why) => Some((why.clone(), "name a directory as `path`, a block device as `device`")),
+        Ok(below) => another_device(target, below).map(|why| (why, ANOTHER_DEVICE)),
+    };
+    if let Some((why, hint)) = wrong {
+        faults.push(Fault::new(target.path.span.clone(), why, hint));
     }
     let sizes = sizes(&target.path.value, below.as_ref().ok());
     let cwd = match target.is_device {
-        true => std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),
+        true => {
+            let cwd = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
+            cwd.display().to_string()
+        }
         false => target.path.value.clone(),
     };
     let mut benchmarks = Vec::new();
     for benchmark in &file.benchmarks {
         match ready(benchmark, &sizes, &cwd) {
-            Ok((ready, adapter)) => {
-                limits(agreed, &ready, adapter, &mut faults);
+            Ok(ready) => {
+                limits(agreed, &ready, &mut faults);
                 writes(agreed, benchmark, &ready, &mut faults);
                 benchmarks.push(ready);
             }
@@ -62,15 +113,57 @@ pub(super) fn check(agreed: &Agreed) -> Result<Checked, Faults> {
     }
     match faults.is_empty() {
         true => Ok(Checked { benchmarks }),
-        false => Err(Faults::new(&agreed.name(), &agreed.text, faults)),
+        false => Err(unusable(Faults::new(&agreed.name(), &agreed.text, faults))),
     }
 }
+
+/// What to do where the identity is another one.
+const ANOTHER_DEVICE: &str = "devices change their names at boot: `lsblk -o NAME,MODEL,SERIAL,REV`";
+
+/// Why what lies below the target cannot be taken for the device that was agreed on. What is to be destroyed must be
+/// known to be it.
+fn another_device(target: &Target, below: &host::Target) -> Option<String> {
+    let (state, why) = target.is_among(&identities(below, &[]));
+    let is = match state {
+        ConditionState::NotMet => "is not",
+        ConditionState::NotKnown if target.destroy => "is not known to be",
+        _ => return None,
+    };
+    let (path, words) = (&target.path.value, target.identity_words());
+    Some(format!("{path} {is} what was agreed on ({words}): {why}"))
+}
+
+/// Asks again, right before a benchmark runs, whether the target is the device that was agreed on and no other one is
+/// written.
+///
+/// # Errors
+/// When one of these does not hold.
+pub(super) fn still_permitted(target: &Target, ready: &Ready) -> Result<(), Failure> {
+    let refused = |why: String, hint: &str| {
+        Err(Failure::new(ExitCode::Usage, anyhow!("{why}: {} was not run (hint: {hint})", ready.name)))
+    };
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    match below(&mut survey, Path::new(&target.path.value), target.is_device) {
+        Err(why) => return refused(why, "it was there when the suite began"),
+        Ok(below) => {
+            if let Some(why) = another_device(target, &below) {
+                return refused(why, ANOTHER_DEVICE);
+            }
+        }
+    }
+    match ready.not_permitted(target).first() {
+        Some(device) => refused(format!("it may write to {}", device.display()), NOT_THE_TARGET),
+        None => Ok(()),
+    }
+}
+
+const NOT_THE_TARGET: &str = "only a device that is the target and may be destroyed is written";
 
 /// What lies below a target.
 ///
 /// # Errors
 /// Why it is no target.
-pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result<Target, String> {
+pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result<host::Target, String> {
     let metadata =
         std::fs::metadata(path).map_err(|error| format!("cannot look at the target {}: {error}", path.display()))?;
     match is_device {
@@ -87,16 +180,16 @@ pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result
 }
 
 /// What placeholders stand for on this machine.
-fn sizes(path: &str, below: Option<&Target>) -> Sizes {
+fn sizes(path: &str, below: Option<&host::Target>) -> Sizes {
     let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
     Sizes {
         target: path.to_owned(),
-        memory_bytes: [host.memory_bytes, host.memory_limit_bytes].into_iter().flatten().min(),
-        device_bytes: below.and_then(Target::device).and_then(|device| device.size_bytes),
+        memory_bytes: host.usable_memory_bytes(),
+        device_bytes: below.and_then(host::Target::device_bytes),
     }
 }
 
-fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<(Ready, &'static dyn Adapter), Fault> {
+fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<Ready, Fault> {
     let fault = |message: String, hint: &str| Fault::new(benchmark.command_span.clone(), message, hint);
     let argv = benchmark.resolved(sizes).map_err(|why| fault(why, "give the size itself: `{10 GiB}`"))?;
     let command = CommandLine { argv, cwd: cwd.to_owned() };
@@ -105,13 +198,16 @@ fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<(Ready, &'st
         let message = format!("{} is no benchmark whose figures are known", command.program());
         return Err(fault(message, &format!("one of {}", listed(&known))));
     };
-    let phases = adapter.plan(&own, &plan::input_files(adapter, &own)).phases;
+    let files = plan::input_files(adapter, &own);
+    let phases = adapter.plan(&own, &files).phases;
+    let input = files.iter().map(|file| String::from_utf8_lossy(&file.bytes).into_owned()).collect();
     let (name, repetition) = (benchmark.name.value.clone(), benchmark.repetition.words());
-    Ok((Ready { name, command, tool: adapter.name(), phases, repetition }, adapter))
+    Ok(Ready { name, command, tool: adapter, phases, input, repetition })
 }
 
 /// Whether the limits of a benchmark name figures that it will state.
-fn limits(agreed: &Agreed, ready: &Ready, adapter: &dyn Adapter, faults: &mut Vec<Fault>) {
+fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {
+    let adapter = ready.tool;
     let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
     for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
         // Some commands tell only when they run what passes they make.
@@ -124,24 +220,30 @@ fn limits(agreed: &Agreed, ready: &Ready, adapter: &dyn Adapter, faults: &mut Ve
             faults.push(Fault::new(limit.phase.span.clone(), message, hint));
         }
         if !adapter.metrics().contains(&limit.metric.value) {
-            let names: Vec<&str> = adapter.metrics().iter().map(|metric| metric.as_str()).collect();
             let message = format!("{} states no {}", adapter.name(), limit.metric.value.as_str());
-            let hint = format!("it states {}", listed(&names));
+            let hint = format!("it states {}", listed(&metrics(adapter)));
             faults.push(Fault::new(limit.metric.span.clone(), message, hint));
         }
     }
 }
 
+/// The figures that a tool can state.
+fn metrics(adapter: &dyn Adapter) -> Vec<&'static str> {
+    adapter.metrics().iter().map(|metric| metric.as_str()).collect()
+}
+
 /// A device is written to only where the file says so.
 fn writes(agreed: &Agreed, benchmark: &Benchmark, ready: &Ready, faults: &mut Vec<Fault>) {
     let target = &agreed.file.target;
-    let writing = |phase: &&Phase| matches!(phase.direction, Direction::Write | Direction::Mixed | Direction::Discard);
-    if let Some(phase) = ready.phases.iter().find(writing)
-        && target.is_device
-        && !target.destroy
-    {
-        let message = format!("the phase {:?} would write to {}", phase.id, target.path.value);
-        let hint = "write `destroy = true` in [target] when everything on the device may be lost";
+    for device in ready.not_permitted(target) {
+        let message = match ready.writing_phase() {
+            Some(phase) => format!("the phase {:?} would write to {}", phase.id, device.display()),
+            None => format!("it may write to {}: what it does is known only when it runs", device.display()),
+        };
+        let hint = match target.is_device && device == Path::new(&target.path.value) {
+            true => "write `destroy = true` in [target] when everything on the device may be lost",
+            false => NOT_THE_TARGET,
+        };
         faults.push(Fault::new(benchmark.command_span.clone(), message, hint));
     }
 }
@@ -153,7 +255,9 @@ pub(super) fn summary(agreed: &Agreed, checked: &Checked) -> String {
         let _ = writeln!(text, "\n{}  {} ({})", ready.name, shell_command(&ready.command.argv), ready.repetition);
         let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
         let phases = if phases.is_empty() { "known only when it runs".to_owned() } else { phases.join(", ") };
-        let _ = writeln!(text, "  in      {}\n  tool    {}\n  phases  {phases}", ready.command.cwd, ready.tool);
+        let (tool, figures) = (ready.tool.name(), metrics(ready.tool).join(", "));
+        let _ = writeln!(text, "  in      {}\n  tool    {tool}\n  phases  {phases}", ready.command.cwd);
+        let _ = writeln!(text, "  figures {figures}: which of them depends on its options");
         for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
             let (metric, bound) = (limit.metric.value.as_str(), limit.bound.words());
             let _ = writeln!(text, "  limit   {} {metric} {bound} {}", limit.phase.value, limit.as_written);
@@ -164,4 +268,64 @@ pub(super) fn summary(agreed: &Agreed, checked: &Checked) -> String {
     }
     let lines: Vec<String> = text.lines().map(terminal).collect();
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use activebench_detect::acceptance::Placed;
+    use activebench_model::host::{Layer, RAW_DEVICE, Tier};
+
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_destroyed_must_be_known_to_be_it() {
+        let target = |destroy, serial: Option<&str>| Target {
+            path: Placed { value: "/dev/sdb".to_owned(), span: 0..0 },
+            is_device: true,
+            destroy,
+            model: None,
+            serial: serial.map(str::to_owned),
+            firmware: None,
+        };
+        let below = |serial: Option<&str>| host::Target {
+            s_dev: DeviceNumber(0),
+            mount_point: "/dev/sdb".to_owned(),
+            fs_type: RAW_DEVICE.to_owned(),
+            options: String::new(),
+            layers: vec![Layer {
+                name: "sdb".to_owned(),
+                device: DeviceNumber(0),
+                kind: "scsi".to_owned(),
+                write_cache: None,
+                rotational: None,
+                logical_block_bytes: None,
+                loop_direct_io: None,
+                backing_file: None,
+                size_bytes: None,
+                attributes: serial
+                    .map(|serial| ("serial".to_owned(), serial.to_owned()))
+                    .into_iter()
+                    .collect::<BTreeMap<_, _>>(),
+            }],
+            tier: Tier::Block,
+        };
+        for (destroy, asked, said, expected) in [
+            (true, Some("S1"), Some("S1"), None),
+            (true, Some("S1"), Some("S2"), Some("is not what was agreed on (serial number S1)")),
+            (false, Some("S1"), Some("S2"), Some("is not what was agreed on")),
+            (true, Some("S1"), None, Some("is not known to be what was agreed on")),
+            // Nothing is lost by reading it, and the report says that it is not known.
+            (false, Some("S1"), None, None),
+            (true, None, Some("S2"), None),
+        ] {
+            let found = another_device(&target(destroy, asked), &below(said));
+            let is_as_expected = match (&found, expected) {
+                (Some(found), Some(expected)) => found.contains(expected),
+                (found, expected) => found.is_none() && expected.is_none(),
+            };
+            assert!(is_as_expected, "{destroy} {asked:?} {said:?}: {found:?}");
+        }
+    }
 }

@@ -4,22 +4,26 @@ use std::path::Path;
 
 use activebench_detect::acceptance::Benchmark;
 use activebench_model::acceptance::{Acceptance, AcceptanceMark};
+use activebench_model::run::Choices;
+use activebench_model::series::{FORMAT, SeriesManifest};
+use activebench_record::write_series;
 use activebench_report::Style;
 use activebench_report::acceptance::{ACCEPTANCE_FORMATS, extension, render};
 use anyhow::{Context, anyhow};
 use clap::Parser;
 
 use super::check::{self, Ready};
-use super::{AGREED, Agreed, show, stored, unusable};
+use super::{AGREED, Agreed, show, stored};
 use crate::arguments::{Accept, Cli, Command, Output, Verify};
 use crate::destroy::{self, Unused};
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::series::{self, Recording, Taken};
+use crate::stop::Stop;
 use crate::{thresholds, verify};
 
 /// Runs the suite; gives the exit code.
 pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Result<i32, Failure> {
-    let checked = check::check(agreed).map_err(unusable)?;
+    let checked = check::check(agreed)?;
     for ready in &checked.benchmarks {
         verify::find_program(&ready.command.argv[0].clone().into())?;
     }
@@ -34,7 +38,9 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
-    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_empty(&out))?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_unused(&out))?;
+    // What is only computed from here on can be computed again.
+    release();
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
@@ -59,11 +65,22 @@ fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
     std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
 }
 
-/// Nothing was recorded: the directory with its copy of the file has no use.
-fn remove_empty(out: &Path) {
-    let removed = std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out));
+/// No run was recorded: the directory with its copy of the file has no use, unless how a device was prepared is in it.
+fn remove_unused(out: &Path) {
+    let removed = std::fs::read_dir(out).and_then(|entries| match entries.count() {
+        1 => std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out)),
+        _ => Ok(()),
+    });
     if let Err(error) = removed {
         eprintln!("activebench: cannot remove {}: {error}", out.display());
+    }
+}
+
+/// SIGINT and SIGTERM end the process again, which the first listener has turned off for good.
+fn release() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the default action is no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
@@ -91,23 +108,82 @@ impl Suite<'_> {
         back.or_exit(ExitCode::Usage).and(recorded)
     }
 
+    /// One after the other; one that cannot be recorded ends no other.
+    ///
+    /// # Errors
+    /// When none could be recorded.
     fn benchmarks(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
-        let mut any = false;
+        let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+        let mut interrupted = false;
+        let mut recorded = 0;
+        let mut failed = Vec::new();
         for (number, ready) in (1..).zip(benchmarks) {
             let place = format!("{} (benchmark {number} of {})", ready.name, benchmarks.len());
             let Some(benchmark) = self.agreed.file.benchmark(&ready.name) else { continue };
+            interrupted |= stop.is_set();
+            if interrupted {
+                self.not_recorded(benchmark, ready, out, "interrupted before it began")?;
+                continue;
+            }
             if !self.arguments.quiet {
                 eprintln!("activebench: {place}: {}", benchmark.repetition.words());
             }
             match self.series(benchmark, ready, &out.join(&ready.name), runtime) {
-                Ok(Taken { interrupted: true, .. }) => return Ok(true),
-                Ok(_) => any = true,
-                // Nothing could be observed at all: there is nothing to judge.
-                Err(failure) if !any => return Err(failure),
-                Err(failure) => eprintln!("activebench: {place}: {:#}", failure.error),
+                Ok(taken) => {
+                    recorded += 1;
+                    interrupted |= taken.interrupted;
+                }
+                // There is nothing to judge, and where nothing can be observed there will not be.
+                Err(failure)
+                    if recorded == 0 && (number == benchmarks.len() || failure.code == ExitCode::CannotObserve) =>
+                {
+                    return Err(failure);
+                }
+                Err(failure) => {
+                    eprintln!("activebench: {place}: {:#}", failure.error);
+                    failed.push((benchmark, ready, failure));
+                }
             }
         }
-        Ok(false)
+        interrupted |= stop.is_set();
+        for (benchmark, ready, failure) in failed {
+            self.not_recorded(benchmark, ready, out, &format!("it could not be recorded: {:#}", failure.error))?;
+        }
+        Ok(interrupted)
+    }
+
+    /// Writes down why a benchmark has no runs, unless its series says what became of it: whoever judges the suite again
+    /// finds the same.
+    fn not_recorded(&self, benchmark: &Benchmark, ready: &Ready, out: &Path, why: &str) -> Result<(), Failure> {
+        let directory = out.join(&ready.name);
+        if directory.join(series::MANIFEST).is_file() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot create {}", directory.display()))
+            .or_exit(ExitCode::Usage)?;
+        let manifest = SeriesManifest {
+            format: FORMAT,
+            activebench: env!("CARGO_PKG_VERSION").to_owned(),
+            command: ready.command.clone(),
+            planned_runs: benchmark.repetition.most(),
+            until: benchmark.repetition.until(),
+            runs: Vec::new(),
+            choices: self.choices(benchmark),
+            preconditioning: None,
+            incomplete: vec![why.to_owned()],
+        };
+        write_series(&directory, &manifest).or_exit(ExitCode::Usage)
+    }
+
+    /// Those of the file, with its mark.
+    fn choices(&self, benchmark: &Benchmark) -> Choices {
+        let mark = AcceptanceMark {
+            file: self.agreed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            sha256: self.agreed.sha256.clone(),
+            benchmark: benchmark.name.value.clone(),
+        };
+        self.agreed.file.choices(benchmark, Some(mark))
     }
 
     fn series(
@@ -117,12 +193,7 @@ impl Suite<'_> {
         directory: &Path,
         runtime: &tokio::runtime::Runtime,
     ) -> Result<Taken, Failure> {
-        let mark = AcceptanceMark {
-            file: self.agreed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            sha256: self.agreed.sha256.clone(),
-            benchmark: ready.name.clone(),
-        };
-        let choices = self.agreed.file.choices(benchmark, Some(mark));
+        let choices = self.choices(benchmark);
         let prepares = thresholds::of(&choices).or_exit(ExitCode::Usage)?.requires_preconditioning;
         // Asked again before each: much can happen to a device while a suite runs.
         let prepared = self.device(ready)?.filter(|_| prepares);
@@ -141,9 +212,11 @@ impl Suite<'_> {
     /// The device that may be written; `None` where none may.
     ///
     /// # Errors
-    /// When a benchmark would write a device that is in use, or that file and command line do not both permit.
+    /// When the target is not the device that was agreed on, and when a benchmark would write a device that is in use, or
+    /// that file and command line do not both permit.
     fn device(&self, ready: &Ready) -> Result<Option<Unused>, Failure> {
         let target = &self.agreed.file.target;
+        check::still_permitted(target, ready)?;
         let path = Path::new(&target.path.value);
         let refused = |why: String| Err(Failure::new(ExitCode::Usage, anyhow!(why)));
         let shown = path.display();
@@ -197,5 +270,24 @@ fn write_reports(out: &Path, judged: &Acceptance) {
         if let Err(error) = std::fs::write(&path, text) {
             eprintln!("activebench: cannot write {}: {error}", path.display());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_is_never_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        let inner = out.join("reads/preconditioning");
+        std::fs::create_dir_all(&inner).expect("a folder");
+        std::fs::write(out.join(AGREED), "format = 1\n").expect("a file");
+        remove_unused(&out);
+        assert!(out.join(AGREED).is_file() && inner.is_dir());
+        std::fs::remove_dir_all(out.join("reads")).expect("our own folder");
+        remove_unused(&out);
+        assert!(!out.exists());
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use activebench_detect::acceptance::identity;
+use activebench_detect::acceptance::identities;
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::acceptance::DeviceIdentity;
 use activebench_model::host::Target;
@@ -17,6 +17,7 @@ use time::OffsetDateTime;
 use super::check::below;
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::print;
+use crate::room::room;
 
 /// Writes the template to a new file, or to standard output.
 pub(super) fn main(target: &Path, file: Option<&Path>) -> Result<i32, Failure> {
@@ -27,17 +28,13 @@ pub(super) fn main(target: &Path, file: Option<&Path>) -> Result<i32, Failure> {
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let below = below(&mut survey, &target, is_device).map_err(|why| Failure::new(ExitCode::Usage, anyhow!(why)))?;
     let hardware = activebench_host::read_hardware(&Roots::default(), std::slice::from_ref(&below));
-    let devices = below.layers.iter().filter(|layer| layer.kind != "partition").map(|layer| {
-        let links = hardware.links.iter().filter(|link| link.device == layer.device);
-        identity(layer, links.map(|link| link.name.clone()).collect())
-    });
     let text = template(&Place {
         path: target.display().to_string(),
         is_device,
-        devices: devices.collect(),
+        devices: identities(&below, &hardware.links),
         below: &below,
-        free_bytes: free_bytes(&target),
-        memory_bytes: activebench_host::read_host(&Roots::default(), Process::Own, &[]).memory_bytes,
+        free_bytes: room(&target).ok().map(|room| room.free_bytes),
+        memory_bytes: activebench_host::read_host(&Roots::default(), Process::Own, &[]).usable_memory_bytes(),
         today: OffsetDateTime::now_utc().date().to_string(),
     });
     match file {
@@ -62,16 +59,6 @@ struct Place<'a> {
     free_bytes: Option<u64>,
     memory_bytes: Option<u64>,
     today: String,
-}
-
-/// Room that is left on a file system.
-fn free_bytes(path: &Path) -> Option<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut room = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: fills a local of the type that this call asks for; the path ends with a zero.
-    let room = unsafe { (libc::statvfs(path.as_ptr(), room.as_mut_ptr()) == 0).then(|| room.assume_init()) }?;
-    room.f_bavail.checked_mul(room.f_frsize)
 }
 
 /// A text of TOML.

@@ -22,8 +22,9 @@ Each limit ends as pass, conditional pass, conditional fail, fail (ILAC-G8:09/20
 is not whole or a condition does not hold. docs/accept.md describes the file and how the uncertainty is computed.
 
 Exit code: 0 for pass, and for conditional pass where the file accepts it; 1 for fail, conditional fail, and conditional \
-pass where it does not; 3 for not judged; 2 for a file that cannot be used; 130 when it was interrupted: what was \
-recorded is kept, and is not judged.
+pass where it does not; 3 for not judged; 2 for a file that cannot be used, or a device that must not be written or is \
+not the one that was agreed on; 4 when the benchmarks could not start; 5 when nothing could be observed; 130 when it \
+was interrupted: what was recorded is kept, and is not judged.
 
 Examples:
   activebench accept --init /mnt/bench > offer-42.toml
@@ -41,7 +42,7 @@ pub(crate) struct Accept {
     /// Judge these instead of running anything: directories of runs, of series, or of a whole acceptance, or bundles.
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Only say whether the file can be used on this machine, and what its commands will run and claim.
+    /// Only say whether the file can be used on this machine, and what its commands will run and can claim.
     #[arg(long, conflicts_with_all = ["runs", "init", "out"])]
     pub(crate) check: bool,
     /// Write a commented file for this directory or device, with its identity and sensible benchmarks.
