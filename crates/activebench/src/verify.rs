@@ -6,6 +6,8 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use activebench_detect::stopping::least_runs;
+use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
@@ -54,6 +56,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     if arguments.plan {
         return plan::main(arguments, choices, command, &thresholds);
     }
+    let prepares = arguments.destroy.is_some() && thresholds.requires_preconditioning;
+    let repetition = repetition(arguments, prepares, &thresholds)?;
     find_program(&arguments.command[0])?;
     if let Some(file) = &arguments.ceiling {
         // Before anything runs, like the choices.
@@ -70,8 +74,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     if arguments.and_corrected {
         return corrected::main(arguments, &choices, &command, &directory, &runtime);
     }
-    let prepared = device.filter(|_| thresholds.requires_preconditioning);
-    if let Some((planned, until)) = repetition(arguments, prepared.is_some()) {
+    let prepared = device.filter(|_| prepares);
+    if let Some((planned, until)) = repetition {
         let recording = Recording { arguments, choices, command, directory: &directory, planned, until, prepared };
         return series::main(recording, &runtime);
     }
@@ -87,16 +91,31 @@ const MOST_ROUNDS: u32 = 25;
 
 /// How often the command is run, and what ends that before; `None` for a single run. What was prepared is measured
 /// until it is steady, unless something else is asked for.
-fn repetition(arguments: &Verify, prepared: bool) -> Option<(u32, Option<Until>)> {
+///
+/// # Errors
+/// When the runs that are allowed cannot give what is asked for.
+fn repetition(
+    arguments: &Verify,
+    prepared: bool,
+    thresholds: &Thresholds,
+) -> Result<Option<(u32, Option<Until>)>, Failure> {
     if let Some(runs) = arguments.repeat {
-        return Some((runs, None));
+        return Ok(Some((runs, None)));
     }
-    let until = arguments.until.or(prepared.then_some(Until::SteadyState))?;
-    let most = match until {
-        Until::MedianWithin { .. } => MOST_RUNS,
-        Until::SteadyState => MOST_ROUNDS,
+    let Some(until) = arguments.until.or(prepared.then_some(Until::SteadyState)) else { return Ok(None) };
+    let (most, told) = match until {
+        Until::MedianWithin { .. } => (MOST_RUNS, "an interval of the median"),
+        Until::SteadyState => (MOST_ROUNDS, "steady state"),
     };
-    Some((arguments.max_runs.unwrap_or(most), Some(until)))
+    let most = arguments.max_runs.unwrap_or(most);
+    let least = least_runs(until, thresholds);
+    if most < least {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("{told} takes {least} runs, and at most {most} are allowed (hint: `--max-runs {least}` or more)"),
+        ));
+    }
+    Ok(Some((most, Some(until))))
 }
 
 /// A run that was recorded and judged.
