@@ -64,6 +64,16 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
         ceiling::store::read(file).or_exit(ExitCode::Usage)?;
     }
     let device = arguments.destroy.as_deref().map(destroy::blank).transpose()?;
+    if let Some(device) = &device {
+        destroy::is_repeated(device, &command)?;
+        if !prepares && !arguments.output.quiet {
+            eprintln!(
+                "activebench: nothing is purged or preconditioned: the profile {} asks for neither (hint: `--profile \
+                 pts` does)",
+                choices.profile
+            );
+        }
+    }
     destroy::guard_own(&command)?;
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(command.program()));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -147,7 +157,7 @@ pub(crate) fn record_prepared_run(
     preparation: Option<&Preparation>,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<Recorded, Failure> {
-    let identity = identity(arguments)?;
+    let identity = identity(arguments)?.map(|(_, identity)| identity);
     let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
@@ -272,12 +282,12 @@ pub(crate) fn find_program(program: &OsString) -> Result<(), Failure> {
     Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
 }
 
-/// Whose identity the child gets: `--user`, or under sudo the invoking user.
-fn identity(arguments: &Verify) -> Result<Option<stub::Identity>, Failure> {
+/// Whose identity the child gets, with its name: `--user`, or under sudo the invoking user; `None` for our own.
+pub(crate) fn identity(arguments: &Verify) -> Result<Option<(String, stub::Identity)>, Failure> {
     let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
     let Some(name) = arguments.user.clone().or_else(from_sudo) else { return Ok(None) };
     match stub::identity_of(&name) {
-        Some(identity) => Ok(Some(identity)),
+        Some(identity) => Ok(Some((name, identity))),
         None => {
             Err(Failure::new(ExitCode::Usage, anyhow!("no user {name} (hint: --user takes a name of this system)")))
         }

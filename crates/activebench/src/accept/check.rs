@@ -105,7 +105,7 @@ fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<(Ready, &'st
         let message = format!("{} is no benchmark whose figures are known", command.program());
         return Err(fault(message, &format!("one of {}", listed(&known))));
     };
-    let phases = adapter.plan(&own, &plan::input_files(adapter, &own)).phases;
+    let phases = adapter.plan(&own, &plan::input_files(adapter, &own).0).phases;
     let (name, repetition) = (benchmark.name.value.clone(), benchmark.repetition.words());
     Ok((Ready { name, command, tool: adapter.name(), phases, repetition }, adapter))
 }

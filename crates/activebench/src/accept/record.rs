@@ -34,7 +34,7 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
-    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_empty(&out))?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_unused(&out))?;
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
@@ -59,9 +59,12 @@ fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
     std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
 }
 
-/// Nothing was recorded: the directory with its copy of the file has no use.
-fn remove_empty(out: &Path) {
-    let removed = std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out));
+/// No run was recorded: the directory with its copy of the file has no use, unless how a device was prepared is in it.
+fn remove_unused(out: &Path) {
+    let removed = std::fs::read_dir(out).and_then(|entries| match entries.count() {
+        1 => std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out)),
+        _ => Ok(()),
+    });
     if let Err(error) = removed {
         eprintln!("activebench: cannot remove {}: {error}", out.display());
     }
