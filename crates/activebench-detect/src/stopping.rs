@@ -5,6 +5,19 @@ use activebench_model::units::Quantity;
 
 use crate::series_case::first_rates;
 use crate::steady::truest;
+use crate::thresholds::Thresholds;
+
+/// Values of which two cover the median with 95 %.
+const INTERVAL_RUNS: u32 = 6;
+
+/// Fewer runs than these never give what a series is to go on for.
+pub fn least_runs(until: Until, thresholds: &Thresholds) -> u32 {
+    match until {
+        Until::MedianWithin { .. } => INTERVAL_RUNS,
+        // A threshold of a user's own is not held to whole numbers.
+        Until::SteadyState => thresholds.ab702_rounds_count.value.value.ceil() as u32,
+    }
+}
 
 /// Whether the runs so far give what the series is to go on for, and how far they came.
 pub fn stopping(until: Until, figures: &[Repeated], steadiness: &[Steadiness]) -> Stopping {
@@ -42,7 +55,7 @@ fn narrow(figure: &Repeated, ratio: f64) -> (bool, String) {
             );
             (width <= ratio, told)
         }
-        None => (false, format!("{}: 6 runs are needed for an interval", figure.phase)),
+        None => (false, format!("{}: {INTERVAL_RUNS} runs are needed for an interval", figure.phase)),
     }
 }
 
@@ -63,5 +76,24 @@ fn steady(of: &Steadiness) -> (bool, String) {
             (last.steady, told)
         }
         None => (false, format!("{}: there are too few rounds for a window", of.phase)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::units::Unit;
+
+    use super::*;
+    use crate::statistics::{CONFIDENCE, median_interval};
+
+    #[test]
+    fn fewer_runs_never_give_what_is_asked_for() {
+        let thresholds = Thresholds::profile("default").expect("the profile exists");
+        assert_eq!(least_runs(Until::SteadyState, &thresholds), 5);
+        let least = least_runs(Until::MedianWithin { ratio: 0.05 }, &thresholds) as usize;
+        for runs in 1..10 {
+            let interval = median_interval(&vec![1.0; runs], Unit::Count, CONFIDENCE);
+            assert_eq!(interval.is_some(), runs >= least, "{runs}");
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Series that go on until they are steady, the rounds of those that are not, and devices that are prepared for them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 use activebench_e2e::{Throttled, Volume, binary, needs, skip};
 use serde_json::Value;
@@ -25,10 +26,19 @@ struct Series {
 }
 
 fn series(volume: &Volume, name: &str, options: &[&str], script: &str) -> Series {
+    series_in(&volume.path(), volume, name, options, script)
+}
+
+/// The same on a volume that is not mounted.
+fn series_beside(volume: &Volume, name: &str, options: &[&str], script: &str) -> Series {
+    series_in(&volume.beside(""), volume, name, options, script)
+}
+
+fn series_in(folder: &Path, volume: &Volume, name: &str, options: &[&str], script: &str) -> Series {
     let directory = volume.beside(name);
     let out = directory.to_str().expect("UTF-8");
     let words = [&["verify", "--format", "json", "--out", out], options, &["--", "sh", "-c", script]].concat();
-    let output = activebench(&volume.path(), &words);
+    let output = activebench(folder, &words);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     Series {
         report: serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("no report ({error}): {stderr}")),
@@ -125,6 +135,13 @@ fn a_series_ends_when_it_has_what_was_asked_for_and_says_when_it_has_not() {
     assert_eq!(never.report["stopping"]["reached"], false);
     let text = fs::read_to_string(never.directory.join("series-report.txt")).expect("a report");
     assert!(text.contains("target not reached: a-read: "), "{text}");
+    // What so few runs cannot give is not begun.
+    for (until, runs) in [("5%", "5"), ("steady", "4")] {
+        let output = activebench(&volume.path(), &["verify", "--until", until, "--max-runs", runs, "--", "true"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("and at most {runs} are allowed (hint: `--max-runs ")), "{said}");
+    }
     // A command without a rate is not run again and again.
     let silent = series(&volume, "silent", &["--until", "5%", "--max-runs", "6"], "true");
     assert_eq!((silent.runs(), silent.exit_code), (1, Some(3)), "{}", silent.stderr);
@@ -139,30 +156,150 @@ fn writes(volume: &Volume, device: &str, options: &[&str], name: &str) -> Output
     activebench(&volume.beside(""), &words)
 }
 
+/// Sectors that a device took since it is there.
+fn sectors_written(device: &str) -> std::io::Result<u64> {
+    let name = device.strip_prefix("/dev/").expect("a node");
+    let stat = fs::read_to_string(format!("/sys/block/{name}/stat"))?;
+    Ok(stat.split_whitespace().nth(6).and_then(|sectors| sectors.parse().ok()).expect("sectors"))
+}
+
+/// A process that holds a device open; gone when dropped.
+struct Holder(Child);
+
+impl Holder {
+    fn of(device: &str, access: &str) -> Self {
+        let script = format!("exec 3{access} {device}; exec sleep 600");
+        let child = Command::new("sh").args(["-c", &script]).spawn().expect("it starts");
+        let holder = Self(child);
+        let program = format!("/proc/{}/comm", holder.0.id());
+        while fs::read_to_string(&program).expect("it runs").trim() != "sleep" {
+            std::thread::yield_now();
+        }
+        holder
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).expect("it ends");
+    }
+}
+
+#[test]
+fn a_device_in_use_is_found_however_a_command_names_it() {
+    needs!("fio", "iozone", "mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let device = volume.device().expect("a device").to_owned();
+    let name = device.strip_prefix("/dev/").expect("a node").to_owned();
+    let link = volume.beside("pci-0000:00:17.0-ata-1");
+    std::os::unix::fs::symlink(&device, &link).expect("a link");
+    let by_path = link.to_str().expect("UTF-8");
+    fs::write(
+        volume.beside("log"),
+        format!("fio version 2 iolog\n{device} add\n{device} open\n{device} write 0 4096\n"),
+    )
+    .expect("a log");
+    fs::write(volume.beside("reads"), "fio version 2 iolog\n/x add\n/x open\n/x read 0 4096\n").expect("a log");
+    fs::write(volume.beside("job.fio"), format!("[a]\nrw=write\nsize=1m\nfilename={}\n", by_path.replace(':', "\\:")))
+        .expect("a job file");
+    // What writes back what was made with the file system.
+    volume.drop_caches();
+    let run = |argv: &[&str]| {
+        let out = volume.beside("named");
+        let words = [&["verify", "--quiet", "--out", out.to_str().expect("UTF-8"), "--"], argv].concat();
+        let output = activebench(&volume.beside(""), &words);
+        let recorded = out.exists();
+        if recorded {
+            fs::remove_dir_all(&out).expect("it is ours");
+        }
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), recorded)
+    };
+    let options = ["--name=a", "--rw=write", "--size=1m"];
+    let fio = |more: &[&str]| [&["fio"], &options[..], more].concat().join(" ");
+    let before = sectors_written(&device).expect("sectors");
+    for line in [
+        fio(&[&format!("--filename={}", by_path.replace(':', "\\:"))]),
+        format!("iozone -i0 -s1m -f {by_path}"),
+        format!("iozone -i0 -s1m -f{device}"),
+        fio(&["--directory=/dev", &format!("--filename={name}")]),
+        "fio job.fio".to_owned(),
+        "fio --name=a --read_iolog=log".to_owned(),
+        format!("fio --name=a --read_iolog=log --replay_redirect={by_path}"),
+    ] {
+        let (code, said, recorded) = run(&line.split_whitespace().collect::<Vec<_>>());
+        assert!(code == Some(2) && said.contains("is mounted at") && !recorded, "{line}: {said}");
+    }
+    for script in [
+        format!("fio --name=a --rw=read --size=1m --filename={device}; {}", fio(&[&format!("--filename={device}")])),
+        format!("cd /dev && {}", fio(&[&format!("--filename={name}")])),
+    ] {
+        let (code, said, recorded) = run(&["sh", "-c", &script]);
+        assert!(code == Some(2) && said.contains("is mounted at") && !recorded, "{script}: {said}");
+    }
+    assert_eq!(sectors_written(&device).expect("sectors"), before);
+    // Reading it is nobody's loss, also beside writes to a file.
+    let reads = format!("fio --name=a --rw=read --size=1m --filename={device}");
+    let (code, said, recorded) = run(&reads.split_whitespace().collect::<Vec<_>>());
+    assert!(code != Some(2) && recorded, "{said}");
+    let (code, said, recorded) = run(&["sh", "-c", &format!("{reads}; {}", fio(&["--filename=mount/x"]))]);
+    assert!(code != Some(2) && recorded, "{said}");
+    let redirected = format!("--replay_redirect={device}");
+    let (code, said, recorded) = run(&["fio", "--name=a", "--read_iolog=reads", &redirected]);
+    assert!(code != Some(2) && recorded, "{said}");
+    // A job file that cannot be read leaves that open.
+    let (_, said, _) = run(&["fio", "absent.fio"]);
+    assert!(said.contains("cannot tell which devices fio writes: cannot read absent.fio"), "{said}");
+}
+
+#[test]
+fn a_device_that_comes_into_use_is_not_written_by_the_next_run() {
+    needs!("fio", "mkfs.ext4", "losetup", "sh", "mount");
+    let volume = Volume::raw(64);
+    let device = volume.device().expect("a device").to_owned();
+    fs::create_dir(volume.path()).expect("a mount point");
+    let mount_point = volume.path();
+    let script = format!(
+        "fio --name=a --rw=write --size=1m --direct=1 --filename={device} && mkfs.ext4 -q -F {device} && mount {device} {}",
+        mount_point.display()
+    );
+    let series = series_beside(&volume, "mounts", &["--repeat", "3"], &script);
+    assert_eq!(series.runs(), 1, "{}", series.stderr);
+    let manifest = fs::read_to_string(series.directory.join("series.json")).expect("the record of the series");
+    let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+    let incomplete = manifest["incomplete"].to_string();
+    assert!(incomplete.contains("run 2 could not be recorded") && incomplete.contains("is mounted at"), "{incomplete}");
+}
+
+/// A device in use is not written with the permission nor by a command of the user's own; one on which something lies is
+/// not written by ours.
+fn assert_refused(volume: &Volume, why: &str, own: bool) {
+    let device = volume.device().expect("a device");
+    let before = sectors_written(device).expect("sectors");
+    let permitted = ["--destroy", device];
+    for options in [Some(&permitted[..]), own.then_some(&[][..])].into_iter().flatten() {
+        let output = writes(volume, device, options, "refused");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{why}: {said}");
+        assert!(said.contains(why) && said.contains("it is not written (hint: "), "{why}: {said}");
+        assert!(!volume.beside("refused").exists(), "{why}");
+    }
+    assert_eq!(sectors_written(device).expect("sectors"), before, "{why}");
+}
+
+#[test]
+fn a_device_of_a_mounted_btrfs_is_not_written() {
+    needs!("fio", "mkfs.btrfs", "losetup");
+    let volume = Volume::raw(256);
+    volume.put_file_system("btrfs");
+    assert_refused(&volume, "is mounted at", true);
+}
+
 #[test]
 fn a_device_that_somebody_uses_is_not_written() {
-    needs!("fio", "mkfs.ext4", "mkfs.btrfs", "mkswap", "losetup", "wipefs", "partx");
+    needs!("fio", "mkfs.ext4", "mkswap", "losetup", "wipefs", "partx");
     let volume = Volume::raw(256);
     let device = volume.device().expect("a device").to_owned();
-    let written = |when: &str| {
-        let name = device.strip_prefix("/dev/").expect("a node");
-        let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap_or_else(|e| panic!("{when}: {e}"));
-        stat.split_whitespace().nth(6).and_then(|sectors| sectors.parse::<u64>().ok()).expect("sectors")
-    };
-    // A device in use is not written with the permission nor by a command of the user's own; one on which something
-    // lies is not written by ours.
-    let refused = |why: &str, own: bool| {
-        let before = written(why);
-        let permitted = ["--destroy", &*device];
-        for options in [Some(&permitted[..]), own.then_some(&[][..])].into_iter().flatten() {
-            let output = writes(&volume, &device, options, "refused");
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{why}: {said}");
-            assert!(said.contains(why) && said.contains("it is not written (hint: "), "{why}: {said}");
-            assert!(!volume.beside("refused").exists(), "{why}");
-        }
-        assert_eq!(written(why), before, "{why}");
-    };
+    let refused = |why: &str, own: bool| assert_refused(&volume, why, own);
     let tool = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output().expect("it starts");
         assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
@@ -172,16 +309,17 @@ fn a_device_that_somebody_uses_is_not_written() {
     volume.unmount();
     refused("holds a file system or member of one (ext4)", false);
     tool("wipefs", &["--all", &device]);
-    volume.put_file_system("btrfs");
-    refused("is mounted at", true);
-    volume.unmount();
-    tool("wipefs", &["--all", &device]);
     tool("mkswap", &[&device]);
     refused("holds a file system or member of one (swap)", false);
     tool("swapon", &[&device]);
     refused("is swap", true);
     tool("swapoff", &[&device]);
     tool("wipefs", &["--all", &device]);
+    for (access, own) in [("<>", true), ("<", false)] {
+        let holder = Holder::of(&device, access);
+        refused("is held open by sleep, process", own);
+        drop(holder);
+    }
     let above = Command::new("losetup").args(["--find", "--show", &device]).output().expect("it starts");
     let above = String::from_utf8_lossy(&above.stdout).trim().to_owned();
     refused("is behind the loop device", true);
@@ -209,13 +347,22 @@ fn a_device_that_somebody_uses_is_not_written() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     assert!(said.contains("holds a file system or member of one (ext4), and the benchmark writes over it"), "{said}");
     tool("wipefs", &["--all", &device]);
-    // Nothing is left of all that: it is written. Another path than the device's is no permission.
-    let output = writes(&volume, &device, &["--destroy", "/dev/null"], "other");
-    assert_eq!(output.status.code(), Some(2));
-    let before = written("at the end");
+    // Nothing is left of all that: it is written. Another device's path is no permission.
+    let another = Volume::raw(16);
+    let another = another.device().expect("a device");
+    let written = || [&device, another].map(|device| sectors_written(device).expect("sectors"));
+    let before = written();
+    for options in [&["--destroy", another][..], &["--profile", "pts", "--destroy", another]] {
+        let output = writes(&volume, &device, options, "other");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let why = format!("--destroy permits {another} to be written, and the command names {device}: nothing was run");
+        assert!(said.contains(&why), "{said}");
+    }
+    assert_eq!(written(), before);
     let output = writes(&volume, &device, &["--destroy", &device], "allowed");
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(written("at the end") >= before + 2048);
+    assert!(written()[0] >= before[0] + 2048);
 }
 
 #[test]
@@ -223,6 +370,11 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     needs!("fio", "losetup", "blkdiscard");
     let volume = Volume::raw(64);
     let device = volume.device().expect("a device").to_owned();
+    // As with most disks, the size is no multiple of the 128 KiB that the standard writes.
+    let backing = fs::OpenOptions::new().write(true).open(volume.beside("backing.img")).expect("the backing file");
+    backing.set_len(64 * MIB + 68 * 1024).expect("it grows");
+    let grown = Command::new("losetup").args(["--set-capacity", &device]).status().expect("losetup runs");
+    assert!(grown.success());
     let out = volume.beside("pts");
     let filename = format!("--filename={device}");
     let words = [
@@ -232,7 +384,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
         "--destroy",
         &device,
         "--max-runs",
-        "2",
+        "5",
         "--until",
         "steady",
         "--format",
@@ -259,7 +411,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
         serde_json::from_slice(&text).expect("JSON")
     };
     let (manifest, run) = (read("series.json"), read("1/run.json"));
-    assert_eq!(manifest["runs"], serde_json::json!(["1", "2"]));
+    assert_eq!(manifest["runs"], serde_json::json!(["1", "2", "3", "4", "5"]));
     assert_eq!(manifest["preconditioning"], "preconditioning");
     let preparation = &run["preparation"];
     assert_eq!(preparation["purge"]["how"], "discard", "{preparation:#}");
@@ -279,4 +431,95 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     assert!(!String::from_utf8_lossy(&bundled.stderr).contains("left out"));
     let verified = activebench(&volume.beside(""), &["verify-bundle", bundle.to_str().expect("UTF-8")]);
     assert!(!matches!(verified.status.code(), Some(2 | 6)), "{}", String::from_utf8_lossy(&verified.stdout));
+}
+
+/// `verify --profile pts --destroy` of a volume's device, with a program in front of the others.
+fn pts(volume: &Volume, name: &str, fake: Option<(&str, &str)>, environment: &[(&str, &str)]) -> Output {
+    let programs = volume.beside("programs");
+    fs::create_dir_all(&programs).expect("a folder");
+    if let Some((program, script)) = fake {
+        let path = programs.join(program);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    }
+    let paths = std::env::var_os("PATH").expect("a PATH");
+    let path = std::env::join_paths(std::iter::once(programs.clone()).chain(std::env::split_paths(&paths)));
+    let fio = std::env::split_paths(&paths).map(|folder| folder.join("fio")).find(|fio| fio.is_file()).expect("fio");
+    let device = volume.device().expect("a device");
+    let output = Command::new(binary())
+        .args(["verify", "--profile", "pts", "--destroy", device, "--out"])
+        .arg(volume.beside(name))
+        .arg("--")
+        .arg(fio)
+        .args(["--name=a", &format!("--filename={device}"), "--rw=randwrite", "--bs=4k", "--direct=1", "--size=1m"])
+        .current_dir(volume.beside(""))
+        .env("PATH", path.expect("a PATH"))
+        .envs(environment.iter().copied())
+        .output()
+        .expect("the binary runs");
+    fs::remove_dir_all(&programs).expect("it is ours");
+    output
+}
+
+#[test]
+fn a_preparation_that_ends_early_writes_no_more_and_leaves_its_record() {
+    needs!("fio", "losetup");
+    let volume = Volume::raw(16);
+    let device = volume.device().expect("a device").to_owned();
+    let manifest = |name: &str| -> Value {
+        let text = fs::read(volume.beside(name).join("series.json")).expect("the record of the series");
+        serde_json::from_slice(&text).expect("JSON")
+    };
+    let before = sectors_written(&device).expect("sectors");
+    // Ctrl-C during the purge.
+    for (name, script) in [("interrupted", "kill -INT $PPID; exit 1"), ("killed", "kill -INT $PPID; kill -INT $$")] {
+        let output = pts(&volume, name, Some(("blkdiscard", script)), &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert_eq!(sectors_written(&device).expect("sectors"), before, "{said}");
+        assert_eq!(manifest(name)["incomplete"], serde_json::json!(["interrupted while the device was prepared"]));
+    }
+    // Who runs the benchmark could not open what would be destroyed for it.
+    let output = pts(&volume, "sudo", Some(("blkdiscard", "touch discarded")), &[("SUDO_USER", "nobody")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("runs as nobody") && said.contains("(hint: `--user root`"), "{said}");
+    assert!(!volume.beside("discarded").exists() && !volume.beside("sudo").exists(), "{said}");
+    assert_eq!(sectors_written(&device).expect("sectors"), before);
+    // A preconditioning that fails is in the record.
+    let output = pts(&volume, "failed", Some(("fio", "exit 1")), &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("cannot precondition") && !said.contains("cannot remove"), "{said}");
+    let failed = manifest("failed");
+    assert_eq!((&failed["preconditioning"], &failed["runs"]), (&"preconditioning".into(), &serde_json::json!([])));
+    assert!(failed["incomplete"][0].as_str().is_some_and(|why| why.starts_with("cannot precondition")), "{failed:#}");
+    let again = activebench(&volume.beside(""), &["recheck", "failed"]);
+    assert_eq!(again.status.code(), Some(3), "{}", String::from_utf8_lossy(&again.stderr));
+}
+
+#[test]
+fn a_partition_is_not_prepared_for_the_profile_of_the_standard() {
+    needs!("fio", "losetup", "partx");
+    let volume = Volume::raw(16);
+    let device = volume.device().expect("a device").to_owned();
+    let mut table = [0_u8; 512];
+    table[450] = 0x83;
+    table[454..458].copy_from_slice(&2048_u32.to_le_bytes());
+    table[458..462].copy_from_slice(&20_480_u32.to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xaa]);
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&device)
+        .and_then(|mut node| std::io::Write::write_all(&mut node, &table))
+        .expect("the table is written");
+    let partx = |what: &str| Command::new("partx").args([what, &device]).status().expect("partx runs");
+    assert!(partx("--add").success());
+    let partition = format!("{device}p1");
+    let output = writes(&volume, &partition, &["--profile", "pts", "--destroy", &partition], "partition");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(partx("--delete").success());
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is a partition of loop") && said.contains("nothing was written"), "{said}");
+    assert!(!volume.beside("partition").exists(), "{said}");
 }

@@ -29,5 +29,5 @@ pub use observability::{About, Gap, Mend, Observability};
 pub use roots::{Process, Roots};
 pub use steal::StealWatch;
 pub use survey::{StorageRef, Survey, shares_device};
-pub use usage::{Usage, usage_of};
+pub use usage::{Opener, Usage, block_devices_behind, usage_of};
 pub use watch::HostWatch;

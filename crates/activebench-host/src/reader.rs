@@ -8,8 +8,11 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::{fs, str};
+
+use activebench_model::call::DeviceNumber;
 
 use crate::roots::{Process, Roots};
 
@@ -28,6 +31,11 @@ impl ReadError {
     /// The kernel has no such file, as opposed to a file that could not be read.
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, ReadError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+    }
+
+    /// The process or the descriptor that the file told of has ended meanwhile.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_absent() || matches!(self, ReadError::Io { source, .. } if source.raw_os_error() == Some(libc::ESRCH))
     }
 }
 
@@ -127,6 +135,15 @@ impl Reader {
             fs::read_link(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let folder = path.parent().unwrap_or(Path::new("/"));
         Ok(without_dots(&folder.join(target)))
+    }
+
+    /// The block device that a file is the node of, links followed; `None` for any other file.
+    pub(crate) fn block_device(&self, path: &Path) -> Result<Option<DeviceNumber>, ReadError> {
+        let metadata =
+            fs::metadata(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let number = metadata.rdev();
+        let is_block = metadata.file_type().is_block_device();
+        Ok(is_block.then(|| DeviceNumber::new(libc::major(number), libc::minor(number))))
     }
 
     /// The names in a folder, sorted.

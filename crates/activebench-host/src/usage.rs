@@ -9,7 +9,7 @@ use activebench_model::call::DeviceNumber;
 
 use crate::block::read_device_number;
 use crate::mounts::Mounts;
-use crate::reader::{Reader, device_name};
+use crate::reader::{ReadError, Reader, device_name};
 use crate::roots::{Process, Roots};
 
 /// What is known of a device's users.
@@ -17,15 +17,29 @@ use crate::roots::{Process, Roots};
 pub struct Usage {
     /// Its size; `None` where it is not known.
     pub size_bytes: Option<u64>,
+    /// The name of the whole disk where it is a partition of one: `sdb`.
+    pub partition_of: Option<String>,
     /// Who uses it, as lower-case fragments that follow its name: `is mounted at /mnt`. Empty where nobody does.
     pub users: Vec<String>,
+    /// Processes that hold it open, but for our own and those that we descend from: a lock that was taken for us is no
+    /// other's use.
+    pub openers: Vec<Opener>,
     /// Whether it takes discards; `None` where it is not known.
     pub discards: Option<bool>,
     /// What could not be read: there may be users that are not in the list.
     pub unread: Vec<String>,
 }
 
-/// Reads who uses a device, its partitions included.
+/// A process that holds a device open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opener {
+    /// As [`Usage::users`]: `is held open by qemu, process 4711 (sdb)`.
+    pub words: String,
+    /// Whether it may write; `true` where that is not known.
+    pub writes: bool,
+}
+
+/// Reads who uses a device: its partitions too, and of a partition the whole disk.
 pub fn usage_of(roots: &Roots, device: DeviceNumber) -> Usage {
     let mut reader = Reader::new(roots, Process::Own);
     let mut usage = Usage::default();
@@ -33,40 +47,177 @@ pub fn usage_of(roots: &Roots, device: DeviceNumber) -> Usage {
     if let Some(folder) = reader.wanted(folder) {
         let sectors = reader.number(&folder.join("size"));
         usage.size_bytes = reader.wanted(sectors).and_then(|sectors| sectors.checked_mul(512));
-        let most = reader.number(&disk_of(&reader, &folder).join("queue/discard_max_bytes"));
+        let disk = disk_of(&mut reader, &folder);
+        usage.partition_of = disk.as_deref().map(device_name);
+        let most = reader.number(&disk.as_ref().unwrap_or(&folder).join("queue/discard_max_bytes"));
         usage.discards = reader.wanted(most).map(|most| most > 0);
-        if matches!(reader.flag(&folder.join("ro")), Ok(true)) {
+        let read_only = reader.flag(&folder.join("ro"));
+        if reader.optional(read_only) == Some(true) {
             usage.users.push("is read-only".to_owned());
         }
         let partitions = partitions(&mut reader, &folder);
         for partition in &partitions {
             usage.users.push(format!("has a partition, {}", device_name(partition)));
         }
-        let parts: Vec<PathBuf> = std::iter::once(folder).chain(partitions).collect();
         let mut users = Users::read(&mut reader);
-        for part in &parts {
-            let found = users.of(&mut reader, part);
+        let mut parts = Vec::new();
+        for part in std::iter::once(folder).chain(partitions).chain(disk) {
+            let part = Part::read(&mut reader, part);
+            let found = users.of(&mut reader, &part);
             usage.users.extend(found);
+            parts.push(part);
         }
+        usage.openers = openers(&mut reader, &parts);
     }
     usage.unread = reader.unread().to_vec();
     usage
 }
 
-/// The folder of the whole disk.
-fn disk_of(reader: &Reader, folder: &Path) -> PathBuf {
-    match reader.exists(&folder.join("partition")) {
-        Ok(true) => folder.parent().map_or_else(|| folder.to_owned(), Path::to_owned),
-        _ => folder.to_owned(),
+/// The block devices that a character device leads to as well: `/dev/sg0` to `sda`, `/dev/ng0n1` to `nvme0n1`. Empty for
+/// another one. Errors are words.
+pub fn block_devices_behind(roots: &Roots, device: DeviceNumber) -> Result<Vec<(String, DeviceNumber)>, String> {
+    let mut reader = Reader::new(roots, Process::Own);
+    let folder = reader.link(Path::new(&format!("/sys/dev/char/{device}")));
+    let mut found = Vec::new();
+    if let Some(folder) = reader.optional(folder) {
+        for block in blocks_of(&mut reader, &folder) {
+            let number = read_device_number(&reader, &block.join("dev"));
+            found.extend(reader.optional(number).map(|number| (device_name(&block), number)));
+        }
     }
+    match reader.unread() {
+        [] => Ok(found),
+        [first, ..] => Err(first.clone()),
+    }
+}
+
+/// The folders of the block devices beside a character device.
+fn blocks_of(reader: &mut Reader, folder: &Path) -> Vec<PathBuf> {
+    // NVMe: both lie in the folder of the controller or of the subsystem, with the same numbers (drivers/nvme/host/core.c
+    // and multipath.c, `nvme_cdev_add`, Linux 6.12).
+    if let Some(numbers) = device_name(folder).strip_prefix("ng") {
+        return vec![folder.with_file_name(format!("nvme{numbers}"))];
+    }
+    // SCSI: `sg` and `bsg` share the folder of the disk.
+    let device = reader.link(&folder.join("device"));
+    let Some(blocks) = reader.optional(device).map(|device| device.join("block")) else { return Vec::new() };
+    let names = reader.names(&blocks);
+    reader.optional(names).into_iter().flatten().map(|name| blocks.join(name)).collect()
+}
+
+/// The folder of the whole disk of a partition; `None` for a device that is none.
+fn disk_of(reader: &mut Reader, folder: &Path) -> Option<PathBuf> {
+    let is_partition = reader.exists(&folder.join("partition"));
+    reader.wanted(is_partition).filter(|is| *is).and_then(|_| folder.parent().map(Path::to_owned))
 }
 
 /// The folders of a disk's partitions.
 fn partitions(reader: &mut Reader, folder: &Path) -> Vec<PathBuf> {
     let names = reader.names(folder);
     let names = reader.wanted(names).unwrap_or_default();
-    let inside = names.into_iter().map(|name| folder.join(name));
-    inside.filter(|inside| matches!(reader.exists(&inside.join("partition")), Ok(true))).collect()
+    let mut partitions = Vec::new();
+    for inside in names.into_iter().map(|name| folder.join(name)) {
+        let is_partition = reader.exists(&inside.join("partition"));
+        if reader.wanted(is_partition) == Some(true) {
+            partitions.push(inside);
+        }
+    }
+    partitions
+}
+
+/// A device or one of its partitions.
+struct Part {
+    folder: PathBuf,
+    name: String,
+    /// Where its node usually is.
+    node: PathBuf,
+    number: Option<DeviceNumber>,
+}
+
+impl Part {
+    fn read(reader: &mut Reader, folder: PathBuf) -> Self {
+        let name = device_name(&folder);
+        let number = read_device_number(reader, &folder.join("dev"));
+        Self { node: Path::new("/dev").join(&name), number: reader.wanted(number), name, folder }
+    }
+}
+
+/// The processes that hold one of the parts open.
+fn openers(reader: &mut Reader, parts: &[Part]) -> Vec<Opener> {
+    let family = own_family(reader);
+    let names = reader.names(Path::new("/proc"));
+    let names = reader.wanted(names).unwrap_or_default();
+    let processes = names.iter().filter_map(|name| name.to_str()?.parse::<u32>().ok());
+    let mut found = Vec::new();
+    let mut hidden = Vec::new();
+    for process in processes.filter(|process| !family.contains(process)) {
+        match of_process(reader, process, parts) {
+            Ok(openers) => found.extend(openers),
+            Err(error) if error.is_gone() => {}
+            Err(error) => hidden.push(error),
+        }
+    }
+    if let [first, others @ ..] = &hidden[..] {
+        let and = if others.is_empty() { String::new() } else { format!(" (and {} more such)", others.len()) };
+        reader.note(format!("{first}{and}"));
+    }
+    found
+}
+
+/// Which of the parts a process holds open.
+fn of_process(reader: &Reader, process: u32, parts: &[Part]) -> Result<Vec<Opener>, ReadError> {
+    let folder = Process::Id(process).folder();
+    let mut found = Vec::new();
+    for name in reader.names(&folder.join("fd"))? {
+        let descriptor = folder.join("fd").join(&name);
+        let held = reader.link(&descriptor).and_then(|target| match parts.iter().find(|part| part.node == target) {
+            Some(part) => Ok(Some(part)),
+            // Only nodes are looked at: what hangs, as a file of a server that is gone, would hang us.
+            None if !target.starts_with("/dev") => Ok(None),
+            None => {
+                let number = reader.block_device(&descriptor)?;
+                Ok(parts.iter().find(|part| number.is_some() && part.number == number))
+            }
+        });
+        let part = match held {
+            Ok(Some(part)) => part,
+            Ok(None) => continue,
+            Err(error) if error.is_gone() => continue,
+            Err(error) => return Err(error),
+        };
+        let flags = reader.text(&folder.join("fdinfo").join(&name)).ok().and_then(|text| flags_of(&text));
+        if flags.is_some_and(|flags| flags & libc::O_PATH != 0) {
+            continue;
+        }
+        let writes = flags.is_none_or(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY);
+        let program = reader.text(&folder.join("comm")).unwrap_or_else(|_| "a program".to_owned());
+        found.push(Opener { words: format!("is held open by {program}, process {process} ({})", part.name), writes });
+    }
+    Ok(found)
+}
+
+/// The flags of an open descriptor, from its `fdinfo`.
+fn flags_of(text: &str) -> Option<libc::c_int> {
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    libc::c_int::from_str_radix(flags.trim(), 8).ok()
+}
+
+/// Our own process and those that it descends from.
+fn own_family(reader: &mut Reader) -> Vec<u32> {
+    let mut family = Vec::new();
+    let mut next = Process::Own;
+    loop {
+        let text = reader.text(&next.folder().join("status"));
+        // One that is gone, or not ours to see, has nothing above it that we would know.
+        let Ok(text) = text else { return family };
+        let number =
+            |key: &str| -> Option<u32> { text.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok() };
+        family.extend(number("Pid:").filter(|pid| !family.contains(pid)));
+        match number("PPid:").filter(|parent| *parent > 0 && !family.contains(parent)) {
+            Some(parent) => next = Process::Id(parent),
+            None => return family,
+        }
+    }
 }
 
 /// What of the host uses devices.
@@ -94,27 +245,24 @@ impl Users {
         Self { mounts, swaps, loops: loops(reader), members: btrfs_members(reader) }
     }
 
-    /// Users of one device or partition, by its folder.
-    fn of(&mut self, reader: &mut Reader, folder: &Path) -> Vec<String> {
-        let name = device_name(folder);
-        let node = Path::new("/dev").join(&name);
-        let number = read_device_number(reader, &folder.join("dev"));
-        let number = reader.wanted(number);
+    /// Users of one device or partition.
+    fn of(&mut self, reader: &mut Reader, part: &Part) -> Vec<String> {
+        let Part { folder, name, node, number } = part;
         let mut found = Vec::new();
         // btrfs shows a number of its own, and the node that it was mounted from.
-        let mounted = self.mounts.0.iter().filter(|mount| Some(mount.device) == number || mount.source == node);
+        let mounted = self.mounts.0.iter().filter(|mount| Some(mount.device) == *number || mount.source == *node);
         found.extend(mounted.map(|mount| format!("is mounted at {} ({name})", mount.mount_point.display())));
-        if self.members.contains(&name) {
+        if self.members.contains(name) {
             found.push(format!("is a member of a mounted btrfs ({name})"));
         }
-        if self.swaps.iter().any(|swap| Path::new(swap) == node) {
+        if self.swaps.iter().any(|swap| Path::new(swap) == *node) {
             found.push(format!("is swap ({name})"));
         }
         let holders = reader.names(&folder.join("holders"));
         for holder in reader.optional(holders).into_iter().flatten() {
             found.push(format!("is part of {} ({name})", holder.to_string_lossy()));
         }
-        for (of, file) in self.loops.iter().filter(|(_, file)| *file == node) {
+        for (of, file) in self.loops.iter().filter(|(_, file)| file == node) {
             found.push(format!("is behind the loop device {of} ({})", file.display()));
         }
         found
@@ -128,10 +276,10 @@ fn loops(reader: &mut Reader) -> Vec<(String, PathBuf)> {
     for name in names {
         let name = name.to_string_lossy().into_owned();
         let file = Path::new("/sys/block").join(&name).join("loop/backing_file");
-        if name.starts_with("loop")
-            && let Ok(file) = reader.path(&file)
-        {
-            found.push((name, file));
+        if name.starts_with("loop") {
+            // One without a file behind it has no such attribute.
+            let file = reader.path(&file);
+            found.extend(reader.optional(file).map(|file| (name, file)));
         }
     }
     found
@@ -145,7 +293,8 @@ fn btrfs_members(reader: &mut Reader) -> Vec<String> {
     for file_system in file_systems {
         // `features` and the like are no file systems: they have no devices.
         let names = reader.names(&root.join(file_system).join("devices"));
-        members.extend(names.into_iter().flatten().map(|name| name.to_string_lossy().into_owned()));
+        let names = reader.optional(names).unwrap_or_default();
+        members.extend(names.into_iter().map(|name| name.to_string_lossy().into_owned()));
     }
     members
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use activebench_host::{Roots, Usage, usage_of};
+use activebench_host::{Roots, Usage, block_devices_behind, usage_of};
 use activebench_model::call::DeviceNumber;
 
 fn tree(case: &str) -> PathBuf {
@@ -54,7 +54,7 @@ fn add(root: &Path, file: &str, text: &str) {
 
 #[test]
 fn each_use_of_a_disk_is_found() {
-    let free = Usage { size_bytes: Some(1 << 20), users: Vec::new(), discards: Some(true), unread: Vec::new() };
+    let free = Usage { size_bytes: Some(1 << 20), discards: Some(true), ..Usage::default() };
     assert_eq!(usage(disk().path(), 8, 16), free);
     for (file, text, expected) in [
         ("proc/self/mountinfo", "28 1 8:16 / /mnt rw - ext4 /dev/sdb rw\n", "is mounted at /mnt (sdb)"),
@@ -80,4 +80,121 @@ fn what_cannot_be_read_is_said() {
     let found = usage(root.path(), 8, 16);
     assert!(found.unread.iter().any(|why| why.contains("mountinfo")), "{found:?}");
     assert!(!usage(root.path(), 8, 32).unread.is_empty());
+}
+
+/// The same disk with a partition, which nobody uses.
+fn partitioned() -> tempfile::TempDir {
+    let root = disk();
+    for (file, text) in [
+        ("sys/devices/block/sdb/sdb1/partition", "1\n"),
+        ("sys/devices/block/sdb/sdb1/dev", "8:17\n"),
+        ("sys/devices/block/sdb/sdb1/ro", "0\n"),
+        ("sys/devices/block/sdb/sdb1/size", "1024\n"),
+    ] {
+        add(root.path(), file, text);
+    }
+    let link = root.path().join("sys/dev/block/8:17");
+    std::os::unix::fs::symlink("../../devices/block/sdb/sdb1", link).expect("a link");
+    root
+}
+
+#[test]
+fn what_uses_the_whole_disk_uses_its_partition() {
+    let partition = usage(partitioned().path(), 8, 17);
+    let free = Usage {
+        size_bytes: Some(512 << 10),
+        partition_of: Some("sdb".to_owned()),
+        discards: Some(true),
+        ..Usage::default()
+    };
+    assert_eq!(partition, free);
+    for (file, text, expected) in [
+        ("sys/block/loop7/loop/backing_file", "/dev/sdb\n", "is behind the loop device loop7 (/dev/sdb)"),
+        ("sys/devices/block/sdb/holders/dm-0", "", "is part of dm-0 (sdb)"),
+    ] {
+        let root = partitioned();
+        add(root.path(), file, text);
+        assert_eq!(usage(root.path(), 8, 17).users, [expected]);
+    }
+}
+
+#[test]
+fn a_process_that_holds_a_disk_open_is_found() {
+    let root = disk();
+    let opens = |process: u32, parent: u32, node: &str, flags: &str| {
+        let folder = format!("proc/{process}");
+        add(root.path(), &format!("{folder}/comm"), "qemu\n");
+        add(root.path(), &format!("{folder}/status"), &format!("Name:\tx\nPid:\t{process}\nPPid:\t{parent}\n"));
+        add(root.path(), &format!("{folder}/fdinfo/3"), &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
+        let fd = root.path().join(&folder).join("fd");
+        fs::create_dir_all(&fd).expect("a folder");
+        std::os::unix::fs::symlink(node, fd.join("3")).expect("a link");
+    };
+    opens(40, 1, "/dev/sdb", "0100002");
+    opens(41, 1, "/dev/sdb", "0100000");
+    // A name alone, another disk, no file at all.
+    opens(42, 1, "/dev/sdb", "012000000");
+    opens(43, 1, "/dev/sdc", "0100002");
+    opens(44, 1, "socket:[7]", "02");
+    // What we descend from took the disk for us.
+    add(root.path(), "proc/self/status", "Name:\tx\nPid:\t46\nPPid:\t45\n");
+    opens(45, 1, "/dev/sdb", "0100002");
+    opens(46, 45, "/dev/sdb", "0100002");
+    let found = usage(root.path(), 8, 16);
+    let openers: Vec<(&str, bool)> =
+        found.openers.iter().map(|opener| (opener.words.as_str(), opener.writes)).collect();
+    let expected =
+        [("is held open by qemu, process 40 (sdb)", true), ("is held open by qemu, process 41 (sdb)", false)];
+    assert_eq!(openers, expected);
+    assert!(found.users.is_empty() && found.unread.is_empty(), "{found:?}");
+}
+
+/// A file that cannot be read as one: a folder of its name.
+#[test]
+fn what_cannot_be_read_of_a_use_is_said() {
+    for file in ["sys/devices/block/sdb/ro", "sys/block/loop7/loop/backing_file", "proc/swaps"] {
+        let root = disk();
+        let path = root.path().join(file);
+        if path.exists() {
+            fs::remove_file(&path).expect("it was there");
+        }
+        fs::create_dir_all(&path).expect("a folder");
+        let found = usage(root.path(), 8, 16);
+        assert!(found.unread.iter().any(|why| why.contains(&format!("/{file}"))), "{file}: {found:?}");
+    }
+    for (file, folder) in [("sys/fs/btrfs/1234/devices", "devices"), ("sys/devices/block/sdb/holders", "holders")] {
+        let root = disk();
+        add(root.path(), file, "no folder");
+        let found = usage(root.path(), 8, 16);
+        assert!(found.unread.iter().any(|why| why.contains(folder)), "{file}: {found:?}");
+    }
+}
+
+#[test]
+fn the_disk_behind_a_character_device_is_found() {
+    let root = disk();
+    let scsi = "sys/devices/pci/host0/0:0:0:0";
+    add(root.path(), &format!("{scsi}/block/sdb/dev"), "8:16\n");
+    add(root.path(), &format!("{scsi}/scsi_generic/sg0/dev"), "21:0\n");
+    add(root.path(), "sys/devices/pci/nvme/nvme0/nvme0n1/dev", "259:0\n");
+    add(root.path(), "sys/devices/pci/nvme/nvme0/ng0n1/dev", "241:0\n");
+    add(root.path(), "sys/devices/virtual/mem/null/dev", "1:3\n");
+    let link = |target: &str, name: &str| {
+        let name = root.path().join(name);
+        fs::create_dir_all(name.parent().expect("a folder")).expect("a folder");
+        std::os::unix::fs::symlink(target, name).expect("a link");
+    };
+    link("../../../0:0:0:0", &format!("{scsi}/scsi_generic/sg0/device"));
+    link("../../devices/pci/host0/0:0:0:0/scsi_generic/sg0", "sys/dev/char/21:0");
+    link("../../devices/pci/nvme/nvme0/ng0n1", "sys/dev/char/241:0");
+    link("../../devices/virtual/mem/null", "sys/dev/char/1:3");
+    for (major, minor, expected) in [
+        (21, 0, vec![("sdb".to_owned(), DeviceNumber::new(8, 16))]),
+        (241, 0, vec![("nvme0n1".to_owned(), DeviceNumber::new(259, 0))]),
+        (1, 3, vec![]),
+        (9, 9, vec![]),
+    ] {
+        let found = block_devices_behind(&Roots::at(root.path()), DeviceNumber::new(major, minor));
+        assert_eq!(found, Ok(expected), "{major}:{minor}");
+    }
 }

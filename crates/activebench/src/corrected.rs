@@ -12,8 +12,8 @@ use activebench_report::side_by_side::{SIDE_BY_SIDE_FORMATS, render};
 
 use crate::arguments::Verify;
 use crate::exit::{Failure, INTERRUPTED};
-use crate::output;
 use crate::verify::{Recorded, record_run};
+use crate::{destroy, output};
 
 /// Folder of the first run, below that of both.
 pub(crate) const AS_GIVEN: &str = "as-given";
@@ -46,7 +46,9 @@ pub(crate) fn main(
     say(&format!("again with the advice: {}", remedied.argv.join(" ")));
     let again = Verify { command: remedied.argv.iter().map(OsString::from).collect(), ..arguments.clone() };
     let changed = CommandLine { argv: remedied.argv.clone(), ..command.clone() };
-    match record_run(&again, choices, &changed, &directory.join(WITH_ADVICE), runtime) {
+    let second = destroy::guard_again(&changed)
+        .and_then(|()| record_run(&again, choices, &changed, &directory.join(WITH_ADVICE), runtime));
+    match second {
         Ok(Recorded { judged: second, interrupted, .. }) => {
             let sides = side_by_side(first, second, remedied);
             output::deliver(&arguments.output, |request, style, out| {

@@ -1,29 +1,41 @@
 //! What stands between a benchmark and a disk that is in use.
 //!
-//! activebench itself writes a raw device only where `--destroy` repeats its exact path, and never one that is in use
-//! or on which something lies. A benchmark that the user typed names its device already: it is held back from a device
-//! that is in use, and what lies on another one is said before it is lost.
+//! activebench itself writes a raw device only where `--destroy` repeats its exact path, and never one that is in use.
+//! Nor one on which something lies, unless both parties of an acceptance agreed to lose it: their file says so, and the
+//! command line repeats it. A benchmark that the user typed names its device already: it is held back from a device that
+//! is in use, and what lies on another one is said before it is lost. Which devices a command names is in `named.rs`.
 
-use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
-use activebench_host::{Roots, Usage, usage_of};
+use activebench_host::{Opener, Roots, Usage, usage_of};
 use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
-use activebench_model::phase::Direction;
 use activebench_report::escape::terminal;
+use activebench_runner::stub::Identity;
 use anyhow::{Context, anyhow};
 
 use crate::exit::{ExitCode, Failure, OrExit};
-use crate::{judge, plan};
+use crate::named::{Named, named, number_of};
 
 /// Looks for signatures of file systems and partition tables (util-linux).
 const BLKID: &str = "blkid";
 /// `blkid` found nothing (blkid(8)).
 const NOTHING_FOUND: i32 = 2;
+
+/// What is read at both ends of a device before it counts as empty: where signatures lie.
+const END_BYTES: u64 = 1 << 20;
+/// How long a process may go on holding a device that is about to be written: udev looks at one for a moment after each
+/// write, and what a benchmark started may outlive it.
+const SETTLE: Duration = Duration::from_secs(3);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A raw device that nobody uses.
 #[derive(Clone, Debug)]
@@ -32,6 +44,8 @@ pub(crate) struct Unused {
     pub(crate) path: PathBuf,
     pub(crate) number: DeviceNumber,
     pub(crate) size_bytes: u64,
+    /// The name of the whole disk where it is a partition.
+    pub(crate) partition_of: Option<String>,
     /// Whether it takes discards; `None` where that is not known.
     pub(crate) discards: Option<bool>,
     /// What lies on it: file system or partition table; `None` for nothing.
@@ -67,24 +81,42 @@ pub(crate) fn unused(device: &Path) -> Result<Unused, Failure> {
             let what = "is no block device (hint: --destroy repeats the path of the device that is to be written)";
             Failure::new(ExitCode::Usage, anyhow!("{} {what}", device.display()))
         })?;
-    let usage = usage_of(&Roots::default(), number);
-    without_users(device, &usage)?;
+    // Who only reads loses what it reads.
+    let usage = settled(number, |_| true);
+    without_users(device, &usage, |_| true)?;
     if let Some(what) = usage.unread.first() {
         return Err(refused(device, &format!("may be in use: {}", terminal(what)), "run it where that can be read"));
     }
-    let Usage { size_bytes: Some(size_bytes), discards, .. } = usage else {
+    let Usage { size_bytes: Some(size_bytes), partition_of, discards, .. } = usage else {
         return Err(refused(device, "has no known size", "look at `lsblk`"));
     };
     if let Err(error) = alone(device) {
         return Err(refused(device, &format!("cannot be had alone: {error}"), "end what uses it; root may open it"));
     }
-    let holds = signature(device)?;
-    Ok(Unused { path: device.to_owned(), number, size_bytes, discards, holds })
+    let holds = signature(device)
+        .map_err(|error| error.context(format!("cannot tell what lies on {}: it is not written", device.display())))
+        .or_exit(ExitCode::Usage)?;
+    Ok(Unused { path: device.to_owned(), number, size_bytes, partition_of, discards, holds })
 }
 
-fn without_users(device: &Path, usage: &Usage) -> Result<(), Failure> {
-    let Some(user) = usage.users.first() else { return Ok(()) };
-    let others = usage.users.len() - 1;
+/// Who uses a device, once those who only looked at it are gone.
+fn settled(number: DeviceNumber, counts: fn(&Opener) -> bool) -> Usage {
+    let mut looks = SETTLE.as_millis() / LOOK.as_millis();
+    loop {
+        let usage = usage_of(&Roots::default(), number);
+        if looks == 0 || !usage.users.is_empty() || !usage.openers.iter().any(counts) {
+            return usage;
+        }
+        looks -= 1;
+        sleep(LOOK);
+    }
+}
+
+fn without_users(device: &Path, usage: &Usage, counts: fn(&Opener) -> bool) -> Result<(), Failure> {
+    let openers = usage.openers.iter().filter(|opener| counts(opener)).map(|opener| &opener.words);
+    let users: Vec<&String> = usage.users.iter().chain(openers).collect();
+    let [user, others @ ..] = &users[..] else { return Ok(()) };
+    let others = others.len();
     let and = if others > 0 { format!(", and {others} more") } else { String::new() };
     Err(refused(device, &format!("{}{and}", terminal(user)), "name another device, or end that use of it"))
 }
@@ -98,26 +130,15 @@ fn refused(device: &Path, why: &str, hint: &str) -> Failure {
     Failure::new(ExitCode::Usage, anyhow!("{} {why}: it is not written (hint: {hint})", device.display()))
 }
 
-/// The number of a block device; `None` for what is none.
-fn number_of(path: &Path) -> std::io::Result<Option<DeviceNumber>> {
-    let metadata = std::fs::metadata(path)?;
-    if !metadata.file_type().is_block_device() {
-        return Ok(None);
-    }
-    let number = metadata.rdev();
-    Ok(Some(DeviceNumber::new(libc::major(number), libc::minor(number))))
-}
-
 /// What `blkid` finds on a device.
-fn signature(device: &Path) -> Result<Option<String>, Failure> {
+fn signature(device: &Path) -> anyhow::Result<Option<String>> {
+    // To blkid what it cannot read is as empty as what is.
+    read_ends(device)?;
     let output = Command::new(BLKID)
         .args(["--probe", "--output", "export"])
         .arg(device)
         .output()
-        .with_context(|| {
-            format!("cannot tell what lies on {}: {BLKID} (hint: `apt-get install util-linux`)", device.display())
-        })
-        .or_exit(ExitCode::Usage)?;
+        .with_context(|| format!("cannot start {BLKID} (hint: `apt-get install util-linux`)"))?;
     if output.status.code() == Some(NOTHING_FOUND) {
         return Ok(None);
     }
@@ -135,6 +156,20 @@ fn signature(device: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
+/// Reads the beginning and the end of a device.
+fn read_ends(device: &Path) -> anyhow::Result<()> {
+    let read = || -> std::io::Result<()> {
+        let mut file = File::open(device)?;
+        let size = file.seek(SeekFrom::End(0))?;
+        for start in [0, size.saturating_sub(END_BYTES)] {
+            file.seek(SeekFrom::Start(start))?;
+            std::io::copy(&mut (&mut file).take(END_BYTES), &mut std::io::sink())?;
+        }
+        Ok(())
+    };
+    read().context("cannot read its first and its last MiB")
+}
+
 /// Holds a benchmark back that would write a raw device which is in use, or on which something lies.
 ///
 /// What a program without adapter does is not known: it is run as it would run without us.
@@ -150,62 +185,116 @@ pub(crate) fn guard(command: &CommandLine) -> Result<(), Failure> {
 /// # Errors
 /// When the command writes another such device.
 pub(crate) fn guard_others(command: &CommandLine, permitted: Option<&Path>) -> Result<(), Failure> {
-    for device in devices_written(command).iter().filter(|device| Some(device.as_path()) != permitted) {
+    let permitted = permitted.and_then(|device| number_of(device).ok().flatten());
+    let Named { written, untold, .. } = named(command);
+    say_untold(&untold);
+    for device in written.iter().filter(|(number, _)| Some(**number) != permitted).map(|(_, device)| device) {
         blank(device)?;
     }
     Ok(())
 }
 
 /// Holds a benchmark of the user's own back that would write a raw device which is in use; what lies on one that is
-/// not it says.
+/// not it says, and what cannot be told.
 ///
 /// # Errors
 /// When the command writes a device that is in use.
 pub(crate) fn guard_own(command: &CommandLine) -> Result<(), Failure> {
-    for device in devices_written(command) {
-        if let Ok(Some(number)) = number_of(&device) {
-            without_users(&device, &usage_of(&Roots::default(), number))?;
+    let Named { written, mut untold, .. } = named(command);
+    for (number, device) in &written {
+        untold.extend(in_use(device, *number)?);
+        match signature(device) {
+            Ok(None) => {}
+            Ok(Some(what)) => {
+                eprintln!("activebench: {} holds {what}, and the benchmark writes over it", device.display());
+            }
+            Err(error) => untold.push(format!("what lies on {}: {error:#}", device.display())),
         }
-        if let Err(error) = alone(&device).map_err(|error| error.raw_os_error())
-            && error == Some(libc::EBUSY)
-        {
-            return Err(refused(&device, "is in use", "name another device, or end that use of it"));
-        }
-        if let Ok(Some(what)) = signature(&device) {
-            eprintln!("activebench: {} holds {what}, and the benchmark writes over it", device.display());
-        }
+    }
+    say_untold(&untold);
+    Ok(())
+}
+
+/// Holds back a benchmark that was let through before, from a device that came into use since then.
+///
+/// # Errors
+/// When the command writes a device that is in use.
+pub(crate) fn guard_again(command: &CommandLine) -> Result<(), Failure> {
+    for (number, device) in named(command).written {
+        in_use(&device, number)?;
     }
     Ok(())
 }
 
-/// The raw devices that a benchmark would write, as far as its adapter and its words tell.
-pub(crate) fn devices_written(command: &CommandLine) -> BTreeSet<PathBuf> {
-    let Some((adapter, own)) = judge::tool_of_words(command) else { return BTreeSet::new() };
-    let files = plan::input_files(adapter, &own);
-    let writes = adapter
-        .plan(&own, &files)
-        .phases
-        .iter()
-        .any(|phase| matches!(phase.direction, Direction::Write | Direction::Mixed | Direction::Discard));
-    if !writes {
-        return BTreeSet::new();
+/// Says of a device whether it is in use; gives what could not be told of it.
+fn in_use(device: &Path, number: DeviceNumber) -> Result<Vec<String>, Failure> {
+    let usage = settled(number, |opener| opener.writes);
+    without_users(device, &usage, |opener| opener.writes)?;
+    let mut untold: Vec<String> =
+        usage.unread.iter().map(|why| format!("whether {} is in use: {}", device.display(), terminal(why))).collect();
+    match alone(device) {
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            return Err(refused(device, "is in use", "name another device, or end that use of it"));
+        }
+        Err(error) => untold.push(format!("whether {} is in use: {error}", device.display())),
+        Ok(()) => {}
     }
-    let texts = files.iter().map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
-    devices_named(own.argv.iter().cloned().chain(texts))
+    Ok(untold)
 }
 
-/// Block devices that words name, also behind `=` and among several that are kept apart by colons or commas.
-pub(crate) fn devices_named(words: impl Iterator<Item = String>) -> BTreeSet<PathBuf> {
-    let mut devices = BTreeSet::new();
-    for word in words {
-        let parts = word.split(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | ',' | '"' | '\''));
-        for path in parts.filter(|part| part.starts_with('/')).map(PathBuf::from) {
-            if matches!(number_of(&path), Ok(Some(_))) {
-                devices.insert(path);
-            }
-        }
+fn say_untold(untold: &[String]) {
+    for what in untold {
+        eprintln!("activebench: cannot tell {}", terminal(what));
     }
-    devices
+}
+
+/// Asks whether a benchmark can open a device, before it is destroyed for it.
+///
+/// # Errors
+/// When its user cannot.
+pub(crate) fn openable(device: &Path, identity: Identity, user: &str, writes: bool) -> Result<(), Failure> {
+    // Opened as the benchmark would: the mode of the node does not tell of access lists and control groups.
+    let script = if writes { ": <> \"$1\"" } else { ": < \"$1\"" };
+    let output = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(device)
+        .uid(identity.uid)
+        .gid(identity.gid)
+        .output()
+        .with_context(|| format!("cannot ask as {user} whether {} can be opened", device.display()))
+        .or_exit(ExitCode::Usage)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = format!("cannot be opened by the benchmark, which runs as {user} ({})", terminal(said.trim()));
+    Err(refused(device, &why, "`--user root`, or give that user access"))
+}
+
+/// Holds `--destroy` against the command: the device that is prepared is the one that the command measures.
+///
+/// # Errors
+/// When the command names others, or, as far as all of its words are understood, none.
+pub(crate) fn is_repeated(device: &Unused, command: &CommandLine) -> Result<(), Failure> {
+    let Named { all, whole, .. } = named(command);
+    let shown = device.path.display();
+    if all.contains_key(&device.number) {
+        return Ok(());
+    }
+    if all.is_empty() && !whole {
+        eprintln!("activebench: the command does not name {shown}, which --destroy permits to be written");
+        return Ok(());
+    }
+    let named: Vec<String> = all.values().map(|path| path.display().to_string()).collect();
+    let names = if named.is_empty() { "no device".to_owned() } else { named.join(", ") };
+    Err(Failure::new(
+        ExitCode::Usage,
+        anyhow!(
+            "--destroy permits {shown} to be written, and the command names {}: nothing was run (hint: --destroy \
+             repeats the path of the device that the command measures)",
+            terminal(&names)
+        ),
+    ))
 }
 
 #[cfg(test)]
@@ -213,12 +302,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_block_device_is_not_named() {
-        let words = ["--filename=/dev/null:/etc", "/nonexistent", "[a]\nfilename=/dev/zero\n"];
-        assert!(devices_named(words.into_iter().map(str::to_owned)).is_empty());
+    fn what_is_no_block_device_is_refused() {
         for path in ["/dev/null", "/etc"] {
             let error = blank(Path::new(path)).expect_err("it is none").error.to_string();
             assert!(error.contains("is no block device"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+        // A file is as good as a device for that; a folder cannot be read.
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("disk");
+        std::fs::write(&file, [0; 4096]).expect("it is written");
+        read_ends(&file).expect("it can be read");
+        for unreadable in [folder.path(), &folder.path().join("absent")] {
+            let error = format!("{:#}", signature(unreadable).expect_err("it cannot be read"));
+            assert!(error.starts_with("cannot read its first and its last MiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_device_that_is_prepared_is_the_one_that_is_measured() {
+        let device = Unused {
+            path: PathBuf::from("/dev/sdc"),
+            number: DeviceNumber::new(4000, 7),
+            size_bytes: 1 << 20,
+            partition_of: None,
+            discards: None,
+            holds: None,
+        };
+        let check = |words: &[&str], permitted: bool| {
+            let argv = words.iter().map(|word| (*word).to_owned()).collect();
+            let told = is_repeated(&device, &CommandLine { argv, cwd: "/".to_owned() });
+            assert_eq!(told.is_ok(), permitted, "{words:?}");
+        };
+        check(&["fio", "--name=a", "--filename=/mnt/x"], false);
+        check(&["iozone", "-e"], false);
+        // What these measure only their run tells.
+        check(&["./run-all.sh"], true);
+        check(&["fio", "--name=a", "--filename=$DISK"], true);
     }
 }

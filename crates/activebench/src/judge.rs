@@ -174,6 +174,28 @@ pub(crate) fn tool_of_words(command: &CommandLine) -> Option<(&'static dyn activ
     })
 }
 
+/// Every tool that a command line names, each with its own words: a shell's script may start several.
+pub(crate) fn tools_of_words(command: &CommandLine) -> Vec<(&'static dyn activebench_tools::Adapter, CommandLine)> {
+    let adapter = |word: &str| activebench_tools::adapter_for_program(word.rsplit('/').next().unwrap_or(word));
+    let of_argv = |argv: Vec<String>| {
+        let adapter = adapter(argv.first()?)?;
+        Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+    };
+    if adapter(command.program()).is_some() {
+        return of_argv(command.argv.clone()).into_iter().collect();
+    }
+    let own = command.argv.iter().position(|word| adapter(word).is_some());
+    let mut tools: Vec<_> = own.and_then(|begin| of_argv(command.argv[begin..].to_vec())).into_iter().collect();
+    for script in command.argv.iter().filter(|word| word.contains(char::is_whitespace)) {
+        let script = script.replace("\\\n", " ");
+        for part in script.split([';', '|', '&', '>', '<', '\n', '(', ')', '`']) {
+            let words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+            tools.extend(of_argv(words.skip_while(|word| adapter(word).is_none()).map(str::to_owned).collect()));
+        }
+    }
+    tools
+}
+
 /// The tool's own words in a wrapper's command line: from its name on, also inside one word
 /// that a shell will split. Empty where it is not named: the output may still tell.
 fn behind_wrapper(argv: &[String], adapter: &dyn activebench_tools::Adapter) -> Vec<String> {
@@ -235,6 +257,25 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_tool_of_a_script_is_found() {
+        for (argv, expected) in [
+            (&["fio", "--name=a b"][..], &["fio --name=a b"][..]),
+            (&["nice", "fio", "--name=a"], &["fio --name=a"]),
+            (
+                &["sh", "-c", "fio --rw=read; cd /dev && (fio --rw=write \\\n --filename=sdb > log)\niozone -e"],
+                &["fio --rw=read", "fio --rw=write --filename=sdb", "iozone -e"],
+            ),
+            (&["bash", "-c", "echo \"$(/usr/bin/fio --name='a')\""], &["/usr/bin/fio --name='a"]),
+            (&["./run-all.sh", "x y"], &[]),
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let found = tools_of_words(&CommandLine { argv, cwd: String::new() });
+            let found: Vec<String> = found.iter().map(|(_, own)| own.argv.join(" ")).collect();
+            assert_eq!(found, expected);
+        }
+    }
 
     #[test]
     fn a_tool_is_found_behind_its_wrapper() {

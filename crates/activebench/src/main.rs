@@ -17,6 +17,7 @@ mod formats;
 mod history;
 mod judge;
 mod memory;
+mod named;
 mod output;
 mod plan;
 mod prepare;

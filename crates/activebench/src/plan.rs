@@ -33,7 +33,7 @@ pub(crate) fn main(
 ) -> Result<i32, Failure> {
     let known = judge::tool_of_words(&command);
     let (tool, plan) = match &known {
-        Some((adapter, own)) => (Some(adapter.name()), adapter.plan(own, &input_files(*adapter, own))),
+        Some((adapter, own)) => (Some(adapter.name()), adapter.plan(own, &input_files(*adapter, own).0)),
         None => (None, Default::default()),
     };
     // Behind a wrapper nothing is added: the words may not be the last ones.
@@ -81,16 +81,17 @@ pub(crate) fn main(
     })
 }
 
-/// The files that the tool would read its work from, as far as the command line names them.
-pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> Vec<ToolFile> {
-    let names = adapter.input_files(command);
-    names
-        .into_iter()
-        .filter_map(|name| {
-            let bytes = tool_files::read(&Path::new(&command.cwd).join(&name)).ok()?;
-            Some(ToolFile { name, bytes })
-        })
-        .collect()
+/// The files that the tool would read its work from, as far as the command line names them, and why others were not
+/// read.
+pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> (Vec<ToolFile>, Vec<String>) {
+    let (mut files, mut unread) = (Vec::new(), Vec::new());
+    for name in adapter.input_files(command) {
+        match tool_files::read(&Path::new(&command.cwd).join(&name)) {
+            Ok(bytes) => files.push(ToolFile { name, bytes }),
+            Err(error) => unread.push(format!("cannot read {name}: {error}")),
+        }
+    }
+    (files, unread)
 }
 
 /// A run that has not begun.

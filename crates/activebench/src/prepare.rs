@@ -4,6 +4,7 @@
 //! took of it stands in the record of every run that follows.
 
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,22 +18,25 @@ use activebench_record::sha256_of_file;
 use anyhow::{Context, anyhow};
 
 use crate::arguments::Verify;
-use crate::destroy::Unused;
+use crate::destroy::{self, Unused};
 use crate::exit::{ExitCode, Failure, OrExit};
-use crate::verify::{Recorded, find_program, record_run};
+use crate::named::named;
+use crate::verify::{Recorded, find_program, identity, record_run};
 
 /// Folder of the recorded preconditioning, beside the runs of the series.
 pub(crate) const DIRECTORY: &str = "preconditioning";
 
-/// Purges and preconditions a device; `None` when a signal ended that.
+/// Purges and preconditions a device for a command; `None` when a signal ended that. `pending` says whether one came.
 ///
 /// # Errors
-/// When fio is not there or fails.
+/// When the device is a part of one, when fio is not there or fails, and when the command could not open the device.
 pub(crate) fn prepare(
     arguments: &Verify,
+    measured: &CommandLine,
     device: &Unused,
     directory: &Path,
     runtime: &tokio::runtime::Runtime,
+    pending: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Preparation>, Failure> {
     let say = |words: &str| {
         if !arguments.output.quiet {
@@ -42,7 +46,24 @@ pub(crate) fn prepare(
     let command = preconditioning(&device.path);
     find_program(&OsString::from(&command[0]))?;
     let shown = device.path.display();
+    if let Some(disk) = &device.partition_of {
+        // What the rest of the disk holds bears on the figures as much.
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!(
+                "{shown} is a partition of {disk}, and SNIA PTS preconditions whole devices: nothing was written (hint: \
+                 `wipefs --all` of {disk} if nothing on it is needed any more, and --destroy with its path)"
+            ),
+        ));
+    }
+    let other = identity(arguments)?;
+    if let Some((user, identity)) = &other {
+        let writes = named(measured).written.contains_key(&device.number);
+        destroy::openable(&device.path, *identity, user, writes)?;
+    }
     let purge = purge(device);
+    // Before the next write: whoever pressed Ctrl-C did so to keep what is left.
+    let Some(purge) = purge.filter(|_| !pending()) else { return Ok(None) };
     match &purge {
         Purge::Discard => say(&format!("{shown} is purged: all of it was discarded")),
         Purge::Not { why } => say(&format!("{shown} is not purged: {why}")),
@@ -52,6 +73,8 @@ pub(crate) fn prepare(
         command: command.iter().map(OsString::from).collect(),
         // Its own figures are nobody's question.
         timeout: None,
+        // Permission to write the device was given to us: the benchmark's user may only read it, or write a part.
+        user: other.map(|_| "root".to_owned()),
         ..arguments.clone()
     };
     let cwd = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
@@ -59,7 +82,7 @@ pub(crate) fn prepare(
     let choices = Choices { profile: "default".to_owned(), ..Choices::default() };
     let place = directory.join(DIRECTORY);
     let Recorded { judged, interrupted, .. } = record_run(&own, &choices, &line, &place, runtime)?;
-    if interrupted {
+    if interrupted || pending() {
         return Ok(None);
     }
     if judged.verdict == RunVerdict::Failed {
@@ -107,17 +130,19 @@ fn preconditioning(device: &Path) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-fn purge(device: &Unused) -> Purge {
+/// Discards all of a device; `None` when a signal ended that.
+fn purge(device: &Unused) -> Option<Purge> {
     if device.discards == Some(false) {
-        return Purge::Not { why: "it takes no discards".to_owned() };
+        return Some(Purge::Not { why: "it takes no discards".to_owned() });
     }
     match Command::new("blkdiscard").arg(&device.path).output() {
-        Ok(output) if output.status.success() => Purge::Discard,
+        Ok(output) if output.status.success() => Some(Purge::Discard),
+        Ok(output) if output.status.signal().is_some() => None,
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Purge::Not { why: activebench_report::escape::terminal(said.trim()) }
+            Some(Purge::Not { why: activebench_report::escape::terminal(said.trim()) })
         }
-        Err(error) => Purge::Not { why: format!("cannot start blkdiscard: {error}") },
+        Err(error) => Some(Purge::Not { why: format!("cannot start blkdiscard: {error}") }),
     }
 }
 

@@ -16,14 +16,15 @@ use activebench_report::Style;
 use activebench_report::escape::terminal;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use anyhow::{Context, anyhow};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::arguments::{Output, Verify};
 use crate::destroy::Unused;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
-use crate::prepare::prepare;
+use crate::prepare::{DIRECTORY, prepare};
 use crate::verify::{Recorded, record_prepared_run};
-use crate::{judge, output, thresholds};
+use crate::{destroy, judge, output, thresholds};
 
 /// How long we look for a signal that came between two runs.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -64,7 +65,7 @@ pub(crate) fn main(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) 
 /// # Errors
 /// When nothing was recorded.
 pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) -> Result<Taken, Failure> {
-    let Recording { arguments, choices, command, directory, planned, until, prepared } = recording;
+    let Recording { arguments, choices, command, directory, planned, until, prepared: device } = recording;
     let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
     create(directory)?;
     let mut manifest = SeriesManifest {
@@ -78,20 +79,24 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
         choices,
         incomplete: vec!["the series was never finished".to_owned()],
     };
-    let mut interrupts = {
+    let mut signals = {
         // Signals of one kind wake every listener: the run that they end, and us.
         let _context = runtime.enter();
-        signal(SignalKind::interrupt()).context("cannot listen for SIGINT").or_exit(ExitCode::Bug)?
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let signals = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>();
+        signals.context("cannot listen for signals").or_exit(ExitCode::Bug)?
     };
-    let mut pending = || runtime.block_on(async { tokio::time::timeout(GLANCE, interrupts.recv()).await.is_ok() });
-    let preparation = match prepared.map(|device| prepare(arguments, &device, directory, runtime)) {
+    let mut pending = || {
+        let came = |one: &mut Signal| runtime.block_on(async { timeout(GLANCE, one.recv()).await.is_ok() });
+        signals.iter_mut().any(came)
+    };
+    let mut prepared =
+        |device: Unused| prepare(arguments, &manifest.command, &device, directory, runtime, &mut pending);
+    let preparation = match device.map(&mut prepared) {
         None => None,
         Some(Ok(Some(preparation))) => Some(preparation),
         Some(Ok(None)) => return interrupted_before(manifest, directory, &thresholds),
-        Some(Err(failure)) => {
-            remove_empty(directory);
-            return Err(failure);
-        }
+        Some(Err(failure)) => return Err(without_runs(manifest, directory, failure)),
     };
     manifest.preconditioning = preparation.as_ref().map(|done| done.preconditioning.directory.clone());
     let mut runs = Vec::new();
@@ -107,7 +112,10 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
         let name = number.to_string();
         let (choices, command) = (&manifest.choices, &manifest.command);
         let of_run = directory.join(&name);
-        match record_prepared_run(arguments, choices, command, &of_run, preparation.as_ref(), runtime) {
+        // Much can happen to a device while a series runs.
+        let run = destroy::guard_again(command)
+            .and_then(|()| record_prepared_run(arguments, choices, command, &of_run, preparation.as_ref(), runtime));
+        match run {
             Ok(Recorded { judged, interrupted, .. }) => {
                 runs.push(contribution(number, &name, &judged));
                 manifest.runs.push(name);
@@ -121,10 +129,7 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
                     break;
                 }
             }
-            Err(failure) if runs.is_empty() => {
-                remove_empty(directory);
-                return Err(failure);
-            }
+            Err(failure) if runs.is_empty() => return Err(without_runs(manifest, directory, failure)),
             Err(failure) => {
                 eprintln!("activebench: {:#}", failure.error);
                 stopped = Some(format!("run {number} could not be recorded: {:#}", failure.error));
@@ -153,11 +158,31 @@ fn interrupted_before(
     directory: &Path,
     thresholds: &Thresholds,
 ) -> Result<Taken, Failure> {
+    manifest.preconditioning = preparation_in(directory);
     manifest.incomplete = vec!["interrupted while the device was prepared".to_owned()];
     write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
     let judged = judge(manifest, directory.display().to_string(), Vec::new(), thresholds);
     write_reports(directory, &judged);
     Ok(Taken { judged, interrupted: true })
+}
+
+/// Nothing was measured. The directory has no use then, unless a device was prepared: that is told.
+fn without_runs(mut manifest: SeriesManifest, directory: &Path, failure: Failure) -> Failure {
+    manifest.preconditioning = preparation_in(directory);
+    if manifest.preconditioning.is_none() {
+        remove_empty(directory);
+        return failure;
+    }
+    manifest.incomplete = vec![format!("{:#}", failure.error)];
+    if let Err(error) = write_series(directory, &manifest) {
+        eprintln!("activebench: cannot write the record of the series: {error}");
+    }
+    failure
+}
+
+/// The folder of the preparation where it was recorded.
+fn preparation_in(directory: &Path) -> Option<String> {
+    directory.join(DIRECTORY).join("run.json").is_file().then(|| DIRECTORY.to_owned())
 }
 
 /// Whether the runs so far give what the series is to go on for, or never will; says how far they came.

@@ -6,6 +6,8 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use activebench_detect::stopping::least_runs;
+use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
@@ -54,12 +56,24 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     if arguments.plan {
         return plan::main(arguments, choices, command, &thresholds);
     }
+    let prepares = arguments.destroy.is_some() && thresholds.requires_preconditioning;
+    let repetition = repetition(arguments, prepares, &thresholds)?;
     find_program(&arguments.command[0])?;
     if let Some(file) = &arguments.ceiling {
         // Before anything runs, like the choices.
         ceiling::store::read(file).or_exit(ExitCode::Usage)?;
     }
     let device = arguments.destroy.as_deref().map(destroy::blank).transpose()?;
+    if let Some(device) = &device {
+        destroy::is_repeated(device, &command)?;
+        if !prepares && !arguments.output.quiet {
+            eprintln!(
+                "activebench: nothing is purged or preconditioned: the profile {} asks for neither (hint: `--profile \
+                 pts` does)",
+                choices.profile
+            );
+        }
+    }
     destroy::guard_own(&command)?;
     let directory = arguments.out.clone().unwrap_or_else(|| default_directory(command.program()));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -70,8 +84,8 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     if arguments.and_corrected {
         return corrected::main(arguments, &choices, &command, &directory, &runtime);
     }
-    let prepared = device.filter(|_| thresholds.requires_preconditioning);
-    if let Some((planned, until)) = repetition(arguments, prepared.is_some()) {
+    let prepared = device.filter(|_| prepares);
+    if let Some((planned, until)) = repetition {
         let recording = Recording { arguments, choices, command, directory: &directory, planned, until, prepared };
         return series::main(recording, &runtime);
     }
@@ -87,16 +101,31 @@ const MOST_ROUNDS: u32 = 25;
 
 /// How often the command is run, and what ends that before; `None` for a single run. What was prepared is measured
 /// until it is steady, unless something else is asked for.
-fn repetition(arguments: &Verify, prepared: bool) -> Option<(u32, Option<Until>)> {
+///
+/// # Errors
+/// When the runs that are allowed cannot give what is asked for.
+fn repetition(
+    arguments: &Verify,
+    prepared: bool,
+    thresholds: &Thresholds,
+) -> Result<Option<(u32, Option<Until>)>, Failure> {
     if let Some(runs) = arguments.repeat {
-        return Some((runs, None));
+        return Ok(Some((runs, None)));
     }
-    let until = arguments.until.or(prepared.then_some(Until::SteadyState))?;
-    let most = match until {
-        Until::MedianWithin { .. } => MOST_RUNS,
-        Until::SteadyState => MOST_ROUNDS,
+    let Some(until) = arguments.until.or(prepared.then_some(Until::SteadyState)) else { return Ok(None) };
+    let (most, told) = match until {
+        Until::MedianWithin { .. } => (MOST_RUNS, "an interval of the median"),
+        Until::SteadyState => (MOST_ROUNDS, "steady state"),
     };
-    Some((arguments.max_runs.unwrap_or(most), Some(until)))
+    let most = arguments.max_runs.unwrap_or(most);
+    let least = least_runs(until, thresholds);
+    if most < least {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("{told} takes {least} runs, and at most {most} are allowed (hint: `--max-runs {least}` or more)"),
+        ));
+    }
+    Ok(Some((most, Some(until))))
 }
 
 /// A run that was recorded and judged.
@@ -128,7 +157,7 @@ pub(crate) fn record_prepared_run(
     preparation: Option<&Preparation>,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<Recorded, Failure> {
-    let identity = identity(arguments)?;
+    let identity = identity(arguments)?.map(|(_, identity)| identity);
     let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
@@ -253,12 +282,12 @@ pub(crate) fn find_program(program: &OsString) -> Result<(), Failure> {
     Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
 }
 
-/// Whose identity the child gets: `--user`, or under sudo the invoking user.
-fn identity(arguments: &Verify) -> Result<Option<stub::Identity>, Failure> {
+/// Whose identity the child gets, with its name: `--user`, or under sudo the invoking user; `None` for our own.
+pub(crate) fn identity(arguments: &Verify) -> Result<Option<(String, stub::Identity)>, Failure> {
     let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
     let Some(name) = arguments.user.clone().or_else(from_sudo) else { return Ok(None) };
     match stub::identity_of(&name) {
-        Some(identity) => Ok(Some(identity)),
+        Some(identity) => Ok(Some((name, identity))),
         None => {
             Err(Failure::new(ExitCode::Usage, anyhow!("no user {name} (hint: --user takes a name of this system)")))
         }

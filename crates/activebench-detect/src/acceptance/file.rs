@@ -406,6 +406,8 @@ conditional_pass = "reject"
             ("compressible-payload =", "AB404 = \"x\"\ncompressible-payload =", "AB404 is suppressed twice"),
             ("runs = 7", "runs = 0", "not a whole number from 1 to 1000"),
             ("runs = 7", "runs = 7\nmax_runs = 9", "`runs` stands beside"),
+            ("runs = 7", "until = \"2 %\"\nmax_runs = 5", "fewer than the 6 runs"),
+            ("runs = 7", "until = \"steady\"\nmax_runs = 4", "fewer than the 5 runs"),
             ("at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"1 ms\"", "both `at_least` and `at_most`"),
             ("at_most = \"5 ms\"", "", "has no `at_least` or `at_most`"),
             ("name = \"sequential\"", "name = \"random-read\"", "two benchmarks"),

@@ -204,7 +204,14 @@ fn repetition(
     match (runs, until, most) {
         (Some(runs), None, None) => Repetition::Runs(runs.value),
         (None, None, None) => Repetition::Runs(DEFAULT_RUNS),
-        (None, Some((until, _)), Some(most)) => Repetition::Until { until, most: most.value },
+        (None, Some((until, _)), Some(most)) => {
+            let least = Repetition::Until { until, most: MOST_RUNS }.least();
+            if most.value < least {
+                let message = format!("`max_runs` allows fewer than the {least} runs that `until` takes");
+                faulty.add(&most.span, message, "write `max_runs = 20`");
+            }
+            Repetition::Until { until, most: most.value }
+        }
         (None, Some((until, span)), None) => {
             faulty.add(&span, "`until` has no `max_runs`", "write `max_runs = 20` beside it: a cap is needed");
             Repetition::Until { until, most: MOST_RUNS }

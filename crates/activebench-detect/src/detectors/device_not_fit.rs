@@ -14,8 +14,9 @@
 //! - errors that btrfs has counted on a member: a note, since it never forgets them.
 //! - a profile with preconditioning (SNIA PTS): twice the size of the device must have been written to it before the
 //!   pass, or it fails, unverifiable. Counted are the bytes that reached the device in earlier passes of the run, and those
-//!   of the preconditioning before it (`--destroy DEVICE`), as they were observed; undecided where calls beside the known
-//!   passes wrote so much that it may have been done there.
+//!   of the preconditioning before it (`--destroy DEVICE`), as they were observed. Tools write whole blocks alone: what of
+//!   the device is no whole block of 128 KiB, or of an earlier pass's own size, need not be written. Undecided where calls
+//!   beside the known passes wrote so much that it may have been done there.
 //!
 //! Not applicable where no layer below says anything of its state, undecided where one could not be read.
 //!
@@ -196,17 +197,26 @@ fn errors(value: &str) -> Option<u64> {
     value.split(',').map(|counter| counter.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// Whether the run itself wrote enough to the device before the pass.
+/// The block of the standard's preconditioning (SNIA PTS 2.0.2: 128 KiB sequential writes).
+const BLOCK_BYTES: u64 = 128 << 10;
+
+/// Bytes of a device that whole blocks fill: fio ends a pass before a block that does not fit (io_u.c, `io_u_fits`, 3.33).
+fn in_whole_blocks(size_bytes: u64, block_bytes: u64) -> f64 {
+    let block_bytes = block_bytes.max(1);
+    ((size_bytes / block_bytes).max(1) * block_bytes) as f64
+}
+
+/// Whether enough was written to the device before the pass, by the run itself or when it was prepared.
 fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Finding, Halt> {
     let device = target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?;
     let size = device.size_bytes.filter(|size| *size > 0);
-    let size = size.ok_or_else(|| Halt::undecided(format!("the size of {} is not known", device.name)))? as f64;
+    let size = size.ok_or_else(|| Halt::undecided(format!("the size of {} is not known", device.name)))?;
     let start = phase.window.map(|window| window.start_ns);
     let start = start.ok_or_else(|| Halt::undecided("the pass has no window"))?;
     let limit = &case.thresholds().ab606_preconditioning_least_ratio;
-    let needed = size * limit.value.value;
+    let mut block = BLOCK_BYTES;
     let mut written = beforehand(case, target)?;
-    if written >= needed {
+    if written >= in_whole_blocks(size, block) * limit.value.value {
         return Ok(case.resting_on(Vec::new()).silent(""));
     }
     for other in case.run.phases {
@@ -214,9 +224,14 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
         if on_it && other.window.is_some_and(|window| window.end_ns <= start) {
             // What a sync behind the pass brought there counts as well.
             let until_durable = case.run.fact(other, FactName::DeviceWriteBytesDurable)?;
-            written += case.run.fact(other, FactName::DeviceWriteBytes)?.max(until_durable);
+            let of_pass = case.run.fact(other, FactName::DeviceWriteBytes)?.max(until_durable);
+            if of_pass > 0.0 {
+                block = block.max(other.block_bytes.unwrap_or(0));
+            }
+            written += of_pass;
         }
     }
+    let needed = in_whole_blocks(size, block) * limit.value.value;
     if written >= needed {
         return Ok(case.silent(""));
     }
@@ -232,13 +247,13 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
     }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Unverifiable),
-        observed: Some(Quantity::ratio(written / size)),
+        observed: Some(Quantity::ratio(written / size as f64)),
         threshold: limit.clone(),
         message: format!(
             "{} were written to {} before this pass, whose size is {}",
             in_bytes(written),
             device.name,
-            in_bytes(size)
+            Quantity::bytes(size)
         ),
         meaning: "a device that was not preconditioned is faster than it stays".to_owned(),
         advice: format!(

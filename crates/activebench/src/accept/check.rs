@@ -1,9 +1,7 @@
 //! What can be known of an acceptance file before anything runs: whether its target is there, what its commands would
 //! run and claim, and whether the limits name figures that they will state.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
@@ -20,7 +18,8 @@ use anyhow::{Context, anyhow};
 
 use super::{Agreed, unusable};
 use crate::exit::{ExitCode, Failure, OrExit};
-use crate::{destroy, judge, plan};
+use crate::named::{Devices, named, number_of};
+use crate::{judge, plan};
 
 /// A benchmark as it will be run.
 pub(super) struct Ready {
@@ -29,8 +28,6 @@ pub(super) struct Ready {
     tool: &'static dyn Adapter,
     /// Empty where they are known only when it runs.
     phases: Vec<Phase>,
-    /// What stands in the files that the tool reads its work from.
-    input: Vec<String>,
     repetition: String,
 }
 
@@ -42,31 +39,25 @@ impl Ready {
     }
 
     /// The raw devices that it may write. A command whose phases are not known may do anything to what it names.
-    fn may_write(&self) -> BTreeSet<PathBuf> {
-        match self.phases.is_empty() {
-            true => destroy::devices_named(self.command.argv.iter().chain(&self.input).cloned()),
-            false => destroy::devices_written(&self.command),
-        }
+    fn may_write(&self) -> Devices {
+        let named = named(&self.command);
+        if self.phases.is_empty() { named.all } else { named.written }
     }
 
     /// Those of them that the file does not permit to be written.
     fn not_permitted(&self, target: &Target) -> Vec<PathBuf> {
         let own = Path::new(&target.path.value);
-        let is_own = |device: &Path| device == own || rdev(device).is_some_and(|number| Some(number) == rdev(own));
-        let (named, mut others): (Vec<PathBuf>, Vec<PathBuf>) = self.may_write().into_iter().partition(|it| is_own(it));
+        let own_number = number_of(own).ok().flatten();
+        let mut others = self.may_write();
+        let names_own = own_number.is_some_and(|number| others.remove(&number).is_some());
         // A command of a device names it, in whatever words.
-        let writes = !named.is_empty() || self.phases.is_empty() || self.writing_phase().is_some();
+        let writes = names_own || self.phases.is_empty() || self.writing_phase().is_some();
+        let mut others: Vec<PathBuf> = others.into_values().collect();
         if target.is_device && !target.destroy && writes {
             others.push(own.to_owned());
         }
         others
     }
-}
-
-/// The number of a block device; `None` for what is none.
-fn rdev(path: &Path) -> Option<u64> {
-    let metadata = std::fs::metadata(path).ok()?;
-    metadata.file_type().is_block_device().then(|| metadata.rdev())
 }
 
 /// A file that can be used here.
@@ -198,11 +189,9 @@ fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<Ready, Fault
         let message = format!("{} is no benchmark whose figures are known", command.program());
         return Err(fault(message, &format!("one of {}", listed(&known))));
     };
-    let files = plan::input_files(adapter, &own);
-    let phases = adapter.plan(&own, &files).phases;
-    let input = files.iter().map(|file| String::from_utf8_lossy(&file.bytes).into_owned()).collect();
+    let phases = adapter.plan(&own, &plan::input_files(adapter, &own).0).phases;
     let (name, repetition) = (benchmark.name.value.clone(), benchmark.repetition.words());
-    Ok(Ready { name, command, tool: adapter, phases, input, repetition })
+    Ok(Ready { name, command, tool: adapter, phases, repetition })
 }
 
 /// Whether the limits of a benchmark name figures that it will state.
