@@ -1,0 +1,52 @@
+//! The room on a file system.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What a file system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// What a user without privileges can still use.
+    pub(crate) free_bytes: u64,
+    /// All of it.
+    pub(crate) all_bytes: u64,
+}
+
+/// The room on the file system of a path (statvfs).
+///
+/// # Errors
+/// What the system answers, and a number of bytes that does not fit into 64 bits.
+pub(crate) fn room(path: &Path) -> io::Result<Room> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut answer = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path ends with a zero, and the answer is written whole when the call succeeds.
+    let answer = unsafe {
+        if libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        answer.assume_init()
+    };
+    let bytes = |blocks: u64| {
+        blocks.checked_mul(answer.f_frsize).ok_or_else(|| io::Error::other(format!("{blocks} blocks are too many")))
+    };
+    Ok(Room { free_bytes: bytes(answer.f_bavail)?, all_bytes: bytes(answer.f_blocks)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_tells_its_room() {
+        let room = room(&std::env::temp_dir()).expect("there is one");
+        assert!(room.all_bytes > 0 && room.free_bytes <= room.all_bytes, "{room:?}");
+    }
+
+    #[test]
+    fn where_nothing_is_there_is_no_room() {
+        assert_eq!(room(Path::new("/proc/no-such-folder")).map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
+    }
+}
