@@ -8,6 +8,7 @@
 use activebench_model::bound::{Bound, Share, ShareOf, Shares};
 use activebench_model::ceiling::{Ceiling, Part, PartKind, UsedCeiling, size};
 use activebench_model::claim::{Claim, Metric};
+use activebench_model::command::shell_word;
 use activebench_model::fact::FactName;
 use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Submission};
@@ -16,19 +17,22 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::comparison::tasks_of;
 use crate::context::Run;
-use crate::detectors::beyond_physical_limit::link_of;
+use crate::link::link_of;
 use crate::packing::packs;
 
-/// Share of a pass's bytes from which on they count as all.
+/// Share of a pass's bytes from which on they count as all. Proposed: what is left moves a bound by no more than that.
 const NEARLY_ALL: f64 = 0.99;
-/// Below this share of its bytes the storage does not bound a pass.
+/// Below this share of its bytes the storage does not bound a pass. Proposed: a bound of a hundred times what the storage
+/// gives is none that anything comes near.
 const HARDLY_ANY: f64 = 0.01;
 /// Size of the random parts' requests.
 const RANDOM_BYTES: u64 = 4096;
 /// Size of the sequential parts' requests.
 const SEQUENTIAL_BYTES: u64 = 1 << 20;
-/// Depth of the deep parts: beyond it they bound nothing.
+/// Depth of the deep parts.
 const DEEP: u32 = 32;
+/// Bytes on their way that were measured at most: a pass that has more may be faster (a wide stripe).
+const MOST_ON_THE_WAY: u64 = DEEP as u64 * SEQUENTIAL_BYTES;
 
 /// Which way a figure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,13 +237,15 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
     let request = request(run, phase);
     let depth = depth(run, phase).filter(|_| is_direct(run, phase));
     let mut limits = Vec::new();
-    // Larger requests, and more of them at once, are what a sequential pass could have; a single one at a time is
-    // bounded by what single ones gave that were at least as large.
+    let on_the_way = depth.zip(request).map(|(depth, bytes)| u64::from(depth).saturating_mul(bytes));
+    // A single one at a time is bounded by what single ones gave that were at least as large. All others are taken to have
+    // no more on their way than was measured, unless they say so: what the page cache has is not known.
     let sequential = match (depth, request) {
-        (Some(1), Some(bytes)) if bytes <= SEQUENTIAL_BYTES => 1,
-        _ => DEEP,
+        (Some(1), Some(bytes)) if bytes <= SEQUENTIAL_BYTES => Some(1),
+        _ => on_the_way.is_none_or(|bytes| bytes <= MOST_ON_THE_WAY).then_some(DEEP),
     };
-    limits.extend(find(PartKind::Sequential, sequential).map(|found| limit(found, 1.0, "")));
+    let sequential = sequential.and_then(|depth| find(PartKind::Sequential, depth));
+    limits.extend(sequential.map(|found| limit(found, 1.0, "")));
     let is_random = matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent);
     // A larger request takes no less time than one of 4 KiB.
     if let (true, Some(bytes), Some(depth)) = (is_random, request.filter(|bytes| *bytes >= RANDOM_BYTES), depth) {
@@ -347,7 +353,9 @@ fn copies(ceiling: &Ceiling, direction: Direction, request: u64, region: Option<
         points.push((bytes, f64::from(threads) * bytes * 1e9 / rate));
         spread = spread.max(part.spread_ratio.unwrap_or(0.0));
     }
-    points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    points.sort_by(|(one, one_ns), (other, other_ns)| one.total_cmp(other).then(one_ns.total_cmp(other_ns)));
+    // The same measured twice: what disturbs makes it worse.
+    points.dedup_by_key(|(bytes, _)| *bytes);
     let ns = call_time(&points, request as f64)?;
     Some(Copies { bytes_per_sec: f64::from(threads) * request as f64 * 1e9 / ns, call_share: call_ns / ns, spread })
 }
@@ -380,19 +388,10 @@ fn notes(run: &Run<'_>, shares: &[Share]) -> Vec<String> {
     {
         notes.push(format!(
             "what would have been possible was not measured here: `activebench ceiling {}` does",
-            quoted(&target.mount_point)
+            shell_word(&target.mount_point)
         ));
     }
     notes
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':' | '+' | '@');
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 /// `3 days before the run`.
@@ -442,14 +441,6 @@ mod tests {
             (172_800, "2 days before the run"),
         ] {
             assert_eq!(age(seconds), expected);
-        }
-    }
-
-    #[test]
-    fn a_place_is_ready_for_a_shell() {
-        for (word, expected) in [("/mnt/a-b_1", "/mnt/a-b_1"), ("/mnt/my disk", "'/mnt/my disk'"), ("a'b", r"'a'\''b'")]
-        {
-            assert_eq!(quoted(word), expected);
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod detectors;
 pub mod goal;
 pub mod history;
 mod limiter;
+mod link;
 mod lint;
 pub mod manual;
 mod packing;

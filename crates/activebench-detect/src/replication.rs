@@ -17,11 +17,17 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 use crate::statistics::median;
 
 /// Up to this share of what a pass reads may lie in the cache for it to be cold, and from one less this on it is
-/// warm. Room for what readahead brings in while the pass begins, and for a file's first blocks that were read before.
+/// warm. Proposed: room for what readahead brings in while the pass begins, and for a file's first blocks that were read
+/// before.
 const NEARLY: f64 = 0.1;
-/// From this share of the window on, the time between a tool's calls is said: the replay leaves it out.
+/// From this share of its bytes on a pass goes past the cache. Proposed: room for the end of a file, which direct I/O may
+/// not be able to take; the replay asks for all of it directly.
+const PASSED_BY: f64 = 0.99;
+/// From this share of the window on, the time between a tool's calls is said: the replay leaves it out. Proposed: less
+/// moves the rate by about the default tolerance at most.
 const THINKS_RATIO: f64 = 0.1;
-/// A phase whose own window is shorter than this share of the pass's has no rate of its own.
+/// A phase whose own window is shorter than this share of the pass's has no rate of its own. Proposed: what
+/// the others do alone then moves its rate by about the default tolerance at most.
 const WHOLE: f64 = 0.9;
 
 /// Rates that a pass can have claimed, those that are held first in front.
@@ -38,7 +44,7 @@ const RATES: [Metric; 6] = [
 pub fn cache_state(phases: &[&Phase]) -> CacheState {
     let unknown = |why: &str| CacheState::Unknown { why: why.to_owned() };
     let share = |phase: &&Phase| phase.facts.complete(FactName::DirectShare).ok();
-    if !phases.is_empty() && phases.iter().all(|phase| share(phase).is_some_and(|share| share > 1.0 - NEARLY)) {
+    if !phases.is_empty() && phases.iter().all(|phase| share(phase).is_some_and(|share| share >= PASSED_BY)) {
         return CacheState::PassedBy;
     }
     let mut groups: Vec<&Phase> = Vec::new();
@@ -215,7 +221,7 @@ fn figures(run: &JudgedRun, pass: &ReplicatedPass, tolerance: f64) -> Vec<Replic
         let amount = amount(phase, metric, claim);
         let window_ns = phase.window.map_or(0, |window| window.duration_ns());
         let mut add = |over: RateOver, observed_ns: Option<f64>, time: fn(&Replay) -> Option<u64>| {
-            let rate = |time_ns: f64| amount.and_then(|amount| per_second(metric, amount, time_ns));
+            let rate = |time_ns: f64| per_second(metric, *amount.as_ref().ok()?, time_ns);
             let observed = observed_ns.and_then(rate);
             let times: Vec<f64> = pass
                 .replays
@@ -225,8 +231,11 @@ fn figures(run: &JudgedRun, pass: &ReplicatedPass, tolerance: f64) -> Vec<Replic
                 .collect();
             let replicated = match (window_ns as f64) < WHOLE * whole_ns as f64 {
                 true => Err("it ran beside the pass's other phases in part".to_owned()),
-                false => replicated(&times.iter().filter_map(|ns| rate(*ns)).collect::<Vec<_>>())
-                    .ok_or_else(|| why_none(pass)),
+                false if times.is_empty() => Err(why_none(pass)),
+                false => amount.clone().and_then(|_| {
+                    replicated(&times.iter().filter_map(|ns| rate(*ns)).collect::<Vec<_>>())
+                        .ok_or_else(|| "no replay took any time".to_owned())
+                }),
             };
             let claimed = claim.map(|(claim, _)| claim.value);
             let ratio = |of: Option<Quantity>| {
@@ -264,13 +273,14 @@ fn figures(run: &JudgedRun, pass: &ReplicatedPass, tolerance: f64) -> Vec<Replic
     figures
 }
 
-/// Why a pass has no replicated rate.
+/// Why no replay of a pass has a time.
 fn why_none(pass: &ReplicatedPass) -> String {
     let first = pass.replays.iter().find_map(void);
     match (&pass.not_replayed, first) {
         (Some(why), _) => why.clone(),
         (None, Some(why)) => why,
-        (None, None) => "no replay was made".to_owned(),
+        (None, None) if pass.replays.is_empty() => "no replay was made".to_owned(),
+        (None, None) => "no replay made a sync after its clock".to_owned(),
     }
 }
 
@@ -284,11 +294,14 @@ fn rate_claim<'run>(run: &'run JudgedRun, phase: &Phase) -> Option<(&'run Claim,
 /// What a phase did while its clock ran, in the unit that its rate counts.
 ///
 /// Where the claim could be rebuilt, what it counts (bonnie++ counts a rewritten block once); otherwise everything.
-fn amount(phase: &Phase, metric: Metric, claim: Option<(&Claim, &JudgedClaim)>) -> Option<f64> {
-    let fact = |name| phase.facts.complete(name).ok();
+///
+/// # Errors
+/// The fact that is in the way.
+fn amount(phase: &Phase, metric: Metric, claim: Option<(&Claim, &JudgedClaim)>) -> Result<f64, String> {
+    let fact = |name| phase.facts.complete(name);
     let rebuilt = claim.and_then(|(_, judged)| judged.observed).filter(|rate| rate.unit == unit(metric));
     if let (Metric::Throughput | Metric::OperationRate, Some(rate)) = (metric, rebuilt) {
-        return Some(rate.value * fact(FactName::Window)? / 1e9);
+        return Ok(rate.value * fact(FactName::Window)? / 1e9);
     }
     let (read, written) = match unit(metric) {
         Unit::OpsPerSec => (FactName::ReadCalls, FactName::WriteCalls),
@@ -297,7 +310,7 @@ fn amount(phase: &Phase, metric: Metric, claim: Option<(&Claim, &JudgedClaim)>) 
     match phase.direction {
         Direction::Read => fact(read),
         Direction::Write => fact(written),
-        _ => Some(fact(read)? + fact(written)?),
+        _ => Ok(fact(read)? + fact(written)?),
     }
 }
 
@@ -529,6 +542,25 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_that_is_not_known_is_the_reason_for_no_rate() {
+        let mut lost = phase(Direction::Read, &[]);
+        let read = Fact::complete(Quantity::bytes(1 << 20), Scope::Tree, "test").partial("3 records lost");
+        lost.facts.insert(FactName::ReadBytes, read);
+        let lost = run(lost);
+        let replication = judged(&lost, vec![replay(100)], |_| {});
+        let why = "read_bytes is partial: 3 records lost";
+        assert_eq!(replication.passes[0].figures[0].no_replicated.as_deref(), Some(why));
+        assert_eq!(replication.because, format!("p: no replicated rate: {why}"));
+        // Without a replay that is what is missing first.
+        let none = judged(&lost, Vec::new(), |_| {});
+        assert_eq!(none.passes[0].figures[0].no_replicated.as_deref(), Some("no replay was made"));
+        let slow = phase(Direction::Write, &[(FactName::DurableSpan, (400 * MS) as f64)]);
+        let unsynced = judged(&run(slow), vec![replay(100)], |_| {});
+        let why = "no replay made a sync after its clock";
+        assert_eq!(unsynced.passes[0].figures[1].no_replicated.as_deref(), Some(why));
+    }
+
+    #[test]
     fn what_became_durable_later_has_a_second_rate() {
         let slow = phase(Direction::Write, &[(FactName::DurableSpan, (400 * MS) as f64)]);
         let made = Replay { durable_ns: Some(500 * MS), ..replay(100) };
@@ -562,6 +594,8 @@ mod tests {
             (read(0.9, &[]), CacheState::Warm),
             (read(1.0, &[]), CacheState::Warm),
             (read(0.5, &[(FactName::DirectShare, 1.0)]), CacheState::PassedBy),
+            // A twentieth of it through the cache is not replayed past it.
+            (read(0.5, &[(FactName::DirectShare, 0.95)]), CacheState::Mixed { resident_ratio: 0.5 }),
             (device(0.0), CacheState::WritesOnly),
             (device(4096.0), CacheState::Cold),
         ] {

@@ -92,6 +92,19 @@ fn built(name: &str, package: &str) -> PathBuf {
     path
 }
 
+/// A document is what a schema of `docs/` says.
+#[track_caller]
+pub fn assert_follows(schema: &'static str, document: &Value) {
+    static READ: LazyLock<Mutex<HashMap<&str, jsonschema::Validator>>> = LazyLock::new(Mutex::default);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let validator = read.entry(schema).or_insert_with(|| {
+        jsonschema::validator_for(&serde_json::from_str(schema).expect("the schema is JSON")).expect("a valid schema")
+    });
+    let faults: Vec<String> =
+        validator.iter_errors(document).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
 fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -450,6 +463,16 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
     verify_in(&volume.path(), volume.beside(&format!("run-{number}")), options, command)
 }
 
+/// A run of fio on a file `data` of so many MiB that lies on a new ext4 and not in the page cache.
+pub fn fio_on_data(mib: u64, options: &[&str]) -> (Volume, Verified) {
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    volume.lay_out("data", mib);
+    let size = format!("--size={mib}m");
+    let command = [&["fio", "--name=a", "--filename=data", &size], options].concat();
+    let run = verify(&volume, &["--fail-on", "never"], &command);
+    (volume, run)
+}
+
 /// The same in any folder, with the run directory named.
 pub fn verify_in(folder: &Path, run: PathBuf, options: &[&str], command: &[&str]) -> Verified {
     let output = Command::new(binary())
@@ -496,19 +519,10 @@ impl Verified {
 
     /// Every report is what `docs/report.schema.json` says, and that of a series what `docs/series.schema.json` does.
     fn assert_fits_its_schema(&self) {
-        fn validator(schema: &str) -> jsonschema::Validator {
-            jsonschema::validator_for(&serde_json::from_str(schema).expect("the schema is JSON"))
-                .expect("a valid schema")
-        }
-        static OF_A_RUN: LazyLock<jsonschema::Validator> =
-            LazyLock::new(|| validator(include_str!("../../../docs/report.schema.json")));
-        static OF_A_SERIES: LazyLock<jsonschema::Validator> =
-            LazyLock::new(|| validator(include_str!("../../../docs/series.schema.json")));
         let is_series = self.report["schema"].as_str().is_some_and(|name| name.starts_with("activebench.series/"));
-        let schema = if is_series { &OF_A_SERIES } else { &OF_A_RUN };
-        let faults: Vec<String> =
-            schema.iter_errors(&self.report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-        assert!(faults.is_empty(), "{faults:#?}");
+        let of_a_run = include_str!("../../../docs/report.schema.json");
+        let of_a_series = include_str!("../../../docs/series.schema.json");
+        assert_follows(if is_series { of_a_series } else { of_a_run }, &self.report);
     }
 
     /// Exit code of activebench.

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use activebench_e2e::{Throttled, Volume, binary, needs, skip};
+use activebench_e2e::{Throttled, Volume, assert_follows, binary, needs, skip};
 use serde_json::Value;
 
 /// `nobody`: whoever judges stored runs needs no rights.
@@ -65,11 +65,7 @@ fn file(volume: &Volume, name: &str, text: &str) -> PathBuf {
 fn report(output: &Output) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
-    let schema = include_str!("../../../docs/acceptance.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
-    let faults: Vec<String> =
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert_follows(include_str!("../../../docs/acceptance.schema.json"), &report);
     report
 }
 

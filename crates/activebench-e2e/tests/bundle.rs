@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use activebench_e2e::{Verified, Volume, binary, needs, obstacle, skip, verify};
+use activebench_e2e::{Verified, Volume, assert_follows, binary, needs, obstacle, skip, verify};
 use serde_json::Value;
 
 /// iozone stops its clock before the sync: a discrepancy.
@@ -120,10 +120,7 @@ fn a_run_is_judged_the_same_wherever_its_bundle_goes() {
     let folder = unpacked(&moved, volume.beside("unpacked"));
     shell(r#"jq -r '.files[] | .sha256 + "  " + .name' bundle.json | sha256sum --check --quiet"#, &folder);
     let manifest: Value = serde_json::from_slice(&fs::read(folder.join("bundle.json")).expect("it")).expect("JSON");
-    let schema = serde_json::from_str(include_str!("../../../docs/bundle.schema.json")).expect("JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a valid schema");
-    let faults: Vec<String> = schema.iter_errors(&manifest).map(|fault| fault.to_string()).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert_follows(include_str!("../../../docs/bundle.schema.json"), &manifest);
     assert_eq!((&manifest["verdict"], &manifest["tool"]["name"]), (&run.report["verdict"], &Value::from("iozone")));
     // What was unpacked is a run directory like any other.
     said(&activebench(&["recheck", "run"], &folder), 1);

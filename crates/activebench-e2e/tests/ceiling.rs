@@ -5,10 +5,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use activebench_e2e::{Volume, binary, needs, recheck};
+use activebench_e2e::{Volume, assert_follows, binary, needs, recheck};
 use serde_json::Value;
 
 /// Names the folder in which ceilings are kept.
@@ -37,14 +36,7 @@ fn measured(kept_in: &Path, arguments: &[&str], exit_code: i32) -> Value {
 
 #[track_caller]
 fn assert_fits(ceiling: &Value) {
-    static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
-        let schema =
-            serde_json::from_str(include_str!("../../../docs/ceiling.schema.json")).expect("the schema is JSON");
-        jsonschema::validator_for(&schema).expect("a valid schema")
-    });
-    let faults: Vec<String> =
-        SCHEMA.iter_errors(ceiling).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert_follows(include_str!("../../../docs/ceiling.schema.json"), ceiling);
 }
 
 fn parts<'a>(ceiling: &'a Value, kinds: &[&str]) -> Vec<&'a Value> {
@@ -211,6 +203,18 @@ fn writes_are_measured_where_asked_for() {
     }
 }
 
+#[test]
+fn copies_on_the_other_disk_are_nobody_elses() {
+    needs!("fio", "mkfs.btrfs", "losetup");
+    let volume = Volume::mirrored_btrfs(256);
+    let ceiling = measured(&volume.beside("ceilings"), &[volume.path().to_str().expect("UTF-8"), "--write"], 0);
+    assert_served(&ceiling, 8);
+    let notes = ceiling["notes"].as_array().expect("notes");
+    let of_writes =
+        |note: &&Value| note.as_str().is_some_and(|note| note.contains("writes") && note.contains("others"));
+    assert_eq!(notes.iter().find(of_writes), None);
+}
+
 fn ceiling_output(volume: &Volume, arguments: &[&str]) -> Output {
     ceiling(&volume.beside("ceilings"), arguments).output().expect("the binary runs")
 }
@@ -238,6 +242,27 @@ fn on_tmpfs_the_machine_is_measured() {
         assert_eq!(part["missing"], "tmpfs lies in memory: there is no device", "{part:#}");
     }
     assert_eq!(names(&volume.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_place_that_cannot_be_written_takes_no_result_with_it() {
+    needs!();
+    let volume = Volume::tmpfs(64);
+    // Through what the user named, never in its place.
+    let (out, link) = (volume.beside("out.json"), volume.beside("link.json"));
+    std::os::unix::fs::symlink(&out, &link).expect("a link");
+    let nowhere = Path::new("/proc/nowhere");
+    let target = volume.path();
+    let arguments = [target.to_str().expect("UTF-8"), "--out", link.to_str().expect("UTF-8"), "--format", "json"];
+    let output = ceiling(nowhere, &arguments).output().expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot keep the result in /proc/nowhere (hint: ACTIVEBENCH_CEILINGS="), "{said}");
+    let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_fits(&printed);
+    let stored: Value = serde_json::from_slice(&fs::read(&out).expect("the file")).expect("JSON");
+    assert_eq!(stored, printed);
+    assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
 }
 
 #[test]

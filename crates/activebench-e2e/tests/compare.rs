@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use activebench_e2e::{Volume, binary, needs, verify};
+use activebench_e2e::{Volume, assert_follows, binary, needs, verify};
 use serde_json::Value;
 
 const DIRECT: [&str; 7] = ["iozone", "-i0", "-i1", "-s16m", "-r1m", "-e", "-I"];
@@ -20,11 +20,7 @@ fn compared(runs: &[&Path]) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
-    let schema = include_str!("../../../docs/compare.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
-    let faults: Vec<String> =
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-    assert_eq!(faults, Vec::<String>::new());
+    assert_follows(include_str!("../../../docs/compare.schema.json"), &report);
     report
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use activebench_e2e::{Volume, binary, needs};
+use activebench_e2e::{Volume, assert_follows, binary, needs};
 use serde_json::Value;
 
 fn verify_and_correct(volume: &Volume, options: &[&str], command: &[&str]) -> Output {
@@ -13,17 +13,10 @@ fn verify_and_correct(volume: &Volume, options: &[&str], command: &[&str]) -> Ou
 
 /// What standard output holds: one document that is what its schema says, with two reports that are, too.
 fn document(output: &Output) -> Value {
-    let fits = |document: &Value, schema: &str| {
-        let schema = serde_json::from_str(schema).expect("the schema is JSON");
-        let schema = jsonschema::validator_for(&schema).expect("a valid schema");
-        let faults: Vec<String> =
-            schema.iter_errors(document).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-        assert!(faults.is_empty(), "{faults:#?}");
-    };
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on standard output");
-    fits(&document, include_str!("../../../docs/advice.schema.json"));
+    assert_follows(include_str!("../../../docs/advice.schema.json"), &document);
     for side in ["as_given", "with_advice"] {
-        fits(&document[side], include_str!("../../../docs/report.schema.json"));
+        assert_follows(include_str!("../../../docs/report.schema.json"), &document[side]);
     }
     document
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use activebench_e2e::{Verified, Volume, binary, needs, rows, verify};
+use activebench_e2e::{Verified, Volume, binary, fio_on_data, needs, rows, verify};
 use serde_json::Value;
 
 /// Exports a run; gives what was said on standard error.
@@ -229,10 +229,7 @@ fn a_run_without_phases_has_a_trace_and_no_log() {
 #[test]
 fn what_moves_through_a_mapping_is_said_to_be_missing() {
     needs!("fio", "mkfs.ext4", "losetup");
-    let volume = Volume::on_loop("ext4", 64, "noatime");
-    volume.lay_out("data", 8);
-    let command = ["fio", "--name=a", "--rw=read", "--bs=4k", "--size=8m", "--filename=data", "--ioengine=mmap"];
-    let run = verify(&volume, &["--fail-on", "never"], &command);
+    let (volume, run) = fio_on_data(8, &["--rw=read", "--bs=4k", "--ioengine=mmap"]);
     let output = export(&run.run, &[format!("fio-iolog={}", volume.beside("run.log").display())]);
     assert_eq!(output.status.code(), Some(2));
     let why = String::from_utf8_lossy(&output.stderr);

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use activebench_e2e::{Volume, binary, needs, recheck, verify_in};
+use activebench_e2e::{Volume, assert_follows, binary, needs, recheck, verify_in};
 use serde_json::Value;
 
 /// The user and group `nobody`.
@@ -24,11 +24,7 @@ fn report_of(output: &Output) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("no report ({error}): {stderr}"));
-    let schema = include_str!("../../../docs/history.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
-    let faults: Vec<String> =
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert_follows(include_str!("../../../docs/history.schema.json"), &report);
     report
 }
 

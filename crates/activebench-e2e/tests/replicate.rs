@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use activebench_e2e::{Throttled, Verified, Volume, binary, needs, rows, skip, verify};
+use activebench_e2e::{Throttled, Verified, Volume, assert_follows, binary, fio_on_data, needs, rows, skip, verify};
 use serde_json::Value;
 
 /// A finished replication.
@@ -51,11 +51,7 @@ fn listed(folder: &Path) -> Vec<(String, u64)> {
 
 impl Replicated {
     fn assert_fits_its_schema(&self) {
-        let schema = serde_json::from_str(include_str!("../../../docs/replication.schema.json")).expect("JSON");
-        let schema = jsonschema::validator_for(&schema).expect("a valid schema");
-        let faults: Vec<String> =
-            schema.iter_errors(&self.report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-        assert!(faults.is_empty(), "{faults:#?}");
+        assert_follows(include_str!("../../../docs/replication.schema.json"), &self.report);
         let stored = fs::read(self.out.join("replication.json")).expect("it is stored");
         assert_eq!(serde_json::from_slice::<Value>(&stored).expect("JSON"), self.report);
     }
@@ -190,10 +186,8 @@ fn a_sync_after_the_clock_gives_a_second_rate() {
 fn random_reads_are_replayed_at_their_depth_and_one_by_one() {
     needs!("fio", "mkfs.ext4", "losetup");
     for engine in [&["--ioengine=libaio", "--iodepth=8"][..], &["--ioengine=psync"]] {
-        let volume = Volume::on_loop("ext4", 256, "noatime");
-        volume.lay_out("data", 32);
-        let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=32m", "--io_size=4m", "--filename=data"];
-        let run = verify(&volume, &["--fail-on", "never"], &[&command[..], &["--direct=1"], engine].concat());
+        let options = ["--rw=randread", "--bs=4k", "--io_size=4m", "--direct=1"];
+        let (volume, run) = fio_on_data(32, &[&options[..], engine].concat());
         let replicated = replicate(&volume, &run, &["--runs", "2"]);
         replicated.assert_repeats(&["a-read"], 2);
         let pass = &replicated.passes()[0];
@@ -211,10 +205,7 @@ fn random_reads_are_replayed_at_their_depth_and_one_by_one() {
 #[test]
 fn a_cold_read_stays_cold() {
     needs!("fio", "mkfs.ext4", "losetup");
-    let volume = Volume::on_loop("ext4", 256, "noatime");
-    volume.lay_out("data", 32);
-    let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=32m", "--filename=data", "--ioengine=psync"];
-    let run = verify(&volume, &["--fail-on", "never"], &command);
+    let (volume, run) = fio_on_data(32, &["--rw=read", "--bs=64k", "--ioengine=psync"]);
     let replicated = replicate(&volume, &run, &["--runs", "2"]);
     replicated.assert_repeats(&["a-read"], 2);
     let pass = &replicated.passes()[0];
@@ -314,18 +305,18 @@ fn too_little_space_is_said_before_anything_runs() {
     assert!(why.contains("the replay needs 81.00 MiB in") && why.contains("are free (hint: make room"), "{why}");
     assert!(!why.contains("replay 1 of"), "{why}");
     assert!(!out.exists(), "an error leaves no folder behind");
+    // But for one that was there.
+    fs::create_dir(&out).expect("a folder");
+    let output = command(&run.run, &out, &["--target", target.to_str().expect("UTF-8")]).output().expect("it runs");
+    assert_eq!((output.status.code(), listed(&out)), (Some(2), Vec::new()));
     assert_eq!(listed(&target), []);
 }
 
 #[test]
 fn an_interrupt_leaves_no_file_behind() {
     needs!("fio", "mkfs.ext4", "losetup");
-    let volume = Volume::on_loop("ext4", 256, "noatime");
-    volume.lay_out("data", 64);
     // Its own pace keeps the replay going for long.
-    let command_line =
-        ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=64m", "--filename=data", "--ioengine=psync", "--rate=16m"];
-    let run = verify(&volume, &["--fail-on", "never"], &command_line);
+    let (volume, run) = fio_on_data(64, &["--rw=read", "--bs=64k", "--ioengine=psync", "--rate=16m"]);
     let before = listed(&volume.path());
     let out = volume.beside("replication");
     let mut child = command(&run.run, &out, &["--format", "json"])
@@ -336,7 +327,7 @@ fn an_interrupt_leaves_no_file_behind() {
     let begun = Instant::now();
     let is_running = || out.join("pass-1/1/run.json").exists();
     while !is_running() && begun.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::yield_now();
     }
     assert_ne!(listed(&volume.path()), before, "there is a scratch folder while a replay runs");
     // SAFETY: our own child, which has not been waited for.
@@ -347,6 +338,50 @@ fn an_interrupt_leaves_no_file_behind() {
     let stored: Value =
         serde_json::from_slice(&fs::read(out.join("replication.json")).expect("it is stored")).expect("JSON");
     assert_eq!((&stored["outcome"], &stored["incomplete"][0]), (&"incomplete".into(), &"interrupted".into()));
+}
+
+#[test]
+fn an_engine_that_fails_has_its_exit_code_and_its_words_stay() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let (volume, run) = fio_on_data(1, &["--rw=read", "--bs=64k", "--ioengine=psync"]);
+    let path = std::env::var("PATH").expect("a path");
+    for good in [0_usize, 1] {
+        // Works so often, and then no more.
+        let engine = volume.beside(&format!("engine-{good}"));
+        fs::create_dir(&engine).expect("a folder");
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in --version) echo fio-3.33; exit;; esac\necho x >> {0}/begun\n\
+             [ $(wc -l < {0}/begun) -gt {good} ] && echo no such luck >&2 && exit 1\nPATH={path} exec fio \"$@\"\n",
+            engine.display()
+        );
+        fs::write(engine.join("fio"), script).expect("a script");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(engine.join("fio"), mode).expect("it can be run");
+        let out = volume.beside(&format!("out-{good}"));
+        fs::create_dir(&out).expect("a folder");
+        let output = command(&run.run, &out, &["--runs", "3", "--format", "json"])
+            .env("PATH", format!("{}:{path}", engine.display()))
+            .output()
+            .expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains("no such luck"), "{said}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let replays = report["passes"][0]["replays"].as_array().map(Vec::len);
+        assert_eq!((&report["outcome"], replays), (&"incomplete".into(), Some(good)), "{report:#}");
+        let words = fs::read_to_string(out.join(format!("pass-1/{}/stderr.txt", good + 1))).expect("what it said");
+        assert!(words.contains("no such luck"), "{words}");
+    }
+}
+
+#[test]
+fn a_hostile_name_does_not_reach_the_terminal() {
+    needs!("fio");
+    let volume = Volume::tmpfs(64);
+    let output = command(Path::new("/tmp/\x1b]0;x\x07"), &volume.beside("out"), &[]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("\\u{1b}]0;x\\u{7}") && !said.contains('\x1b'), "{said:?}");
 }
 
 #[test]
@@ -370,15 +405,11 @@ fn a_run_without_its_records_is_refused() {
 fn a_slower_disk_gives_a_smaller_replicated_rate() {
     needs!("fio", "mkfs.ext4", "losetup");
     // One device, slower for the replay alone.
-    let volume = Volume::on_loop("ext4", 128, "noatime");
+    let (volume, run) = fio_on_data(16, &["--rw=read", "--bs=64k", "--direct=1", "--ioengine=psync"]);
     let Some(throttled) = Throttled::reads(&volume, 8 << 20) else {
         skip("no blkio controller of version 1");
         return;
     };
-    volume.lay_out("data", 16);
-    let command_line =
-        ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=16m", "--filename=data", "--direct=1", "--ioengine=psync"];
-    let run = verify(&volume, &["--fail-on", "never"], &command_line);
     let out = volume.beside("replication");
     let line = format!(
         "{} replicate {} --out {} --runs 1 --format json --target {}",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use activebench_e2e::{Volume, binary, needs};
+use activebench_e2e::{Volume, assert_follows, binary, needs};
 use serde_json::Value;
 
 /// A finished `activebench verify --repeat`.
@@ -17,11 +17,7 @@ struct Series {
 
 fn report_of(bytes: &[u8], stderr: &str) -> Value {
     let report: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("no report ({error}): {stderr}"));
-    let schema = include_str!("../../../docs/series.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
-    let faults: Vec<String> =
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert_follows(include_str!("../../../docs/series.schema.json"), &report);
     report
 }
 

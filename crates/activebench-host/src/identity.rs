@@ -14,15 +14,22 @@ use crate::survey::Survey;
 const SERIALS: &[&str] = &["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "device/cid"];
 
 impl Survey {
-    /// What a target's data lie on, by what each is known again; ascending. Empty where nothing tells a part of it from
-    /// another (FUSE, devices that are not known).
+    /// What a target's data lie on, by what each is known again; ascending: the devices at the top of the stack, and
+    /// those at its bottom that tell who they are, because an array or a volume keeps its name when it moves to others.
+    /// Empty where nothing tells a part of it from another (FUSE, devices that are not known).
     pub fn identity_of(&mut self, target: &Target) -> Vec<Identity> {
         let mut found: Vec<Identity> = match (target.device(), target.tier) {
             (Some(_), _) => {
                 let devices: Vec<Layer> = target.devices().cloned().collect();
                 let all: Option<Vec<Identity>> =
                     devices.iter().map(|device| of_device(self.reader(), device)).collect();
-                all.unwrap_or_default()
+                let mut all = all.unwrap_or_default();
+                if !all.is_empty() {
+                    let bottom: Vec<Layer> = target.bottom().cloned().collect();
+                    let told = bottom.iter().filter_map(|device| of_device(self.reader(), device));
+                    all.extend(told.filter(|identity| identity.kind != IdentityKind::ThisBoot));
+                }
+                all
             }
             (None, Tier::Memory) => vec![Identity {
                 name: target.fs_type.clone(),
@@ -38,6 +45,7 @@ impl Survey {
             (None, Tier::Block | Tier::Fuse | Tier::Unknown) => Vec::new(),
         };
         found.sort();
+        found.dedup();
         found
     }
 }

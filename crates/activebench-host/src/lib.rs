@@ -10,6 +10,7 @@ mod block;
 mod cgroup;
 mod hardware;
 mod identity;
+mod interfaces;
 mod machine;
 mod mounts;
 mod observability;
@@ -23,6 +24,7 @@ mod watch;
 
 pub use cgroup::{IoLimits, io_limits};
 pub use hardware::read_hardware;
+pub use interfaces::{Traffic, traffic};
 pub use machine::read_host;
 pub use mounts::{Mount, Mounts};
 pub use observability::{About, Gap, Mend, Observability};

@@ -10,6 +10,7 @@ use activebench_model::readings::{Readings, Series, Unread, Watched};
 
 use crate::cgroup::pressure_file;
 use crate::hardware::temperature_alarms;
+use crate::interfaces::{EXPECTED, INTERFACES, interfaces};
 use crate::mounts::Mounts;
 use crate::reader::{ReadError, Reader};
 use crate::roots::{Process, Roots};
@@ -25,7 +26,6 @@ const MOST_FILES: usize = 64;
 const MEMORY: &str = "/proc/meminfo";
 const VIRTUAL_MEMORY: &str = "/proc/vmstat";
 const PRESSURE: &str = "/proc/pressure/memory";
-const INTERFACES: &str = "/proc/net/dev";
 const MOUNT_STATS: &str = "/proc/self/mountstats";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
 const PROCESSORS: &str = "/sys/devices/system/cpu";
@@ -209,7 +209,7 @@ impl HostWatch {
     }
 
     fn read_network(&mut self, at_ns: u64) {
-        self.take(Watched::NetworkReceived, INTERFACES, at_ns, "a table of interfaces", received);
+        self.take(Watched::NetworkReceived, INTERFACES, at_ns, EXPECTED, received);
         let text = match self.reader.text(Path::new(MOUNT_STATS)) {
             Ok(text) => text,
             Err(error) => return self.short_of(Watched::ServerReadBytes, &error),
@@ -258,15 +258,9 @@ fn full_stall_ns(text: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// `  eth0: 1234 ...`: the first number of each interface, added (proc_pid_net(5)).
+/// What all interfaces received, added.
 fn received(text: &str) -> Option<u64> {
-    let mut sum = None;
-    for line in text.lines() {
-        let Some((_, figures)) = line.split_once(':') else { continue };
-        let bytes: u64 = figures.split_whitespace().next()?.parse().ok()?;
-        sum = Some(sum.unwrap_or(0_u64).saturating_add(bytes));
-    }
-    sum
+    Some(interfaces(text)?.iter().fold(0, |sum: u64, (_, one)| sum.saturating_add(one.received_bytes)))
 }
 
 /// Each NFS mount's bytes from its server: of the line `bytes:` the fifth number
@@ -323,7 +317,8 @@ mod tests {
         let pressure = "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7";
         assert_eq!(full_stall_ns(pressure), Some(7_000));
         assert_eq!(full_stall_ns("some avg10=0.00 total=9"), None);
-        let interfaces = "Inter-|   Receive\n face |bytes    packets\n    lo: 100 1 0\n  eth0:2000 2 0\n";
+        let interfaces =
+            "Inter-|   Receive\n face |bytes    packets\n    lo: 100 1 0 0 0 0 0 0 9\n  eth0:2000 2 0 0 0 0 0 0 9\n";
         assert_eq!(received(interfaces), Some(2_100));
         assert_eq!(received("Inter-|   Receive\n"), None);
     }

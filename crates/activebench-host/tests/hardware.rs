@@ -1,16 +1,15 @@
 //! Links, states, caches and counters of recorded and synthetic trees (`fixtures/host`), and of this host.
 
+mod trees;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use activebench_host::{HostWatch, IoLimits, Process, Roots, StorageRef, io_limits, read_host};
 use activebench_model::call::DeviceNumber;
 use activebench_model::hardware::Hardware;
 use activebench_model::readings::{Readings, Watched};
 
-fn tree(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/host").join(case)
-}
+use self::trees::{copy, tree, write};
 
 fn on(major: u32, minor: u32) -> StorageRef {
     StorageRef::FileSystem { s_dev: DeviceNumber::new(major, minor), path: None }
@@ -37,21 +36,6 @@ fn hardware_is_read() {
     check("synthetic-host-counters", &[on(8, 1)]);
     // A recorded virtual machine says nothing, which is not the same as not asked.
     check("loop-ext4-direct-io-on", &[on(7, 0)]);
-}
-
-fn write(root: &Path, file: &str, text: &str) {
-    fs::write(root.join(file), text).expect("the file is written");
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
-        let place = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy(&entry.path(), &place),
-            false => drop(fs::copy(entry.path(), place).expect("a copy")),
-        }
-    }
 }
 
 fn values(readings: &Readings, what: Watched, of: &str) -> Vec<(u64, u64)> {

@@ -1,42 +1,21 @@
 //! By what storage is known again, on recorded and synthetic trees (`fixtures/host`) and a changed copy.
 
+mod trees;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::DeviceNumber;
 use activebench_model::ceiling::{Identity, IdentityKind};
 
-fn tree(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/host").join(case)
-}
+use self::trees::{copy, tree, write};
 
 fn identity(root: &Path, major: u32, minor: u32) -> Vec<Identity> {
     let mut survey = Survey::of(&Roots::at(root), Process::Own);
     let used = StorageRef::FileSystem { s_dev: DeviceNumber::new(major, minor), path: None };
     let target = survey.targets_of(&[used]).remove(0);
     survey.identity_of(&target)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
-        let place = to.join(entry.file_name());
-        let of = entry.file_type().expect("a type");
-        if of.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(entry.path()).expect("a link"), place).expect("a link");
-        } else if of.is_dir() {
-            copy(&entry.path(), &place);
-        } else {
-            fs::copy(entry.path(), place).expect("a copy");
-        }
-    }
-}
-
-fn write(root: &Path, file: &str, text: &str) {
-    let path = root.join(file);
-    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-    fs::write(path, text).expect("the file is written");
 }
 
 #[test]
@@ -83,6 +62,24 @@ fn a_disk_is_known_by_its_number_and_without_one_until_the_next_boot() {
     // Virtual disks state an empty number.
     write(root, &format!("{DISK}/wwid"), "\n");
     assert_eq!(of()[0].kind, IdentityKind::ThisBoot);
+}
+
+#[test]
+fn an_array_on_another_disk_is_other_storage() {
+    const DISK: &str = "sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda";
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    copy(&tree("synthetic-md-raid1"), root);
+    write(root, "proc/sys/kernel/random/boot_id", "5f0c\n");
+    write(root, "sys/devices/virtual/block/md0/md/uuid", "0f6d:91\n");
+    let names = || -> Vec<String> { identity(root, 9, 0).into_iter().map(|of| of.name).collect() };
+    // The disks say nothing of themselves: until the next boot they would be known, which the array outlives.
+    assert_eq!(names(), ["md0"]);
+    write(root, &format!("{DISK}/device/wwid"), "naa.5000c500a1b2c3d4\n");
+    assert_eq!(names(), ["md0", "sda"]);
+    let before = identity(root, 9, 0);
+    write(root, &format!("{DISK}/device/wwid"), "naa.5000c500ffffffff\n");
+    assert_ne!(identity(root, 9, 0), before);
 }
 
 #[test]

@@ -184,6 +184,7 @@ impl Ceiling {
         let near = |one: u64, other: u64| one.abs_diff(other) <= one.max(other) / 50;
         match (then.memory_bytes, now.memory_bytes) {
             (Some(one), Some(other)) if near(one, other) => None,
+            (None, None) => None,
             (one, other) => {
                 let said = |bytes: Option<u64>| {
                     bytes.map_or("not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string())
@@ -256,5 +257,8 @@ mod tests {
         ] {
             assert_eq!(ceiling.stale_on(&now).as_deref(), expected);
         }
+        // Where the memory cannot be read it does not differ.
+        let unread = Machine { memory_bytes: None, ..machine() };
+        assert_eq!(Ceiling { machine: unread.clone(), ..ceiling }.stale_on(&unread), None);
     }
 }

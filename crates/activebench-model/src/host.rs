@@ -180,6 +180,12 @@ impl Target {
             _ => Some(member),
         })
     }
+
+    /// The layers below which no other is known.
+    pub fn bottom(&self) -> impl Iterator<Item = &Layer> {
+        let carries = |name: &String| self.layers.iter().any(|layer| layer.attributes.get(ABOVE) == Some(name));
+        self.layers.iter().filter(move |layer| !carries(&layer.name))
+    }
 }
 
 #[cfg(test)]

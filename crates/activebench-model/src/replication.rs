@@ -43,7 +43,7 @@ pub struct Replication {
     pub outcome: ReplicationOutcome,
     /// Why.
     pub because: String,
-    /// What activebench's exit code is.
+    /// The exit code that goes with the outcome.
     pub exit_code: i32,
 }
 

@@ -84,17 +84,25 @@ pub(crate) struct Found {
 /// # Errors
 /// When the event loop that bounds their time cannot be started.
 pub(crate) fn look() -> std::io::Result<Vec<Found>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = BENCHMARKS.iter().map(|benchmark| {
-        let path = find_in(benchmark.program, &path, FURTHER_FOLDERS);
-        let version = path.as_deref().and_then(|path| runtime.block_on(benchmark.ask_version(path)));
-        Found { benchmark, path, version }
-    });
-    Ok(found.collect())
+    BENCHMARKS.iter().map(Benchmark::look).collect()
+}
+
+/// Looks for one of the benchmarks, as [`look`] does; `None` where none has this name.
+///
+/// # Errors
+/// As [`look`].
+pub(crate) fn find(program: &str) -> std::io::Result<Option<Found>> {
+    BENCHMARKS.iter().find(|benchmark| benchmark.program == program).map(Benchmark::look).transpose()
 }
 
 impl Benchmark {
+    fn look(&'static self) -> std::io::Result<Found> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let path = find_in(self.program, &std::env::var_os("PATH").unwrap_or_default(), FURTHER_FOLDERS);
+        let version = path.as_deref().and_then(|path| runtime.block_on(self.ask_version(path)));
+        Ok(Found { benchmark: self, path, version })
+    }
+
     async fn ask_version(&self, path: &Path) -> Option<String> {
         let mut command = tokio::process::Command::new(path);
         command.args(self.version_arguments?).stdin(Stdio::null()).kill_on_drop(true);

@@ -13,13 +13,11 @@ mod text;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::DeviceNumber;
-use activebench_model::ceiling::{Ceiling, Machine, Part, SCHEMA};
+use activebench_model::ceiling::{Ceiling, Machine, Part, PartKind, SCHEMA};
 use activebench_model::host::{Host, Target, Tier};
 use activebench_model::phase::Direction;
 use activebench_model::units::{Quantity, Unit};
@@ -27,11 +25,11 @@ use activebench_report::escape;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use time::OffsetDateTime;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::DoctorFormat;
 use crate::arguments::ceiling as arguments;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
+use crate::stop::Stop;
 use crate::{benchmarks, print};
 use counters::Counters;
 use place::{Kind, Place};
@@ -40,45 +38,13 @@ use place::{Kind, Place};
 const REPETITIONS: u32 = 3;
 /// Time of a part of the memory beside that of one of the storage.
 const MEMORY_SHARE: f64 = 0.25;
-/// Spread of the repetitions above which the reader is told.
+/// Spread of the repetitions above which the reader is told. Proposed: beyond it the best says little of the next
+/// measurement.
 const STEADY: f64 = 0.25;
 /// How many times the time of a part laying the file out may take.
 const LAYOUT_SHARE: f64 = 10.0;
 /// Exit code where a part could not be measured: that of an inconclusive run.
 const INCOMPLETE: i32 = 3;
-
-/// Whether a signal asked for the end.
-#[derive(Clone, Debug, Default)]
-struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Is set by SIGINT, SIGTERM and SIGHUP from here on.
-    fn on_signals() -> std::io::Result<Self> {
-        let stop = Self::default();
-        let set = stop.clone();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (mut interrupt, mut terminate, mut hangup) = {
-            let _context = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)
-        };
-        // Lives as long as the process.
-        std::thread::spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
-                }
-            });
-            set.0.store(true, Ordering::Relaxed);
-        });
-        Ok(stop)
-    }
-}
 
 /// A part with its repetitions: the best of them, and how far they lie apart.
 fn measured(base: Part, repetitions: Vec<f64>, unit: impl Fn(f64) -> Quantity) -> Part {
@@ -116,10 +82,9 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
             ),
         ));
     }
-    let stop = Stop::on_signals().context("cannot wait for signals").or_exit(ExitCode::Bug)?;
+    let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
     let mut screen = Screen::new(arguments.quiet);
-    let fio = benchmarks::look().context("cannot start the event loop").or_exit(ExitCode::Bug)?;
-    let fio = fio.into_iter().find(|found| found.benchmark.program == "fio");
+    let fio = benchmarks::find("fio").context("cannot start the event loop").or_exit(ExitCode::Bug)?;
     let mut ceiling = Ceiling {
         schema: SCHEMA.to_owned(),
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
@@ -141,8 +106,8 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
     let counters = Counters::of(&ceiling.target);
     // What needs room is refused before anything is measured.
     let fio_path = fio.and_then(|fio| fio.path);
-    let storage = storage(arguments, kind, &counters, fio_path.as_deref(), &mut ceiling, &stop, &mut screen)?;
-    if let Storage::Interrupted = storage {
+    storage(arguments, kind, &counters, fio_path.as_deref(), &mut ceiling, &stop, &mut screen)?;
+    if stop.is_set() {
         return Ok(interrupted(screen));
     }
     let memory_time = Duration::from_secs_f64(arguments.seconds * MEMORY_SHARE);
@@ -182,13 +147,7 @@ fn unsteady(parts: &[Part]) -> Option<String> {
     })
 }
 
-/// What was said of the storage.
-enum Storage {
-    Measured,
-    Interrupted,
-}
-
-/// Measures the storage, or says of each of its parts why not.
+/// Measures the storage, or says of each of its parts why not. Ends early when told to stop.
 fn storage(
     arguments: &arguments::Ceiling,
     kind: Kind,
@@ -197,20 +156,20 @@ fn storage(
     ceiling: &mut Ceiling,
     stop: &Stop,
     screen: &mut Screen,
-) -> Result<Storage, Failure> {
+) -> Result<(), Failure> {
     let wanted = storage::wanted(arguments.write);
     let mut none = |why: String| {
         ceiling.parts.extend(wanted.iter().map(|wanted| Part { missing: Some(why.clone()), ..wanted.part() }));
     };
     if let Counters::None(why) = counters {
         none(why.clone());
-        return Ok(Storage::Measured);
+        return Ok(());
     }
     let Some(fio) = fio else {
         let hint = benchmarks::install_hint("fio");
         screen.warns(&format!("fio is not installed: the parts of the storage are not measured (hint: {hint})"));
         none(format!("fio is not installed (hint: {hint})"));
-        return Ok(Storage::Measured);
+        return Ok(());
     };
     let place = match kind {
         Kind::Directory => {
@@ -221,7 +180,7 @@ fn storage(
                 .or_exit(ExitCode::Usage)?
             {
                 Some(place) => place,
-                None => return Ok(Storage::Interrupted),
+                None => return Ok(()),
             }
         }
         Kind::File | Kind::Device => Place::existing(&arguments.target).or_exit(ExitCode::Usage)?,
@@ -234,13 +193,13 @@ fn storage(
         screen.says(&wanted.part().words());
         let (part, note) = storage::measure(fio, wanted, &place, counters, arguments.seconds, stop);
         if stop.is_set() {
-            return Ok(Storage::Interrupted);
+            break;
         }
         screen.measured(&part);
         ceiling.parts.push(part);
         ceiling.notes.extend(note);
     }
-    Ok(Storage::Measured)
+    Ok(())
 }
 
 fn interrupted(screen: Screen) -> i32 {
@@ -249,27 +208,39 @@ fn interrupted(screen: Screen) -> i32 {
     INTERRUPTED
 }
 
-/// Keeps the result, prints it, and says whether it is whole.
+/// Writes the result to every place, prints it, and says whether it is whole. A place that fails takes no other with
+/// it: the measurement was made.
 fn finish(arguments: &arguments::Ceiling, ceiling: &Ceiling) -> Result<i32, Failure> {
     let json = store::json(ceiling).or_exit(ExitCode::Bug)?;
+    let kept = (!ceiling.identity.is_empty()).then(|| store::keep(ceiling, &json));
+    let written = arguments.out.as_ref().map(|out| {
+        // Through a symlink, to a device: what the user named is what is written.
+        std::fs::write(out, &json).with_context(|| format!("cannot write {}", out.display()))?;
+        Ok(out.clone())
+    });
     let mut files: Vec<PathBuf> = Vec::new();
-    if !ceiling.identity.is_empty() {
-        let file = store::file_for(ceiling).or_exit(ExitCode::Usage)?;
-        store::write(&file, &json).or_exit(ExitCode::Usage)?;
-        files.push(file);
-    }
-    if let Some(out) = &arguments.out {
-        store::write(out, &json).or_exit(ExitCode::Usage)?;
-        files.push(out.clone());
+    let mut failed: Vec<String> = Vec::new();
+    for place in kept.into_iter().chain(written) {
+        match place {
+            Ok(file) => files.push(file),
+            Err(error) => failed.push(format!("{error:#}")),
+        }
     }
     match arguments.format {
         DoctorFormat::Json => print(&json)?,
         DoctorFormat::Text => print(&text::render(ceiling, &files))?,
     }
-    // What does not apply here (a device below memory) is no failure.
-    let applies = ceiling.target.tier != Tier::Memory || ceiling.target.device().is_some();
-    let is_short = |part: &Part| part.missing.is_some() && (applies || part.served.is_some());
-    Ok(if ceiling.parts.iter().any(is_short) { INCOMPLETE } else { 0 })
+    match failed.is_empty() {
+        true => Ok(if is_whole(&ceiling.target, &ceiling.parts) { 0 } else { INCOMPLETE }),
+        false => Err(Failure::new(ExitCode::Usage, anyhow!(failed.join("\n")))),
+    }
+}
+
+/// Whether every part was measured that applies to a target: there is no device below memory.
+fn is_whole(target: &Target, parts: &[Part]) -> bool {
+    let has_device = target.tier != Tier::Memory || target.device().is_some();
+    let applies = |part: &&Part| has_device || !matches!(part.kind, PartKind::Random | PartKind::Sequential);
+    parts.iter().filter(applies).all(|part| part.missing.is_none())
 }
 
 /// What lies below the target, and the machine.
@@ -378,5 +349,31 @@ mod tests {
             unsteady(&[rates, times, none])
                 .is_some_and(|note| note.contains("of 1 of 2 parts differ by more than 25 %"))
         );
+    }
+
+    #[test]
+    fn on_memory_only_a_device_is_no_part() {
+        let target = |tier| Target {
+            s_dev: DeviceNumber(1),
+            mount_point: "/tmp".to_owned(),
+            fs_type: "tmpfs".to_owned(),
+            options: String::new(),
+            layers: Vec::new(),
+            tier,
+        };
+        let part = |kind, missing: bool| Part {
+            kind,
+            missing: missing.then(|| "cannot make a file in memory".to_owned()),
+            ..storage::wanted(false)[0].part()
+        };
+        let (random, sequential, calls) = (PartKind::Random, PartKind::Sequential, PartKind::Calls);
+        for (tier, parts, whole) in [
+            (Tier::Memory, vec![part(random, true), part(sequential, true), part(calls, false)], true),
+            (Tier::Memory, vec![part(random, true), part(sequential, true), part(calls, true)], false),
+            (Tier::Block, vec![part(random, true), part(calls, false)], false),
+            (Tier::Block, vec![part(random, false), part(calls, false)], true),
+        ] {
+            assert_eq!(is_whole(&target(tier), &parts), whole, "{tier:?} {parts:?}");
+        }
     }
 }

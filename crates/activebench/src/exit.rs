@@ -1,5 +1,7 @@
 //! Exit codes, and errors that know theirs. `docs/exit-codes.md` is the reference.
 
+use activebench_report::escape::terminal;
+
 /// Exit codes of activebench; verdicts bring their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitCode {
@@ -29,6 +31,12 @@ impl Failure {
     pub(crate) fn new(code: ExitCode, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into() }
     }
+
+    /// What is printed of it: names of stored runs are in it, and must not reach a terminal as they are. Some errors
+    /// have several lines by design.
+    pub(crate) fn shown(&self) -> String {
+        format!("{:#}", self.error).lines().map(terminal).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// Gives an error its exit code at the boundary where its kind is known.
@@ -39,5 +47,20 @@ pub(crate) trait OrExit<T> {
 impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
     fn or_exit(self, code: ExitCode) -> Result<T, Failure> {
         self.map_err(|error| Failure::new(code, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn an_error_commands_no_terminal() {
+        let error = anyhow!("there is no folder /tmp/\x1b]0;x\x07\nline 2\r\u{202e}").context("cannot replay");
+        let shown = Failure::new(ExitCode::Usage, error).shown();
+        let expected = "cannot replay: there is no folder /tmp/\\u{1b}]0;x\\u{7}\nline 2\\u{d}\\u{202e}";
+        assert_eq!(shown, expected);
     }
 }

@@ -61,7 +61,7 @@ fn main() {
     let code = match dispatch(&Cli::parse().command) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("activebench: {:#}", failure.error);
+            eprintln!("activebench: {}", failure.shown());
             failure.code as i32
         }
     };

@@ -4,7 +4,6 @@
 //! `activebench_detect::replication`. Here the files are made, fio is started, and everything is taken away again.
 
 mod engine;
-mod interrupts;
 mod scratch;
 mod target;
 
@@ -28,13 +27,13 @@ use activebench_report::{Style, target_line};
 use anyhow::{Context, anyhow};
 
 use self::engine::Engine;
-use self::interrupts::Interrupts;
 use self::scratch::{Scratch, check_room};
 use self::target::Target;
 use crate::arguments::replicate::Replicate;
 use crate::arguments::{FailOnArgument, Output};
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::judge::Stored;
+use crate::stop::Stop;
 use crate::verify::{self, Recorded};
 use crate::{bundle, destroy, judge as judgement, output, series};
 
@@ -42,8 +41,6 @@ use crate::{bundle, destroy, judge as judgement, output, series};
 const LOGS: &str = "logs";
 /// From so much on, preparing files takes long enough to be said.
 const LONG_BYTES: u64 = 1 << 30;
-/// What `incomplete` says of a replication that a signal ended.
-const STOPPED: &str = "interrupted";
 
 /// Replays a run; gives the exit code.
 pub(crate) fn main(arguments: &Replicate) -> Result<i32, Failure> {
@@ -66,31 +63,26 @@ pub(crate) fn main(arguments: &Replicate) -> Result<i32, Failure> {
         .build()
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
-    let mut work = Work {
-        interrupts: Interrupts::listen(&runtime).or_exit(ExitCode::Bug)?,
-        out: out_directory(arguments)?,
-        arguments,
-        engine,
-        run: &run,
-        runtime: &runtime,
-    };
-    let replication = match work.replicate(&reader) {
-        Ok(replication) => replication,
+    let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+    let (out, is_new) = out_directory(arguments)?;
+    let mut work = Work { stop, out, arguments, engine, run: &run, runtime: &runtime, recorded: false };
+    let (replication, ended) = match work.replicate(&reader) {
+        Ok(made) => made,
         Err(failure) => {
             // No replay was recorded: logs alone are of no use.
-            remove(&work.out);
+            discard(&work.out, is_new);
             return Err(failure);
         }
     };
-    write_reports(&work.out, &replication);
+    let written = write_reports(&work.out, &replication);
     output::deliver(&output, |request, style, out| {
         output::write_text(render(&request.format, &replication, style), out)
     })?;
+    written.or_exit(ExitCode::Usage)?;
     if !arguments.quiet {
         eprintln!("activebench: replays, logs and replication.json: {}", work.out.display());
     }
-    let interrupted = replication.incomplete.iter().any(|why| why == STOPPED);
-    Ok(if interrupted { INTERRUPTED } else { replication.exit_code })
+    Ok(ended.unwrap_or(replication.exit_code))
 }
 
 /// All that a replication needs.
@@ -99,13 +91,16 @@ struct Work<'a> {
     engine: Engine,
     run: &'a JudgedRun,
     runtime: &'a tokio::runtime::Runtime,
-    interrupts: Interrupts<'a>,
+    stop: Stop,
     /// Absolute: the engine works in the folder of its files.
     out: PathBuf,
+    /// Whether anything of a replay lies in `out`.
+    recorded: bool,
 }
 
 impl Work<'_> {
-    fn replicate(&mut self, reader: &RunReader) -> Result<Replication, Failure> {
+    /// The whole, and the exit code of what ended it before its time.
+    fn replicate(&mut self, reader: &RunReader) -> Result<(Replication, Option<i32>), Failure> {
         let named = self.named_target()?;
         let device = target::device(named)?;
         let devices = Devices { name: device.as_deref(), may_be_written: self.arguments.destroy.is_some() };
@@ -114,6 +109,7 @@ impl Work<'_> {
         let mut replicated: Vec<ReplicatedPass> =
             (1..).zip(&mut passes).map(|(number, pass)| self.planned(number, pass)).collect();
         let mut replication = self.begun(&target);
+        let mut ended = None;
         let can: Vec<usize> = (0..passes.len()).filter(|place| replicated[*place].not_replayed.is_none()).collect();
         if !can.is_empty() {
             check_room(target.folder(), &passes).or_exit(ExitCode::Usage)?;
@@ -123,23 +119,25 @@ impl Work<'_> {
             }
             let mut scratch = Scratch::in_folder(target.folder(), below).or_exit(ExitCode::Usage)?;
             let stopped = self.replays(&can, &passes, &mut replicated, &mut scratch, &mut replication.replayed_on);
-            let removed = scratch.remove();
-            let any = replicated.iter().any(|pass| !pass.replays.is_empty());
-            match stopped {
-                Err(failure) if !any => return Err(failure),
-                Err(failure) => {
-                    eprintln!("activebench: {:#}", failure.error);
-                    replication.incomplete.push(format!("{:#}", failure.error));
-                }
-                Ok(false) => replication.incomplete.push(STOPPED.to_owned()),
-                Ok(true) => {}
+            if let Err(error) = scratch.remove() {
+                eprintln!("activebench: {}", terminal(&format!("{error:#}")));
             }
-            if let Err(error) = removed {
-                eprintln!("activebench: {error:#}");
+            match stopped {
+                Err(failure) if !self.recorded => return Err(failure),
+                Err(failure) => {
+                    eprintln!("activebench: {}", failure.shown());
+                    replication.incomplete.push(format!("{:#}", failure.error));
+                    ended = Some(failure.code as i32);
+                }
+                Ok(false) => {
+                    replication.incomplete.push("interrupted".to_owned());
+                    ended = Some(INTERRUPTED);
+                }
+                Ok(true) => {}
             }
         }
         replication.passes = replicated;
-        Ok(judge(self.run, replication))
+        Ok((judge(self.run, replication), ended))
     }
 
     /// What the user names as the target: with `--destroy` the device, which then must be free to be written.
@@ -271,9 +269,8 @@ impl Work<'_> {
                 if bytes >= LONG_BYTES {
                     self.say(&format!("preparing files of {}", Quantity::bytes(bytes)));
                 }
-                let interrupts = &mut self.interrupts;
-                let ready = scratch.prepare(pass, &of_pass.cache, &mut || interrupts.pending());
-                if !ready.or_exit(ExitCode::Usage)? || self.interrupts.pending() {
+                let ready = scratch.prepare(pass, &of_pass.cache, &self.stop);
+                if !ready.or_exit(ExitCode::Usage)? || self.stop.is_set() {
                     return Ok(false);
                 }
                 let below = format!("pass-{}/{turn}", place + 1);
@@ -284,7 +281,7 @@ impl Work<'_> {
                 }
                 let Some(replay) = replay else { return Ok(false) };
                 of_pass.replays.push(replay);
-                if self.interrupts.pending() {
+                if self.stop.is_set() {
                     return Ok(false);
                 }
             }
@@ -294,7 +291,7 @@ impl Work<'_> {
 
     /// One replay of a pass, recorded; `None` where a signal ended it. Gives also what its files lay on.
     fn replay(
-        &self,
+        &mut self,
         pass: &Pass,
         of_pass: &ReplicatedPass,
         below: &str,
@@ -316,6 +313,7 @@ impl Work<'_> {
         let recorded = verify::record_run(&arguments, &choices, &command, &directory, self.runtime);
         std::env::set_current_dir(home).context("cannot go back to the working directory").or_exit(ExitCode::Bug)?;
         let Recorded { judged, reader, interrupted } = recorded?;
+        self.recorded = true;
         if interrupted {
             return Ok((None, Vec::new()));
         }
@@ -376,14 +374,15 @@ fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
     }
 }
 
-/// Where the replays go, absolute and new.
-fn out_directory(arguments: &Replicate) -> Result<PathBuf, Failure> {
+/// Where the replays go, absolute and empty, and whether it was made for them.
+fn out_directory(arguments: &Replicate) -> Result<(PathBuf, bool), Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory("replicate"));
     let out = std::path::absolute(&out).or_exit(ExitCode::Usage)?;
     let cannot = || format!("cannot create {} (hint: name another one with --out)", out.display());
+    let is_new = !out.exists();
     fs::create_dir_all(&out).with_context(cannot).or_exit(ExitCode::Usage)?;
     match fs::read_dir(&out).with_context(cannot).or_exit(ExitCode::Usage)?.next() {
-        None => Ok(out),
+        None => Ok((out, is_new)),
         Some(_) => Err(Failure::new(
             ExitCode::Usage,
             anyhow!("cannot replay into {}: it is not empty (hint: name a new one with --out)", out.display()),
@@ -391,14 +390,25 @@ fn out_directory(arguments: &Replicate) -> Result<PathBuf, Failure> {
     }
 }
 
-fn remove(out: &Path) {
-    if let Err(error) = fs::remove_dir_all(out) {
+/// Removes what was put into the folder, which was empty, and the folder itself where it was made for that.
+fn discard(out: &Path, is_new: bool) {
+    let empty = |out: &Path| -> io::Result<()> {
+        fs::read_dir(out)?.try_for_each(|entry| {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path()),
+                false => fs::remove_file(entry.path()),
+            }
+        })
+    };
+    let removed = if is_new { fs::remove_dir_all(out) } else { empty(out) };
+    if let Err(error) = removed {
         eprintln!("activebench: cannot remove {}: {error}", out.display());
     }
 }
 
 /// Writes a report in every format beside the replays.
-fn write_reports(out: &Path, replication: &Replication) {
+fn write_reports(out: &Path, replication: &Replication) -> anyhow::Result<()> {
     for format in REPLICATION_FORMATS {
         let ending = match format {
             "text" => "txt",
@@ -406,14 +416,33 @@ fn write_reports(out: &Path, replication: &Replication) {
             other => other,
         };
         let path = out.join(format!("replication.{ending}"));
-        let text = render(format, replication, Style::default()).unwrap_or_default();
-        if let Err(error) = fs::write(&path, text) {
-            eprintln!("activebench: cannot write {}: {error}", path.display());
-        }
+        File::create(&path)
+            .map_err(anyhow::Error::from)
+            .and_then(|mut file| output::write_text(render(format, replication, Style::default()), &mut file))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    Ok(())
 }
 
 /// Words of a command line.
 fn words(words: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
     words.into_iter().map(Into::into).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_the_users_stays() {
+        for is_new in [true, false] {
+            let place = tempfile::tempdir().expect("a folder");
+            let out = place.path().join("out");
+            fs::create_dir_all(out.join(LOGS)).expect("a folder");
+            fs::write(out.join("pass-1-1-fio.txt"), "words").expect("a file");
+            discard(&out, is_new);
+            assert_eq!(out.exists(), !is_new);
+            assert_eq!(fs::read_dir(&out).map_or(0, Iterator::count), 0);
+        }
+    }
 }

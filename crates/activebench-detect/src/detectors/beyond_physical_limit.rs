@@ -20,8 +20,9 @@
 //! # When it is wrong
 //! The headers of packets are not taken off, so that some rates that are impossible are not found. Compression that
 //! nothing in the mount options or in sysfs says (VDO) makes rates beyond the link possible. A cache inside of the
-//! device, a burst that a virtual disk allows, and a ceiling that was measured while others used the storage let an
-//! honest figure pass the measured bound: hence a note alone.
+//! device, a burst that a virtual disk allows, more requests on their way through the page cache than the 32 that were
+//! measured, and a ceiling that was measured while others used the storage let an honest figure pass the measured bound:
+//! hence a note alone.
 //!
 //! # What to do
 //! Find out what answered: AB201, AB205 and AB302 name the usual caches.
@@ -32,15 +33,13 @@
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Outcome};
-use activebench_model::hardware::{DeviceCache, Hardware, Link};
-use activebench_model::host::{ABOVE, Target, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::bound::{self, Way};
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::context::{Detector, Run};
-use crate::packing::packs;
+use crate::link::{Carrier, link_of};
 
 /// See the head of this file.
 pub struct BeyondPhysicalLimit;
@@ -85,10 +84,9 @@ fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
     bound::ceiling_of(&case.run, phase)?;
     // Of which size its requests are must not rest on what was seen.
     phase.block_bytes?;
+    // Nor can how many were on their way, which changes no verdict: then there is no note.
+    case.run.fact(phase, FactName::DirectShare).ok()?;
     let case = case.resting_on(vec![FactName::DirectShare]);
-    if let Err(why) = case.run.fact(phase, FactName::DirectShare) {
-        return Some(case.halted(why.into()));
-    }
     let measured = bound::limits(&case.run, phase, Way::Storage).into_iter();
     let measured = measured.filter(|limit| limit.measured && limit.of_storage);
     let tightest = measured.min_by(|one, other| one.bytes_per_sec.total_cmp(&other.bytes_per_sec))?;
@@ -126,33 +124,8 @@ fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
     )
 }
 
-/// The link before the storage of a phase, where all that the storage moves passes it as it is.
-///
-/// # Errors
-/// Why none is known, or bounds nothing.
-pub(crate) fn link_of(run: &Run<'_>, phase: &Phase) -> Result<Ceiling, Halt> {
-    if phase.names.is_some() || matches!(phase.direction, Direction::Discard | Direction::None) {
-        return Err(Halt::not_applicable("the pass sends no data over the link"));
-    }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-    let hardware = run.manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("the links to the device were not read"))?;
-    let mut ceiling = ceiling(target, hardware)?;
-    if let Some(packer) = packs(target) {
-        return Err(Halt::not_applicable(format!("{packer} packs the data before it reaches the link")));
-    }
-    let cached = |cache: &&DeviceCache| target.layers.iter().any(|layer| layer.device == cache.device);
-    if let Some(cache) = hardware.caches.iter().find(cached) {
-        return Err(Halt::not_applicable(format!("{} can answer by another way", cache.name)));
-    }
-    if phase.direction == Direction::Mixed {
-        ceiling.bytes_per_sec *= 2.0;
-    }
-    Ok(ceiling)
-}
-
 fn beyond_link(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
-    let ceiling = link_of(&case.run, phase)?;
+    let carrier = link_of(&case.run, phase)?;
     // A rate of bytes needs nothing but the link, one of operations their size too.
     let is_rate = |claim: &&Claim| matches!(claim.value.unit, Unit::BytesPerSec | Unit::OpsPerSec);
     let (of_bytes, of_operations): (Vec<&Claim>, Vec<&Claim>) =
@@ -162,14 +135,14 @@ fn beyond_link(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     }
     let mut findings = Vec::new();
     if !of_bytes.is_empty() {
-        findings.extend(held_against(&case.concerning(of_bytes).resting_on(Vec::new()), &ceiling, 1.0));
+        findings.extend(held_against(&case.concerning(of_bytes).resting_on(Vec::new()), &carrier, 1.0));
     }
     if !of_operations.is_empty() {
         let case = case.concerning(of_operations);
         match phase.block_bytes {
-            Some(block) => findings.extend(held_against(&case.resting_on(Vec::new()), &ceiling, block as f64)),
+            Some(block) => findings.extend(held_against(&case.resting_on(Vec::new()), &carrier, block as f64)),
             None => match mean_call(&case.run, phase) {
-                Ok(bytes) => findings.extend(held_against(&case, &ceiling, bytes)),
+                Ok(bytes) => findings.extend(held_against(&case, &carrier, bytes)),
                 Err(why) => findings.push(case.halted(why.into())),
             },
         }
@@ -193,21 +166,21 @@ fn mean_call(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
 }
 
 /// The claims of a case, each of `unit_bytes` a unit: those that are beyond the link, or silence.
-fn held_against(case: &Case<'_>, ceiling: &Ceiling, unit_bytes: f64) -> Vec<Finding> {
+fn held_against(case: &Case<'_>, carrier: &Carrier, unit_bytes: f64) -> Vec<Finding> {
     let limit = &case.thresholds().ab503_link_fail_ratio;
     let rate = |claim: &Claim| (claim.value.value - claim.resolution) * unit_bytes;
-    let beyond = case.claims().iter().filter(|claim| rate(claim) > ceiling.bytes_per_sec * limit.value.value);
+    let beyond = case.claims().iter().filter(|claim| rate(claim) > carrier.bytes_per_sec * limit.value.value);
     let finding = |claim: &&Claim| {
         case.concerning(vec![*claim]).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
-            observed: Some(Quantity::ratio(rate(claim) / ceiling.bytes_per_sec)),
+            observed: Some(Quantity::ratio(rate(claim) / carrier.bytes_per_sec)),
             threshold: limit.clone(),
             message: format!(
                 "{} is claimed, and {} carries {} at most ({})",
                 Quantity::bytes_per_sec(rate(claim)),
-                ceiling.name,
-                Quantity::bytes_per_sec(ceiling.bytes_per_sec),
-                ceiling.source
+                carrier.name,
+                Quantity::bytes_per_sec(carrier.bytes_per_sec),
+                carrier.source
             ),
             meaning: "something on this side of the link answered: the figure is not that of the device".to_owned(),
             advice: "find out what answered (page cache, a layer's cache), and let every byte pass the device"
@@ -216,61 +189,4 @@ fn held_against(case: &Case<'_>, ceiling: &Ceiling, unit_bytes: f64) -> Vec<Find
     };
     let findings: Vec<Finding> = beyond.map(finding).collect();
     if findings.is_empty() { vec![case.silent("")] } else { findings }
-}
-
-pub(crate) struct Ceiling {
-    pub(crate) bytes_per_sec: f64,
-    pub(crate) name: String,
-    source: String,
-}
-
-/// Words by which the paths of links are known.
-const LINK_FILES: &[&str] = &["_link_speed", "_link_width", "sata_spd", "linkrate", "/sys/dev/block"];
-
-/// Where the interfaces of this machine stand.
-const INTERFACES: &str = "/sys/class/net";
-
-/// What can reach the devices at the bottom of the stack, or a network file system's server.
-fn ceiling(target: &Target, hardware: &Hardware) -> Result<Ceiling, Halt> {
-    let slowest = |device| {
-        let links = hardware.links.iter().filter(move |link: &&Link| link.device == device);
-        links.min_by(|one, other| one.payload_bytes_per_sec.total_cmp(&other.payload_bytes_per_sec))
-    };
-    let bottom: Vec<&Link> = match target.tier {
-        Tier::Network => match (slowest(target.s_dev), hardware.unread_of(&[INTERFACES])) {
-            (Some(link), _) => vec![link],
-            (None, Some(why)) => return Err(Halt::undecided(format!("the network interfaces were not read: {why}"))),
-            (None, None) => Vec::new(),
-        },
-        Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
-        Tier::Fuse => return Err(Halt::not_applicable("what its daemon does is not known")),
-        Tier::Block | Tier::Unknown => {
-            let carries = |name: &String| target.layers.iter().any(|layer| layer.attributes.get(ABOVE) == Some(name));
-            let mut bottom = Vec::new();
-            for layer in target.layers.iter().filter(|layer| !carries(&layer.name)) {
-                match slowest(layer.device) {
-                    Some(link) => bottom.push(link),
-                    None => {
-                        if let Some(why) = hardware.unread_of(LINK_FILES) {
-                            return Err(Halt::undecided(format!("a link was not read: {why}")));
-                        }
-                        return Err(Halt::not_applicable(format!(
-                            "{} does not say by which link it is reached",
-                            layer.name
-                        )));
-                    }
-                }
-            }
-            bottom
-        }
-    };
-    if bottom.is_empty() {
-        return Err(Halt::not_applicable("no link to the storage is known"));
-    }
-    let names: Vec<&str> = bottom.iter().map(|link| link.name.as_str()).collect();
-    Ok(Ceiling {
-        bytes_per_sec: bottom.iter().map(|link| link.payload_bytes_per_sec).sum(),
-        name: names.join(" and "),
-        source: bottom.iter().map(|link| link.source.as_str()).collect::<Vec<_>>().join(", "),
-    })
 }

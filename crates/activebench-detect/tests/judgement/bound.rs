@@ -84,6 +84,15 @@ fn a_sequential_pass_is_held_against_its_own_depth() {
     let deeper = Some((0.1, "what the device gives for sequential 1 MiB reads at depth 32"));
     check("read-direct", &parts, json!({}), deeper);
     check("read-direct", &parts, json!({"phase": {"submission": "synchronous", "block_bytes": 2 << 20}}), deeper);
+    // More on their way than was measured (of a wide stripe, say): nothing bounds them.
+    let requests = |block: u64, depth: u32, tasks: u32| {
+        json!({"phase": {"block_bytes": block, "submission": "asynchronous", "requested_tasks": tasks,
+                         "promises": [{"option": "iodepth", "mechanism": {"queue-depth": depth}}]}})
+    };
+    check("read-direct", &parts, requests(1 << 20, 32, 1), deeper);
+    check("read-direct", &parts, requests(4 << 20, 8, 1), deeper);
+    check("read-direct", &parts, requests(4 << 20, 32, 64), None);
+    check("read-direct", &parts, requests(1 << 20, 33, 1), None);
     // Nothing stands in for what was not measured.
     check("read-direct", &parts[..1], json!({}), None);
     check("read-direct", &[part("sequential", "write", 32, 1 << 20, 1e9)], json!({}), None);
@@ -165,6 +174,10 @@ fn cached_calls_are_bounded_by_their_cost_and_their_copy() {
     parts.extend(all(2, 0.75));
     let two = share(&parts, cached(1 << 20, 2), 1 << 30).expect("a share");
     assert!((two.bound.value / 1.5e9 - 1.0).abs() < 0.001, "{two:#?}");
+    // The same part twice is one: of many processors the small region is the large one.
+    let twice: Vec<Value> = parts.iter().chain(&parts).cloned().collect();
+    let again = share(&twice, cached(1 << 20, 2), 1 << 30).expect("a share");
+    assert_eq!(again.bound, two.bound);
     // Several requests at once are not calls one after the other.
     assert_eq!(share(&parts, json!({"phase": {"submission": "asynchronous"}}), 1 << 30), None);
 }

@@ -34,4 +34,15 @@ impl FileNames {
         let after = of_file.partition_point(|(opened_ns, _)| *opened_ns <= at_ns);
         of_file.get(after.saturating_sub(1)).map(|(_, name)| name.as_str())
     }
+
+    /// The files that ever had each name.
+    pub(super) fn by_name(&self) -> HashMap<&str, Vec<FileId>> {
+        let mut files: HashMap<&str, Vec<FileId>> = HashMap::new();
+        for (file, names) in &self.0 {
+            for (_, name) in names {
+                files.entry(name).or_default().push(*file);
+            }
+        }
+        files
+    }
 }

@@ -9,6 +9,8 @@ use activebench_report::Style;
 use activebench_report::compare::{COMPARE_FORMATS, render};
 use activebench_report::ticket::LIMIT;
 
+use crate::samples::schema_faults;
+
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
 }
@@ -102,12 +104,9 @@ fn every_format_reads_as_intended() {
 #[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/compare.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
     let empty = Comparison { figures: Vec::new(), differences: Vec::new(), ..sample() };
     let faults = |comparison: &Comparison| -> Vec<String> {
-        let report = render("json", comparison, Style::default()).expect("there is such a format");
-        let report = serde_json::from_str(&report).expect("JSON");
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect()
+        schema_faults(schema, &render("json", comparison, Style::default()).expect("there is such a format"))
     };
     for comparison in [sample(), empty] {
         assert_eq!(faults(&comparison), Vec::<String>::new());

@@ -16,6 +16,8 @@ use activebench_report::history::tables::HISTORY_TABLES;
 use activebench_report::history::{HISTORY_FORMATS, render};
 use activebench_report::ticket::LIMIT;
 
+use crate::samples::schema_faults;
+
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
 }
@@ -183,11 +185,8 @@ fn nothing_is_said_of_no_runs_but_that() {
 #[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/history.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
     let faults = |history: &History| -> Vec<String> {
-        let report = render("json", history, Style::default()).expect("there is such a format");
-        let report = serde_json::from_str(&report).expect("JSON");
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect()
+        schema_faults(schema, &render("json", history, Style::default()).expect("there is such a format"))
     };
     for history in [sample(), empty()] {
         assert_eq!(faults(&history), Vec::<String>::new());

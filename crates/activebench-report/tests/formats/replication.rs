@@ -10,6 +10,8 @@ use activebench_report::Style;
 use activebench_report::replication::{REPLICATION_FORMATS, render};
 use activebench_report::ticket::LIMIT;
 
+use crate::samples::schema_faults;
+
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
 }
@@ -129,11 +131,8 @@ fn every_format_reads_as_intended() {
 #[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/replication.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a valid schema");
     let faults = |replication: &Replication| -> Vec<String> {
-        let report = render("json", replication, Style::default()).expect("there is such a format");
-        let report = serde_json::from_str(&report).expect("JSON");
-        schema.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect()
+        schema_faults(schema, &render("json", replication, Style::default()).expect("there is such a format"))
     };
     let mut unknown = sample();
     unknown.passes[0].cache = CacheState::Unknown { why: "records were lost".to_owned() };

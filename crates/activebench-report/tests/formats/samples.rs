@@ -582,3 +582,12 @@ pub(crate) fn throughput() -> JudgedRun {
     run.verdict = RunVerdict::Qualified;
     run
 }
+
+/// In what a report is not what its schema says. The schema itself is one.
+pub(crate) fn schema_faults(schema: &str, report: &str) -> Vec<String> {
+    let schema = serde_json::from_str(schema).expect("the schema is JSON");
+    assert_eq!(jsonschema::meta::validate(&schema).map_err(|fault| fault.to_string()), Ok(()));
+    let validator = jsonschema::validator_for(&schema).expect("a valid schema");
+    let report = serde_json::from_str(report).expect("the report is JSON");
+    validator.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect()
+}

@@ -24,8 +24,9 @@ storage shows its figures as shares of it (docs/ceiling.md).
 TARGET is a directory, a file or a block device. Files and devices are only read. In a directory a file without a name \
 is laid out, which is gone when activebench ends in whatever way. It is random data, so that nothing below packs it.
 
-Exit code: 0 when every part was measured or does not apply here, 2 for wrong usage and where there is no room, 3 when \
-a part could not be measured (the others are kept), 130 interrupted (nothing is kept).
+Exit code: 0 when every part was measured or does not apply here, 2 for wrong usage, where there is no room, and where \
+the result could not be kept or written (it is printed), 3 when a part could not be measured (the others are kept), 130 \
+interrupted (nothing is kept).
 
 Examples:
   sudo activebench ceiling /mnt/bench

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use activebench_host::Roots;
 use activebench_model::host::{Target, Tier};
+use activebench_model::phase::Direction;
 
 /// Counters of the devices of a target, or of the network interfaces.
 #[derive(Debug)]
 pub(super) enum Counters {
     /// `stat` of each device: sectors of 512 bytes (Documentation/block/stat.rst).
     Devices(Vec<PathBuf>),
-    /// `/proc/net/dev`: bytes of every interface.
+    /// `/proc/net/dev`: bytes of the interfaces.
     Interfaces,
     /// There are none: why.
     None(String),
@@ -58,29 +60,22 @@ impl Counters {
                 let one = of_stat(&text).ok_or_else(|| format!("{} is not what a kernel writes", file.display()))?;
                 Ok(Count { read: sum.read + one.read, written: sum.written + one.written })
             }),
-            Self::Interfaces => {
-                let text = std::fs::read_to_string("/proc/net/dev")
-                    .map_err(|error| format!("cannot read /proc/net/dev: {error}"))?;
-                Ok(of_interfaces(&text))
-            }
+            Self::Interfaces => activebench_host::traffic(&Roots::default())
+                .map(|moved| Count { read: moved.received_bytes, written: moved.sent_bytes }),
             Self::None(why) => Err(why.clone()),
         }
+    }
+
+    /// Whether each byte of the tool counts once. What a file system writes to several devices is there in copies, if it
+    /// mirrors.
+    pub(super) fn count_once(&self, direction: Direction) -> bool {
+        direction != Direction::Write || !matches!(self, Self::Devices(devices) if devices.len() > 1)
     }
 }
 
 fn of_stat(text: &str) -> Option<Count> {
     let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(Count { read: fields.get(2)? * 512, written: fields.get(6)? * 512 })
-}
-
-fn of_interfaces(text: &str) -> Count {
-    let mut sum = Count::default();
-    for (_, counters) in text.lines().filter_map(|line| line.split_once(':')) {
-        let fields: Vec<u64> = counters.split_whitespace().map_while(|field| field.parse().ok()).collect();
-        sum.read += fields.first().copied().unwrap_or(0);
-        sum.written += fields.get(8).copied().unwrap_or(0);
-    }
-    sum
 }
 
 #[cfg(test)]
@@ -92,10 +87,18 @@ mod tests {
         let stat = "   37526        0   300206       41     1197        3    11850      129        0       81      170";
         assert_eq!(of_stat(stat), Some(Count { read: 300_206 * 512, written: 11_850 * 512 }));
         assert_eq!(of_stat("1 2 3"), None);
-        let dev = "Inter-|   Receive                                                |  Transmit\n \
-                   face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets\n    \
-                   lo:    1000       5    0    0    0     0          0         0     1000       5 0 0\n  \
-                   eth0: 2000 20 0 0 0 0 0 0 300 4 0 0\n";
-        assert_eq!(of_interfaces(dev), Count { read: 3000, written: 1300 });
+    }
+
+    #[test]
+    fn copies_on_several_devices_are_nobody_elses() {
+        let devices = |count| Counters::Devices(vec![PathBuf::from("/sys/dev/block/8:0/stat"); count]);
+        for (counters, direction, once) in [
+            (devices(1), Direction::Write, true),
+            (devices(2), Direction::Write, false),
+            (devices(2), Direction::Read, true),
+            (Counters::Interfaces, Direction::Write, true),
+        ] {
+            assert_eq!(counters.count_once(direction), once, "{counters:?} {direction:?}");
+        }
     }
 }

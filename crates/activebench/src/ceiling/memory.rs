@@ -4,19 +4,21 @@ use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 use std::os::unix::fs::FileExt;
-use std::sync::Barrier;
+use std::sync::{PoisonError, RwLock};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use activebench_model::ceiling::{Part, PartKind};
 use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 
-use super::{REPETITIONS, Stop, measured};
+use super::{REPETITIONS, measured};
+use crate::stop::Stop;
 
 /// What each thread goes over where the processor's caches may hold it.
-pub(super) const SMALL_EACH: u64 = 1 << 20;
+const SMALL_EACH: u64 = 1 << 20;
 /// What all threads together go over where they mostly cannot.
-pub(super) const LARGE: u64 = 256 << 20;
+const LARGE: u64 = 256 << 20;
 /// One page: where the size of a call is one byte.
 const PAGE: u64 = 4096;
 const MIB: u64 = 1 << 20;
@@ -49,45 +51,82 @@ impl Set {
         Ok(Self { files: files?, each })
     }
 
-    /// Calls a second of all threads together.
-    fn rate(&self, direction: Direction, request: u64, time: Duration, stop: &Stop) -> io::Result<f64> {
-        let barrier = Barrier::new(self.files.len());
-        let one = |file: &File| -> io::Result<f64> {
-            let mut buffer = vec![0x5a_u8; request as usize];
-            // Few enough that the clock costs nothing, often enough that a slow call does not overrun.
-            let between = (PAGE / request).clamp(1, 256);
-            let places = (self.each / request).max(1);
-            let (mut place, mut calls) = (0_u64, 0_u64);
-            barrier.wait();
-            let begin = Instant::now();
-            let elapsed = loop {
-                for _ in 0..between {
-                    let offset = if request == 1 { 0 } else { place * request };
-                    let moved = match direction {
-                        Direction::Write => file.write_at(&buffer, offset)?,
-                        _ => file.read_at(&mut buffer, offset)?,
-                    };
-                    if moved != buffer.len() {
-                        return Err(io::Error::other(format!("{moved} of {request} bytes moved")));
-                    }
-                    place = if place + 1 == places { 0 } else { place + 1 };
-                }
-                calls += between;
-                let elapsed = begin.elapsed();
-                if elapsed >= time || stop.is_set() {
-                    break elapsed;
-                }
-            };
-            Ok(calls as f64 / elapsed.as_secs_f64())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = self.files.iter().map(|file| scope.spawn(|| one(file))).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a measuring thread panicked"))))
-                .sum()
-        })
+    /// Calls a second of all threads together; an error is said in words.
+    fn rate(&self, direction: Direction, request: u64, time: Duration, stop: &Stop) -> Result<f64, String> {
+        at_once(&self.files, |_| Builder::new(), |file| self.rate_of(file, direction, request, time, stop))
     }
+
+    /// Calls a second of one thread.
+    fn rate_of(
+        &self,
+        file: &File,
+        direction: Direction,
+        request: u64,
+        time: Duration,
+        stop: &Stop,
+    ) -> Result<f64, String> {
+        let failed = |why: String| format!("{} failed: {why}", call(direction));
+        let mut buffer = vec![0x5a_u8; request as usize];
+        // Few enough that the clock costs nothing, often enough that a slow call does not overrun.
+        let between = (PAGE / request).clamp(1, 256);
+        let places = (self.each / request).max(1);
+        let (mut place, mut calls) = (0_u64, 0_u64);
+        let begin = Instant::now();
+        let elapsed = loop {
+            for _ in 0..between {
+                let offset = if request == 1 { 0 } else { place * request };
+                let moved = match direction {
+                    Direction::Write => file.write_at(&buffer, offset),
+                    _ => file.read_at(&mut buffer, offset),
+                };
+                let moved = moved.map_err(|error| failed(error.to_string()))?;
+                if moved != buffer.len() {
+                    return Err(failed(format!("{moved} of {request} bytes moved")));
+                }
+                place = if place + 1 == places { 0 } else { place + 1 };
+            }
+            calls += between;
+            let elapsed = begin.elapsed();
+            if elapsed >= time || stop.is_set() {
+                break elapsed;
+            }
+        };
+        Ok(calls as f64 / elapsed.as_secs_f64())
+    }
+}
+
+/// Works on every file with a thread of its own, all at once; gives the sum.
+///
+/// None begins before the system has given all of the threads: it may refuse one (`pids.max`, `ulimit -u`), and
+/// then none works.
+fn at_once(
+    files: &[File],
+    builder: impl Fn(usize) -> Builder,
+    work: impl Fn(&File) -> Result<f64, String> + Sync,
+) -> Result<f64, String> {
+    // Whether they may begin. Locked until that is known.
+    let gate = RwLock::new(false);
+    let one = |file: &File| match gate.read().is_ok_and(|open| *open) {
+        true => work(file),
+        false => Ok(0.0),
+    };
+    std::thread::scope(|scope| {
+        let mut open = gate.write().unwrap_or_else(PoisonError::into_inner);
+        let threads: io::Result<Vec<_>> =
+            files.iter().enumerate().map(|(place, file)| builder(place).spawn_scoped(scope, || one(file))).collect();
+        *open = threads.is_ok();
+        drop(open);
+        let threads =
+            threads.map_err(|error| format!("cannot start a thread for each of {} files: {error}", files.len()))?;
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err("a measuring thread panicked".to_owned())))
+            .sum()
+    })
+}
+
+fn call(direction: Direction) -> &'static str {
+    if direction == Direction::Write { "pwrite" } else { "pread" }
 }
 
 /// Every part of one number of threads, as it is measured.
@@ -98,14 +137,8 @@ pub(super) fn measure(
     stop: &Stop,
     mut done: impl FnMut(&Part),
 ) -> Vec<Part> {
-    // Never more than an eighth of the memory, which the machine may need.
-    let large = memory_bytes.map_or(LARGE, |bytes| LARGE.min(bytes / 8)) / u64::from(threads) / MIB * MIB;
     let mut parts = Vec::new();
-    for (kind, each, requests) in [
-        (PartKind::Calls, PAGE, &[1][..]),
-        (PartKind::Copy, SMALL_EACH, &[PAGE, MIB]),
-        (PartKind::Copy, large.max(MIB), &[PAGE, MIB]),
-    ] {
+    for (kind, each, requests) in sets(threads, memory_bytes) {
         if stop.is_set() {
             break;
         }
@@ -121,6 +154,19 @@ pub(super) fn measure(
     parts
 }
 
+/// What is measured of so many threads: the kind, the bytes of each thread's file, and those of its calls.
+fn sets(threads: u32, memory_bytes: Option<u64>) -> Vec<(PartKind, u64, &'static [u64])> {
+    // Never more than an eighth of the memory, which the machine may need.
+    let large = memory_bytes.map_or(LARGE, |bytes| LARGE.min(bytes / 8)) / u64::from(threads) / MIB * MIB;
+    let mut sets: Vec<(PartKind, u64, &[u64])> =
+        vec![(PartKind::Calls, PAGE, &[1]), (PartKind::Copy, SMALL_EACH, &[PAGE, MIB])];
+    // Many threads, or little memory: it would be the small one again.
+    if large > SMALL_EACH {
+        sets.push((PartKind::Copy, large, &[PAGE, MIB]));
+    }
+    sets
+}
+
 #[allow(clippy::too_many_arguments)]
 fn part(
     set: &io::Result<Set>,
@@ -132,7 +178,7 @@ fn part(
     time: Duration,
     stop: &Stop,
 ) -> Part {
-    let call = if direction == Direction::Write { "pwrite" } else { "pread" };
+    let call = call(direction);
     let base = Part {
         kind,
         direction,
@@ -156,7 +202,7 @@ fn part(
         Ok(set) => set,
         Err(error) => return Part { missing: Some(format!("cannot make a file in memory: {error}")), ..base },
     };
-    let rates: io::Result<Vec<f64>> =
+    let rates: Result<Vec<f64>, String> =
         (0..REPETITIONS).map(|_| set.rate(direction, request, time / REPETITIONS, stop)).collect();
     match rates {
         Ok(rates) if kind == PartKind::Copy => {
@@ -164,6 +210,48 @@ fn part(
             measured(base, bytes, Quantity::bytes_per_sec)
         }
         Ok(rates) => measured(base, rates, Quantity::ops_per_sec),
-        Err(error) => Part { missing: Some(format!("{call} failed: {error}")), ..base },
+        Err(why) => Part { missing: Some(why), ..base },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_the_system_refuses_is_said_and_waited_for_by_none() {
+        let set = Set::new(3, PAGE).expect("files in memory");
+        let began = AtomicU32::new(0);
+        let work = |_: &File| {
+            began.fetch_add(1, Ordering::Relaxed);
+            Ok(2.0)
+        };
+        assert_eq!(at_once(&set.files, |_| Builder::new(), work), Ok(6.0));
+        assert_eq!(began.load(Ordering::Relaxed), 3);
+        // No address space is large enough for the last one's stack.
+        let builder = |place| if place == 2 { Builder::new().stack_size(1 << 60) } else { Builder::new() };
+        let refused = at_once(&set.files, builder, work).expect_err("it is refused");
+        assert!(refused.starts_with("cannot start a thread for each of 3 files: "), "{refused}");
+        assert_eq!(began.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn no_region_is_measured_twice() {
+        let copies = |threads, memory_bytes| -> Vec<u64> {
+            let of = sets(threads, memory_bytes).into_iter().filter(|(kind, _, _)| *kind == PartKind::Copy);
+            of.map(|(_, each, _)| each / MIB).collect()
+        };
+        for (threads, memory_bytes, expected) in [
+            (1, Some(8 << 30), &[1, 256][..]),
+            (1, Some(64 << 20), &[1, 8]),
+            (1, Some(8 << 20), &[1]),
+            (128, None, &[1, 2]),
+            (256, None, &[1]),
+            (1024, None, &[1]),
+        ] {
+            assert_eq!(copies(threads, memory_bytes), expected, "{threads} threads");
+        }
     }
 }

@@ -11,7 +11,8 @@ use activebench_model::ceiling::{Part, PartKind};
 use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 
-use super::{REPETITIONS, Stop, measured};
+use super::{REPETITIONS, measured};
+use crate::stop::Stop;
 
 /// Looks names up that are not there; gives the mean time of one.
 pub(super) fn round_trip(folder: &Path, time: Duration, stop: &Stop) -> Part {

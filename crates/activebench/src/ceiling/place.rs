@@ -2,9 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +10,8 @@ use std::time::{Duration, Instant};
 use activebench_model::units::Quantity;
 use anyhow::{Context, anyhow, bail};
 
-use super::Stop;
+use crate::room::room;
+use crate::stop::Stop;
 
 /// Least bytes that say something of a device.
 const LEAST: u64 = 16 << 20;
@@ -85,11 +84,12 @@ impl Place {
         stop: &Stop,
         mut progress: impl FnMut(u64),
     ) -> anyhow::Result<Option<Self>> {
-        let bytes = room(folder, wanted)?;
+        let bytes = size(folder, wanted)?;
         let mut file = unnamed(folder).with_context(|| {
             format!("cannot make a file in {} (hint: run as root, or name a file to read)", folder.display())
         })?;
-        let mut data = Random::new();
+        // Nothing packs it, and no run's is another's.
+        let mut data = fastrand::Rng::new();
         let mut block = vec![0; 1 << 20];
         let begin = Instant::now();
         let mut written = 0;
@@ -116,18 +116,9 @@ impl Place {
 }
 
 /// How large a file may be: at most half of what is free, and a part of the file system stays free.
-fn room(folder: &Path, wanted: u64) -> anyhow::Result<u64> {
-    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).context("a path with a zero byte")?;
-    let mut answer = MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path ends with a zero, and the answer is written whole when the call succeeds.
-    let room = unsafe {
-        if libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) != 0 {
-            let error = io::Error::last_os_error();
-            bail!("cannot ask for the room in {}: {error}", folder.display());
-        }
-        answer.assume_init()
-    };
-    let (free, all) = (room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize);
+fn size(folder: &Path, wanted: u64) -> anyhow::Result<u64> {
+    let room = room(folder).with_context(|| format!("cannot ask for the room in {}", folder.display()))?;
+    let (free, all) = (room.free_bytes, room.all_bytes);
     sized(free, all, wanted).ok_or_else(|| {
         anyhow!(
             "{} has {} free of {}: a file of {} would leave less than a {LEFT_FREE}th (hint: make room, or name a file \
@@ -162,25 +153,6 @@ fn unnamed(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Data that cannot be packed: xorshift64* (Vigna 2016, arXiv:1402.6246), from the clock.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Self {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Self(now.map_or(1, |now| now.as_nanos() as u64) | 1)
-    }
-
-    fn fill(&mut self, block: &mut [u8]) {
-        for word in block.chunks_exact_mut(8) {
-            self.0 ^= self.0 >> 12;
-            self.0 ^= self.0 << 25;
-            self.0 ^= self.0 >> 27;
-            word.copy_from_slice(&self.0.wrapping_mul(0x2545_f491_4f6c_dd1d).to_ne_bytes());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,14 +172,6 @@ mod tests {
         ] {
             assert_eq!(sized(free, all, wanted), expected, "{free} of {all}");
         }
-    }
-
-    #[test]
-    fn random_data_do_not_repeat() {
-        let mut blocks = [[0; 4096]; 2];
-        let mut random = Random::new();
-        blocks.iter_mut().for_each(|block| random.fill(block));
-        assert_ne!(blocks[0], blocks[1]);
     }
 
     #[test]

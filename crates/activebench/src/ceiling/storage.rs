@@ -13,11 +13,12 @@ use serde_json::Value;
 
 use super::counters::{Count, Counters};
 use super::place::Place;
-use super::{REPETITIONS, Stop, measured};
+use super::{REPETITIONS, measured};
+use crate::stop::Stop;
 
-/// Share of the tool's bytes that the counters must know: requests that end after fio stopped its count are theirs.
+/// Share of the tool's bytes that the counters must know. Proposed: too little is left for a cache to hide in.
 const SERVED_AT_LEAST: f64 = 0.98;
-/// Above this share of the tool's bytes others were there, too.
+/// Above this share of the tool's bytes others were there, too. Proposed: room for the headers of a network's packets.
 const ALONE_AT_MOST: f64 = 1.1;
 /// Bytes that do not matter for that: metadata.
 const METADATA: u64 = 1 << 20;
@@ -149,7 +150,9 @@ pub(super) fn measure(
         let why = format!("something before it answered: {}", said(&served));
         return (Part { missing: Some(why), served: Some(served), ..base }, None);
     }
-    let others = share > ALONE_AT_MOST && served.counted_bytes - served.tool_bytes > METADATA;
+    let others = share > ALONE_AT_MOST
+        && served.counted_bytes - served.tool_bytes > METADATA
+        && counters.count_once(wanted.direction);
     let note = others.then(|| {
         format!("{}: others used the storage meanwhile, so that it can be too low: {}", base.words(), said(&served))
     });

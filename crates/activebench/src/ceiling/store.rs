@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::ceiling::{Ceiling, Ceilings, Identity, SCHEMA, UsedCeiling};
+use activebench_model::command::shell_word;
 use activebench_model::host::{Host, Target};
 use activebench_report::escape;
 use anyhow::{Context, bail};
@@ -34,8 +35,13 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// The file of a ceiling: one for each storage, so that a new measurement replaces the old one.
-pub(super) fn file_for(ceiling: &Ceiling) -> anyhow::Result<PathBuf> {
-    let folder = folder().context("there is no place for the result: neither XDG_STATE_HOME nor HOME is set")?;
+fn file_for(ceiling: &Ceiling) -> anyhow::Result<PathBuf> {
+    let folder = folder().with_context(|| {
+        format!(
+            "there is no place to keep the result in: neither XDG_STATE_HOME nor HOME is set (hint: \
+             {FOLDER}=DIRECTORY names one)"
+        )
+    })?;
     let name: String = ceiling.identity.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join("-");
     let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
     Ok(folder.join(format!("{name}-{:016x}.json", hash(&ceiling.identity))))
@@ -53,18 +59,19 @@ pub(super) fn json(ceiling: &Ceiling) -> anyhow::Result<String> {
     Ok(escape::json(&json) + "\n")
 }
 
-/// Writes a file whole or not at all.
-pub(super) fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let cannot = || format!("cannot write {} (hint: --out FILE, or {FOLDER}=DIRECTORY)", file.display());
+/// Keeps a ceiling's text where later runs look for it, whole or not at all; gives the file.
+pub(super) fn keep(ceiling: &Ceiling, json: &str) -> anyhow::Result<PathBuf> {
+    let file = file_for(ceiling)?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let cannot = || format!("cannot keep the result in {} (hint: {FOLDER}=DIRECTORY names another)", folder.display());
     std::fs::create_dir_all(folder).with_context(cannot)?;
     let mut written = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
-    written.write_all(text.as_bytes()).with_context(cannot)?;
+    written.write_all(json.as_bytes()).with_context(cannot)?;
     // Others may read it: it holds figures, and what every user can ask this machine.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     written.as_file().set_permissions(mode).with_context(cannot)?;
-    written.persist(file).with_context(cannot)?;
-    Ok(())
+    written.persist(&file).with_context(cannot)?;
+    Ok(file)
 }
 
 /// Reads a ceiling.
@@ -140,23 +147,21 @@ fn sort_in(
     targets: &[(&Target, Vec<Identity>)],
     found: &mut Ceilings,
 ) -> bool {
-    let devices = |identity: &[Identity]| identity.iter().map(|of| of.name.clone()).collect::<Vec<_>>();
     let is_same = |identity: &[Identity]| !identity.is_empty() && *identity == *ceiling.identity;
     let same: Vec<_> =
         targets.iter().filter(|(_, identity)| is_same(identity)).map(|(target, _)| target.s_dev).collect();
     if same.is_empty() {
-        let named_alike =
-            |identity: &[Identity]| !identity.is_empty() && devices(identity) == devices(&ceiling.identity);
-        // Of the same name: a ceiling of this place, measured before something else came to it.
+        let known = |of: &Identity| ceiling.identity.iter().any(|known| known.name == of.name);
+        // A device of the same name: a ceiling of this place, measured before something else came to it.
         let alike = targets
             .iter()
-            .any(|(target, identity)| named_alike(identity) && target.mount_point == ceiling.target.mount_point);
+            .any(|(target, identity)| identity.iter().any(known) && target.mount_point == ceiling.target.mount_point);
         if alike {
-            let names = devices(&ceiling.identity).join(", ");
+            let names = ceiling.identity.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join(", ");
             found.left_out.push(format!(
                 "{}: {names} is not the storage any more that it was (hint: measure again: `activebench ceiling {}`)",
                 file.display(),
-                ceiling.place
+                shell_word(&ceiling.place)
             ));
         }
         return alike;
@@ -165,11 +170,78 @@ fn sort_in(
         Some(why) => found.left_out.push(format!(
             "{}: {why} (hint: measure again: `activebench ceiling {}`)",
             file.display(),
-            ceiling.place
+            shell_word(&ceiling.place)
         )),
         None => {
             found.used.push(UsedCeiling { targets: same, file: file.display().to_string(), ceiling });
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::call::DeviceNumber;
+    use activebench_model::ceiling::IdentityKind;
+    use activebench_model::host::Tier;
+
+    use super::*;
+
+    fn target() -> Target {
+        Target {
+            s_dev: DeviceNumber(1),
+            mount_point: "/mnt/my disk".to_owned(),
+            fs_type: "ext4".to_owned(),
+            options: String::new(),
+            layers: Vec::new(),
+            tier: Tier::Block,
+        }
+    }
+
+    fn identity(devices: &[(&str, &str)]) -> Vec<Identity> {
+        let of = |(name, value): &(&str, &str)| Identity {
+            name: (*name).to_owned(),
+            kind: IdentityKind::Serial,
+            value: (*value).to_owned(),
+        };
+        devices.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_volume_that_moved_to_another_disk_is_said() {
+        let host = Host::default();
+        let ceiling = Ceiling {
+            schema: SCHEMA.to_owned(),
+            activebench: String::new(),
+            measured_unix_s: 0,
+            place: "/mnt/my disk".to_owned(),
+            target: target(),
+            identity: identity(&[("dm-0", "LVM-1"), ("sda", "naa.1")]),
+            machine: machine(&host),
+            seconds_per_part: 1.0,
+            fio: None,
+            parts: Vec::new(),
+            links: Vec::new(),
+            notes: Vec::new(),
+        };
+        let on = target();
+        for (now, used, said) in [
+            (&[("dm-0", "LVM-1"), ("sda", "naa.1")][..], 1, None),
+            (
+                &[("dm-0", "LVM-1"), ("sdb", "naa.2")],
+                0,
+                Some(
+                    "c.json: dm-0, sda is not the storage any more that it was (hint: measure again: `activebench \
+                     ceiling '/mnt/my disk'`)",
+                ),
+            ),
+            (&[("sdb", "naa.2")], 0, None),
+        ] {
+            let mut found = Ceilings::default();
+            let targets = [(&on, identity(now))];
+            let applies = sort_in(Path::new("c.json"), ceiling.clone(), &host, &targets, &mut found);
+            assert_eq!(applies, used == 1 || said.is_some());
+            assert_eq!((found.used.len(), found.left_out.first().map(String::as_str)), (used, said));
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command as Process;
 
 use activebench_model::phase::Pattern;
 use activebench_model::report::JudgedRun;
@@ -13,6 +12,7 @@ use clap::Parser;
 
 use super::words;
 use crate::arguments::{Cli, Command, Verify};
+use crate::benchmarks;
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::verify::find_program;
 
@@ -24,19 +24,16 @@ const QUOTED: usize = 300;
 
 /// An installed fio.
 pub(super) struct Engine {
-    /// As it says: `fio-3.33`.
+    /// As it says: `fio-3.33`; `fio` alone where it does not tell.
     pub(super) version: String,
 }
 
 impl Engine {
     pub(super) fn find() -> Result<Self, Failure> {
         find_program(&OsString::from(FIO))?;
-        let said = Process::new(FIO)
-            .arg("--version")
-            .output()
-            .context("cannot ask fio for its version")
-            .or_exit(ExitCode::BenchmarkFailed)?;
-        Ok(Self { version: String::from_utf8_lossy(&said.stdout).trim().to_owned() })
+        let found = benchmarks::find(FIO).context("cannot start the event loop").or_exit(ExitCode::Bug)?;
+        let version = found.and_then(|found| found.version);
+        Ok(Self { version: version.map_or_else(|| FIO.to_owned(), |version| format!("{FIO}-{version}")) })
     }
 
     /// Whether its logs have times.
@@ -138,7 +135,7 @@ mod tests {
             ("fio-4.0", true),
             ("fio-3.36-17-gb7c7", true),
             ("fio-2.21", false),
-            ("", false),
+            ("fio", false),
         ] {
             assert_eq!(Engine { version: version.to_owned() }.keeps_times(), expected, "{version}");
         }

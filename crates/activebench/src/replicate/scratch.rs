@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use activebench_model::replication::CacheState;
 use activebench_report::export::passes::{Before, Pass, PassFile};
 use anyhow::{Context, anyhow};
+use fastrand::Rng;
 use tempfile::TempDir;
+
+use crate::room::room;
+use crate::stop::Stop;
 
 /// Written and read at a time.
 const CHUNK: usize = 1 << 20;
@@ -26,6 +29,8 @@ pub(super) struct Scratch {
     made: HashMap<usize, Made>,
     /// Files of this host in whose cache the target's data lies, too.
     below: Vec<PathBuf>,
+    /// Data of all of its files: storage that keeps the same bytes once finds none, in no file and of no run.
+    data: Rng,
 }
 
 /// What a file of ours is.
@@ -46,7 +51,7 @@ impl Scratch {
                     target.display()
                 )
             })?;
-        Ok(Self { folder, made: HashMap::new(), below })
+        Ok(Self { folder, made: HashMap::new(), below, data: Rng::new() })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -59,13 +64,8 @@ impl Scratch {
         self.folder.close().with_context(|| format!("cannot remove {} (hint: remove it yourself)", path.display()))
     }
 
-    /// Makes the files of a pass what they were before it; gives whether they are. `stop` says that it shall end.
-    pub(super) fn prepare(
-        &mut self,
-        pass: &Pass,
-        cache: &CacheState,
-        stop: &mut dyn FnMut() -> bool,
-    ) -> anyhow::Result<bool> {
+    /// Makes the files of a pass what they were before it; gives whether they are.
+    pub(super) fn prepare(&mut self, pass: &Pass, cache: &CacheState, stop: &Stop) -> anyhow::Result<bool> {
         for (number, file) in pass.files.iter().filter(|(_, file)| !file.is_device) {
             let path = self.path().join(&file.log_name);
             let wanted = Made::of(&file.before);
@@ -73,8 +73,8 @@ impl Scratch {
                 if self.made.get(number) != Some(&wanted) {
                     remove(&path)?;
                     self.made.remove(number);
-                    let made =
-                        make(&path, wanted, stop).with_context(|| format!("cannot prepare {}", path.display()))?;
+                    let made = make(&path, wanted, &mut self.data, stop)
+                        .with_context(|| format!("cannot prepare {}", path.display()))?;
                     if !made {
                         return Ok(false);
                     }
@@ -146,7 +146,8 @@ pub(super) fn check_room(target: &Path, passes: &[Pass]) -> anyhow::Result<()> {
     if needed == 0 {
         return Ok(());
     }
-    let free = free_bytes(target).with_context(|| format!("cannot tell the free space of {}", target.display()))?;
+    let room = room(target).with_context(|| format!("cannot tell the free space of {}", target.display()))?;
+    let free = room.free_bytes;
     let quantity = activebench_model::units::Quantity::bytes;
     // What the file system itself keeps of each file: extents, indirect blocks.
     let needed = needed + needed / 64 + ROOM_BESIDE;
@@ -161,17 +162,6 @@ pub(super) fn check_room(target: &Path, passes: &[Pass]) -> anyhow::Result<()> {
     ))
 }
 
-fn free_bytes(path: &Path) -> io::Result<u64> {
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a struct of numbers, for which all zeros are valid.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the name ends with a zero, and the call fills a local of its own type.
-    match unsafe { libc::statvfs(name.as_ptr(), &raw mut found) } {
-        0 => Ok(found.f_bavail * found.f_frsize),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 fn remove(path: &Path) -> anyhow::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -182,7 +172,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
 }
 
 /// A file with data that nothing below can make smaller, durable; gives whether it is whole.
-fn make(path: &Path, wanted: Made, stop: &mut dyn FnMut() -> bool) -> anyhow::Result<bool> {
+fn make(path: &Path, wanted: Made, data: &mut Rng, stop: &Stop) -> anyhow::Result<bool> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     if wanted.allocated_bytes > 0 {
         let bytes = i64::try_from(wanted.allocated_bytes).context("a file of this size is not possible")?;
@@ -192,14 +182,13 @@ fn make(path: &Path, wanted: Made, stop: &mut dyn FnMut() -> bool) -> anyhow::Re
             error => return Err(io::Error::from_raw_os_error(error).into()),
         }
     }
-    let mut noise = Noise::default();
     let mut chunk = vec![0_u8; CHUNK];
     let mut left = wanted.written_bytes;
     while left > 0 {
-        if (left / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop() {
+        if (left / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop.is_set() {
             return Ok(false);
         }
-        noise.fill(&mut chunk);
+        data.fill(&mut chunk);
         let part = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
         file.write_all(&chunk[..part])?;
         left -= part as u64;
@@ -232,7 +221,7 @@ fn drop_cache(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Takes a file out of the page cache, or brings it in, as the recorded pass found it; gives whether it did.
-fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &mut dyn FnMut() -> bool) -> anyhow::Result<bool> {
+fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &Stop) -> anyhow::Result<bool> {
     match cache {
         CacheState::Cold | CacheState::PassedBy => {
             drop_cache(path)?;
@@ -243,7 +232,7 @@ fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &mut dyn Fn
             let mut chunk = vec![0_u8; CHUNK];
             let mut done = 0;
             while done < file.end_bytes {
-                if (done / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop() {
+                if (done / CHUNK as u64).is_multiple_of(UNTIL_LOOK) && stop.is_set() {
                     return Ok(false);
                 }
                 match open.read(&mut chunk)? {
@@ -257,23 +246,27 @@ fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &mut dyn Fn
     }
 }
 
-/// xorshift64* (Vigna, *An experimental exploration of Marsaglia's xorshift generators, scrambled*, 2016): fast, and
-/// nothing that compresses or repeats.
-struct Noise(u64);
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
 
-impl Default for Noise {
-    fn default() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15)
-    }
-}
+    use super::*;
 
-impl Noise {
-    fn fill(&mut self, chunk: &mut [u8]) {
-        for word in chunk.chunks_exact_mut(8) {
-            self.0 ^= self.0 >> 12;
-            self.0 ^= self.0 << 25;
-            self.0 ^= self.0 >> 27;
-            word.copy_from_slice(&self.0.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
+    #[test]
+    fn no_block_of_any_file_is_there_twice() {
+        let wanted = Made { written_bytes: 3 << 20, ..Made::default() };
+        let mut blocks = HashSet::new();
+        // Two runs of two files.
+        for _ in 0..2 {
+            let target = tempfile::tempdir().expect("a folder");
+            let mut scratch = Scratch::in_folder(target.path(), Vec::new()).expect("a folder");
+            for name in ["f0", "f1"] {
+                let path = scratch.path().join(name);
+                assert!(make(&path, wanted, &mut scratch.data, &Stop::default()).expect("it is made"));
+                let data = fs::read(&path).expect("it is there");
+                blocks.extend(data.chunks(4096).map(<[u8]>::to_vec));
+            }
         }
+        assert_eq!(blocks.len(), 4 * (3 << 20) / 4096);
     }
 }

@@ -9,12 +9,13 @@
 //! last operation of a log; told the number of operations (`--number_ios`) it stops before that, and waits.
 
 mod before;
+mod places;
 mod work;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Write};
 
-use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
+use activebench_model::call::{FileId, FileKind, Op, open_bits};
 use activebench_model::event::NameEvent;
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, Window};
@@ -23,9 +24,10 @@ use activebench_model::report::JudgedRun;
 use activebench_model::source::EventSource;
 
 pub use self::before::Before;
-use self::before::{Change, States};
+use self::before::States;
+use self::places::{Item, Places};
 pub use self::work::{Replayed, Work, replayed};
-use super::left_out::{LeftOut, Why};
+use super::left_out::LeftOut;
 use super::shape::Shape;
 use super::step::{Action, Step, unwritable};
 use crate::export::ExportError;
@@ -34,7 +36,8 @@ use crate::export::names::FileNames;
 
 /// Tasks of a pass that are replayed, each by a process of the engine.
 const MOST_TASKS: usize = 256;
-/// A phase of a pass that begins later than this share of it ran beside the others in part only.
+/// A phase of a pass that begins later than this share of it ran beside the others in part only. Proposed: tasks of one
+/// group begin within milliseconds of each other, and what is less moves a rate by about the default tolerance at most.
 const LATE_SHARE: f64 = 0.1;
 
 /// One pass, and its logs.
@@ -65,7 +68,7 @@ pub struct Pass {
 pub struct Task {
     /// The name of its log: `pass-1-task-1.log`.
     pub log: String,
-    /// Reads, writes and discards in it.
+    /// Reads and writes in it.
     pub operations: u64,
     /// The engine's options that ask as it did.
     pub options: Vec<String>,
@@ -143,7 +146,7 @@ pub fn write_passes(
         }
     }
     let mut writer =
-        Writer { names: &names, states: States::new(unlinks), numbers: HashMap::new(), open, devices, run };
+        Writer { names: &names, states: States::new(unlinks, &names), numbers: HashMap::new(), open, devices, run };
     let mut in_order = late.again();
     let mut again: Vec<Gathered> = passes.iter().map(|_| Gathered::default()).collect();
     let mut take = |_, item: Item| writer.take(&mut passes, &mut gathered, item);
@@ -252,24 +255,6 @@ fn end_of(part: &Part) -> u64 {
     }
 }
 
-/// Which calls are which pass's.
-struct Places<'a> {
-    by_descriptor: HashMap<(u32, i32), Vec<(usize, &'a Part)>>,
-    load: HashSet<FileId>,
-}
-
-/// A call as it is held back until its turn.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    at_ns: u64,
-    file: FileId,
-    kind: FileKind,
-    change: Option<Change>,
-    step: Option<Step>,
-    /// The pass that it belongs to, and the task.
-    place: Option<(usize, (u32, u32))>,
-}
-
 /// What is gathered of a pass while its calls are read.
 #[derive(Default)]
 struct Gathered {
@@ -288,72 +273,14 @@ struct Log {
     name: String,
     shape: Shape,
     operations: u64,
-    opened: Vec<usize>,
-}
-
-impl<'a> Places<'a> {
-    fn of(run: &'a JudgedRun, passes: &[Pass]) -> Self {
-        let mut places = Self { by_descriptor: HashMap::new(), load: HashSet::new() };
-        for (number, pass) in passes.iter().enumerate() {
-            let phases = pass.phases.iter().filter_map(|place| run.phases.get(*place));
-            for part in phases.flat_map(|phase| &phase.parts) {
-                places.load.insert(part.file);
-                let of_descriptor = places.by_descriptor.entry((part.tgid, part.fd)).or_default();
-                // Both directions of a mix share their parts.
-                if !of_descriptor.contains(&(number, part)) {
-                    of_descriptor.push((number, part));
-                }
-            }
-        }
-        places
-    }
-
-    /// The pass whose clock covered a call.
-    fn pass_of(&self, call: &Call) -> Option<usize> {
-        let candidates = self.by_descriptor.get(&(call.tgid, call.fd))?;
-        let is_inside = |part: &Part| {
-            call.file == Some(part.file)
-                && (part.tids.is_empty() || part.tids.contains(&call.tid))
-                && call.start_ns >= part.start_ns
-                && call.end_ns <= end_of(part)
-        };
-        candidates.iter().find(|(_, part)| is_inside(part)).map(|(number, _)| *number)
-    }
-
-    /// What becomes of a call; `None` where it bears on no file of the load.
-    fn item(&self, call: &Call, gathered: &mut [Gathered]) -> Option<Item> {
-        let file = call.file.filter(|file| self.load.contains(file))?;
-        let pass = self.pass_of(call);
-        let change = Change::of(call);
-        let step = match Step::of(call, file) {
-            // fio 3.33 refuses it.
-            Ok(Some(Step { action: Action::Trim, .. })) => {
-                if let Some(gathered) = pass.and_then(|pass| gathered.get_mut(pass)) {
-                    gathered.lost.add(call, Why::NoWord);
-                }
-                None
-            }
-            Ok(step) => step.filter(|step| !matches!(step.action, Action::Open | Action::Close | Action::Dup)),
-            Err(why) => {
-                if let Some(gathered) = pass.and_then(|pass| gathered.get_mut(pass)) {
-                    let moves = matches!(why, Why::NoOffset | Why::TooLong | Why::DirectTail);
-                    if moves { &mut gathered.lost } else { &mut gathered.unsaid }.add(call, why);
-                }
-                None
-            }
-        };
-        if change.is_none() && step.is_none() {
-            return None;
-        }
-        let place = pass.filter(|_| step.is_some()).map(|pass| (pass, (call.tgid, call.tid)));
-        Some(Item { at_ns: call.start_ns, file, kind: call.kind, change, step, place })
-    }
+    /// Numbers of its files.
+    opened: BTreeSet<usize>,
 }
 
 /// Writes the logs, in the order of starts.
 struct Writer<'a> {
     names: &'a FileNames,
-    states: States,
+    states: States<'a>,
     /// The files of the passes, in the order in which they come.
     numbers: HashMap<FileId, usize>,
     open: &'a mut dyn FnMut(&str) -> io::Result<Box<dyn Write>>,
@@ -363,7 +290,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn take(&mut self, passes: &mut [Pass], gathered: &mut [Gathered], item: Item) -> io::Result<()> {
-        self.states.until(item.at_ns, self.names);
+        self.states.until(item.at_ns);
         if let Some((number, task)) = item.place
             && let Some(step) = item.step
             && let (Some(pass), Some(gathered)) = (passes.get_mut(number), gathered.get_mut(number))
@@ -430,7 +357,7 @@ impl Writer<'_> {
                 let name = format!("pass-{}-task-{}.log", number + 1, gathered.tasks.len() + 1);
                 let mut out = (self.open)(&name)?;
                 writeln!(out, "fio version {} iolog", if pass.paced { 3 } else { 2 })?;
-                let log = Log { out, name, shape: Shape::default(), operations: 0, opened: Vec::new() };
+                let log = Log { out, name, shape: Shape::default(), operations: 0, opened: BTreeSet::new() };
                 gathered.tasks.push((task, log));
                 gathered.tasks.len() - 1
             }
@@ -439,8 +366,7 @@ impl Writer<'_> {
         let started_ns = pass.window.map_or(self.run.manifest.clocks.started_ns, |window| window.start_ns);
         // fio takes a 0 for no time at all.
         let at_us = pass.paced.then(|| (step.at_ns.saturating_sub(started_ns) / 1000).max(1));
-        if !log.opened.contains(&file_number) {
-            log.opened.push(file_number);
+        if log.opened.insert(file_number) {
             log.line(at_us, &file.log_name, "add", None)?;
             log.line(at_us, &file.log_name, "open", None)?;
         }
@@ -456,7 +382,6 @@ fn word(action: Action) -> &'static str {
     match action {
         Action::Read => "read",
         Action::Write => "write",
-        Action::Trim => "trim",
         Action::Datasync => "datasync",
         _ => "sync",
     }
@@ -478,10 +403,10 @@ impl Log {
 fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &FileNames) -> Result<(), ExportError> {
     let phases: Vec<&Phase> = pass.phases.iter().filter_map(|place| run.phases.get(*place)).collect();
     let at_us = pass.window.filter(|_| pass.paced).map(|window| (window.duration_ns() / 1000).max(1));
+    let mut files: HashMap<FileId, (usize, &mut PassFile)> =
+        pass.files.iter_mut().map(|(number, file)| (file.file, (*number, file))).collect();
     for (part, sync) in syncs_after(&phases) {
-        let Some((file_number, file)) = pass.files.iter_mut().find(|(_, file)| file.file == part.file) else {
-            continue;
-        };
+        let Some((file_number, file)) = files.get_mut(&part.file) else { continue };
         let is_of = |(tgid, tid): &(u32, u32)| *tgid == part.tgid && (part.tids.is_empty() || part.tids.contains(tid));
         let Some((_, log)) =
             gathered.tasks.iter_mut().find(|(task, log)| is_of(task) && log.opened.contains(file_number))
@@ -503,7 +428,7 @@ fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &File
     pass.closes &= !overlaps;
     for (_, mut log) in gathered.tasks {
         if pass.closes {
-            for file in log.opened.clone() {
+            for file in std::mem::take(&mut log.opened) {
                 let name = pass.files.get(&file).map(|file| file.log_name.clone()).unwrap_or_default();
                 log.line(at_us, &name, "close", None)?;
             }
@@ -551,7 +476,8 @@ fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &File
 
 /// The syncs after the clock that made data of the phases durable, each once, with the part that it stands behind.
 fn syncs_after<'a>(phases: &[&'a Phase]) -> Vec<(&'a Part, Op)> {
-    let mut found: Vec<(&Part, u64, Op)> = Vec::new();
+    let mut found = Vec::new();
+    let mut starts = HashSet::new();
     for phase in phases.iter().filter(|phase| matches!(phase.direction, Direction::Write | Direction::Mixed)) {
         let Some(window) = phase.window else { continue };
         let Ok(durable_ns) = phase.facts.complete(FactName::DurableSpan) else { continue };
@@ -562,12 +488,12 @@ fn syncs_after<'a>(phases: &[&'a Phase]) -> Vec<(&'a Part, Op)> {
         for part in &phase.parts {
             let Some(sync) = part.sync_after else { continue };
             let inside = part.sync_inside.is_some_and(|sync| sync.start_ns >= part.last_data_ns);
-            if !inside && !found.iter().any(|(_, start_ns, _)| *start_ns == sync.start_ns) {
-                found.push((part, sync.start_ns, sync.op));
+            if !inside && starts.insert(sync.start_ns) {
+                found.push((part, sync.op));
             }
         }
     }
-    found.into_iter().map(|(part, _, op)| (part, op)).collect()
+    found
 }
 
 /// Says where the phases' facts count more than the logs hold.
@@ -575,24 +501,28 @@ fn short_of_facts(phases: &[&Phase], whole: Moved) -> Vec<String> {
     // Both directions of a mix are phases over the same parts: each counts what is its own.
     let mut parts: Vec<&[Part]> = Vec::new();
     let (mut reads, mut writes) = (0.0, 0.0);
+    let mut unknown = Vec::new();
     for phase in phases {
         let shares = parts.contains(&phase.parts.as_slice());
-        let of = |name| phase.facts.complete(name).unwrap_or(0.0);
         if shares {
             continue;
         }
         parts.push(&phase.parts);
-        reads += of(FactName::ReadBytes);
-        writes += of(FactName::WriteBytes);
+        for (name, sum) in [(FactName::ReadBytes, &mut reads), (FactName::WriteBytes, &mut writes)] {
+            match phase.facts.complete(name) {
+                Ok(bytes) => *sum += bytes,
+                Err(why) => {
+                    unknown.push(format!("whether the logs hold all that {} moved is not known: {why}", phase.id))
+                }
+            }
+        }
     }
     let short = |counted: f64, held: u64, how: &str| {
         (counted > held as f64)
             .then(|| format!("the logs hold {held} of {counted} bytes that were {how} inside the clock"))
     };
-    [short(reads, whole.read_bytes, "read"), short(writes, whole.write_bytes, "written")]
-        .into_iter()
-        .flatten()
-        .collect()
+    let short = [short(reads, whole.read_bytes, "read"), short(writes, whole.write_bytes, "written")];
+    unknown.into_iter().chain(short.into_iter().flatten()).collect()
 }
 
 /// Whether an open made the file anew.

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use activebench_model::call::{Call, FileId, Op, open_bits};
 use activebench_model::event::NameEvent;
 
-use super::{Item, empties};
+use super::empties;
+use super::places::Item;
 use crate::export::iolog::step::Action;
 use crate::export::names::FileNames;
 
@@ -103,22 +104,27 @@ impl Change {
 }
 
 /// The files of the load as the run goes on.
-pub(super) struct States {
+pub(super) struct States<'a> {
     of_file: HashMap<FileId, Before>,
+    names: &'a FileNames,
+    named: HashMap<&'a str, Vec<FileId>>,
     unlinks: Vec<NameEvent>,
     next: usize,
 }
 
-impl States {
-    pub(super) fn new(unlinks: Vec<NameEvent>) -> Self {
-        Self { of_file: HashMap::new(), unlinks, next: 0 }
+impl<'a> States<'a> {
+    /// With the deletions in the order of their times.
+    pub(super) fn new(unlinks: Vec<NameEvent>, names: &'a FileNames) -> Self {
+        Self { of_file: HashMap::new(), names, named: names.by_name(), unlinks, next: 0 }
     }
 
     /// Takes the files away that were deleted by then.
-    pub(super) fn until(&mut self, at_ns: u64, names: &FileNames) {
+    pub(super) fn until(&mut self, at_ns: u64) {
         while let Some(unlink) = self.unlinks.get(self.next).filter(|unlink| unlink.at_ns <= at_ns) {
-            for (file, state) in &mut self.of_file {
-                if names.at(*file, unlink.at_ns) == Some(&unlink.name) {
+            for file in self.named.get(unlink.name.as_str()).into_iter().flatten() {
+                if self.names.at(*file, unlink.at_ns) == Some(&unlink.name)
+                    && let Some(state) = self.of_file.get_mut(file)
+                {
                     // An inode is used again for the next file: that one is new.
                     *state = Before { known: true, ..Before::default() };
                 }
@@ -173,5 +179,45 @@ impl States {
                 state.known = true;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::call::FileKind;
+    use activebench_model::source::Events;
+
+    use super::*;
+
+    #[test]
+    fn a_deleted_file_is_new_when_its_inode_is_used_again() {
+        let (file, other) = (FileId { s_dev: 1, ino: 2 }, FileId { s_dev: 1, ino: 3 });
+        let event = |at_ns, op, file, name: &str| NameEvent {
+            at_ns,
+            tid: 1,
+            tgid: 1,
+            op,
+            returned: 0,
+            file,
+            name: name.to_owned(),
+        };
+        // The first file gets the name of the second when that is gone.
+        let opens = vec![
+            event(10, Op::Open, Some(file), "a"),
+            event(10, Op::Open, Some(other), "b"),
+            event(60, Op::Open, Some(file), "b"),
+        ];
+        let names = FileNames::read(&Events { names: opens, ..Events::default() }).expect("they are read");
+        let unlinks = vec![event(50, Op::Unlink, None, "b"), event(70, Op::Unlink, None, "b")];
+        let mut states = States::new(unlinks, &names);
+        for file in [file, other] {
+            let change = Some(Change::Sized(4096));
+            states.look(&Item { at_ns: 20, file, kind: FileKind::Regular, change, step: None, place: None });
+        }
+        for (at_ns, sizes) in [(49, (4096, 4096)), (50, (4096, 0)), (69, (4096, 0)), (70, (0, 0))] {
+            states.until(at_ns);
+            assert_eq!((states.before(file).size_bytes, states.before(other).size_bytes), sizes, "{at_ns}");
+        }
+        assert!(!states.before(file).is_there());
     }
 }
