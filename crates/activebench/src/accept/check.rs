@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::acceptance::ConditionState;
-use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
 use activebench_model::host;
 use activebench_model::phase::{Direction, Phase};
@@ -155,19 +154,17 @@ const NOT_THE_TARGET: &str = "only a device that is the target and may be destro
 /// # Errors
 /// Why it is no target.
 pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result<host::Target, String> {
-    let metadata =
-        std::fs::metadata(path).map_err(|error| format!("cannot look at the target {}: {error}", path.display()))?;
-    match is_device {
-        true if metadata.file_type().is_block_device() => {
-            let rdev = metadata.rdev();
-            Ok(survey.target_for_device(DeviceNumber::new(libc::major(rdev), libc::minor(rdev))))
-        }
-        true => Err(format!("{} is no block device", path.display())),
-        false if metadata.is_dir() => {
-            survey.target_of_path(path).ok_or_else(|| format!("it is not known what {} lies on", path.display()))
-        }
-        false => Err(format!("{} is no directory", path.display())),
+    let cannot = |error: std::io::Error| format!("cannot look at the target {}: {error}", path.display());
+    if is_device {
+        let number = number_of(path).map_err(cannot)?;
+        return number
+            .map(|number| survey.target_for_device(number))
+            .ok_or_else(|| format!("{} is no block device", path.display()));
     }
+    if !std::fs::metadata(path).map_err(cannot)?.is_dir() {
+        return Err(format!("{} is no directory", path.display()));
+    }
+    survey.target_of_path(path).ok_or_else(|| format!("it is not known what {} lies on", path.display()))
 }
 
 /// What placeholders stand for on this machine.
