@@ -261,6 +261,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use activebench_detect::acceptance::Placed;
+    use activebench_model::call::DeviceNumber;
     use activebench_model::host::{Layer, RAW_DEVICE, Tier};
 
     use super::*;
