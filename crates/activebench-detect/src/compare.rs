@@ -82,16 +82,14 @@ pub fn contribution(run: &JudgedRun) -> OfRun {
     let judged = |id: &str| run.judged.iter().find(|judged| judged.claim == id);
     let stated = run.parsed.claims.iter().filter_map(|claim| {
         let judged = judged(&claim.id)?;
-        let why = || match &judged.no_correction {
-            Some(why) => why.clone(),
-            None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
-            None => "there is no honest figure".to_owned(),
-        };
         Some(Stated {
             phase: claim.phase.clone(),
             metric: claim.metric,
             claimed: claim.value,
-            honest: judged.honest(claim).filter(|honest| honest.value.is_finite()).ok_or_else(why),
+            honest: judged
+                .honest(claim)
+                .filter(|honest| honest.value.is_finite())
+                .ok_or_else(|| judged.why_no_honest()),
             verdict: judged.verdict,
             subject: run.manifest.choices.subject.unwrap_or(claim.subject),
             findings: judged.findings.clone(),
@@ -138,15 +136,8 @@ fn setting(run: &JudgedRun) -> Vec<String> {
 
 /// What the phases' files lie on, each once, in their order.
 pub(crate) fn targets(run: &JudgedRun) -> Vec<&Target> {
-    let mut found: Vec<&Target> = Vec::new();
-    for part in run.phases.iter().flat_map(|phase| &phase.parts) {
-        if let Some(target) = run.manifest.host.target_of(part.file)
-            && !found.iter().any(|known| std::ptr::eq(*known, target))
-        {
-            found.push(target);
-        }
-    }
-    found
+    let files = run.phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
+    run.manifest.host.targets_of(files)
 }
 
 /// Runs side by side, in the order given.

@@ -145,8 +145,8 @@ pub fn identity(layer: &Layer, links: Vec<String>) -> DeviceIdentity {
     DeviceIdentity {
         name: layer.name.clone(),
         kind: layer.kind.clone(),
-        model: first(&["device/model", "device/name"]),
-        serial: first(&["device/serial", "serial"]),
+        model: layer.model().map(str::to_owned),
+        serial: layer.serial().map(str::to_owned),
         firmware: first(&["device/firmware_rev", "device/rev"]),
         links,
         size_bytes: layer.size_bytes,
