@@ -9,10 +9,10 @@ use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, alike, lis
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
+use activebench_model::command::shell_command;
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Phase};
 use activebench_report::escape::terminal;
-use activebench_report::shell_command;
 use activebench_tools::Adapter;
 
 use super::Agreed;
