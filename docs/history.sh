@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the runs of history.md in a new folder and follows them: six loop devices with ext4 as the disks of a batch, of
-# which the last is held back to 8 MiB/s by its control group, and the first one later, too. Needs root, fio and cgroup v1.
+# Makes the runs of history.md in a new folder and follows them: six loop devices with ext4 as the disks of a batch. Their
+# control group holds five of them to 64 MiB/s and the last one to 32, and later the first one to 48. Needs root, fio and
+# cgroup v1.
 #
 #   sh docs/history.sh FOLDER [ACTIVEBENCH]
 set -eu

@@ -43,7 +43,7 @@ fn seen(run: &JudgedRun, phase: &Phase) -> Vec<Circumstance> {
     };
     let reads = matches!(phase.direction, Direction::Read | Direction::Mixed);
     let shares = [
-        (ForeignIo, over(fact(FactName::ForeignBytes), fact(FactName::DeviceTotalBytes))),
+        (ForeignIo, phase.foreign_io_ratio()),
         (CacheHits, if reads { hits() } else { None }),
         (Steal, fact(FactName::StealShare)),
         (RunQueue, over(fact(FactName::Preempted), threads)),

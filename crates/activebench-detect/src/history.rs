@@ -16,13 +16,15 @@ use std::collections::{BTreeMap, HashMap};
 use activebench_model::claim::{Metric, Subject};
 use activebench_model::figures::{Disk, RunFigure, RunFigures};
 use activebench_model::history::{
-    AgainstBaseline, Baseline, By, Counts, FigureKind, Followed, Gate, History, Point, Reading, RunOfHistory, Summary,
+    AgainstBaseline, Baseline, By, Counts, FigureKind, Followed, Gate, History, Point, Reading, Rules, RunOfHistory,
+    Summary,
 };
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::RunVerdict;
 
-use crate::statistics::{CONFIDENCE, median, median_interval};
+use crate::statistics::{CONFIDENCE, median_interval_least, sample};
 use crate::thresholds::Thresholds;
+use shift::Held;
 
 pub use contribution::figures;
 
@@ -109,26 +111,20 @@ pub fn history(mut reading: Reading, mut runs: Vec<Placed>, asked: &Asked, thres
         reading.without_figures += usize::from(!any);
     }
     // Figures of one load stand together, in the order in which its first run states them; groups by their names.
-    let mut loads: Vec<(&str, &str)> = Vec::new();
-    let mut of_load: Vec<(&str, Metric, u32, Subject, Unit)> = Vec::new();
-    for (key, _) in &found {
-        if !loads.contains(&(key.tool, key.load)) {
-            loads.push((key.tool, key.load));
-        }
-        let figure = (key.phase, key.metric, key.place, key.subject, key.unit);
-        if !of_load.contains(&figure) {
-            of_load.push(figure);
-        }
-    }
-    found.sort_by_cached_key(|(key, _)| {
-        let figure = (key.phase, key.metric, key.place, key.subject, key.unit);
-        let load = loads.iter().position(|known| *known == (key.tool, key.load));
-        (load, of_load.iter().position(|known| *known == figure), key.group.clone())
+    let mut loads: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut of_load: HashMap<(&str, Metric, u32, Subject, Unit), usize> = HashMap::new();
+    let placed = found.into_iter().map(|(key, stated)| {
+        let (load, figure) = (loads.len(), of_load.len());
+        let load = *loads.entry((key.tool, key.load)).or_insert(load);
+        let figure = *of_load.entry((key.phase, key.metric, key.place, key.subject, key.unit)).or_insert(figure);
+        ((load, figure), key, stated)
     });
-    let figures: Vec<Followed> = found
+    let mut placed: Vec<_> = placed.collect();
+    placed.sort_by(|(one, key, _), (other, other_key, _)| (one, &key.group).cmp(&(other, &other_key.group)));
+    let figures: Vec<Followed> = placed
         .iter()
         .zip(1..)
-        .map(|((key, stated), number)| followed(format!("f{number}"), key, stated, &runs, asked))
+        .map(|((_, key, stated), number)| followed(format!("f{number}"), key, stated, &runs, asked))
         .collect();
     let baseline = asked.baseline.as_ref().map(|named| Baseline {
         named: named.clone(),
@@ -146,6 +142,11 @@ pub fn history(mut reading: Reading, mut runs: Vec<Placed>, asked: &Asked, thres
         reading,
         kind: asked.kind,
         by: asked.by,
+        rules: Rules {
+            confidence_ratio: CONFIDENCE,
+            interval_least_runs: median_interval_least(CONFIDENCE),
+            trend_probability: trend::PROBABILITY,
+        },
         batches: if asked.side_by_side { batch::batches(&figures, thresholds) } else { Vec::new() },
         exit_code: baseline.as_ref().and_then(|baseline| baseline.gate.as_ref()).map_or(0, exit_code),
         baseline,
@@ -250,17 +251,14 @@ fn point(run: usize, figure: &RunFigure, verdict: RunVerdict, kind: FigureKind) 
 }
 
 fn summary(values: &[f64], unit: Unit) -> Option<Summary> {
-    let quantity = |value| Quantity { value, unit };
-    let middle = median(values)?;
-    let least = values.iter().copied().min_by(f64::total_cmp)?;
-    let most = values.iter().copied().max_by(f64::total_cmp)?;
+    let sample = sample(values.iter().copied().map(Some).collect(), unit)?;
     Some(Summary {
-        median: quantity(middle),
-        interval: median_interval(values, unit, CONFIDENCE),
-        least: quantity(least),
-        most: quantity(most),
-        spread_ratio: (middle != 0.0).then(|| (most - least) / middle),
-        last: quantity(*values.last()?),
+        median: sample.median,
+        interval: sample.median_interval,
+        least: sample.least,
+        most: sample.most,
+        spread_ratio: sample.spread_ratio,
+        last: Quantity { value: *values.last()?, unit },
     })
 }
 
@@ -311,17 +309,22 @@ fn against(metric: Metric, counted: &[(&Placed, f64)], points: &[Point], runs: &
 }
 
 fn gate(figures: &[Followed], limit_ratio: f64) -> Gate {
-    let mut gate = Gate { limit_ratio, compared: 0, failing: Vec::new(), open: Vec::new() };
+    let is_compared = |figure: &&Followed| matches!(figure.against, Some(AgainstBaseline::Compared { .. }));
+    let compared = figures.iter().filter(is_compared).count();
+    let least_runs = shift::least_runs(compared);
+    let mut gate = Gate { limit_ratio, compared, least_runs, failing: Vec::new(), open: Vec::new() };
     for figure in figures {
-        match &figure.against {
-            Some(AgainstBaseline::Compared { outcome, ratio, .. }) => {
-                gate.compared += 1;
-                if shift::fails(figure.metric, *outcome, *ratio, limit_ratio) {
-                    gate.failing.push(figure.id.clone());
-                }
+        let held = match &figure.against {
+            Some(AgainstBaseline::Compared { outcome, ratio, probability, .. }) => {
+                shift::held(figure.metric, *outcome, (*ratio, *probability), limit_ratio, compared)
             }
-            Some(AgainstBaseline::NotCompared { open: true, .. }) => gate.open.push(figure.id.clone()),
-            _ => {}
+            Some(AgainstBaseline::NotCompared { open: true, .. }) => Held::Open,
+            _ => Held::Within,
+        };
+        match held {
+            Held::Beyond => gate.failing.push(figure.id.clone()),
+            Held::Open => gate.open.push(figure.id.clone()),
+            Held::Within => {}
         }
     }
     gate

@@ -91,6 +91,12 @@ pub(crate) fn median_interval(values: &[f64], unit: Unit, least: f64) -> Option<
     })
 }
 
+/// Fewest values of which [`median_interval`] knows an interval.
+pub(crate) fn median_interval_least(least: f64) -> usize {
+    let enough = |count: &i32| 1.0 - 2.0 * 0.5_f64.powi(*count) >= least;
+    (1..i32::MAX).find(enough).map_or(usize::MAX, |count| count as usize)
+}
+
 /// The middle value, of an even number the mean of both; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| Data::new(values.to_vec()).median())
@@ -137,6 +143,7 @@ mod tests {
             }
         }
         assert_eq!(median_interval(&[], Unit::Count, CONFIDENCE), None);
+        assert_eq!((median_interval_least(CONFIDENCE), median_interval_least(0.975)), (6, 7));
     }
 
     #[test]

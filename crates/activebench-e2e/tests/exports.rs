@@ -85,7 +85,11 @@ fn replays(volume: &Volume, run: &Verified, files: &[&str]) -> String {
     let command: Vec<&str> = command.split(' ').collect();
     let again = verify(volume, &["--fail-on", "never"], &command);
     // On a machine that hides completions from tracers its latencies may be open; what it did is not.
-    assert!(matches!(again.exit_code(), Some(0 | 3)), "{}", again.story());
+    let claims = again.report["claims"].as_array().expect("claims");
+    let mut open = claims.iter().filter(|claim| claim["verdict"] == "unverifiable").peekable();
+    let is_latency = |claim: &Value| claim["metric"].as_str().is_some_and(|metric| metric.contains("latency"));
+    let of_latencies = open.peek().is_some() && open.all(is_latency);
+    assert!(again.exit_code() == Some(0) || again.exit_code() == Some(3) && of_latencies, "{}", again.story());
     again.assert_nothing_lost();
     let second = volume.beside("replay.log");
     said(&export(&again.run, &[format!("fio-iolog={}", second.display())]));

@@ -130,6 +130,10 @@ fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
     assert!(bundled.status.success(), "{}", String::from_utf8_lossy(&bundled.stderr));
     let twice = json(&runs, &[bundle.to_str().expect("UTF-8")]);
     assert_eq!((&twice["reading"]["copies"], &twice["figures"]), (&1.into(), &report["figures"]));
+    // As a baseline it is that run, which the folder then holds a copy of; the others are later.
+    let name = bundle.to_str().expect("UTF-8");
+    let held = json(&runs, &["--baseline", name])["baseline"].take();
+    assert_eq!((&held["runs"], &held["later"]), (&1.into(), &3.into()), "{held:#}");
     let alone = json(&bundle, &[]);
     assert_eq!(alone["reading"]["from_table"], 1, "the bundle holds the table: {:#}", alone["reading"]);
 

@@ -57,7 +57,7 @@ const KINDS: &[Kind] = &[
     Kind {
         prefix: "nvme",
         name: "nvme",
-        attributes: &["device/model", "device/serial", "device/firmware_rev", "device/transport"],
+        attributes: &["device/model", "device/serial", "device/firmware_rev", "device/transport", "nsid"],
     },
     Kind { prefix: "sd", name: "scsi", attributes: &["device/vendor", "device/model", "device/rev"] },
     Kind { prefix: "vd", name: "virtio", attributes: &["serial"] },

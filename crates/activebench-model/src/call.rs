@@ -13,7 +13,7 @@ pub struct FileId {
 }
 
 /// A block device number in kernel encoding: `major << 20 | minor`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceNumber(pub u32);
 
 impl DeviceNumber {

@@ -122,13 +122,34 @@ impl Metric {
     /// The unit of its values.
     pub fn unit(self) -> Unit {
         match self {
+            Metric::Throughput
+            | Metric::SumOfTaskThroughput
+            | Metric::ParentThroughput
+            | Metric::MinTaskThroughput
+            | Metric::MaxTaskThroughput
+            | Metric::MeanTaskThroughput
+            | Metric::TaskThroughput => Unit::BytesPerSec,
+            Metric::OperationRate | Metric::SumOfTaskOperationRate | Metric::ParentOperationRate => Unit::OpsPerSec,
             Metric::BytesMoved | Metric::MinTaskBytes => Unit::Bytes,
             Metric::OperationsDone | Metric::SyncsDone => Unit::Count,
-            Metric::OperationRate | Metric::SumOfTaskOperationRate | Metric::ParentOperationRate => Unit::OpsPerSec,
-            Metric::TimePerOperation => Unit::Ns,
-            metric if metric.is_latency() => Unit::Ns,
-            metric if metric.is_cpu() => Unit::Ratio,
-            _ => Unit::BytesPerSec,
+            Metric::TimePerOperation
+            | Metric::LatencyMean
+            | Metric::LatencyP50
+            | Metric::LatencyP95
+            | Metric::LatencyP99
+            | Metric::LatencyP999
+            | Metric::LatencyMax
+            | Metric::CompletionLatencyMean
+            | Metric::CompletionLatencyP50
+            | Metric::CompletionLatencyP95
+            | Metric::CompletionLatencyP99
+            | Metric::CompletionLatencyP999
+            | Metric::SyncLatencyMean
+            | Metric::SyncLatencyP50
+            | Metric::SyncLatencyP95
+            | Metric::SyncLatencyP99
+            | Metric::SyncLatencyP999 => Unit::Ns,
+            Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal => Unit::Ratio,
         }
     }
 

@@ -108,7 +108,7 @@ pub struct Disk {
     pub name: Option<String>,
     /// Vendor's model; `None` where the kernel names none.
     pub model: Option<String>,
-    /// Serial number or world-wide name; `None` where the record has none.
+    /// Serial number, of NVMe with the namespace where it is not the first; `None` where the record has none.
     pub serial: Option<String>,
     /// File system, or `block-device` for a raw one.
     pub file_system: Option<String>,
@@ -117,12 +117,7 @@ pub struct Disk {
 impl Disk {
     /// The storage below these files; where there are none, that of the host when the run used only one.
     pub fn below(host: &Host, files: impl Iterator<Item = FileId>) -> Self {
-        let mut targets: Vec<&Target> = Vec::new();
-        for target in files.filter_map(|file| host.target_of(file)) {
-            if !targets.iter().any(|known| std::ptr::eq(*known, target)) {
-                targets.push(target);
-            }
-        }
+        let targets = host.targets_of(files);
         match (targets.is_empty(), host.targets.as_slice()) {
             (true, [only]) => Self::of(&[only]),
             _ => Self::of(&targets),
@@ -141,21 +136,24 @@ impl Disk {
             }
             joined(words)
         };
-        let said = |keys: &'static [&'static str]| {
-            move |target: &Target| disks(target).filter_map(|layer| attribute(layer, keys)).collect::<Vec<_>>()
-        };
+        let said =
+            |of: fn(&Layer) -> Option<String>| move |target: &Target| disks(target).filter_map(of).collect::<Vec<_>>();
         Self {
             name: each(&names),
-            model: each(&said(&["device/model", "model", "device/name"])),
-            serial: each(&said(&["device/serial", "serial", "device/wwid", "wwid"])),
+            model: each(&said(|layer| layer.model().map(str::to_owned))),
+            serial: each(&said(serial)),
             file_system: each(&|target| vec![target.fs_type.clone()]),
         }
     }
 }
 
-fn attribute(layer: &Layer, keys: &[&str]) -> Option<String> {
-    let value = keys.iter().find_map(|key| layer.attributes.get(*key))?;
-    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+/// What tells a disk from others of its model. A controller of NVMe can have several disks, its namespaces.
+fn serial(layer: &Layer) -> Option<String> {
+    let serial = layer.serial()?;
+    match layer.attributes.get("nsid").map(|number| number.trim()) {
+        None | Some("1") => Some(serial.to_owned()),
+        Some(namespace) => Some(format!("{serial} namespace {namespace}")),
+    }
 }
 
 /// The layers below which there is no other, of those below the judged devices. A loop device counts as one itself:
@@ -183,22 +181,23 @@ fn names(target: &Target) -> Vec<String> {
     }
 }
 
-/// A word of a command with `TARGET` in the place of where the measured storage lies.
+/// A word of a command with `TARGET` in the place of where the measured storage lies: its mount point, or a device node
+/// by the kernel's name or the device mapper's.
 ///
 /// Only whole components of paths are replaced, and never the root: a job file elsewhere stays what it is, because
-/// another one would be another load.
+/// another one would be another load. So does a link below `/dev/disk`: the record does not say where it leads.
 fn load_word(word: &str, targets: &[Target]) -> String {
-    let nodes = targets.iter().flat_map(|target| &target.layers).map(|layer| format!("/dev/{}", layer.name));
+    let layers = || targets.iter().flat_map(|target| &target.layers);
+    let nodes = layers().map(|layer| format!("/dev/{}", layer.name));
+    let mapped = layers().filter_map(|layer| layer.attributes.get("dm/name"));
+    let mapped = mapped.map(|name| format!("/dev/mapper/{}", name.trim())).filter(|node| node != "/dev/mapper/");
     let mounts = targets.iter().map(|target| target.mount_point.trim_end_matches('/').to_owned());
-    let mut places: Vec<String> = nodes.chain(mounts).filter(|place| place.len() > 1).collect();
+    let mut places: Vec<String> = nodes.chain(mapped).chain(mounts).filter(|place| place.len() > 1).collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.len()));
     let mut text = String::new();
     let mut rest = word;
     'word: while let Some(next) = rest.chars().next() {
-        // A path begins a word or follows an option's letter: `/mnt`, `--filename=/mnt`, `-f/mnt`, `'cd /mnt`.
-        let before = text.rsplit(|sign: char| sign.is_whitespace() || "=:,;'\"()".contains(sign)).next().unwrap_or("");
-        let may_begin = next == '/' && (before.is_empty() || (before.starts_with('-') && !before.contains('/')));
-        for place in places.iter().filter(|_| may_begin) {
+        for place in places.iter().filter(|_| next == '/' && may_begin(&text)) {
             if let Some(behind) = rest.strip_prefix(place.as_str())
                 && behind.chars().next().is_none_or(|sign| !sign.is_alphanumeric() && !"_-.".contains(sign))
             {
@@ -213,10 +212,20 @@ fn load_word(word: &str, targets: &[Target]) -> String {
     text
 }
 
+/// Whether a path may begin behind this text: at the begin of a word or behind an option's letter (`/mnt`,
+/// `--filename=/mnt`, `-f/mnt`, `'cd /mnt`).
+fn may_begin(text: &str) -> bool {
+    let ends = |sign: char| sign.is_whitespace() || "=:,;'\"()".contains(sign);
+    // Not farther back than to a slash: behind that one the path goes on.
+    let (at, before) = match text.char_indices().rfind(|(_, sign)| ends(*sign) || *sign == '/') {
+        Some((at, sign)) => (Some(sign), &text[at + sign.len_utf8()..]),
+        None => (None, text),
+    };
+    at != Some('/') && (before.is_empty() || before.starts_with('-'))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::call::DeviceNumber;
     use crate::host::Tier;
@@ -227,13 +236,8 @@ mod tests {
             name: name.to_owned(),
             device: DeviceNumber(1),
             kind: kind.to_owned(),
-            write_cache: None,
-            rotational: None,
-            logical_block_bytes: None,
-            loop_direct_io: None,
-            backing_file: None,
-            size_bytes: None,
-            attributes: own.chain([(ABOVE.to_owned(), above.to_owned())]).collect::<BTreeMap<_, _>>(),
+            attributes: own.chain([(ABOVE.to_owned(), above.to_owned())]).collect(),
+            ..Layer::default()
         }
     }
 
@@ -255,7 +259,7 @@ mod tests {
             "xfs",
             vec![
                 layer("dm-0", "dm", "xfs", &[("dm/name", "vg-lv")]),
-                layer("sda", "scsi", "dm-0", &[("device/model", "A"), ("device/wwid", "naa.1")]),
+                layer("sda", "scsi", "dm-0", &[("device/model", "A"), ("device/serial", "S2")]),
                 layer("sdb", "scsi", "dm-0", &[("device/model", "A")]),
             ],
         );
@@ -263,9 +267,17 @@ mod tests {
         image.backing_file = Some("/srv/disk.img".to_owned());
         let image = target("/l", "ext4", vec![image, layer("nvme0n1", "nvme", "loop3", &model)]);
         let memory = target("/tmp", "tmpfs", Vec::new());
+        // Namespaces of one controller have its serial number.
+        let namespace = |name: &str, number| {
+            let attributes = [("device/model", "ACME 9000"), ("device/serial", "S1"), ("nsid", number)];
+            target("/mnt", "ext4", vec![layer(name, "nvme", "ext4", &attributes)])
+        };
+        let (first, second) = (namespace("nvme0n1", "1"), namespace("nvme0n2", "2"));
         for (targets, name, model, serial) in [
             (vec![&nvme], Some("nvme0n1"), Some("ACME 9000"), Some("S1")),
-            (vec![&dm], Some("dm-0 (vg-lv)"), Some("A"), Some("naa.1")),
+            (vec![&first], Some("nvme0n1"), Some("ACME 9000"), Some("S1")),
+            (vec![&second], Some("nvme0n2"), Some("ACME 9000"), Some("S1 namespace 2")),
+            (vec![&dm], Some("dm-0 (vg-lv)"), Some("A"), Some("S2")),
             (vec![&image], Some("loop (/srv/disk.img)"), None, None),
             (vec![&memory], Some("tmpfs /tmp"), None, None),
             (vec![&nvme, &memory], Some("nvme0n1, tmpfs /tmp"), Some("ACME 9000"), Some("S1")),
@@ -281,6 +293,7 @@ mod tests {
     fn the_measured_place_is_taken_out_of_a_command_and_nothing_else() {
         let targets = [
             target("/mnt/a", "ext4", vec![layer("nvme0n1", "nvme", "ext4", &[])]),
+            target("/dev/dm-0", "block-device", vec![layer("dm-0", "dm", "block-device", &[("dm/name", "vg-lv")])]),
             target("/", "ext4", Vec::new()),
             target("/mnt/a/deep", "xfs", Vec::new()),
         ];
@@ -291,6 +304,10 @@ mod tests {
             ("-f/mnt/a/file", "-fTARGET/file"),
             ("--filename=/dev/nvme0n1", "--filename=TARGET"),
             ("--filename=/dev/nvme0n1p2", "--filename=/dev/nvme0n1p2"),
+            ("/dev/dm-0", "TARGET"),
+            ("--filename=/dev/mapper/vg-lv", "--filename=TARGET"),
+            ("/dev/mapper/vg-lv2", "/dev/mapper/vg-lv2"),
+            ("/dev/disk/by-id/dm-name-vg-lv", "/dev/disk/by-id/dm-name-vg-lv"),
             ("--filename=/mnt/a/x:/mnt/a/y", "--filename=TARGET/x:TARGET/y"),
             ("cd /mnt/a && iozone", "cd TARGET && iozone"),
             ("/mnt/ab/file", "/mnt/ab/file"),
@@ -302,6 +319,10 @@ mod tests {
             ("größe", "größe"),
         ] {
             assert_eq!(load_word(word, &targets), expected, "{word}");
+        }
+        // In time that grows with the word, not with its square.
+        for long in ["a".repeat(1 << 20), "/".repeat(1 << 20)] {
+            assert_eq!(load_word(&long, &targets).len(), 1 << 20);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::claim::{Metric, Subject};
 use crate::compare::RatioInterval;
@@ -19,6 +20,8 @@ pub struct History {
     pub kind: FigureKind,
     /// By what figures of one load are kept apart.
     pub by: By,
+    /// What they were held against.
+    pub rules: Rules,
     /// The runs whose figures are followed, from the earliest.
     pub runs: Vec<RunOfHistory>,
     /// The figures, those of one load together.
@@ -29,6 +32,17 @@ pub struct History {
     pub baseline: Option<Baseline>,
     /// What activebench's exit code is.
     pub exit_code: i32,
+}
+
+/// The numbers of the rules by which a history tells a change from chance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Least probability with which an interval covers what it is of.
+    pub confidence_ratio: f64,
+    /// Fewest values whose median has such an interval.
+    pub interval_least_runs: usize,
+    /// A trend is told below this probability.
+    pub trend_probability: f64,
 }
 
 /// What was read.
@@ -239,9 +253,13 @@ pub struct Gate {
     pub limit_ratio: f64,
     /// Figures that could be compared.
     pub compared: usize,
-    /// Figures that are worse by at least the limit.
+    /// Runs that are needed on both sides to tell a change of one of so many figures.
+    pub least_runs: usize,
+    /// Figures that are shown to be worse, and by at least the limit: with [`Rules::confidence_ratio`] for all that were
+    /// compared together.
     pub failing: Vec<String>,
-    /// Figures of the baseline of which that cannot be told.
+    /// Figures of the baseline of which that cannot be told: not compared, or worse by at least the limit as far as the
+    /// values go, which chance can give too.
     pub open: Vec<String>,
 }
 
@@ -257,6 +275,8 @@ pub enum AgainstBaseline {
         ratio: f64,
         /// Where it lies.
         interval: RatioInterval,
+        /// Probability of values at least as far apart when nothing changed, both sides.
+        probability: f64,
         /// Values of the baseline.
         baseline_runs: usize,
         /// Later values.
@@ -272,8 +292,9 @@ pub enum AgainstBaseline {
 }
 
 /// What the interval of a ratio means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Outcome {
     /// The whole interval is better than the baseline.
     Better,
@@ -284,13 +305,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// As a person reads it.
+    /// As written in JSON.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Better => "better",
-            Outcome::Worse => "worse",
-            Outcome::NoDifferenceSeen => "no difference seen",
-        }
+        self.into()
     }
 }
 
@@ -313,6 +330,8 @@ pub struct Batch {
     pub median: Quantity,
     /// The median of their distances from it.
     pub deviation: Quantity,
+    /// A member that is more of these deviations away is an outlier.
+    pub outlier_deviations: f64,
     /// Why no outliers are looked for; `None` where they are.
     pub not_judged: Option<String>,
 }

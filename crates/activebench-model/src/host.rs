@@ -97,7 +97,7 @@ pub enum Tier {
 }
 
 /// One layer of the device stack.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
     /// `loop0`, `vda1`, `zram0`.
     pub name: String,
@@ -138,6 +138,34 @@ impl Host {
     /// The target of a file, by the device of its super block.
     pub fn target_of(&self, file: FileId) -> Option<&Target> {
         self.targets.iter().find(|target| target.s_dev.0 == file.s_dev)
+    }
+
+    /// The targets of these files, each once, in the files' order.
+    pub fn targets_of(&self, files: impl Iterator<Item = FileId>) -> Vec<&Target> {
+        let mut targets: Vec<&Target> = Vec::new();
+        for target in files.filter_map(|file| self.target_of(file)) {
+            if !targets.iter().any(|known| std::ptr::eq(*known, target)) {
+                targets.push(target);
+            }
+        }
+        targets
+    }
+}
+
+impl Layer {
+    /// The vendor's model; `None` where the record names none.
+    pub fn model(&self) -> Option<&str> {
+        self.says(&["device/model", "device/name"])
+    }
+
+    /// The serial number, of NVMe that of the controller; `None` where the record has none.
+    pub fn serial(&self) -> Option<&str> {
+        self.says(&["device/serial", "serial"])
+    }
+
+    fn says(&self, attributes: &[&str]) -> Option<&str> {
+        let value = attributes.iter().find_map(|name| self.attributes.get(*name))?.trim();
+        (!value.is_empty()).then_some(value)
     }
 }
 

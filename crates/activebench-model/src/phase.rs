@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::CallSpan;
 use crate::call::{FileId, Op};
-use crate::fact::Facts;
+use crate::fact::{FactName, Facts};
 
 /// One pass of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +93,14 @@ fn once() -> u32 {
 impl Phase {
     /// Offsets of first calls that are kept of a phase.
     pub const MOST_FIRST_OFFSETS: usize = 1024;
+
+    /// Bytes that others moved at the device while the clock ran over all bytes that it moved, 0 to 1; `None` where that
+    /// is not completely known, or nothing was moved.
+    pub fn foreign_io_ratio(&self) -> Option<f64> {
+        let fact = |name| self.facts.complete(name).ok();
+        let (foreign, total) = (fact(FactName::ForeignBytes)?, fact(FactName::DeviceTotalBytes)?);
+        (total > 0.0).then_some(foreign / total)
+    }
 
     /// A pass as a command asks for it: nothing promised, nothing observed.
     pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {

@@ -103,4 +103,19 @@ impl JudgedClaim {
     pub fn honest(&self, claim: &Claim) -> Option<Quantity> {
         self.verdict.honest(claim.value, self.corrected.as_ref().map(|corrected| corrected.value))
     }
+
+    /// Why there is no honest figure; asked where there is none.
+    pub fn why_no_honest(&self) -> String {
+        why_no_honest(self.no_correction.as_deref(), self.corrected.is_some())
+    }
+}
+
+/// Why there is no honest figure, from the reason that a judgement states and whether it has a corrected figure, which
+/// then has another unit.
+pub fn why_no_honest(no_correction: Option<&str>, is_corrected: bool) -> String {
+    match no_correction {
+        Some(why) => why.to_owned(),
+        None if is_corrected => "the figure that stands for it is of another kind".to_owned(),
+        None => "there is no honest figure".to_owned(),
+    }
 }

@@ -11,7 +11,8 @@ use activebench_model::host::{Target, Tier};
 use activebench_model::output::ToolFile;
 use activebench_model::profile::{Frame, Stacks};
 use activebench_model::run::Manifest;
-use activebench_record::{Given, KEPT_PAYLOAD, Redactor, RunReader, RunWriter, STACKS};
+use activebench_model::series::SeriesManifest;
+use activebench_record::{Given, KEPT_PAYLOAD, Redactor, RunReader, RunWriter, STACKS, copy_series, read_series};
 
 /// Each of them stands somewhere in the run.
 const PLANTED: [&str; 12] = [
@@ -186,4 +187,29 @@ fn a_copy_names_nobody_and_says_what_it_lacks() {
     assert_eq!((redaction.replaced["hosts"], redaction.replaced["users"], redaction.replaced["named"]), (2, 1, 2));
     assert_eq!(copy.payload().flat_map(Result::unwrap).map(|event| event.kept_offset).collect::<Vec<_>>(), [None]);
     assert_eq!(manifest.coverage.payload.unwrap().kept_bytes, 0);
+}
+
+/// Folders of a series are ours: the copies lie in folders of the same names, whatever word is replaced.
+#[test]
+fn a_copied_series_finds_its_runs_and_its_preconditioning() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = SeriesManifest {
+        format: activebench_model::series::FORMAT,
+        activebench: "0.1.0".to_owned(),
+        command: Default::default(),
+        planned_runs: 1,
+        until: None,
+        preconditioning: Some("preconditioning".to_owned()),
+        runs: vec!["round-one".to_owned()],
+        choices: Default::default(),
+        incomplete: vec!["preconditioning of round-one took long".to_owned()],
+    };
+    let mut redactor = Redactor::default();
+    let named = ["preconditioning", "round"].map(str::to_owned).to_vec();
+    redactor.learn_given(&Given { named, ..Given::default() });
+    redactor.finish();
+    copy_series(&redactor, &series, folder.path()).unwrap();
+    let copy = read_series(folder.path()).unwrap().unwrap();
+    assert_eq!((&copy.runs, &copy.preconditioning), (&series.runs, &series.preconditioning));
+    assert!(!copy.incomplete[0].contains("preconditioning"), "{:?}", copy.incomplete);
 }

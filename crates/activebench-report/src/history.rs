@@ -7,14 +7,16 @@ mod markdown;
 pub mod tables;
 mod text;
 
+use std::collections::{HashMap, HashSet};
+
 use activebench_model::history::{
-    AgainstBaseline, Batch, FigureKind, Followed, Gate, History, Outcome, Reading, Slope, Trend,
+    AgainstBaseline, Batch, FigureKind, Followed, Gate, History, Member, Outcome, Reading, Rules, Slope, Trend,
 };
-use activebench_model::units::{Quantity, significant};
+use activebench_model::units::{Quantity, Unit, significant};
 use serde::Serialize;
 
 use crate::escape::clipped;
-use crate::wording::{count, list, merged, metric, utc};
+use crate::wording::{count, list, metric, utc};
 use crate::{Style, csv, escape, html};
 
 /// The value of the key `schema`. A reader refuses one that it does not know.
@@ -23,6 +25,9 @@ const SCHEMA: &str = "activebench.history/1";
 pub const HISTORY_FORMATS: [&str; 6] = ["text", "json", "markdown", "html", "csv", "runs-csv"];
 /// Figures shown to a person; the rest is counted.
 pub(crate) const FIGURES_SHOWN: usize = 96;
+/// Batches shown to a person, and members of each; the rest is counted.
+pub(crate) const BATCHES_SHOWN: usize = 24;
+const MEMBERS_SHOWN: usize = 64;
 /// Most characters of what somebody else named.
 const NAME_SHOWN: usize = 160;
 /// Figures named before what is said of them; the rest is counted.
@@ -56,6 +61,83 @@ fn json(history: &History) -> String {
     escape::json(&text) + "\n"
 }
 
+/// What figures are called, by their ids.
+pub(crate) struct Names<'a>(HashMap<&'a str, Named<'a>>);
+
+struct Named<'a> {
+    figure: &'a Followed,
+    /// The metric, with what tells the figure from others of its load, group and phase.
+    metric: String,
+    /// The group, with the load where figures of several loads would have the same name.
+    group: String,
+}
+
+impl<'a> Names<'a> {
+    /// Of all figures of a history.
+    pub(crate) fn of(history: &'a History) -> Self {
+        // What a figure is called in a table of its load and group, and in one of all.
+        let mut equals: HashMap<_, Vec<&Followed>> = HashMap::new();
+        let mut loads: HashMap<_, HashSet<(&str, &str)>> = HashMap::new();
+        for figure in &history.figures {
+            let name = (figure.group.as_str(), figure.phase.as_str(), metric(figure.metric));
+            let load = (figure.tool.as_str(), figure.load.as_str());
+            equals.entry((load, name)).or_default().push(figure);
+            loads.entry(name).or_default().insert(load);
+        }
+        let mut names = HashMap::new();
+        for ((load, name), figures) in &equals {
+            let several =
+                |differ: &dyn Fn(&Followed, &Followed) -> bool| figures.iter().any(|figure| differ(figure, figures[0]));
+            let subjects = several(&|one, other| one.subject != other.subject);
+            let units = several(&|one, other| unit(one) != unit(other));
+            let places = several(&|one, other| one.place != other.place);
+            for figure in figures {
+                let mut marks: Vec<String> = Vec::new();
+                marks.extend(subjects.then(|| figure.subject.as_str().to_owned()));
+                marks.extend(unit(figure).filter(|_| units).map(|unit| unit.as_str().to_owned()));
+                marks.extend(places.then(|| format!("no. {}", u64::from(figure.place) + 1)));
+                let metric = match marks.is_empty() {
+                    true => name.2.to_owned(),
+                    false => format!("{} ({})", name.2, marks.join(", ")),
+                };
+                let group = clipped(name.0, NAME_SHOWN);
+                let group = match loads[name].len() > 1 {
+                    true => format!("{group}; {}", clipped(load.1, NAME_SHOWN)),
+                    false => group,
+                };
+                names.insert(figure.id.as_str(), Named { figure, metric, group });
+            }
+        }
+        Self(names)
+    }
+
+    fn metric(&self, figure: &Followed) -> String {
+        self.0.get(figure.id.as_str()).map_or_else(|| metric(figure.metric).to_owned(), |named| named.metric.clone())
+    }
+
+    /// `write throughput`.
+    pub(crate) fn named(&self, figure: &Followed) -> String {
+        format!("{} {}", clipped(&figure.phase, NAME_SHOWN), self.metric(figure))
+    }
+
+    fn group(&self, figure: &Followed) -> String {
+        self.0.get(figure.id.as_str()).map_or_else(|| clipped(&figure.group, NAME_SHOWN), |named| named.group.clone())
+    }
+
+    /// `write throughput of ACME 9000 S1`.
+    fn of_group(&self, figure: &Followed) -> String {
+        format!("{} of {}", self.named(figure), self.group(figure))
+    }
+
+    fn by_id(&self, id: &str) -> Option<&'a Followed> {
+        self.0.get(id).map(|named| named.figure)
+    }
+}
+
+fn unit(figure: &Followed) -> Option<Unit> {
+    figure.points.first().map(|point| point.claimed.unit)
+}
+
 /// Figures of one load and group, which are one table.
 pub(crate) struct Section<'a> {
     /// The command.
@@ -70,32 +152,39 @@ pub(crate) struct Section<'a> {
 
 /// The figures that are shown, load by load and group by group, and how many are left out.
 pub(crate) fn sections(history: &History) -> (Vec<Section<'_>>, usize) {
+    fn key(figure: &Followed) -> (&str, &str, &str) {
+        (&figure.tool, &figure.load, &figure.group)
+    }
     let mut sections: Vec<Section<'_>> = Vec::new();
     for figure in history.figures.iter().take(FIGURES_SHOWN) {
-        let (load, group) = (clipped(&figure.load, NAME_SHOWN), clipped(&figure.group, NAME_SHOWN));
-        match sections.iter_mut().find(|section| (&section.load, &section.group) == (&load, &group)) {
+        match sections.iter_mut().find(|section| key(section.figures[0]) == key(figure)) {
             Some(section) => section.figures.push(figure),
-            None => sections.push(Section { load, group, kind: history.kind, figures: vec![figure] }),
+            None => sections.push(Section {
+                load: clipped(&figure.load, NAME_SHOWN),
+                group: clipped(&figure.group, NAME_SHOWN),
+                kind: history.kind,
+                figures: vec![figure],
+            }),
         }
     }
     (sections, history.figures.len().saturating_sub(FIGURES_SHOWN))
 }
 
 /// The columns of the table of figures.
-pub(crate) const HEADS: [&str; 8] = ["phase", "figure", "runs", "median", "95 % interval", "spread", "last", "trend"];
+pub(crate) const HEADS: [&str; 8] = ["phase", "figure", "runs", "median", "interval", "spread", "last", "trend"];
 
 /// A figure as a row.
-pub(crate) fn row(figure: &Followed) -> Vec<String> {
+pub(crate) fn row(figure: &Followed, names: &Names<'_>, rules: &Rules) -> Vec<String> {
     let none = || "-".to_owned();
     let summary = figure.summary.as_ref();
     let interval = summary.map(|summary| match &summary.interval {
         Some(interval) => format!("{} to {}", interval.low, interval.high),
-        None => "needs 6 runs".to_owned(),
+        None => format!("needs {} runs", rules.interval_least_runs),
     });
     let spread = summary.and_then(|summary| summary.spread_ratio).map(|spread| Quantity::ratio(spread).to_string());
     vec![
         clipped(&figure.phase, NAME_SHOWN),
-        metric(figure.metric).to_owned(),
+        names.metric(figure),
         runs(figure),
         summary.map_or_else(none, |summary| summary.median.to_string()),
         interval.unwrap_or_else(none),
@@ -134,17 +223,12 @@ fn probability(probability: f64) -> String {
     if probability < 0.0001 { "< 0.0001".to_owned() } else { significant(probability) }
 }
 
-/// `write throughput`.
-pub(crate) fn named(figure: &Followed) -> String {
-    format!("{} {}", clipped(&figure.phase, NAME_SHOWN), metric(figure.metric))
-}
-
 /// What must be known beside the figures of a section, a sentence each.
-pub(crate) fn notes(section: &Section<'_>) -> Vec<String> {
+pub(crate) fn notes(section: &Section<'_>, names: &Names<'_>) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     let mut say = |sentence: String, figure: &Followed| match said.iter_mut().find(|(known, _)| *known == sentence) {
-        Some((_, figures)) => figures.push(named(figure)),
-        None => said.push((sentence, vec![named(figure)])),
+        Some((_, figures)) => figures.push(names.named(figure)),
+        None => said.push((sentence, vec![names.named(figure)])),
     };
     for figure in &section.figures {
         let counts = figure.counts;
@@ -244,50 +328,58 @@ pub(crate) fn reading(reading: &Reading) -> Vec<String> {
 pub(crate) const BASELINE_HEADS: [&str; 6] = ["phase", "figure", "of", "outcome", "later : baseline", "runs"];
 
 /// Figures that were compared with the baseline as rows: what became worse first, then what became better.
-pub(crate) fn baseline_rows(history: &History) -> Vec<Vec<String>> {
-    let compared = |figure: &Followed| {
-        let Some(AgainstBaseline::Compared { outcome, ratio, interval, baseline_runs, later_runs }) = &figure.against
+pub(crate) fn baseline_rows(history: &History, names: &Names<'_>) -> Vec<Vec<String>> {
+    let rank = |figure: &&Followed| match &figure.against {
+        Some(AgainstBaseline::Compared { outcome: Outcome::Worse, .. }) => 0,
+        Some(AgainstBaseline::Compared { outcome: Outcome::Better, .. }) => 1,
+        _ => 2,
+    };
+    let mut figures: Vec<&Followed> = history.figures.iter().filter(is_compared).collect();
+    figures.sort_by_key(rank);
+    let row = |figure: &Followed| {
+        let Some(AgainstBaseline::Compared { outcome, ratio, interval, baseline_runs, later_runs, .. }) =
+            &figure.against
         else {
             return None;
         };
-        let rank = match outcome {
-            Outcome::Worse => 0,
-            Outcome::Better => 1,
-            Outcome::NoDifferenceSeen => 2,
-        };
         let (low, high) = (significant(interval.low), significant(interval.high));
-        let row = vec![
+        Some(vec![
             clipped(&figure.phase, NAME_SHOWN),
-            metric(figure.metric).to_owned(),
-            clipped(&figure.group, NAME_SHOWN),
-            outcome.as_str().to_owned(),
+            names.metric(figure),
+            names.group(figure),
+            outcome.as_str().replace('-', " "),
             format!("{} ({low} to {high})", significant(*ratio)),
             format!("{later_runs} : {baseline_runs}"),
-        ];
-        Some((rank, row))
+        ])
     };
-    let mut rows: Vec<(u8, Vec<String>)> = history.figures.iter().filter_map(compared).collect();
-    rows.sort_by_key(|(rank, _)| *rank);
-    rows.into_iter().take(FIGURES_SHOWN).map(|(_, row)| row).collect()
+    figures.into_iter().take(FIGURES_SHOWN).filter_map(row).collect()
+}
+
+fn is_compared(figure: &&Followed) -> bool {
+    matches!(figure.against, Some(AgainstBaseline::Compared { .. }))
 }
 
 /// Figures that were not compared, each reason once.
-fn not_compared(history: &History) -> Vec<String> {
-    let pairs = history.figures.iter().filter_map(|figure| match &figure.against {
-        Some(AgainstBaseline::NotCompared { why, .. }) => Some((of_group(figure), clipped(why, NAME_SHOWN))),
-        _ => None,
-    });
-    let said = merged(pairs).into_iter();
-    said.map(|(figures, why)| format!("not compared: {why} ({})", list(&figures, FIGURES_NAMED))).collect()
-}
-
-/// `write throughput of ACME 9000 S1`.
-fn of_group(figure: &Followed) -> String {
-    format!("{} of {}", named(figure), clipped(&figure.group, NAME_SHOWN))
+fn not_compared(history: &History, names: &Names<'_>) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&Followed>)> = Vec::new();
+    for figure in &history.figures {
+        let Some(AgainstBaseline::NotCompared { why, .. }) = &figure.against else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, figures)) => figures.push(figure),
+            None => reasons.push((why, vec![figure])),
+        }
+    }
+    let said = |(why, figures): (&str, Vec<&Followed>)| {
+        let named: Vec<String> = figures.iter().take(FIGURES_NAMED).map(|figure| names.of_group(figure)).collect();
+        let more = figures.len().saturating_sub(FIGURES_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("not compared: {} ({}{more})", clipped(why, NAME_SHOWN), named.join(", "))
+    };
+    reasons.into_iter().map(said).collect()
 }
 
 /// What the baseline is, and whether the limit holds.
-pub(crate) fn baseline(history: &History) -> Vec<String> {
+pub(crate) fn baseline(history: &History, names: &Names<'_>) -> Vec<String> {
     let Some(baseline) = &history.baseline else { return Vec::new() };
     let mut said = vec![format!(
         "{} of the baseline {}, {} held against them",
@@ -295,59 +387,94 @@ pub(crate) fn baseline(history: &History) -> Vec<String> {
         clipped(&baseline.named, NAME_SHOWN),
         count(baseline.later, "run")
     )];
-    said.extend(baseline.gate.as_ref().map(|gate| limit(gate, history)));
-    let not_compared = not_compared(history);
+    said.extend(baseline.gate.as_ref().map(|gate| limit(gate, history, names)));
+    let not_compared = not_compared(history, names);
     let more = not_compared.len().saturating_sub(NAMED);
     said.extend(not_compared.into_iter().take(NAMED));
     if more > 0 {
         said.push(format!("and {more} more reasons, in the JSON report"));
     }
-    let compared = history
-        .figures
-        .iter()
-        .filter(|figure| matches!(figure.against, Some(AgainstBaseline::Compared { .. })))
-        .count();
+    let compared = history.figures.iter().filter(is_compared).count();
     if compared > 0 {
+        let confidence_ratio = history.rules.confidence_ratio;
         said.push(format!(
-            "in brackets: where the ratio lies with at least 95 %. Of figures that did not change 5 in 100 look changed \
-             by chance; {} compared",
+            "in brackets: where the ratio lies with at least {}. Of figures that did not change {} look changed by \
+             chance; {} compared",
+            percent(confidence_ratio),
+            percent(1.0 - confidence_ratio),
             count(compared, "figure")
         ));
+    }
+    if compared > FIGURES_SHOWN {
+        let more = count(compared - FIGURES_SHOWN, "compared figure");
+        said.push(format!("{more} more, in the JSON report and the tables"));
     }
     said
 }
 
-fn limit(gate: &Gate, history: &History) -> String {
-    let names = |ids: &[String]| -> String {
-        let of = |id: &String| history.figures.iter().find(|figure| figure.id == *id).map(of_group);
-        list(&ids.iter().filter_map(of).collect::<Vec<_>>(), FIGURES_NAMED)
+/// `95 %`.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 1e2)
+}
+
+fn limit(gate: &Gate, history: &History, names: &Names<'_>) -> String {
+    let named = |ids: &[String]| -> String {
+        let figures = ids.iter().filter_map(|id| names.by_id(id));
+        list(&figures.map(|figure| names.of_group(figure)).collect::<Vec<_>>(), FIGURES_NAMED)
     };
     let limit = Quantity::ratio(gate.limit_ratio);
+    let together = match gate.compared > 1 {
+        true => format!(
+            " (at least {} for all {} compared together, which takes {} runs on both sides)",
+            percent(history.rules.confidence_ratio),
+            gate.compared,
+            gate.least_runs
+        ),
+        false => String::new(),
+    };
     match (gate.failing.as_slice(), gate.open.as_slice()) {
         ([], []) if gate.compared == 0 => "nothing could be compared, so nothing is known of the limit".to_owned(),
-        ([], []) => format!("no figure is worse by {limit} or more"),
+        ([], []) => format!("no figure is shown to be worse by {limit} or more{together}"),
         ([], open) => format!(
-            "no figure is known to be worse by {limit} or more, but of {} that cannot be told: {}",
+            "no figure is shown to be worse by {limit} or more{together}, but of {} that cannot be told: {}",
             count(open.len(), "figure"),
-            names(open)
+            named(open)
         ),
-        (failing, _) => format!("{} worse by {limit} or more: {}", count(failing.len(), "figure"), names(failing)),
+        (failing, _) => {
+            format!("{} worse by {limit} or more{together}: {}", count(failing.len(), "figure"), named(failing))
+        }
     }
 }
 
 /// The columns of the table of a batch.
 pub(crate) const BATCH_HEADS: [&str; 5] = ["of", "runs", "median", "away from the middle", "said"];
 
-/// A batch: what it is of, its rows, and what must be known beside them.
-pub(crate) fn batch(batch: &Batch) -> (String, Vec<Vec<String>>, Vec<String>) {
+/// A batch as it is shown.
+pub(crate) struct SideBySide {
+    /// What it is of.
+    pub(crate) head: String,
+    /// Its members.
+    pub(crate) rows: Vec<Vec<String>>,
+    /// What must be known beside them.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The first batches, at most so many, and how many more there are.
+pub(crate) fn batches(history: &History, names: &Names<'_>, most: usize) -> (Vec<SideBySide>, usize) {
+    let shown = history.batches.iter().take(most).map(|of| batch(of, names)).collect();
+    (shown, history.batches.len().saturating_sub(most))
+}
+
+fn batch(batch: &Batch, names: &Names<'_>) -> SideBySide {
+    let first = batch.members.first().and_then(|member| names.by_id(&member.figure));
     let head = format!(
         "{} {}, {}; {}",
         clipped(&batch.phase, NAME_SHOWN),
-        metric(batch.metric),
+        first.map_or_else(|| metric(batch.metric).to_owned(), |figure| names.metric(figure)),
         count(batch.members.len(), "member"),
         clipped(&batch.load, NAME_SHOWN)
     );
-    let row = |member: &activebench_model::history::Member| {
+    let row = |member: &Member| {
         let away = member.deviations.map_or_else(|| "-".to_owned(), |away| format!("{} deviations", significant(away)));
         let said = if member.outlier { "OUTLIER" } else { "" };
         vec![
@@ -363,22 +490,39 @@ pub(crate) fn batch(batch: &Batch) -> (String, Vec<Vec<String>>, Vec<String>) {
     let outliers: Vec<String> =
         batch.members.iter().filter(|member| member.outlier).map(|member| clipped(&member.group, NAME_SHOWN)).collect();
     if !outliers.is_empty() {
-        notes.push(format!("more than 14.826 deviations away: {}; it stays in the middle", list(&outliers, NAMED)));
+        let limit = batch.outlier_deviations;
+        notes.push(format!("more than {limit} deviations away: {}; it stays in the middle", list(&outliers, NAMED)));
     }
     if !batch.without.is_empty() {
         let names: Vec<String> = batch.without.iter().map(|group| clipped(group, NAME_SHOWN)).collect();
         notes.push(format!("without a value that counts: {}", list(&names, NAMED)));
     }
-    (head, batch.members.iter().map(row).collect(), notes)
+    // What is far from the others stands at the ends.
+    let left_out = batch.members.len().saturating_sub(MEMBERS_SHOWN);
+    let members = batch.members.iter().enumerate();
+    let is_shown = |place: usize| place < MEMBERS_SHOWN / 2 || place >= left_out + MEMBERS_SHOWN / 2;
+    if left_out > 0 {
+        let left_out = count(left_out, "member");
+        notes.push(format!("{left_out} of the middle left out, which JSON and CSV have"));
+    }
+    let rows = members.filter(|(place, _)| is_shown(*place)).map(|(_, member)| row(member)).collect();
+    SideBySide { head, rows, notes }
 }
 
-/// How trends are told, where any is asked for.
-pub(crate) fn about_trends(history: &History) -> Option<String> {
+/// How intervals and trends are told, where there are any.
+pub(crate) fn about(history: &History) -> Vec<String> {
+    let mut said = Vec::new();
+    if history.figures.iter().any(|figure| figure.summary.is_some()) {
+        let confidence = percent(history.rules.confidence_ratio);
+        said.push(format!("an interval holds the median of all such runs with at least {confidence}"));
+    }
     let asked = history.figures.iter().filter(|figure| !matches!(figure.trend, Trend::NotAsked { .. })).count();
-    (asked > 0).then(|| {
-        format!(
-            "a trend is told where chance alone orders runs so one-sidedly in less than 1 of 100 figures; {} asked",
+    if asked > 0 {
+        said.push(format!(
+            "a trend is told where chance alone orders runs so one-sidedly in less than {} of figures; {} asked",
+            percent(history.rules.trend_probability),
             count(asked, "figure")
-        )
-    })
+        ));
+    }
+    said
 }

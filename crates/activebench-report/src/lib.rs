@@ -78,11 +78,6 @@ pub fn target_line(target: &activebench_model::host::Target) -> String {
     surroundings::target(target)
 }
 
-/// Words as a shell takes them. Raw text: escape it before it is shown.
-pub fn shell_command(argv: &[String]) -> String {
-    wording::shell_command(argv)
-}
-
 /// The format of a name.
 pub fn format_by_name(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)

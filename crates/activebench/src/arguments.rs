@@ -5,6 +5,7 @@ pub(crate) mod ceiling;
 pub(crate) mod history;
 pub(crate) mod replicate;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -554,18 +555,25 @@ impl std::str::FromStr for FormatRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text, &formats::names(), formats::is_binary)
+    }
+}
+
+impl FormatRequest {
+    /// One of the formats that are known; `is_binary` says which of them nobody could read at a terminal.
+    fn parse(text: &str, known: &[impl Borrow<str>], is_binary: impl Fn(&str) -> bool) -> Result<Self, String> {
         let (format, file) = match text.split_once('=') {
             Some((format, file)) => (format, Some(PathBuf::from(file))),
             None => (text, None),
         };
-        if formats::by_name(format).is_none() {
-            return Err(format!("no format `{format}` (hint: one of {})", formats::names().join(", ")));
+        if !known.iter().any(|known| known.borrow() == format) {
+            return Err(format!("no format `{format}` (hint: one of {})", known.join(", ")));
         }
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
             return Err(format!("no file after `{format}=`"));
         }
         // Said before anything runs.
-        if file.is_none() && formats::is_binary(format) && std::io::stdout().is_terminal() {
+        if file.is_none() && is_binary(format) && std::io::stdout().is_terminal() {
             return Err(format!("{format} is not for a terminal (hint: `{format}=FILE`, or pipe it to a program)"));
         }
         Ok(Self { format: format.to_owned(), file })
@@ -586,14 +594,20 @@ fn parse_size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| format!("no size in bytes: `{text}` (hint: 500M, 2GiB)"))
 }
 
-/// `5%`, `5 %`, `5`: a share of the median; or `steady`.
+/// `5%`, `5 %`, `5`: 5.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| format!("no percentage from 0 to 100: `{text}`"))
+}
+
+/// A percentage of the median; or `steady`.
 fn parse_until(text: &str) -> Result<Until, String> {
     if text == "steady" {
         return Ok(Until::SteadyState);
     }
-    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
-    match percent {
-        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Until::MedianWithin { ratio: percent / 100.0 }),
+    match parse_percent(text) {
+        Ok(percent) if percent > 0.0 => Ok(Until::MedianWithin { ratio: percent / 100.0 }),
         _ => Err(format!("no share of the median: `{text}` (hint: `5%`, or `steady`)")),
     }
 }

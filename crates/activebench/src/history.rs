@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use activebench_detect::history::{Asked, Placed, history};
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::history::{By, FigureKind, LeftOut, Reading};
-use activebench_record::{FigureFilter, FiguresRead, Found, find_runs, parquet, read_figures};
+use activebench_record::{FigureFilter, Found, find_runs, parquet, read_figures};
 use activebench_report::history::render;
 use activebench_report::history::tables::HISTORY_TABLES;
 use activebench_report::tables::shown;
@@ -27,23 +27,14 @@ const MANY: usize = 4_000;
 /// Follows; gives the exit code.
 pub(crate) fn main(arguments: &History) -> Result<i32, Failure> {
     let baseline = arguments.baseline.as_deref().map(Base::parse).transpose()?;
-    let mut places = Places::default();
-    for folder in &arguments.folders {
-        places.look(folder)?;
-    }
-    if let Some(Base::Folder(folder)) = &baseline {
-        // A baseline elsewhere is read too.
-        places.look(folder)?;
-    }
+    let places = Places::of(&arguments.folders, baseline.as_ref())?;
     if places.runs.is_empty() {
         return Err(nothing_found(&arguments.folders, &places));
     }
     if places.runs.len() >= MANY {
         eprintln!("activebench: reading the figures of {} runs", places.runs.len());
     }
-    let directories: Vec<PathBuf> = places.runs.iter().map(|run| run.directory.clone()).collect();
-    let read = read_figures(&directories, &filter(arguments)).or_exit(ExitCode::Bug)?;
-    let (reading, runs) = placed(places, read, baseline.as_ref())?;
+    let (reading, runs) = read(places, &filter(arguments), baseline.as_ref())?;
     if baseline.is_some() && !runs.iter().any(|run| run.in_baseline) {
         let named = arguments.baseline.as_deref().unwrap_or_default();
         let hint = "hint: name a run or a folder of runs, or dates of which there are runs; filters apply to it, too";
@@ -119,14 +110,15 @@ struct RunFound {
     directory: PathBuf,
     /// As the user would name it.
     shown: String,
-    /// Without links, to know it again.
-    whole: PathBuf,
+    /// Whether it was found in the folder, run or bundle that is the baseline.
+    in_baseline: bool,
 }
 
 /// What was found in the folders that the user named.
 #[derive(Default)]
 struct Places {
     runs: Vec<RunFound>,
+    /// What was found already, without links.
     known: BTreeSet<PathBuf>,
     bundles: usize,
     left_out: Vec<LeftOut>,
@@ -135,7 +127,20 @@ struct Places {
 }
 
 impl Places {
-    fn look(&mut self, named: &Path) -> Result<(), Failure> {
+    /// The baseline's first: of a run and its copy elsewhere the first one is read, and the run belongs to the baseline
+    /// wherever else it lies.
+    fn of(folders: &[PathBuf], baseline: Option<&Base>) -> Result<Self, Failure> {
+        let mut places = Self::default();
+        if let Some(Base::Folder(folder)) = baseline {
+            places.look(folder, true)?;
+        }
+        for folder in folders {
+            places.look(folder, false)?;
+        }
+        Ok(places)
+    }
+
+    fn look(&mut self, named: &Path, in_baseline: bool) -> Result<(), Failure> {
         fs::metadata(named)
             .with_context(|| format!("cannot read {} (hint: name folders of runs)", named.display()))
             .or_exit(ExitCode::Usage)?;
@@ -145,21 +150,23 @@ impl Places {
             return Err(Failure::new(ExitCode::Usage, error));
         }
         let Found { runs, bundles, left_out } = find_runs(&located.directory);
-        self.bundles += bundles;
         // What lies in a bundle is named by the bundle.
         let shown = |path: &Path| match path.strip_prefix(&located.directory) {
             Ok(inside) if inside.as_os_str().is_empty() => named.display().to_string(),
             Ok(inside) => named.join(inside).display().to_string(),
             Err(_) => path.display().to_string(),
         };
+        // One that cannot be resolved is told when it is read.
+        let mut is_new = |path: &Path| self.known.insert(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+        self.bundles += bundles.iter().filter(|bundle| is_new(bundle)).count();
         for (path, why) in left_out {
-            self.left_out.push(LeftOut { directory: shown(&path), why });
+            if is_new(&path) {
+                self.left_out.push(LeftOut { directory: shown(&path), why });
+            }
         }
         for directory in runs {
-            // One that cannot be resolved is told when it is read.
-            let whole = fs::canonicalize(&directory).unwrap_or_else(|_| directory.clone());
-            if self.known.insert(whole.clone()) {
-                self.runs.push(RunFound { shown: shown(&directory), directory, whole });
+            if is_new(&directory) {
+                self.runs.push(RunFound { shown: shown(&directory), directory, in_baseline });
             }
         }
         self._unpacked.push(located);
@@ -177,16 +184,10 @@ fn nothing_found(folders: &[PathBuf], places: &Places) -> Failure {
     Failure::new(ExitCode::Usage, anyhow!("there is no run directory in {} ({more})", named.join(", ")))
 }
 
-/// The runs that were read with what they are to the baseline, and how the reading went.
-fn placed(places: Places, read: FiguresRead, baseline: Option<&Base>) -> Result<(Reading, Vec<Placed>), Failure> {
-    let folder = match baseline {
-        Some(Base::Folder(folder)) => Some(
-            fs::canonicalize(folder)
-                .with_context(|| format!("cannot read {}", folder.display()))
-                .or_exit(ExitCode::Usage)?,
-        ),
-        _ => None,
-    };
+/// How the reading went, and the runs that were read with what they are to the baseline.
+fn read(places: Places, filter: &FigureFilter, baseline: Option<&Base>) -> Result<(Reading, Vec<Placed>), Failure> {
+    let directories: Vec<PathBuf> = places.runs.iter().map(|run| run.directory.clone()).collect();
+    let read = read_figures(&directories, filter).or_exit(ExitCode::Bug)?;
     let mut left_out = places.left_out;
     left_out
         .extend(read.left_out.into_iter().map(|(at, why)| LeftOut { directory: places.runs[at].shown.clone(), why }));
@@ -202,13 +203,10 @@ fn placed(places: Places, read: FiguresRead, baseline: Option<&Base>) -> Result<
     };
     let runs = read.runs.into_iter().map(|(at, run)| {
         let found = &places.runs[at];
-        let (in_baseline, is_later) = match (baseline, &folder) {
-            (Some(Base::Dates(from, to)), _) => ((*from..*to).contains(&run.started_unix_s), run.started_unix_s >= *to),
-            (Some(Base::Folder(_)), Some(folder)) => {
-                let inside = found.whole.starts_with(folder);
-                (inside, !inside)
-            }
-            _ => (false, false),
+        let (in_baseline, is_later) = match baseline {
+            Some(Base::Dates(from, to)) => ((*from..*to).contains(&run.started_unix_s), run.started_unix_s >= *to),
+            Some(Base::Folder(_)) => (found.in_baseline, !found.in_baseline),
+            None => (false, false),
         };
         Placed { directory: found.shown.clone(), run, in_baseline, is_later }
     });
@@ -217,7 +215,68 @@ fn placed(places: Places, read: FiguresRead, baseline: Option<&Base>) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use activebench_bundle::{BundleKind, BundleManifest, BundledRun, BundledTool, Content, SCHEMA, Source};
+    use activebench_model::figures::RunFigures;
+    use activebench_model::run::Manifest;
+    use activebench_model::verdict::RunVerdict;
+    use activebench_record::{FIGURES, encode_figures, sha256};
+
     use super::*;
+
+    /// The two files of a run that a history reads.
+    fn store(directory: &Path, started_unix_s: i64) {
+        let mut manifest = Manifest::default();
+        manifest.clocks.started_unix_s = started_unix_s;
+        let bytes = serde_json::to_vec(&manifest).expect("JSON");
+        let table = encode_figures(&RunFigures::of(&manifest), &sha256(&bytes)).expect("a table");
+        fs::create_dir_all(directory).expect("a folder");
+        fs::write(directory.join("run.json"), bytes).expect("it can be written");
+        fs::write(directory.join(FIGURES), table).expect("it can be written");
+    }
+
+    #[test]
+    fn a_run_of_the_baseline_is_none_of_the_later_ones_wherever_it_lies() {
+        let root = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| root.path().join(name);
+        for (name, started_unix_s) in [("runs/a", 1), ("runs/b", 2), ("copies/a", 1), ("runs/accepted/c", 3)] {
+            store(&at(name), started_unix_s);
+        }
+        let bundle = at("a.activebench.tar.zst");
+        let described = BundleManifest {
+            schema: SCHEMA.to_owned(),
+            activebench: String::new(),
+            kind: BundleKind::Run,
+            verdict: RunVerdict::Inconclusive,
+            exit_code: 3,
+            profile: String::new(),
+            tool: BundledTool::default(),
+            runs: vec![BundledRun { directory: "run".to_owned(), verdict: RunVerdict::Inconclusive, exit_code: 3 }],
+            redacted: None,
+            files: Vec::new(),
+        };
+        let file =
+            |name: &str| Source { name: format!("run/{name}"), content: Content::Stored(at("runs/a").join(name)) };
+        activebench_bundle::write(&bundle, false, described, vec![file("run.json"), file(FIGURES)], None)
+            .expect("a bundle");
+        for (baseline, copies, expected) in [
+            // A copy of the run, the run itself, a folder of those that are looked at, and one packed.
+            (at("copies"), 1, [(1, true), (2, false), (3, false)]),
+            (at("runs/a"), 0, [(1, true), (2, false), (3, false)]),
+            (at("runs/accepted"), 0, [(1, false), (2, false), (3, true)]),
+            (bundle, 1, [(1, true), (2, false), (3, false)]),
+        ] {
+            let named = baseline.display().to_string();
+            let baseline = Some(Base::Folder(baseline));
+            let places = Places::of(&[at("runs")], baseline.as_ref()).expect("they are there");
+            let (reading, runs) = read(places, &FigureFilter::default(), baseline.as_ref()).expect("they can be read");
+            assert_eq!((reading.copies, &reading.left_out), (copies, &Vec::new()), "{named}");
+            let mut found: Vec<(i64, bool)> =
+                runs.iter().map(|placed| (placed.run.started_unix_s, placed.in_baseline)).collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{named}");
+            assert!(runs.iter().all(|placed| placed.is_later != placed.in_baseline), "{named}");
+        }
+    }
 
     #[test]
     fn a_baseline_is_a_path_that_is_there_or_dates() {

@@ -18,8 +18,8 @@ fn identity(layer: &Layer, links: &[Link]) -> DeviceIdentity {
     DeviceIdentity {
         name: layer.name.clone(),
         kind: layer.kind.clone(),
-        model: first(&["device/model", "device/name"]),
-        serial: first(&["device/serial", "serial"]),
+        model: layer.model().map(str::to_owned),
+        serial: layer.serial().map(str::to_owned),
         firmware: first(&["device/firmware_rev", "device/rev"]),
         links: links.map(|link| link.name.clone()).collect(),
         size_bytes: layer.size_bytes,

@@ -3,42 +3,29 @@
 //! The rule is that for the runs of a series (AB704): a member is named when its median lies more than 14.826 median
 //! absolute deviations from the median of all medians. Nothing is dropped.
 
-use std::collections::BTreeMap;
-
+use activebench_model::claim::{Metric, Subject};
 use activebench_model::history::{Batch, Followed, Member};
-use activebench_model::units::Quantity;
+use activebench_model::units::{Quantity, Unit};
 
 use crate::statistics::{median, median_deviation};
 use crate::thresholds::Thresholds;
 
-/// Batches of the figures that several groups have, in the order of the first of each.
+/// Batches of the figures that several groups have. What is one figure but for the group stands together.
 pub(super) fn batches(figures: &[Followed], thresholds: &Thresholds) -> Vec<Batch> {
-    let key = |figure: &Followed| {
-        let (tool, load, phase) = (figure.tool.clone(), figure.load.clone(), figure.phase.clone());
-        (tool, load, phase, format!("{:?} {:?}", figure.metric, figure.subject), figure.place, unit(figure))
-    };
-    let mut order = Vec::new();
-    let mut together: BTreeMap<_, Vec<&Followed>> = BTreeMap::new();
-    for figure in figures {
-        let key = key(figure);
-        if !together.contains_key(&key) {
-            order.push(key.clone());
-        }
-        together.entry(key).or_default().push(figure);
-    }
-    let several = order.iter().filter_map(|key| together.get(key)).filter(|members| members.len() > 1);
-    several.filter_map(|members| batch(members, thresholds)).collect()
+    let together = figures.chunk_by(|one, other| key(one) == key(other));
+    together.filter(|members| members.len() > 1).filter_map(|members| batch(members, thresholds)).collect()
 }
 
-fn unit(figure: &Followed) -> &'static str {
-    figure.points.first().map_or("", |point| point.claimed.unit.as_str())
+fn key(figure: &Followed) -> (&str, &str, &str, Metric, Subject, u32, Option<Unit>) {
+    let unit = figure.points.first().map(|point| point.claimed.unit);
+    (&figure.tool, &figure.load, &figure.phase, figure.metric, figure.subject, figure.place, unit)
 }
 
-fn batch(figures: &[&Followed], thresholds: &Thresholds) -> Option<Batch> {
+fn batch(figures: &[Followed], thresholds: &Thresholds) -> Option<Batch> {
     let first = figures.first()?;
     let unit = first.points.first()?.claimed.unit;
     let quantity = |value| Quantity { value, unit };
-    let with = figures.iter().filter_map(|figure| Some((*figure, figure.summary.as_ref()?.median.value)));
+    let with = figures.iter().filter_map(|figure| Some((figure, figure.summary.as_ref()?.median.value)));
     let with: Vec<(&Followed, f64)> = with.collect();
     let medians: Vec<f64> = with.iter().map(|(_, median)| *median).collect();
     let (middle, deviation) = (median(&medians)?, median_deviation(&medians)?);
@@ -71,6 +58,7 @@ fn batch(figures: &[&Followed], thresholds: &Thresholds) -> Option<Batch> {
         without: figures.iter().filter(|figure| figure.summary.is_none()).map(|figure| figure.group.clone()).collect(),
         median: quantity(middle),
         deviation: quantity(deviation),
+        outlier_deviations: limit,
         not_judged,
     })
 }

@@ -100,6 +100,22 @@ pub(super) fn left_out(one: usize, other: usize, least: f64) -> Option<(usize, f
     outside
 }
 
+/// Probability that of the pairs of two samples that differ in nothing so few lie on one side, either way.
+pub(super) fn of_pairs(one: usize, other: usize, fewer: usize) -> f64 {
+    let below = match inversions(&[one, other]) {
+        Some(counts) => {
+            let all: f64 = counts.iter().map(|count| *count as f64).sum();
+            counts.iter().take(fewer + 1).map(|count| *count as f64 / all).sum()
+        }
+        None => {
+            let pairs = (one * other) as f64;
+            let deviation = (pairs * (one + other + 1) as f64 / 12.0).sqrt();
+            standard_normal().cdf((fewer as f64 - pairs / 2.0) / deviation)
+        }
+    };
+    (2.0 * below).min(1.0)
+}
+
 fn standard_normal() -> Normal {
     Normal::standard()
 }
@@ -170,6 +186,13 @@ mod tests {
             assert_eq!(left_out(other, one, 0.95), found, "either way");
             assert!(found.is_none_or(|(_, confidence)| confidence >= 0.95));
         }
+        // The interval leaves 1 out exactly when the probability is small enough.
+        for (one, other) in [(4, 4), (5, 4), (2, 9), (10, 10), (50, 50), (400, 500)] {
+            let (rank, _) = left_out(one, other, 0.95).expect("they are enough");
+            let of = |fewer| of_pairs(one, other, fewer);
+            assert!(of(rank) <= 0.05 && of(rank + 1) > 0.05, "{one} and {other}: {}, {}", of(rank), of(rank + 1));
+        }
+        assert!(of_pairs(5, 5, 12) > 0.999, "half of the pairs on either side is as near as it gets");
         let (exact, normal) = (left_out(50, 50, 0.95), left_out(500, 500, 0.95));
         assert!(exact.is_some_and(|(rank, _)| (960..975).contains(&rank)), "{exact:?}");
         assert!(normal.is_some_and(|(rank, _)| (115_000..117_000).contains(&rank)), "{normal:?}");

@@ -1,7 +1,6 @@
 //! What a judged run leaves for a history.
 
 use activebench_model::claim::Claim;
-use activebench_model::fact::FactName;
 use activebench_model::figures::{Disk, RunFigure, RunFigures};
 use activebench_model::phase::Phase;
 use activebench_model::report::JudgedRun;
@@ -30,11 +29,6 @@ pub fn figures(run: &JudgedRun) -> RunFigures {
 fn figure(run: &JudgedRun, claim: &Claim, judged: &JudgedClaim) -> RunFigure {
     let phase = run.phases.iter().find(|phase| phase.id == claim.phase);
     let honest = judged.honest(claim).map(|honest| honest.value).filter(|value| value.is_finite());
-    let no_honest = || match &judged.no_correction {
-        Some(why) => why.clone(),
-        None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
-        None => "there is no honest figure".to_owned(),
-    };
     RunFigure {
         phase: claim.phase.clone(),
         metric: claim.metric,
@@ -42,15 +36,9 @@ fn figure(run: &JudgedRun, claim: &Claim, judged: &JudgedClaim) -> RunFigure {
         subject: run.manifest.choices.subject.unwrap_or(claim.subject),
         claimed: claim.value,
         honest,
-        no_honest: honest.is_none().then(no_honest),
+        no_honest: honest.is_none().then(|| judged.why_no_honest()),
         verdict: judged.verdict,
         disk: Disk::below(&run.manifest.host, phase.iter().flat_map(|phase| &phase.parts).map(|part| part.file)),
-        foreign_io_ratio: phase.and_then(foreign_io_ratio),
+        foreign_io_ratio: phase.and_then(Phase::foreign_io_ratio),
     }
-}
-
-fn foreign_io_ratio(phase: &Phase) -> Option<f64> {
-    let fact = |name| phase.facts.complete(name).ok();
-    let (foreign, total) = (fact(FactName::ForeignBytes)?, fact(FactName::DeviceTotalBytes)?);
-    (total > 0.0).then_some(foreign / total)
 }

@@ -9,7 +9,7 @@ use activebench_model::claim::Metric;
 use activebench_model::compare::RatioInterval;
 use activebench_model::history::{AgainstBaseline, Outcome};
 
-use super::chance::left_out;
+use super::chance::{left_out, of_pairs};
 use crate::statistics::{CONFIDENCE, median};
 
 /// Pairs of more values are not needed to know the interval's ends; runs are taken evenly.
@@ -43,6 +43,10 @@ pub(super) fn shift(metric: Metric, baseline: &[f64], later: &[f64]) -> AgainstB
     ratios.sort_by(f64::total_cmp);
     let Some(ratio) = median(&ratios) else { return not(too_few(baseline.len(), later.len())) };
     let interval = RatioInterval { low: ratios[outside], high: ratios[ratios.len() - 1 - outside], confidence_ratio };
+    // Equal values speak for neither side.
+    let (not_above, below) =
+        (ratios.partition_point(|ratio| *ratio <= 1.0), ratios.partition_point(|ratio| *ratio < 1.0));
+    let probability = of_pairs(base.len(), new.len(), not_above.min(ratios.len() - below));
     let outcome = match (interval.low > 1.0, interval.high < 1.0) {
         (true, _) if more_is_worse => Outcome::Worse,
         (true, _) => Outcome::Better,
@@ -50,16 +54,52 @@ pub(super) fn shift(metric: Metric, baseline: &[f64], later: &[f64]) -> AgainstB
         (_, true) => Outcome::Worse,
         _ => Outcome::NoDifferenceSeen,
     };
-    AgainstBaseline::Compared { outcome, ratio, interval, baseline_runs: baseline.len(), later_runs: later.len() }
+    let (baseline_runs, later_runs) = (baseline.len(), later.len());
+    AgainstBaseline::Compared { outcome, ratio, interval, probability, baseline_runs, later_runs }
 }
 
-/// Whether a figure is worse by at least so much, as a share of the baseline.
-pub(super) fn fails(metric: Metric, outcome: Outcome, ratio: f64, limit_ratio: f64) -> bool {
+/// What a comparison means for a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Not worse by as much.
+    Within,
+    /// As far as the values go it is, which chance can give too.
+    Open,
+    /// Worse, and by at least as much.
+    Beyond,
+}
+
+/// How a comparison stands to a limit, as a share of the baseline. Of `compared` figures that did not change any is
+/// beyond a limit with at most 1 - [`CONFIDENCE`] (Bonferroni; Dunn, *JASA* 56 (1961) 52).
+pub(super) fn held(
+    metric: Metric,
+    outcome: Outcome,
+    (ratio, probability): (f64, f64),
+    limit_ratio: f64,
+    compared: usize,
+) -> Held {
     let worse_by = match more_is_worse(metric) {
         Some(true) => ratio - 1.0,
         _ => 1.0 - ratio,
     };
-    outcome == Outcome::Worse && worse_by >= limit_ratio
+    let is_worse = outcome == Outcome::Worse;
+    match worse_by >= limit_ratio {
+        true if is_worse && 1.0 - probability >= each(compared) => Held::Beyond,
+        // Without a limit half of the figures that did not change would be open.
+        true if is_worse || limit_ratio > 0.0 => Held::Open,
+        _ => Held::Within,
+    }
+}
+
+/// With how much confidence each of so many figures is told to have changed.
+fn each(compared: usize) -> f64 {
+    1.0 - (1.0 - CONFIDENCE) / compared.max(1) as f64
+}
+
+/// How many runs on both sides can tell a change of one of so many figures.
+pub(super) fn least_runs(compared: usize) -> usize {
+    let enough = |runs: &usize| left_out(*runs, *runs, each(compared)).is_some();
+    (1..MOST_VALUES).find(enough).unwrap_or(MOST_VALUES)
 }
 
 fn evenly(values: &[f64]) -> Vec<f64> {
@@ -114,26 +154,42 @@ mod tests {
     fn the_ratio_and_its_interval_are_pairs_of_values() {
         // Of 4 and 4 all 16 pairs stay: 1 - 2/70.
         let found = shift(Metric::Throughput, &[10.0, 11.0, 12.0, 13.0], &[20.0, 22.0, 24.0, 26.0]);
-        let AgainstBaseline::Compared { outcome, ratio, interval, baseline_runs, later_runs } = found else {
+        let AgainstBaseline::Compared { outcome, ratio, interval, probability, baseline_runs, later_runs } = found
+        else {
             panic!("there are enough");
         };
         assert_eq!((outcome, ratio, baseline_runs, later_runs), (Outcome::Better, 2.0, 4, 4));
         assert_eq!((interval.low, interval.high), (20.0 / 13.0, 2.6));
         assert!((interval.confidence_ratio - (1.0 - 2.0 / 70.0)).abs() < 1e-12);
+        assert!((probability - 2.0 / 70.0).abs() < 1e-12, "all pairs lie on one side");
     }
 
     #[test]
     fn a_limit_counts_only_what_is_surely_worse() {
-        for (metric, outcome, ratio, limit, expected) in [
-            (Metric::Throughput, Outcome::Worse, 0.94, 0.05, true),
-            (Metric::Throughput, Outcome::Worse, 0.96, 0.05, false),
-            (Metric::Throughput, Outcome::NoDifferenceSeen, 0.5, 0.05, false),
-            (Metric::Throughput, Outcome::Better, 2.0, 0.05, false),
-            (Metric::LatencyP99, Outcome::Worse, 1.05, 0.05, true),
-            (Metric::LatencyP99, Outcome::Worse, 1.04, 0.05, false),
-            (Metric::Throughput, Outcome::Worse, 0.999, 0.0, true),
+        use Held::{Beyond, Open, Within};
+        let (sure, all, unsure) = (0.001, 0.0159, 0.2);
+        for (metric, outcome, found, limit, compared, expected) in [
+            (Metric::Throughput, Outcome::Worse, (0.94, sure), 0.05, 1, Beyond),
+            (Metric::Throughput, Outcome::Worse, (0.96, sure), 0.05, 1, Within),
+            (Metric::Throughput, Outcome::Better, (2.0, sure), 0.05, 1, Within),
+            (Metric::LatencyP99, Outcome::Worse, (1.05, sure), 0.05, 1, Beyond),
+            (Metric::LatencyP99, Outcome::Worse, (1.04, sure), 0.05, 1, Within),
+            (Metric::LatencyP99, Outcome::Better, (0.5, sure), 0.05, 1, Within),
+            (Metric::Throughput, Outcome::Worse, (0.999, sure), 0.0, 1, Beyond),
+            // What chance can give is no regression and no success.
+            (Metric::Throughput, Outcome::NoDifferenceSeen, (0.5, unsure), 0.05, 1, Open),
+            (Metric::Throughput, Outcome::NoDifferenceSeen, (0.96, unsure), 0.05, 1, Within),
+            (Metric::LatencyP99, Outcome::NoDifferenceSeen, (1.5, unsure), 0.05, 1, Open),
+            (Metric::Throughput, Outcome::NoDifferenceSeen, (0.96, unsure), 0.0, 1, Within),
+            // Of many figures one is as far away by chance.
+            (Metric::Throughput, Outcome::Worse, (0.5, all), 0.05, 3, Beyond),
+            (Metric::Throughput, Outcome::Worse, (0.5, all), 0.05, 4, Open),
+            (Metric::Throughput, Outcome::Worse, (0.999, all), 0.0, 4, Open),
         ] {
-            assert_eq!(fails(metric, outcome, ratio, limit), expected, "{metric:?} {ratio} {limit}");
+            assert_eq!(held(metric, outcome, found, limit, compared), expected, "{metric:?} {found:?} {limit}");
+        }
+        for (compared, expected) in [(0, 4), (1, 4), (2, 5), (6, 5), (7, 6), (23, 6), (24, 7), (1_000, 9)] {
+            assert_eq!(least_runs(compared), expected, "{compared}");
         }
     }
 }

@@ -161,6 +161,10 @@ fn later_runs_are_held_against_the_baseline_and_a_limit_gives_the_exit_code() {
         (&[90.0, 91.0, 89.0, 90.5], None, Some(Outcome::Worse), 0),
         (&[110.0, 111.0, 109.0, 110.5], Some(0.05), Some(Outcome::Better), 0),
         (&[100.0, 100.4, 99.6, 100.2], Some(0.0), Some(Outcome::NoDifferenceSeen), 0),
+        (&[100.0, 98.0, 99.6, 100.2], Some(0.0), Some(Outcome::NoDifferenceSeen), 0),
+        // Worse by half as far as the middle goes, and the interval holds 1: that cannot be told.
+        (&[40.0, 100.2, 50.0, 102.0], Some(0.05), Some(Outcome::NoDifferenceSeen), 3),
+        (&[40.0, 100.2, 50.0, 102.0], None, Some(Outcome::NoDifferenceSeen), 0),
         (&[50.0], Some(0.05), None, 3),
         (&[], Some(0.05), None, 3),
         (&[], None, None, 0),
@@ -177,6 +181,33 @@ fn later_runs_are_held_against_the_baseline_and_a_limit_gives_the_exit_code() {
     let history = of(elsewhere, &with(Some(0.05)));
     let Some(AgainstBaseline::NotCompared { open, .. }) = &history.figures[0].against else { panic!("not compared") };
     assert_eq!((*open, history.exit_code), (false, 3), "but when nothing at all was compared, nothing is known");
+}
+
+/// An honest run of many figures must not fail because one of them is far away by chance.
+#[test]
+fn of_many_figures_one_that_is_far_away_is_an_open_question() {
+    let runs = |figures: usize, days: i64| -> Vec<Placed> {
+        let run = |day: i64| {
+            let (far, level) = (day >= days / 2, 100.0 + 0.1 * (day * 7 % days) as f64);
+            let mut placed = run(day, if far { 0.5 * level } else { level });
+            for number in 1..figures {
+                let value = Quantity::bytes_per_sec(level);
+                placed.run.push(figure(&format!("read-{number}"), Metric::Throughput, value));
+            }
+            Placed { in_baseline: !far, is_later: far, ..placed }
+        };
+        (0..days).map(run).collect()
+    };
+    let asked = Asked { baseline: Some("base".to_owned()), limit_ratio: Some(0.05), ..asked() };
+    for (figures, days, failing, open, exit_code) in
+        [(1, 8, 1, 0, 1), (2, 8, 0, 1, 3), (2, 10, 1, 0, 1), (20, 10, 0, 1, 3), (20, 12, 1, 0, 1)]
+    {
+        let history = of(runs(figures, days), &asked);
+        let gate = history.baseline.as_ref().and_then(|baseline| baseline.gate.as_ref()).expect("there is a limit");
+        let found = (gate.compared, gate.failing.len(), gate.open.len(), history.exit_code);
+        assert_eq!(found, (figures, failing, open, exit_code), "{figures} figures of {days} runs");
+        assert_eq!(gate.least_runs <= days as usize / 2, failing > 0);
+    }
 }
 
 #[test]

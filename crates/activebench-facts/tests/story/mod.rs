@@ -296,18 +296,7 @@ pub(crate) fn target(s_dev: DeviceNumber, layers: Vec<Layer>) -> Target {
 }
 
 pub(crate) fn layer(name: &str, device: DeviceNumber) -> Layer {
-    Layer {
-        name: name.to_owned(),
-        device,
-        kind: "virtio".to_owned(),
-        write_cache: None,
-        rotational: None,
-        logical_block_bytes: None,
-        loop_direct_io: None,
-        backing_file: None,
-        size_bytes: None,
-        attributes: Default::default(),
-    }
+    Layer { name: name.to_owned(), device, kind: "virtio".to_owned(), ..Layer::default() }
 }
 
 /// A part of the tool on [`FILE`], from a time until the clock stopped.

@@ -17,7 +17,7 @@ pub struct Found {
     /// Run directories, in the order of their names.
     pub runs: Vec<PathBuf>,
     /// Bundles: files, which are not opened here.
-    pub bundles: usize,
+    pub bundles: Vec<PathBuf>,
     /// Folders that could not be read, each with the reason.
     pub left_out: Vec<(PathBuf, String)>,
 }
@@ -51,7 +51,7 @@ fn look(folder: &Path, depth: usize, found: &mut Found) {
                         folders.insert(InOrder(entry.path()));
                     }
                     Ok(kind) if kind.is_file() && entry.file_name().to_string_lossy().ends_with(BUNDLE) => {
-                        found.bundles += 1;
+                        found.bundles.push(entry.path());
                     }
                     Ok(_) => {}
                     Err(error) => found.left_out.push((entry.path(), format!("cannot read it: {error}"))),
@@ -103,7 +103,7 @@ mod tests {
         };
         let found = find_runs(root.path());
         assert_eq!(names(&found), ["a", "bundle/run", "series/9", "series/10"]);
-        assert_eq!((found.bundles, found.left_out.len()), (1, 0));
+        assert_eq!((found.bundles.len(), found.left_out.len()), (1, 0));
         assert_eq!(names(&find_runs(&root.path().join("series/9"))), ["series/9"]);
         assert_eq!(find_runs(&root.path().join("gone")).left_out.len(), 1);
         assert_eq!(find_runs(&root.path().join("empty/loop")).runs.len(), 4, "a link that was named is followed");

@@ -8,7 +8,7 @@ use activebench_model::fact::Completeness;
 use activebench_model::figures::{Disk, RunFigure, RunFigures};
 use activebench_model::run::Manifest;
 use activebench_model::units::{Quantity, Unit};
-use activebench_model::verdict::{ClaimVerdict, RunVerdict};
+use activebench_model::verdict::{ClaimVerdict, RunVerdict, why_no_honest};
 use serde::Deserialize;
 
 /// The schema that is understood.
@@ -105,7 +105,7 @@ pub(super) fn figures(manifest: &[u8], report: &[u8]) -> Result<RunFigures, Stri
         let claimed = Quantity { value: claim.value, unit: claim.unit };
         let verdict = claim.verdict.unwrap_or(ClaimVerdict::Unverifiable);
         let honest = verdict.honest(claimed, claim.corrected).map(|honest| honest.value);
-        let no_honest = claim.no_correction.unwrap_or_else(|| "there is no honest figure".to_owned());
+        let no_honest = || why_no_honest(claim.no_correction.as_deref(), claim.corrected.is_some());
         run.push(RunFigure {
             phase: claim.phase,
             metric: claim.metric,
@@ -113,7 +113,7 @@ pub(super) fn figures(manifest: &[u8], report: &[u8]) -> Result<RunFigures, Stri
             subject: manifest.choices.subject.unwrap_or(claim.subject),
             claimed,
             honest,
-            no_honest: honest.is_none().then_some(no_honest),
+            no_honest: honest.is_none().then(no_honest),
             verdict,
             disk: Disk::below(&manifest.host, phase.iter().flat_map(|phase| &phase.files).copied()),
             foreign_io_ratio: phase.and_then(|phase| foreign_io_ratio(&phase.facts)),

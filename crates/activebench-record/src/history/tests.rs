@@ -1,77 +1,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use activebench_model::claim::{Metric, Subject};
-use activebench_model::figures::{Disk, RunFigure, RunFigures};
-use activebench_model::units::Quantity;
-use activebench_model::verdict::{ClaimVerdict, RunVerdict};
+use activebench_model::figures::RunFigures;
+use activebench_model::verdict::RunVerdict;
 use serde_json::{Value, json};
+use stored::{FIGURES_OF_A_RUN, run_of, stored};
 
 use super::*;
-use crate::encode_figures;
-use crate::samples;
+use crate::{encode_figures, sha256};
 
-/// Figures like those of fio's random reads: more than most tools print.
-const FIGURES_OF_A_RUN: u64 = 24;
-
-fn run_of(number: u64) -> RunFigures {
-    let mut run = RunFigures::of(&samples::manifest());
-    run.started_unix_s = 1_767_225_600 + 3_600 * number as i64;
-    run.tool = if number.is_multiple_of(2) { "fio" } else { "iozone" }.to_owned();
-    run.version = Some("3.36".to_owned());
-    run.command = "fio --name=a --rw=randread --bs=4k --size=1g --filename=/mnt/bench/file".to_owned();
-    run.load = run.command.replace("/mnt/bench", "TARGET");
-    run.kernel = "6.12.1".to_owned();
-    run.host = Some(format!("host-{}", number % 4));
-    run.verdict = RunVerdict::Verified;
-    for place in 0..FIGURES_OF_A_RUN {
-        let value = 4e8 + (number * 7_919 % 1_000) as f64 * 1e4 + place as f64;
-        run.push(RunFigure {
-            phase: format!("a-read-{place}"),
-            metric: Metric::Throughput,
-            place: 0,
-            subject: Subject::Device,
-            claimed: Quantity::bytes_per_sec(value),
-            honest: (place > 0).then_some(value),
-            no_honest: (place == 0).then(|| "nothing was read".to_owned()),
-            verdict: if place > 0 { ClaimVerdict::Confirmed } else { ClaimVerdict::Unverifiable },
-            disk: Disk {
-                name: Some(format!("nvme{}n1", number % 8)),
-                model: Some("ACME 9000".to_owned()),
-                serial: (number % 8 < 6).then(|| format!("S{}", number % 8)),
-                file_system: Some("ext4".to_owned()),
-            },
-            foreign_io_ratio: Some(0.0),
-        });
-    }
-    run
-}
-
-/// A run directory as `verify` leaves it, of which a history reads two files.
-fn store(directory: &Path, number: u64) -> RunFigures {
-    let mut manifest = samples::manifest();
-    let run = run_of(number);
-    manifest.clocks.started_unix_s = run.started_unix_s;
-    // As many lines as a run of some size has.
-    for part in 0..60 {
-        manifest.sha256.insert(format!("events/calls-{part:04}.parquet"), hash::of_bytes(&[part]));
-    }
-    fs::create_dir_all(directory).unwrap();
-    let bytes = serde_json::to_vec_pretty(&manifest).unwrap();
-    fs::write(directory.join(MANIFEST), &bytes).unwrap();
-    fs::write(directory.join(FIGURES), encode_figures(&run, &hash::of_bytes(&bytes)).unwrap()).unwrap();
-    run
-}
-
-fn stored(root: &Path, count: u64) -> Vec<PathBuf> {
-    (0..count)
-        .map(|number| {
-            let directory = root.join(format!("{number:05}"));
-            store(&directory, number);
-            directory
-        })
-        .collect()
-}
+#[path = "../../tests/stored/mod.rs"]
+mod stored;
 
 fn read(directories: &[PathBuf]) -> FiguresRead {
     read_figures(directories, &FigureFilter::default()).unwrap()
@@ -82,25 +21,31 @@ fn why(read: &FiguresRead) -> &str {
 }
 
 #[test]
-fn what_was_stored_of_a_thousand_runs_is_read_again() {
+fn what_was_stored_of_many_runs_is_read_again() {
     let root = tempfile::tempdir().unwrap();
-    let directories = stored(root.path(), 1_000);
+    let directories = stored(root.path(), 50);
     assert_eq!(find_runs(root.path()).runs, directories);
-    let begun = std::time::Instant::now();
     let read = read(&directories);
-    println!("1,000 runs of {FIGURES_OF_A_RUN} figures read in {:?}", begun.elapsed());
-    assert_eq!((read.runs.len(), read.from_table, read.left_out.len()), (1_000, 1_000, 0));
+    assert_eq!((read.runs.len(), read.from_table, read.left_out.len()), (50, 50, 0));
     for (place, run) in &read.runs {
         assert_eq!(run, &run_of(*place as u64));
     }
 }
 
-/// For measuring the command: `HISTORY_RUNS=DIR cargo test -p activebench-record -- --ignored a_thousand`.
 #[test]
-#[ignore = "it leaves a thousand run directories in $HISTORY_RUNS"]
-fn a_thousand_runs_for_measuring() {
-    let root = std::env::var_os("HISTORY_RUNS").expect("HISTORY_RUNS names a folder");
-    stored(Path::new(&root), 1_000);
+fn a_panic_costs_its_own_run() {
+    let directories: Vec<PathBuf> = (0..9).map(|number| PathBuf::from(number.to_string())).collect();
+    let read = each(&directories, |directory| match directory == Path::new("4") {
+        true => panic!("as polars does where a file lies"),
+        false => Ok(directory.to_owned()),
+    });
+    for (directory, read) in directories.iter().zip(&read) {
+        match directory == Path::new("4") {
+            true => assert!(read.as_ref().is_err_and(|why| why.contains("a panic"))),
+            false => assert_eq!(read.as_ref(), Ok(directory)),
+        }
+    }
+    assert_eq!(read.len(), 9);
 }
 
 #[test]
@@ -148,6 +93,26 @@ fn a_run_that_claims_nothing_and_copies_of_one_are_told() {
     let read = read(&directories);
     assert_eq!((read.runs.len(), read.copies, read.from_table), (2, 1, 2));
     assert_eq!(read.runs[0].1, silent);
+}
+
+/// The intact one is read, whichever of them comes first.
+#[test]
+fn a_run_of_which_one_copy_is_garbled_is_read_from_the_other() {
+    let root = tempfile::tempdir().unwrap();
+    let directories = stored(root.path(), 1);
+    let garbled = root.path().join("copy");
+    fs::create_dir(&garbled).unwrap();
+    fs::copy(directories[0].join(MANIFEST), garbled.join(MANIFEST)).unwrap();
+    // Whole as a file; one of its figures was changed.
+    let mut table = fs::read(directories[0].join(FIGURES)).unwrap();
+    let place = table.windows(8).position(|bytes| bytes == run_of(0).figures[1].claimed.value.to_le_bytes()).unwrap();
+    table[place] ^= 1;
+    fs::write(garbled.join(FIGURES), table).unwrap();
+    for (order, at) in [([garbled.clone(), directories[0].clone()], 0), ([directories[0].clone(), garbled], 1)] {
+        let read = read(&order);
+        assert_eq!((read.runs.len(), read.runs[0].0, read.copies), (1, 1 - at, 0));
+        assert!(read.left_out[0].0 == at && why(&read).contains("not what was written"), "{}", why(&read));
+    }
 }
 
 /// Every file that can be another than it should be costs its own run, and says why.

@@ -169,6 +169,6 @@ impl Redactor {
 /// When it cannot be written.
 pub fn copy_series(redactor: &Redactor, manifest: &SeriesManifest, to: &Path) -> Result<(), RecordError> {
     // The folders are ours, and the copies bear the same names.
-    let runs = manifest.runs.clone();
-    write_series(to, &SeriesManifest { runs, ..redactor.json(manifest, "series.json")? })
+    let (runs, preconditioning) = (manifest.runs.clone(), manifest.preconditioning.clone());
+    write_series(to, &SeriesManifest { runs, preconditioning, ..redactor.json(manifest, "series.json")? })
 }

@@ -164,7 +164,6 @@ impl Redactor {
                 IdentityKind::Serial => {
                     // What stands behind it is the device's size.
                     let serial = identity.value.rsplit_once(", ").map_or(value, |(serial, _)| serial.as_bytes());
-                    self.learn_phrase(serial, Kind::Serial);
                     self.learn(serial, Kind::Serial);
                 }
                 IdentityKind::BackingFile => {
@@ -181,7 +180,6 @@ impl Redactor {
     fn learn_attribute(&mut self, name: &str, value: &str) {
         let last = name.rsplit('/').next().unwrap_or(name);
         if SERIALS.contains(&last) {
-            self.learn_phrase(value.trim().as_bytes(), Kind::Serial);
             self.learn(value.as_bytes(), Kind::Serial);
         } else if MODELS.contains(&last) || MODELS.contains(&name) {
             self.learn(value.as_bytes(), Kind::Model);

@@ -3,13 +3,14 @@
 use activebench_model::history::History;
 
 use super::{
-    BASELINE_HEADS, BATCH_HEADS, HEADS, about_trends, baseline, baseline_rows, batch, extent, notes, reading, row,
-    sections,
+    BASELINE_HEADS, BATCH_HEADS, HEADS, Names, SideBySide, about, baseline, baseline_rows, batches, extent, notes,
+    reading, row, sections,
 };
 use crate::escape;
 use crate::ticket::{LIMIT, Section, assembled};
 
 pub(super) fn markdown(history: &History) -> String {
+    let names = Names::of(history);
     let (figures, left_out) = sections(history);
     let mut parts = vec![Section {
         lead: format!("# Figures over time\n\n{}\n", escape::markdown(&extent(history))),
@@ -19,7 +20,7 @@ pub(super) fn markdown(history: &History) -> String {
     }];
     // What was asked for comes before what is always there.
     if history.baseline.is_some() {
-        let rows = baseline_rows(history);
+        let rows = baseline_rows(history, &names);
         let table = if rows.is_empty() { String::new() } else { head(&BASELINE_HEADS) };
         parts.push(Section {
             lead: format!("## Against the baseline\n\n{table}"),
@@ -27,19 +28,19 @@ pub(super) fn markdown(history: &History) -> String {
             noun: "figures",
             share: 200,
         });
-        parts.push(bullets(String::new(), &baseline(history), "notes", 50));
+        parts.push(bullets(String::new(), &baseline(history, &names), "notes", 50));
     }
-    for (head_line, rows, notes) in history.batches.iter().take(BATCHES).map(batch) {
+    let (batches, more) = batches(history, &names, BATCHES);
+    for SideBySide { head: title, rows, notes } in batches {
         parts.push(Section {
-            lead: format!("## Side by side: {}\n\n{}", escape::markdown(&head_line), head(&BATCH_HEADS)),
+            lead: format!("## Side by side: {}\n\n{}", escape::markdown(&title), head(&BATCH_HEADS)),
             items: rows.iter().map(|cells| line(cells)).collect(),
             noun: "members",
             share: 20,
         });
         parts.push(bullets(String::new(), &notes, "notes", 10));
     }
-    if history.batches.len() > BATCHES {
-        let more = history.batches.len() - BATCHES;
+    if more > 0 {
         parts.push(bullets(
             String::new(),
             &[format!("{more} more figures side by side are in the JSON report")],
@@ -52,14 +53,14 @@ pub(super) fn markdown(history: &History) -> String {
         let title = format!("{}: {}", section.group, section.load);
         parts.push(Section {
             lead: format!("## {}\n\n{}", escape::markdown(&title), head(&HEADS)),
-            items: section.figures.iter().map(|figure| line(&row(figure))).collect(),
+            items: section.figures.iter().map(|figure| line(&row(figure, &names, &history.rules))).collect(),
             noun: "figures",
             share: 20,
         });
-        parts.push(bullets(String::new(), &notes(section), "notes", 10));
+        parts.push(bullets(String::new(), &notes(section, &names), "notes", 10));
     }
     let more: usize = figures.iter().skip(TABLES).map(|section| section.figures.len()).sum::<usize>() + left_out;
-    let mut last: Vec<String> = about_trends(history).into_iter().collect();
+    let mut last = about(history);
     if more > 0 {
         last.push(format!("{more} more figures are in the JSON report"));
     }

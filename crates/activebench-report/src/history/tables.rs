@@ -1,9 +1,9 @@
 //! The history for programs: one row a figure, or one row a run of a figure. Raw text; `csv` and Parquet escape it.
 
-use activebench_model::history::{AgainstBaseline, Followed, History, Point, RunOfHistory, Slope, Trend};
-use activebench_model::table::{Column, Table, Values};
+use std::collections::HashMap;
 
-use crate::wording::metric;
+use activebench_model::history::{AgainstBaseline, Followed, History, Member, Point, RunOfHistory, Slope, Trend};
+use activebench_model::table::{Column, Table, Values};
 
 /// One table of a history.
 pub struct HistoryTable {
@@ -87,16 +87,21 @@ pub fn figures(history: &History) -> Table {
         }
         _ => None,
     };
-    let member = |figure: &&Followed| {
-        history.batches.iter().flat_map(|batch| &batch.members).find(|member| member.figure == figure.id)
-    };
+    let members: HashMap<&str, &Member> = history
+        .batches
+        .iter()
+        .flat_map(|batch| &batch.members)
+        .map(|member| (member.figure.as_str(), member))
+        .collect();
+    let member = |figure: &&Followed| members.get(figure.id.as_str());
     Rows::new(history.figures.iter().collect())
         .text("figure", |figure| Some(figure.id.clone()))
         .text("tool", |figure| Some(figure.tool.clone()))
         .text("load", |figure| Some(figure.load.clone()))
         .text(history.by.as_str(), |figure| Some(figure.group.clone()))
         .text("phase", |figure| Some(figure.phase.clone()))
-        .text("metric", |figure| Some(metric(figure.metric).to_owned()))
+        .text("metric", |figure| Some(figure.metric.as_str().to_owned()))
+        .whole("place", |figure| usize::try_from(figure.place).ok())
         .text("subject", |figure| Some(figure.subject.as_str().to_owned()))
         .text("unit", unit)
         .whole("runs", |figure| Some(figure.counts.counted))
@@ -143,7 +148,9 @@ pub fn runs(history: &History) -> Table {
         .text("load", |(figure, _)| Some(figure.load.clone()))
         .text(history.by.as_str(), |(figure, _)| Some(figure.group.clone()))
         .text("phase", |(figure, _)| Some(figure.phase.clone()))
-        .text("metric", |(figure, _)| Some(metric(figure.metric).to_owned()))
+        .text("metric", |(figure, _)| Some(figure.metric.as_str().to_owned()))
+        .whole("place", |(figure, _)| usize::try_from(figure.place).ok())
+        .text("subject", |(figure, _)| Some(figure.subject.as_str().to_owned()))
         .text("unit", |(_, point)| Some(point.claimed.unit.as_str().to_owned()))
         .number("value", |(_, point)| Some(point.value?.value))
         .number("claimed", |(_, point)| Some(point.claimed.value))

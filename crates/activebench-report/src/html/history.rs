@@ -12,8 +12,8 @@ use super::units::{plain, unit_for};
 use super::{page, part, prose, table, visible};
 use crate::escape::terminal as shown;
 use crate::history::{
-    BASELINE_HEADS, BATCH_HEADS, HEADS, Section, about_trends, baseline, baseline_rows, batch, date, extent, named,
-    notes, reading, row, sections,
+    BASELINE_HEADS, BATCH_HEADS, BATCHES_SHOWN, HEADS, Names, Section, SideBySide, about, baseline, baseline_rows,
+    batches, date, extent, notes, reading, row, sections,
 };
 use crate::wording::count;
 
@@ -30,6 +30,7 @@ const MARK: (f64, f64) = (220.0, 55.0);
 /// The page.
 pub(crate) fn document(history: &History) -> String {
     const TITLE: &str = "Figures over time";
+    let names = Names::of(history);
     let (sections, left_out) = sections(history);
     let header = html! { h1 { (TITLE) } p.why { (shown(&extent(history))) "." } };
     let contents = html! {
@@ -43,19 +44,19 @@ pub(crate) fn document(history: &History) -> String {
     let main = html! {
         @if history.baseline.is_some() {
             (part("baseline", "Against the baseline", html! {
-                (table("Against the baseline", &BASELINE_HEADS, &baseline_rows(history)))
-                (listed(&baseline(history)))
+                (table("Against the baseline", &BASELINE_HEADS, &baseline_rows(history, &names)))
+                (listed(&baseline(history, &names)))
             }))
         }
-        @if !history.batches.is_empty() { (part("batch", "Side by side", batches(history))) }
+        @if !history.batches.is_empty() { (part("batch", "Side by side", side_by_side(history, &names))) }
         (part("figures", "Figures", html! {
             @if sections.is_empty() { p { "No run states a figure that was asked for." } }
             @let mut drawn = 0;
             @for section in &sections {
-                (of_section(history, section, &mut drawn))
+                (of_section(history, section, &names, &mut drawn))
             }
             @if left_out > 0 { p { (count(left_out, "figure")) " left out, which JSON and CSV have." } }
-            @if let Some(about) = about_trends(history) { p.remark { (about) "." } }
+            @for sentence in about(history) { p.remark { (sentence) "." } }
         }))
         (part("read", "What was read", listed(&reading(&history.reading))))
     };
@@ -66,18 +67,20 @@ fn listed(sentences: &[String]) -> Markup {
     html! { ul { @for sentence in sentences { li { (prose(sentence)) } } } }
 }
 
-fn batches(history: &History) -> Markup {
+fn side_by_side(history: &History, names: &Names<'_>) -> Markup {
+    let (batches, more) = batches(history, names, BATCHES_SHOWN);
     html! {
-        @for (head, rows, notes) in history.batches.iter().map(batch) {
+        @for SideBySide { head, rows, notes } in batches {
             h3 { (shown(&head)) }
             (table("Side by side", &BATCH_HEADS, &rows))
             (listed(&notes))
         }
+        @if more > 0 { p { (count(more, "table")) " left out, which JSON and CSV have." } }
     }
 }
 
-fn of_section(history: &History, section: &Section<'_>, drawn: &mut usize) -> Markup {
-    let rows: Vec<Vec<String>> = section.figures.iter().map(|figure| row(figure)).collect();
+fn of_section(history: &History, section: &Section<'_>, names: &Names<'_>, drawn: &mut usize) -> Markup {
+    let rows: Vec<Vec<String>> = section.figures.iter().map(|figure| row(figure, names, &history.rules)).collect();
     let before = *drawn;
     *drawn += section.figures.len();
     html! {
@@ -85,10 +88,10 @@ fn of_section(history: &History, section: &Section<'_>, drawn: &mut usize) -> Ma
             h3 { (shown(&section.group)) }
             p.command { code { (shown(&section.load)) } }
             (table("Figures", &HEADS, &rows))
-            (listed(&notes(section)))
+            (listed(&notes(section, names)))
             @for (number, figure) in (before..).zip(&section.figures) {
                 @if number < CHARTS {
-                    (of_figure(history, figure))
+                    (of_figure(history, figure, names))
                 } @else if number == CHARTS {
                     p { "No more charts: see the tables." }
                 }
@@ -114,16 +117,16 @@ fn state(history: &History, point: &Point) -> State {
     }
 }
 
-fn of_figure(history: &History, followed: &Followed) -> Markup {
+fn of_figure(history: &History, followed: &Followed, names: &Names<'_>) -> Markup {
     let at = |point: &Point| history.runs.get(point.run).map_or(0.0, |run| run.started_unix_s as f64);
     let points: Vec<(f64, f64, State)> = followed
         .points
         .iter()
         .filter_map(|point| Some((at(point), point.value?.value, state(history, point))))
         .collect();
-    let name = shown(&named(followed));
+    let name = shown(&names.named(followed));
     let full_name = format!("{name}, {}", shown(&followed.group));
-    let says = says(history, followed);
+    let says = says(history, followed, names);
     let Some(range) = range(&points) else {
         return html! { p { b { (name) } ": no run has this figure." } };
     };
@@ -203,8 +206,8 @@ fn range(points: &[(f64, f64, State)]) -> Option<Ends> {
 }
 
 /// What the chart shows, in a sentence. Escaped.
-fn says(history: &History, followed: &Followed) -> String {
-    let cells = row(followed);
+fn says(history: &History, followed: &Followed, names: &Names<'_>) -> String {
+    let cells = row(followed, names, &history.rules);
     let when = |point: Option<&Point>| {
         point.and_then(|point| history.runs.get(point.run)).map_or_else(String::new, |run| date(run.started_unix_s))
     };

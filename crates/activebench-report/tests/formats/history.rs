@@ -6,7 +6,7 @@ use activebench_model::claim::{Metric, Subject};
 use activebench_model::compare::RatioInterval;
 use activebench_model::history::{
     AgainstBaseline, Baseline, Batch, By, Counts, FigureKind, Followed, Gate, History, LeftOut, Member, Outcome, Point,
-    Reading, RunOfHistory, Slope, Summary, Trend,
+    Reading, Rules, RunOfHistory, Slope, Summary, Trend,
 };
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
@@ -37,6 +37,8 @@ fn point(run: usize, value: Option<f64>, why_not: Option<&str>) -> Point {
 fn slope(change: f64, probability: f64) -> Slope {
     Slope { per_day: mib(change), over_span_ratio: Some(change * 70.0 / 400.0), span_days: 70.0, probability }
 }
+
+const RULES: Rules = Rules { confidence_ratio: 0.95, interval_least_runs: 6, trend_probability: 0.01 };
 
 fn figure(id: &str, phase: &str, group: &str) -> Followed {
     let interval = Interval { low: mib(380.0), high: mib(410.0), confidence_ratio: 0.96875 };
@@ -71,6 +73,7 @@ fn figure(id: &str, phase: &str, group: &str) -> Followed {
             outcome: Outcome::Worse,
             ratio: 0.93,
             interval: RatioInterval { low: 0.91, high: 0.96, confidence_ratio: 0.97 },
+            probability: 0.01,
             baseline_runs: 5,
             later_runs: 6,
         }),
@@ -115,6 +118,7 @@ fn sample() -> History {
         },
         kind: FigureKind::Honest,
         by: By::Device,
+        rules: RULES,
         runs: vec![
             run(0, RunVerdict::Discrepancy),
             run(14, RunVerdict::Verified),
@@ -135,6 +139,7 @@ fn sample() -> History {
             without: vec!["ACME 9000 S3".to_owned()],
             median: mib(400.0),
             deviation: mib(5.0),
+            outlier_deviations: 14.826,
             not_judged: None,
         }],
         baseline: Some(Baseline {
@@ -144,6 +149,7 @@ fn sample() -> History {
             gate: Some(Gate {
                 limit_ratio: 0.05,
                 compared: 2,
+                least_runs: 5,
                 failing: vec!["f1".to_owned()],
                 open: vec!["f2".to_owned()],
             }),
@@ -157,6 +163,7 @@ fn empty() -> History {
         reading: Reading::default(),
         kind: FigureKind::Claimed,
         by: By::Host,
+        rules: RULES,
         runs: Vec::new(),
         figures: Vec::new(),
         batches: Vec::new(),
@@ -236,6 +243,54 @@ fn hostile_text_stays_text() {
     }
 }
 
+/// Figures of one load, group and phase can have the same metric, and different metrics the same words.
+#[test]
+fn no_two_figures_have_one_name() {
+    let of = |id: &str| figure(id, "write", "ACME 9000 S1");
+    let rate = |mut figure: Followed| {
+        figure.metric = Metric::SumOfTaskOperationRate;
+        figure.points.iter_mut().for_each(|point| point.claimed = Quantity::ops_per_sec(9.0));
+        figure
+    };
+    let load = "iozone -i0 -s1g -f TARGET/file".to_owned() + &" -+d".repeat(80);
+    let figures = [
+        of("f1"),
+        Followed { subject: Subject::DurableWrite, ..of("f2") },
+        Followed { place: 1, ..of("f3") },
+        Followed { metric: Metric::SumOfTaskThroughput, ..of("f4") },
+        rate(of("f5")),
+        Followed { metric: Metric::LatencyMax, ..of("f6") },
+        Followed { metric: Metric::LatencyMax, load: load.clone() + "1", ..of("f7") },
+        Followed { metric: Metric::LatencyMax, load: load + "2", ..of("f8") },
+    ];
+    let history = History { figures: figures.to_vec(), batches: Vec::new(), ..sample() };
+    let page = render("html", &history, Style::default()).expect("there is such a format");
+    for name in [
+        "throughput (device, no. 1)",
+        "throughput (durable-write, no. 1)",
+        "throughput (device, no. 2)",
+        "sum of tasks (bytes_per_sec)",
+        "sum of tasks (ops_per_sec)",
+    ] {
+        // In the table of its load and group, and in that against the baseline.
+        assert_eq!(page.matches(&format!("<td>{name}</td>")).count(), 2, "{name}:\n{page}");
+        assert!(page.contains(&format!("<b>write {name}</b>")), "{name}:\n{page}");
+    }
+    assert_eq!(page.matches("<section class=\"phase\">").count(), 3, "loads that begin alike are kept apart:\n{page}");
+    let csv = render("csv", &history, Style::default()).expect("there is such a format");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let heads = reader.headers().expect("heads").clone();
+    let column = |name: &str| heads.iter().position(|head| head == name).expect("there is such a column");
+    let key = ["load", "device", "phase", "metric", "place", "subject", "unit"].map(column);
+    let rows: std::collections::BTreeSet<Vec<String>> = reader
+        .records()
+        .map(|record| record.expect("CSV"))
+        .map(|record| key.iter().map(|column| record[*column].to_owned()).collect())
+        .collect();
+    assert_eq!(rows.len(), 8, "{rows:#?}");
+    assert!(csv.contains(",sum-of-task-operation-rate,") && csv.contains(",worse,"), "{csv}");
+}
+
 #[test]
 fn many_figures_are_counted_and_fit_a_ticket() {
     let mut history = sample();
@@ -245,9 +300,26 @@ fn many_figures_are_counted_and_fit_a_ticket() {
     let of = |format| render(format, &history, Style::default()).expect("there is such a format");
     let (text, markdown, page) = (of("text"), of("markdown"), of("html"));
     assert!(text.contains("104 figures, which JSON and CSV have"), "{text}");
+    assert!(text.contains("16 side-by-side tables, which JSON and CSV have"), "{text}");
+    assert!(page.contains("16 tables left out, which JSON and CSV have"), "{page}");
+    assert!(text.contains("104 compared figures more, in the JSON report"), "{text}");
     assert!(markdown.contains("more figures are in the JSON report"), "{markdown}");
     assert!(markdown.chars().count() < LIMIT, "{} characters", markdown.chars().count());
     assert_eq!(page.matches("<svg class=\"chart\"").count(), 48);
+}
+
+#[test]
+fn of_a_large_batch_both_ends_are_shown() {
+    let mut history = sample();
+    let member = history.batches[0].members[0].clone();
+    history.batches[0].members =
+        (0..200).map(|number| Member { group: format!("disk-{number}."), ..member.clone() }).collect();
+    for format in ["text", "html"] {
+        let report = render(format, &history, Style::default()).expect("there is such a format");
+        let is_shown = |number: u32| report.contains(&format!("disk-{number}."));
+        assert!([0, 31, 168, 199].into_iter().all(is_shown) && ![32, 167].into_iter().any(is_shown), "{report}");
+        assert!(report.contains("136 members of the middle left out"), "{report}");
+    }
 }
 
 #[test]

@@ -105,10 +105,8 @@ pub(crate) fn host() -> Host {
         write_cache: Some(write_cache.into()),
         rotational: Some(false),
         logical_block_bytes: Some(512),
-        loop_direct_io: None,
-        backing_file: None,
         size_bytes: Some(8 << 30),
-        attributes: BTreeMap::new(),
+        ..Layer::default()
     };
     Host {
         kernel: "6.18.5".into(),

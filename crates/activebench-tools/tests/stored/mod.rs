@@ -37,6 +37,8 @@ impl Fixture {
         // Whoever asks before a run what a tool can state must not be told too little.
         let unknown = parsed.claims.iter().find(|claim| !adapter.metrics().contains(&claim.metric));
         assert!(unknown.is_none(), "{}: {unknown:?} is of no kind that the adapter names", self.name);
+        let other_unit = parsed.claims.iter().find(|claim| claim.value.unit != claim.metric.unit());
+        assert!(other_unit.is_none(), "{}: {other_unit:?} has another unit than its metric", self.name);
         parsed
     }
 }

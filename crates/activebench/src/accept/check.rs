@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::acceptance::ConditionState;
-use activebench_model::command::CommandLine;
+use activebench_model::command::{CommandLine, shell_command};
 use activebench_model::host;
 use activebench_model::phase::{Direction, Phase};
 use activebench_report::escape::terminal;
-use activebench_report::shell_command;
 use activebench_tools::Adapter;
 use anyhow::{Context, anyhow};
 

@@ -1,6 +1,5 @@
 //! The arguments of `activebench history`.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use activebench_detect::history::Wanted;
@@ -9,13 +8,10 @@ use activebench_model::history::By;
 use activebench_report::history::HISTORY_FORMATS;
 use activebench_report::history::tables::HISTORY_TABLES;
 use clap::ValueEnum;
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error, StrDeserializer};
 use time::Date;
 use time::macros::format_description;
 
-use super::FormatRequest;
+use super::{FormatRequest, parse_percent};
 
 pub(crate) const ABOUT: &str = "\
 Follow figures over many stored runs: trend, change against a baseline, the disks of a batch side by side.
@@ -34,7 +30,8 @@ are those outside of that folder, or after the last of these dates. 95 % certain
 5, or 2 and 8.
 
 Exit code: 0 when the runs could be read. With --fail-on-regression PERCENT: 1 when a figure is surely worse and by at \
-least so much; 3 when of a figure of the baseline that cannot be told. 2 when there is nothing to read.
+least so much, with 95 % for all figures together: more figures take more runs; 3 when of a figure of the baseline that \
+cannot be told. 2 when there is nothing to read.
 
 Examples:
   activebench history activebench-runs
@@ -75,7 +72,7 @@ pub(crate) struct History {
     #[arg(long, value_name = "RUN|DIR|DATE..DATE")]
     pub(crate) baseline: Option<String>,
     /// End with exit code 1 when a figure is worse than the baseline by so much or more.
-    #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = parse_share)]
     pub(crate) fail_on_regression: Option<f64>,
     /// `text`, `json`, `markdown`, `html`, `csv` or `parquet` (one row a figure), `runs-csv` or `runs-parquet` (one row a run
     /// of a figure), with a file to write it to: `html=history.html`. May be given several times.
@@ -108,8 +105,7 @@ fn parse_wanted(text: &str) -> Result<Wanted, String> {
     let (phase, metric) = text.split_once(':').unwrap_or((text, ""));
     let named = |part: &str| Some(part.to_owned()).filter(|part| !part.is_empty());
     let metric = named(metric).map(|name| {
-        let word: StrDeserializer<'_, Error> = name.as_str().into_deserializer();
-        Metric::deserialize(word).map_err(|_| {
+        name.parse::<Metric>().map_err(|_| {
             format!("no metric `{name}` (hint: `throughput`, `operation-rate`, `latency-p99`: as in the JSON report)")
         })
     });
@@ -126,30 +122,14 @@ pub(crate) fn parse_day(text: &str) -> Result<Date, String> {
 }
 
 /// Percent as a share.
-fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
-    let share = number.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0);
-    share.ok_or_else(|| format!("no percentage from 0 to 100: `{text}`"))
+fn parse_share(text: &str) -> Result<f64, String> {
+    parse_percent(text).map(|percent| percent / 100.0)
 }
 
 fn parse_format(text: &str) -> Result<FormatRequest, String> {
-    let (format, file) = match text.split_once('=') {
-        Some((format, file)) => (format, Some(PathBuf::from(file))),
-        None => (text, None),
-    };
-    let is_binary = HISTORY_TABLES.iter().any(|table| table.name == format);
-    if !is_binary && !HISTORY_FORMATS.contains(&format) {
-        let known: Vec<&str> =
-            HISTORY_FORMATS.iter().copied().chain(HISTORY_TABLES.iter().map(|table| table.name)).collect();
-        return Err(format!("no format `{format}` (hint: one of {})", known.join(", ")));
-    }
-    if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
-        return Err(format!("no file after `{format}=`"));
-    }
-    if file.is_none() && is_binary && std::io::stdout().is_terminal() {
-        return Err(format!("{format} is not for a terminal (hint: `{format}=FILE`, or pipe it to a program)"));
-    }
-    Ok(FormatRequest { format: format.to_owned(), file })
+    let tables = HISTORY_TABLES.iter().map(|table| table.name);
+    let known: Vec<&str> = HISTORY_FORMATS.into_iter().chain(tables.clone()).collect();
+    FormatRequest::parse(text, &known, |format| tables.clone().any(|table| table == format))
 }
 
 #[cfg(test)]
@@ -177,9 +157,18 @@ mod tests {
         for (text, expected) in [("2026-01-31", true), ("2026-02-30", false), ("31.1.2026", false), ("", false)] {
             assert_eq!(parse_day(text).is_ok(), expected, "{text}");
         }
-        for (text, expected) in [("5", Some(0.05)), ("2.5%", Some(0.025)), ("0", Some(0.0)), ("-1", None), ("x", None)]
-        {
-            assert_eq!(parse_percent(text).ok(), expected, "{text}");
+        for (text, expected) in [
+            ("5", Some(0.05)),
+            ("2.5%", Some(0.025)),
+            ("0", Some(0.0)),
+            ("-1", None),
+            ("x", None),
+            ("5%%", None),
+            ("5 %", Some(0.05)),
+            ("%", None),
+            ("NaN", None),
+        ] {
+            assert_eq!(parse_share(text).ok(), expected, "{text}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Replicate {
     pub(crate) runs: u32,
     /// How far the median of the replays may lie from the observed rate and still agree with it, in percent of that.
     // Proposed: what runs of the same on one disk differ in.
-    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = super::parse_percent)]
     pub(crate) tolerance: f64,
     /// Directory of the replays' records and of replication.json [default: ./activebench-runs/UTC-replicate].
     #[arg(long, value_name = "DIR")]
@@ -66,9 +66,4 @@ pub(crate) struct Replicate {
     /// Say nothing but the report.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let value: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "a number of percent: `10`".to_owned())?;
-    if (0.0..=100.0).contains(&value) { Ok(value) } else { Err("between 0 and 100 percent".to_owned()) }
 }

@@ -269,13 +269,8 @@ fn host() -> Host {
         name: "sda".to_owned(),
         device: DEVICE,
         kind: "scsi".to_owned(),
-        write_cache: None,
-        rotational: None,
         logical_block_bytes: Some(512),
-        loop_direct_io: None,
-        backing_file: None,
-        size_bytes: None,
-        attributes: BTreeMap::new(),
+        ..Layer::default()
     };
     let target = Target {
         s_dev: DEVICE,
