@@ -101,68 +101,6 @@ pub(crate) fn honest_or_why(claim: &Claim, judged: &JudgedClaim) -> Result<Quant
 }
 
 /// In the order of [`ASPECTS`].
-    setting: Vec<String>,
-}
-
-/// One figure of one run.
-#[derive(Clone, Debug, PartialEq)]
-struct Stated {
-    phase: String,
-    metric: Metric,
-    claimed: Quantity,
-    honest: Result<Quantity, String>,
-    verdict: ClaimVerdict,
-    subject: Subject,
-    findings: Vec<String>,
-}
-
-/// What is held against each other besides the figures, and what a difference means.
-const ASPECTS: [(&str, &str); 14] = [
-    ("tool", "another program measures and divides in another way"),
-    ("tool version", "versions differ in what they do and in how they compute"),
-    ("command", "the ratio is one of the loads too"),
-    ("working directory", "files that the command names without a path lie elsewhere"),
-    ("file system", "the ratio is one of the file systems too"),
-    ("device", "what lies below the file differs: mostly what is to be compared"),
-    ("host", "other hardware, other neighbours"),
-    ("architecture and processors", "what the processor limits differs"),
-    ("memory", "caches hold another part of the files"),
-    ("kernel", "the I/O path differs"),
-    ("profile", "they were judged by other thresholds"),
-    ("changed thresholds", "they were judged by other thresholds"),
-    ("subject", "the figures are taken for other things"),
-    ("activebench", "versions differ in what they observe and judge"),
-];
-
-/// What a judged run contributes to a comparison.
-pub fn contribution(run: &JudgedRun) -> OfRun {
-    let judged = |id: &str| run.judged.iter().find(|judged| judged.claim == id);
-    let stated = run.parsed.claims.iter().filter_map(|claim| {
-        let judged = judged(&claim.id)?;
-        Some(Stated {
-            phase: claim.phase.clone(),
-            metric: claim.metric,
-            claimed: claim.value,
-            honest: honest_or_why(claim, judged),
-            verdict: judged.verdict,
-            subject: run.manifest.choices.subject.unwrap_or(claim.subject),
-            findings: judged.findings.clone(),
-        })
-    });
-    OfRun { figures: stated.collect(), setting: setting(run) }
-}
-
-/// The honest figure of a claim, or why there is none.
-pub(crate) fn honest_or_why(claim: &Claim, judged: &JudgedClaim) -> Result<Quantity, String> {
-    let honest = judged.honest(claim).filter(|honest| honest.value.is_finite());
-    honest.ok_or_else(|| match &judged.no_correction {
-        Some(why) => why.clone(),
-        None if judged.corrected.is_some() => "the figure that stands for it is of another kind".to_owned(),
-        None => "there is no honest figure".to_owned(),
-    })
-}
-
-/// In the order of [`ASPECTS`].
 fn setting(run: &JudgedRun) -> Vec<String> {
     let manifest = &run.manifest;
     let host = &manifest.host;
