@@ -321,8 +321,7 @@ pub(crate) struct Verify {
     pub(crate) max_runs: Option<u32>,
     /// The raw device that may be written, by its exact path. With `--profile pts` it is purged (discarded), written
     /// twice over, and then measured until it is in steady state. Refused where the command measures another one, and
-    /// where the device is a partition, mounted, swap, part of a stack, held open, or holds a file system or a partition
-    /// table.
+    /// where the device is mounted, swap, part of a stack, held open, or holds a file system or a partition table.
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["plan", "and_corrected"])]
     pub(crate) destroy: Option<PathBuf>,
     /// Run it a second time with the advice of the report applied (the options that mend what was found), and show
