@@ -10,6 +10,7 @@ use activebench_model::series::{
 use activebench_model::verdict::RunVerdict;
 
 use crate::context::Series;
+use crate::questions::count;
 use crate::registry::DETECTORS;
 use crate::statistics::figures;
 use crate::stopping::stopping;
@@ -112,15 +113,16 @@ fn own_verdict(
         return (RunVerdict::Inconclusive, format!("{done} of {planned} runs were recorded: {why}"));
     }
     if let Some(short) = stopping.filter(|stopping| !stopping.reached) {
-        return (RunVerdict::Inconclusive, format!("target not reached in {} runs: {}", runs.len(), short.because));
+        let made = count(runs.len(), "run");
+        return (RunVerdict::Inconclusive, format!("target not reached in {made}: {}", short.because));
     }
     let warnings = findings.iter().filter(|finding| finding.severity == Some(Severity::Warn)).count();
     let open =
         |finding: &&Finding| finding.outcome == Outcome::Undecided && suppression(&manifest.choices, finding).is_none();
     let open = findings.iter().filter(open).count();
     if warnings + open > 0 {
-        let because = format!("over {} runs {warnings} warnings, {open} questions undecided", runs.len());
-        return (RunVerdict::Qualified, because);
+        let (made, warnings) = (count(runs.len(), "run"), count(warnings, "warning"));
+        return (RunVerdict::Qualified, format!("over {made} {warnings}, {} undecided", count(open, "question")));
     }
     (RunVerdict::Verified, format!("{} runs agree with each other", runs.len()))
 }

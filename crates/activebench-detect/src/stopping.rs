@@ -4,7 +4,7 @@ use activebench_model::series::{Repeated, Sample, Steadiness, Stopping, Until};
 use activebench_model::units::Quantity;
 
 use crate::series_case::first_rates;
-use crate::steady::truest;
+use crate::steady::{honest_not_known, truest};
 
 /// Whether the runs so far give what the series is to go on for, and how far they came.
 pub fn stopping(until: Until, figures: &[Repeated], steadiness: &[Steadiness]) -> Stopping {
@@ -31,12 +31,21 @@ pub fn width(sample: &Sample) -> Option<f64> {
 }
 
 fn narrow(figure: &Repeated, ratio: f64) -> (bool, String) {
-    let (sample, _) = truest(figure);
-    match width(sample) {
+    let (sample, of_honest) = truest(figure);
+    let known = |index: usize| sample.and_then(|sample| sample.values.get(index).copied().flatten()).is_some();
+    let stated = (0..).zip(&figure.claimed.values).filter(|(_, value)| value.is_some());
+    // One may be missing because it was bad.
+    let missing: Vec<String> =
+        stated.filter(|(index, _)| !known(*index)).map(|(index, _)| (index + 1).to_string()).collect();
+    if !missing.is_empty() {
+        return (false, format!("{}: {}", figure.phase, honest_not_known(&missing)));
+    }
+    match sample.and_then(width) {
         Some(width) => {
             let told = format!(
-                "{}: the 95 % interval of the median spans {} of it, at most {} is asked for",
+                "{}: the 95 % interval of the median{} spans {} of it, at most {} is asked for",
                 figure.phase,
+                if of_honest { " of honest figures" } else { "" },
                 Quantity::ratio(width),
                 Quantity::ratio(ratio)
             );
@@ -48,7 +57,7 @@ fn narrow(figure: &Repeated, ratio: f64) -> (bool, String) {
 
 fn steady(of: &Steadiness) -> (bool, String) {
     match of.last() {
-        Some(last) => {
+        Ok(last) => {
             let (first, end) = (last.runs.first().copied(), last.runs.last().copied());
             let told = format!(
                 "{}: rounds {} to {} range over {} of their mean ({} is permitted), and their line moves by {} ({})",
@@ -62,6 +71,6 @@ fn steady(of: &Steadiness) -> (bool, String) {
             );
             (last.steady, told)
         }
-        None => (false, format!("{}: there are too few rounds for a window", of.phase)),
+        Err(why) => (false, format!("{}: {why}", of.phase)),
     }
 }

@@ -41,7 +41,7 @@ impl SeriesFormat for Html {
             p.command { code { (shown(&shell_command(&series.manifest.command.argv))) } }
         };
         let steady = steady::rule(series);
-        let causes = causes(series);
+        let (causes, left_out) = causes(series);
         let contents = html! {
             ol {
                 li { a href="#figures" { "Figures" } }
@@ -64,6 +64,7 @@ impl SeriesFormat for Html {
             @if !causes.is_empty() {
                 (part("differences", "What the runs differ by", html! {
                     ul { @for cause in &causes { li { (shown(cause)) } } }
+                    @if left_out > 0 { p { (count(left_out, "further cause")) " in the JSON report." } }
                 }))
             }
             (part("runs", "Runs", runs(series)))

@@ -69,9 +69,12 @@ fn steady_state(series: &JudgedSeries) -> Section {
 }
 
 fn differences(series: &JudgedSeries) -> Section {
-    let causes = causes(series);
+    let (causes, left_out) = causes(series);
     let lead = if causes.is_empty() { String::new() } else { "## What the runs differ by\n\n".to_owned() };
-    let items = causes.iter().map(|sentence| format!("- {}\n", text(sentence))).collect();
+    let mut items: Vec<String> = causes.iter().map(|sentence| format!("- {}\n", text(sentence))).collect();
+    if left_out > 0 {
+        items.push(format!("\nLeft out: {left_out} more causes, which the JSON report has.\n"));
+    }
     Section { lead, items, noun: "causes", share: 75 }
 }
 

@@ -7,7 +7,7 @@ use activebench_model::series::{
     SteadyWindow, Stopping, Until,
 };
 use activebench_model::units::{Quantity, Unit};
-use activebench_model::verdict::RunVerdict;
+use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use activebench_report::Style;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use activebench_report::ticket::LIMIT;
@@ -38,6 +38,7 @@ fn figure(id: &str, phase: &str, metric: Metric, quantity: fn(f64) -> Quantity, 
         metric,
         of_storage: true,
         claimed: claimed(quantity, values),
+        verdicts: vec![Some(ClaimVerdict::Confirmed); values.len()],
         honest: Some(claimed(quantity, values)),
         resolution: 0.5,
         causes: Vec::new(),
@@ -88,6 +89,7 @@ fn sample() -> JudgedSeries {
     let mut short = figure("f2", "read", Metric::BytesMoved, |value| Quantity::bytes(value as u64), &rates);
     short.claimed.median_interval = None;
     short.claimed.values[3] = None;
+    short.verdicts = [vec![Some(ClaimVerdict::Unverifiable); 3], vec![None, Some(ClaimVerdict::Unverifiable)]].concat();
     short.honest = None;
     JudgedSeries {
         manifest: SeriesManifest {
@@ -124,6 +126,7 @@ fn settling() -> JudgedSeries {
     let quantity = Quantity::bytes_per_sec;
     let figure = Repeated {
         claimed: claimed(quantity, &twice),
+        verdicts: vec![Some(ClaimVerdict::Misleading); rates.len()],
         honest: Some(claimed(quantity, &rates)),
         causes: vec![Cause {
             kind: CircumstanceKind::IoLimit,
@@ -163,6 +166,7 @@ fn settling() -> JudgedSeries {
             range_limit_ratio: 0.2,
             excursion_limit_ratio: 0.1,
             windows: vec![window(1, 87e6, false), window(2, 95.8e6, false), window(3, 100e6, true)],
+            not_judged: None,
             first_steady_run: Some(7),
         }],
         stopping: Some(Stopping {
@@ -175,7 +179,7 @@ fn settling() -> JudgedSeries {
         figures: vec![figure],
         findings: Vec::new(),
         verdict: RunVerdict::Qualified,
-        because: "over 7 runs 1 warnings, 0 questions undecided".to_owned(),
+        because: "over 7 runs 1 warning, 0 questions undecided".to_owned(),
         exit_code: 0,
         ..base
     }
@@ -203,6 +207,37 @@ fn steady_state_and_what_explains_the_variance_are_shown_in_every_format() {
             report = html::outline(&report);
         }
         insta::assert_snapshot!(format!("series-steady-{}", format.name()), report);
+    }
+}
+
+#[test]
+fn what_is_left_out_is_counted() {
+    let mut series = settling();
+    let (figure, steadiness) = (series.figures.remove(0), series.steadiness.remove(0));
+    for number in 1..=30 {
+        let phase = format!("pass {number}");
+        series.figures.push(Repeated { phase: phase.clone(), ..figure.clone() });
+        series.steadiness.push(Steadiness { phase, ..steadiness.clone() });
+    }
+    // Of one the last rounds are not known.
+    series.steadiness[1].not_judged = Some("run 6 does not state the figure".to_owned());
+    let text = render("text", &series);
+    assert_eq!(text.matches("round  ").count(), 4, "{text}");
+    assert!(text.contains("round by round in the JSON report: 25 further figures"), "{text}");
+    assert!(text.contains("pass 2: not known of the last rounds: run 6 does not state the figure"), "{text}");
+    assert!(text.contains("pass 30 (honest figures): steady in rounds 3 to 7"), "{text}");
+    assert!(text.contains("and 6 more in the JSON report"), "{text}");
+    for (format, told) in [
+        ("markdown", "Left out: 6 more causes, which the JSON report has."),
+        ("html", "6 further causes in the JSON report."),
+        ("html", "Charts of 12 of 29 figures."),
+    ] {
+        let report = render(format, &series);
+        assert!(report.contains(told), "{format}: {report}");
+    }
+    // Nothing is said of nothing.
+    for format in ["text", "markdown", "html"] {
+        assert!(!render(format, &settling()).contains("in the JSON report"), "{format}");
     }
 }
 
