@@ -44,6 +44,7 @@ pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSerie
         claims: claims.collect(),
         beginnings: beginnings.collect(),
         circumstances: causes::circumstances(run),
+        preparation: run.manifest.preparation.clone(),
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Metric;
 use crate::command::CommandLine;
 use crate::finding::Finding;
+use crate::preparation::Preparation;
 use crate::run::Choices;
 use crate::units::{Quantity, Unit};
 use crate::verdict::{ClaimVerdict, RunVerdict};
@@ -83,6 +84,9 @@ pub struct RunOfSeries {
     /// What surrounded its phases.
     #[serde(default)]
     pub circumstances: Vec<Circumstances>,
+    /// What it says was done to the device before the series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Preparation>,
 }
 
 /// What surrounded one phase of one run, as far as it was seen whole.
@@ -323,4 +327,11 @@ pub struct JudgedSeries {
     pub because: String,
     /// What activebench's exit code is.
     pub exit_code: i32,
+}
+
+impl JudgedSeries {
+    /// What was done to the device before the first run; `None` where nothing was, or no run was recorded.
+    pub fn preparation(&self) -> Option<&Preparation> {
+        self.runs.iter().find_map(|run| run.preparation.as_ref())
+    }
 }

@@ -152,6 +152,7 @@ fn run(number: u32, verdict: RunVerdict) -> RunOfSeries {
         claims: Vec::new(),
         beginnings: Vec::new(),
         circumstances: Vec::new(),
+        preparation: None,
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
 use crate::Style;
 use crate::escape::terminal as shown;
 use crate::html::{page, part, prose, rounds, table, verdict, visible};
+use crate::surroundings::prepared;
 use crate::wording::{count, shell_command};
 
 /// Runs shown; the rest is counted.
@@ -69,7 +70,10 @@ impl SeriesFormat for Html {
             }
             (part("runs", "Runs", runs(series)))
             (part("findings", "Findings", findings(series)))
-            (part("record", "Record", html! { p { "Series directory: " code { (shown(&series.directory)) } } }))
+            (part("record", "Record", html! {
+                @if let Some(preparation) = series.preparation() { p { (shown(&prepared(preparation))) "." } }
+                p { "Series directory: " code { (shown(&series.directory)) } }
+            }))
         };
         visible(&page(&name, header, contents, main, &series.manifest.activebench).into_string())
     }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::Style;
 use crate::escape::{markdown as text, markdown_code as code};
+use crate::surroundings::prepared;
 use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::shell_command;
 
@@ -107,9 +108,11 @@ fn open_questions(series: &JudgedSeries) -> Section {
 }
 
 fn record(series: &JudgedSeries) -> Section {
+    let line = series.preparation().map(|preparation| format!("- Prepared: {}.\n", text(&prepared(preparation))));
     let lead = format!(
-        "## Record\n\nWritten by activebench {}.\n\n- Series directory: {}\n",
+        "## Record\n\nWritten by activebench {}.\n\n{}- Series directory: {}\n",
         text(&series.manifest.activebench),
+        line.unwrap_or_default(),
         code(&series.directory)
     );
     Section { lead, items: Vec::new(), noun: "", share: 50 }

@@ -8,6 +8,7 @@ use super::{
     RUN_HEADS, SeriesFormat, causes, extent, firing, head, heads, rows, run_rows, steady, stopping, title, undecided,
 };
 use crate::page::{Page, Set, Tone};
+use crate::surroundings::prepared;
 use crate::wording::{count, shell_command, shell_word};
 use crate::{Style, escape};
 
@@ -93,6 +94,9 @@ impl SeriesFormat for Text {
             page.labelled(if index == 0 { "undecided" } else { "" }, sentence);
         }
         page.blank();
+        if let Some(preparation) = series.preparation() {
+            page.labelled("prepared", &prepared(preparation));
+        }
         page.labelled_verbatim("series", &series.directory);
         page.labelled_verbatim("next", &format!("activebench recheck {}", shell_word(&series.directory)));
         page.finish()

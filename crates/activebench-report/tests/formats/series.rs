@@ -12,7 +12,7 @@ use activebench_report::Style;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use activebench_report::ticket::LIMIT;
 
-use crate::html;
+use crate::{html, samples};
 
 fn render(name: &str, series: &JudgedSeries) -> String {
     series_format_by_name(name).expect("the format exists").render(series, Style::default())
@@ -28,6 +28,7 @@ fn run(number: u32) -> RunOfSeries {
         claims: Vec::new(),
         beginnings: Vec::new(),
         circumstances: Vec::new(),
+        preparation: None,
     }
 }
 
@@ -119,7 +120,8 @@ fn sample() -> JudgedSeries {
     }
 }
 
-/// Seven rounds that settle, whose claims were twice too high, and a limit that explains why they differ.
+/// Seven rounds on a prepared device that settle, whose claims were twice too high, and a limit that explains why they
+/// differ.
 fn settling() -> JudgedSeries {
     let rates = [60e6, 80e6, 96e6, 99e6, 100e6, 104e6, 101e6];
     let twice: Vec<f64> = rates.iter().map(|rate| 2.0 * rate).collect();
@@ -151,6 +153,7 @@ fn settling() -> JudgedSeries {
         steady,
     };
     let base = sample();
+    let preparation = samples::preparation("/dev/vda", "it takes no discards");
     JudgedSeries {
         manifest: SeriesManifest {
             planned_runs: 25,
@@ -158,7 +161,7 @@ fn settling() -> JudgedSeries {
             incomplete: Vec::new(),
             ..base.manifest
         },
-        runs: (1..=7).map(run).collect(),
+        runs: (1..=7).map(|number| RunOfSeries { preparation: Some(preparation.clone()), ..run(number) }).collect(),
         steadiness: vec![Steadiness {
             figure: "f1".to_owned(),
             phase: "read".to_owned(),
@@ -264,6 +267,7 @@ fn hostile_text_stays_text_and_a_long_series_fits_a_ticket() {
     series.because.clone_from(&hostile);
     series.manifest.command.argv = vec![hostile.clone()];
     series.runs = (1..=1_000).map(run).collect();
+    series.runs[0].preparation = Some(samples::preparation(&hostile, &hostile));
     let figure = Repeated { phase: hostile.clone(), ..series.figures[1].clone() };
     series.figures = vec![figure; 500];
     let fired =
