@@ -111,7 +111,12 @@ fn own_verdict(
     }
     if let Some(why) = manifest.incomplete.first() {
         let (done, planned) = (runs.len(), manifest.planned_runs);
-        return (RunVerdict::Inconclusive, format!("{done} of {planned} runs were recorded: {why}"));
+        let reached = stopping.is_some_and(|stopping| stopping.reached);
+        let because = match reached || u32::try_from(done) == Ok(planned) {
+            true => why.clone(),
+            false => format!("{done} of {planned} runs were recorded: {why}"),
+        };
+        return (RunVerdict::Inconclusive, because);
     }
     if let Some(short) = stopping.filter(|stopping| !stopping.reached) {
         let made = count(runs.len(), "run");

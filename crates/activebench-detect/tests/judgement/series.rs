@@ -368,3 +368,13 @@ fn one_warning_and_one_question_are_said_in_the_singular() {
         assert_eq!((judged.verdict, judged.because.as_str()), (RunVerdict::Qualified, because), "{values:?}");
     }
 }
+
+#[test]
+fn evidence_that_is_not_as_the_runs_say_is_told_without_a_count_of_runs() {
+    let mut manifest = manifest(5);
+    manifest.incomplete = vec!["the preconditioning is another".to_owned()];
+    let runs = (1..=5).map(|number| run(number, RunVerdict::Verified)).collect();
+    let thresholds = Thresholds::profile("default").expect("the profile exists");
+    let judged = judge(manifest, "series".to_owned(), runs, &thresholds);
+    assert_eq!((judged.verdict, judged.because.as_str()), (RunVerdict::Inconclusive, "the preconditioning is another"));
+}

@@ -31,11 +31,17 @@ const NUMBERS: &[&str] = &["calls", "page_cache", "cpu", "samples", "steal"];
 const TEXTS: &[&str] = &["names", "tasks", "block", "payload"];
 
 impl Redactor {
-    /// Writes a redacted copy of a run into a new directory; gives its manifest.
+    /// Writes a redacted copy of a run into a new directory; gives its manifest. Where the run of its preconditioning
+    /// is copied too, `preconditioning_sha256` is that of the copy's manifest.
     ///
     /// # Errors
     /// When the run cannot be read or the copy not be written whole.
-    pub fn copy_run(&self, from: &RunReader, to: &Path) -> Result<Manifest, RecordError> {
+    pub fn copy_run(
+        &self,
+        from: &RunReader,
+        to: &Path,
+        preconditioning_sha256: Option<&str>,
+    ) -> Result<Manifest, RecordError> {
         let mut writer = RunWriter::create(to)?;
         let mut redaction = self.account();
         // The manifest lists it: without it the copy would not be that of the run.
@@ -107,6 +113,9 @@ impl Redactor {
         if let Some(payload) = &mut manifest.coverage.payload {
             payload.kept_bytes = 0;
         }
+        if let (Some(preparation), Some(sha256)) = (&mut manifest.preparation, preconditioning_sha256) {
+            preparation.preconditioning.sha256 = sha256.to_owned();
+        }
         // A copy of a copy has both.
         if let Some(earlier) = manifest.redacted.take() {
             for (kind, words) in earlier.replaced {
@@ -169,6 +178,6 @@ impl Redactor {
 /// When it cannot be written.
 pub fn copy_series(redactor: &Redactor, manifest: &SeriesManifest, to: &Path) -> Result<(), RecordError> {
     // The folders are ours, and the copies bear the same names.
-    let runs = manifest.runs.clone();
-    write_series(to, &SeriesManifest { runs, ..redactor.json(manifest, "series.json")? })
+    let (runs, preconditioning) = (manifest.runs.clone(), manifest.preconditioning.clone());
+    write_series(to, &SeriesManifest { runs, preconditioning, ..redactor.json(manifest, "series.json")? })
 }
