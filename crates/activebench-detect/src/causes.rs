@@ -4,9 +4,13 @@
 //! were taken. One of these is named as a cause when all of this holds:
 //! - it is known of every run that states the figure, and of five at least;
 //! - it differs between the runs by as much as its own detector warns of;
-//! - the figure goes with it, in the direction in which it must: more foreign I/O, a lower rate;
-//! - at least half of the figure's variance goes with it, and chance alone would bring that about once in a hundred
-//!   series (Student's t of the correlation).
+//! - the figure goes with it, in the direction in which it must: more foreign I/O, a lower rate, a longer latency;
+//! - at least half of the figure's variance goes with it, and chance alone would bring that about for one figure in a
+//!   hundred at most: Student's t of the correlation, the hundredth shared by the circumstances that are compared with
+//!   the figure (Bonferroni).
+//!
+//! It is not shared by the figures, most of which are the same measurement in other words: of a hundred phases whose
+//! runs differ by chance alone, one can be given a cause.
 
 use activebench_model::fact::FactName;
 use activebench_model::limiter::LimiterKind;
@@ -17,13 +21,12 @@ use activebench_model::units::{Quantity, Unit};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::Statistics;
 
-use crate::series_case::is_slower;
 use crate::steady::truest;
 use crate::thresholds::Thresholds;
 
 /// Share of the variance that a cause must explain.
 const EXPLAINED_LEAST: f64 = 0.5;
-/// How often chance alone may explain as much.
+/// How often chance alone may explain as much of a figure.
 const CHANCE_MOST: f64 = 0.01;
 
 /// What surrounded the phases of a run, as far as it was seen whole.
@@ -65,41 +68,52 @@ fn seen(run: &JudgedRun, phase: &Phase) -> Vec<Circumstance> {
     seen
 }
 
-/// What explains how a figure varies, the strongest first.
+/// A circumstance that differs between the runs by as much as matters.
+struct Compared<'a> {
+    of: &'a Kind,
+    all: Vec<Option<Quantity>>,
+    /// Of the runs that have the figure.
+    known: Vec<f64>,
+    unit: Unit,
+}
+
+/// What explains how a figure varies, the strongest first; nothing where more of it is neither better nor worse.
 pub(crate) fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Thresholds) -> Vec<Cause> {
-    let (sample, _) = truest(figure);
+    let (Some(more_is_worse), (Some(sample), _)) = (figure.metric.more_is_worse(), truest(figure)) else {
+        return Vec::new();
+    };
     let rounds: Vec<(usize, f64)> =
         sample.values.iter().enumerate().filter_map(|(index, value)| Some((index, (*value)?))).collect();
     if (rounds.len() as f64) < thresholds.ab705_runs_least_count.value.value {
         return Vec::new();
     }
     let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
-    let mut causes: Vec<Cause> = KINDS
+    let compared = KINDS.iter().filter_map(|of| {
+        let all: Vec<Option<Quantity>> = runs.iter().map(|run| of.known(run, &figure.phase)).collect();
+        let known: Option<Vec<f64>> = rounds.iter().map(|(index, _)| Some(all[*index]?.value)).collect();
+        let known = known?;
+        let unit = all.iter().flatten().next()?.unit;
+        let (least, most) = ((&known).min(), (&known).max());
+        let differs = most - least >= (of.matters)(thresholds) && most > least;
+        let of_one_unit = all.iter().flatten().all(|value| value.unit == unit);
+        (differs && of_one_unit).then_some(Compared { of, all, known, unit })
+    });
+    let compared: Vec<Compared<'_>> = compared.collect();
+    let chance_most = CHANCE_MOST / compared.len() as f64;
+    let mut causes: Vec<Cause> = compared
         .iter()
-        .filter_map(|of| {
-            let all: Vec<Option<Quantity>> = runs.iter().map(|run| of.known(run, &figure.phase)).collect();
-            let known: Option<Vec<f64>> = rounds.iter().map(|(index, _)| Some(all[*index]?.value)).collect();
-            let known = known?;
-            let unit = all.iter().flatten().next()?.unit;
-            if all.iter().flatten().any(|value| value.unit != unit) {
-                return None;
-            }
-            let (least, most) = ((&known).min(), (&known).max());
-            if most - least < (of.matters)(thresholds) || most == least {
-                return None;
-            }
-            let correlation = correlation(&known, &values)?;
-            let faster = !is_slower(figure.metric, 2.0, 1.0);
-            let as_it_must = (correlation > 0.0) == (of.speeds_up == faster);
+        .filter_map(|Compared { of, all, known, unit }| {
+            let correlation = correlation(known, &values)?;
+            let as_it_must = (correlation > 0.0) == (of.speeds_up != more_is_worse);
             let explained = correlation * correlation;
-            if !as_it_must || explained < EXPLAINED_LEAST || by_chance(correlation, values.len())? > CHANCE_MOST {
+            if !as_it_must || explained < EXPLAINED_LEAST || by_chance(correlation, values.len())? > chance_most {
                 return None;
             }
             Some(Cause {
                 kind: of.kind,
-                sentence: sentence(of, runs, &all, unit, explained),
+                sentence: sentence(of, runs, all, *unit, explained),
                 values: all.iter().map(|value| value.map(|value| value.value)).collect(),
-                unit,
+                unit: *unit,
                 explained_ratio: explained,
             })
         })

@@ -26,7 +26,7 @@ pub const KEYS: [&str; 7] = [
 ];
 
 /// A number of things, in the singular for one.
-fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         _ if noun.ends_with("pass") => format!("{number} {noun}es"),

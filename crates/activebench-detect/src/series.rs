@@ -10,6 +10,7 @@ use activebench_model::series::{
 use activebench_model::verdict::RunVerdict;
 
 use crate::context::Series;
+use crate::questions::count;
 use crate::registry::DETECTORS;
 use crate::statistics::figures;
 use crate::stopping::stopping;
@@ -43,6 +44,7 @@ pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSerie
         claims: claims.collect(),
         beginnings: beginnings.collect(),
         circumstances: causes::circumstances(run),
+        preparation: run.manifest.preparation.clone(),
     }
 }
 
@@ -109,18 +111,24 @@ fn own_verdict(
     }
     if let Some(why) = manifest.incomplete.first() {
         let (done, planned) = (runs.len(), manifest.planned_runs);
-        return (RunVerdict::Inconclusive, format!("{done} of {planned} runs were recorded: {why}"));
+        let reached = stopping.is_some_and(|stopping| stopping.reached);
+        let because = match reached || u32::try_from(done) == Ok(planned) {
+            true => why.clone(),
+            false => format!("{done} of {planned} runs were recorded: {why}"),
+        };
+        return (RunVerdict::Inconclusive, because);
     }
     if let Some(short) = stopping.filter(|stopping| !stopping.reached) {
-        return (RunVerdict::Inconclusive, format!("target not reached in {} runs: {}", runs.len(), short.because));
+        let made = count(runs.len(), "run");
+        return (RunVerdict::Inconclusive, format!("target not reached in {made}: {}", short.because));
     }
     let warnings = findings.iter().filter(|finding| finding.severity == Some(Severity::Warn)).count();
     let open =
         |finding: &&Finding| finding.outcome == Outcome::Undecided && suppression(&manifest.choices, finding).is_none();
     let open = findings.iter().filter(open).count();
     if warnings + open > 0 {
-        let because = format!("over {} runs {warnings} warnings, {open} questions undecided", runs.len());
-        return (RunVerdict::Qualified, because);
+        let (made, warnings) = (count(runs.len(), "run"), count(warnings, "warning"));
+        return (RunVerdict::Qualified, format!("over {made} {warnings}, {} undecided", count(open, "question")));
     }
     (RunVerdict::Verified, format!("{} runs agree with each other", runs.len()))
 }

@@ -56,14 +56,6 @@ pub(crate) fn is_rate(metric: Metric) -> bool {
     !metric.is_count() && !metric.is_cpu() && !metric.is_latency()
 }
 
-/// Whether a value of a figure is slower than another.
-pub(crate) fn is_slower(metric: Metric, value: f64, than: f64) -> bool {
-    match metric {
-        Metric::TimePerOperation => value > than,
-        _ => value < than,
-    }
-}
-
 /// What a detector of series says of a single run.
 pub(crate) fn of_single_run(detector: &dyn Detector, run: &Run<'_>) -> Vec<Finding> {
     let why = "a single run: `verify --repeat` compares several";

@@ -45,6 +45,7 @@ fn figure(id: String, phase: &str, metric: Metric, claims: &[Option<&ClaimOfRun>
         metric,
         of_storage: stated.iter().all(|claim| claim.of_storage),
         claimed: sample(claimed, unit)?,
+        verdicts: claims.iter().map(|claim| Some((*claim)?.verdict)).collect(),
         honest: sample(honest, unit),
         resolution: stated.iter().map(|claim| claim.resolution).fold(0.0, f64::max),
         causes: Vec::new(),

@@ -1,9 +1,10 @@
 //! Steady state, SNIA PTS 2.0.2, section 2.1.24: each run of a series is a round, and within a window of rounds in a
 //! row (largest - smallest) is at most 20 % of the mean, and the excursion of the least-squares line (its value in the
-//! last round less that in the first) at most 10 % of the mean.
+//! last round less that in the first) at most 10 % of the mean. A window in which a round is not known is none.
 
 use activebench_model::series::{Repeated, RunOfSeries, Sample, Steadiness, SteadyWindow};
 use activebench_model::units::Unit;
+use activebench_model::verdict::ClaimVerdict;
 use statrs::statistics::{Data, Distribution, Max, Min};
 
 use crate::series_case::first_rates;
@@ -20,10 +21,15 @@ pub(crate) fn of_figures(runs: &[RunOfSeries], figures: &[Repeated], thresholds:
 fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Thresholds) -> Steadiness {
     let (sample, of_honest) = truest(figure);
     let rule = Rule::of(thresholds);
-    let rounds: Vec<(u32, f64)> =
-        runs.iter().zip(&sample.values).filter_map(|(run, value)| Some((run.number, (*value)?))).collect();
+    let value = |sample: &Sample, index: usize| sample.values.get(index).copied().flatten();
+    let rounds = runs.iter().enumerate().map(|(index, run)| Round {
+        number: run.number,
+        stated: value(&figure.claimed, index).is_some(),
+        value: sample.and_then(|sample| value(sample, index)),
+    });
+    let rounds: Vec<Round> = rounds.collect();
     let windows: Vec<SteadyWindow> =
-        rounds.windows(rule.rounds).filter_map(|window| rule.judge(window, sample.median.unit)).collect();
+        rounds.windows(rule.rounds).filter_map(|window| rule.judge(window, figure.claimed.median.unit)).collect();
     let first_steady = windows.iter().find(|window| window.steady);
     Steadiness {
         figure: figure.id.clone(),
@@ -32,19 +38,51 @@ fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Thresholds) -
         range_limit_ratio: rule.range,
         excursion_limit_ratio: rule.excursion,
         first_steady_run: first_steady.and_then(|window| window.runs.last().copied()),
+        not_judged: not_judged(&rounds, &rule),
         windows,
     }
 }
 
-/// The honest figures where every run that states the figure has one and they are not the claims themselves; whether
-/// these are they.
-pub(crate) fn truest(figure: &Repeated) -> (&Sample, bool) {
-    let known = |sample: &Sample| sample.values.iter().flatten().count();
-    match &figure.honest {
-        Some(honest) if honest.values != figure.claimed.values && known(honest) == known(&figure.claimed) => {
-            (honest, true)
-        }
-        _ => (&figure.claimed, false),
+/// A run as one of the rounds.
+struct Round {
+    number: u32,
+    /// Whether it states the figure.
+    stated: bool,
+    value: Option<f64>,
+}
+
+/// Why the last rounds are no window; `None` where they are one.
+fn not_judged(rounds: &[Round], rule: &Rule) -> Option<String> {
+    let Some(first) = rounds.len().checked_sub(rule.rounds) else {
+        return Some(format!("{} rounds are needed, and there are {}", rule.rounds, rounds.len()));
+    };
+    let last = &rounds[first..];
+    let named = |is: fn(&Round) -> bool| -> Vec<String> {
+        last.iter().filter(|round| is(round)).map(|round| round.number.to_string()).collect()
+    };
+    match (named(|round| !round.stated).as_slice(), named(|round| round.value.is_none()).as_slice()) {
+        ([], []) => rule.judge(last, Unit::Count).is_none().then(|| "the mean of the rounds is 0".to_owned()),
+        ([], runs) => Some(honest_not_known(runs)),
+        ([run], _) => Some(format!("run {run} does not state the figure")),
+        (runs, _) => Some(format!("runs {} do not state the figure", runs.join(", "))),
+    }
+}
+
+/// `the honest figure of run 3 is not known`.
+pub(crate) fn honest_not_known(runs: &[String]) -> String {
+    match runs {
+        [run] => format!("the honest figure of run {run} is not known"),
+        runs => format!("the honest figures of runs {} are not known", runs.join(", ")),
+    }
+}
+
+/// The figures to go by, and whether they are the honest ones: these where the claim of a run is known not to hold,
+/// for the claims then are not what the runs gave. `None` where no run has one.
+pub(crate) fn truest(figure: &Repeated) -> (Option<&Sample>, bool) {
+    let does_not_hold = |verdict: &ClaimVerdict| matches!(verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted);
+    match figure.verdicts.iter().flatten().any(does_not_hold) {
+        true => (figure.honest.as_ref(), true),
+        false => (Some(&figure.claimed), false),
     }
 }
 
@@ -64,9 +102,9 @@ impl Rule {
         }
     }
 
-    /// `None` for a mean of 0.
-    fn judge(&self, window: &[(u32, f64)], unit: Unit) -> Option<SteadyWindow> {
-        let values: Vec<f64> = window.iter().map(|(_, value)| *value).collect();
+    /// `None` where a round is not known, and for a mean of 0.
+    fn judge(&self, window: &[Round], unit: Unit) -> Option<SteadyWindow> {
+        let values = window.iter().map(|round| round.value).collect::<Option<Vec<f64>>>()?;
         let data = Data::new(values.clone());
         let mean = data.mean().filter(|mean| *mean != 0.0)?;
         let last = (values.len() - 1) as f64;
@@ -81,7 +119,7 @@ impl Rule {
         let excursion_ratio = (slope * last).abs() / mean.abs();
         let within = |ratio: f64, limit: f64| ratio <= limit * (1.0 + ROUNDING);
         Some(SteadyWindow {
-            runs: window.iter().map(|(number, _)| *number).collect(),
+            runs: window.iter().map(|round| round.number).collect(),
             values,
             unit,
             mean,
@@ -100,8 +138,8 @@ mod tests {
 
     fn judged(values: &[f64]) -> Option<SteadyWindow> {
         let rule = Rule::of(&Thresholds::profile("pts").expect("the profile exists"));
-        let window: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        rule.judge(&window, Unit::OpsPerSec)
+        let round = |(number, value): (u32, &f64)| Round { number, stated: true, value: Some(*value) };
+        rule.judge(&(1..).zip(values).map(round).collect::<Vec<Round>>(), Unit::OpsPerSec)
     }
 
     #[test]

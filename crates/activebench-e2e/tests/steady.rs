@@ -421,6 +421,22 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     let findings = report["findings"].as_array().expect("findings");
     let fit = findings.iter().find(|finding| finding["code"] == "AB606").expect("it is asked");
     assert_eq!(fit["outcome"], "silent", "{fit:#}");
+    // It is none of the runs; what it wrote is counted again from its record.
+    let again = activebench(&volume.beside(""), &["recheck", "--format", "json", out.to_str().expect("UTF-8")]);
+    let again: Value = serde_json::from_slice(&again.stdout).expect("a report");
+    assert_eq!((&again["preparation"], &again["incomplete"]), (preparation, &serde_json::json!([])), "{again:#}");
+    let words = ["compare", "--format", "json", out.to_str().expect("UTF-8"), out.to_str().expect("UTF-8")];
+    let compared = activebench(&volume.beside(""), &words);
+    let compared: Value = serde_json::from_slice(&compared.stdout).expect("a report");
+    assert_eq!(compared["columns"][0]["runs"], 2, "{compared:#}");
+    let mut other = run.clone();
+    other["preparation"]["preconditioning"]["written_bytes"] = serde_json::json!((129 * MIB) as f64);
+    fs::write(out.join("1/run.json"), other.to_string()).expect("it is written");
+    let changed = activebench(&volume.beside(""), &["recheck", "--format", "json", out.to_str().expect("UTF-8")]);
+    let changed: Value = serde_json::from_slice(&changed.stdout).expect("a report");
+    let why = "by preconditioning the device took 128.0 MiB, which is not what stands in run.json of run 1";
+    assert_eq!(changed["incomplete"], serde_json::json!([why]));
+    fs::write(out.join("1/run.json"), run.to_string()).expect("it is written");
     // The evidence of it goes into a bundle.
     let bundle = volume.beside("pts.tar.zst");
     let bundled = activebench(

@@ -178,6 +178,16 @@ impl Metric {
             || matches!(self, Metric::SyncLatencyP99 | Metric::SyncLatencyP999)
     }
 
+    /// Whether more of it is worse; `None` where more is neither.
+    pub fn more_is_worse(self) -> Option<bool> {
+        match self {
+            Metric::TimePerOperation => Some(true),
+            metric if metric.is_latency() => Some(true),
+            metric if metric.is_count() || metric.is_cpu() => None,
+            _ => Some(false),
+        }
+    }
+
     /// Whether it is a share of processor time.
     pub fn is_cpu(self) -> bool {
         matches!(self, Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal)

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Metric;
 use crate::command::CommandLine;
 use crate::finding::Finding;
+use crate::preparation::Preparation;
 use crate::run::Choices;
 use crate::units::{Quantity, Unit};
 use crate::verdict::{ClaimVerdict, RunVerdict};
@@ -83,6 +84,9 @@ pub struct RunOfSeries {
     /// What surrounded its phases.
     #[serde(default)]
     pub circumstances: Vec<Circumstances>,
+    /// What it says was done to the device before the series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Preparation>,
 }
 
 /// What surrounded one phase of one run, as far as it was seen whole.
@@ -184,6 +188,8 @@ pub struct Repeated {
     /// As the tool claimed it.
     #[serde(flatten)]
     pub claimed: Sample,
+    /// The verdict on the claim in each run, in order; `None` where a run does not state it.
+    pub verdicts: Vec<Option<ClaimVerdict>>,
     /// The honest figures: the claim where it holds, otherwise its corrected figure. `None` where no run has one.
     pub honest: Option<Sample>,
     /// Half a step of the printed number, the largest of the runs, in the unit of the values.
@@ -214,22 +220,30 @@ pub struct Steadiness {
     pub figure: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// Whether the honest figures were asked, and not the claimed ones: where a claim does not hold.
+    /// Whether the honest figures were asked, and not the claimed ones: where the claim of a run does not hold.
     pub of_honest: bool,
     /// Largest permitted (largest - smallest) / mean.
     pub range_limit_ratio: f64,
     /// Largest permitted excursion of the least-squares line / mean.
     pub excursion_limit_ratio: f64,
-    /// Every window of the standard's length, in order; empty for fewer rounds than one takes.
+    /// Every window of the standard's length, in order, whose rounds are all known.
     pub windows: Vec<SteadyWindow>,
+    /// Why the last rounds have no window: a lower-case fragment; `None` where they have one.
+    pub not_judged: Option<String>,
     /// Number of the run with which the first steady window ends; `None` where no window is steady.
     pub first_steady_run: Option<u32>,
 }
 
 impl Steadiness {
     /// The window of the last rounds.
-    pub fn last(&self) -> Option<&SteadyWindow> {
-        self.windows.last()
+    ///
+    /// # Errors
+    /// Why they have none.
+    pub fn last(&self) -> Result<&SteadyWindow, &str> {
+        match &self.not_judged {
+            Some(why) => Err(why),
+            None => self.windows.last().ok_or("there are too few rounds for a window"),
+        }
     }
 }
 
@@ -313,4 +327,11 @@ pub struct JudgedSeries {
     pub because: String,
     /// What activebench's exit code is.
     pub exit_code: i32,
+}
+
+impl JudgedSeries {
+    /// What was done to the device before the first run; `None` where nothing was, or no run was recorded.
+    pub fn preparation(&self) -> Option<&Preparation> {
+        self.runs.iter().find_map(|run| run.preparation.as_ref())
+    }
 }

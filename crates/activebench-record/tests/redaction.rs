@@ -145,7 +145,7 @@ fn a_copy_names_nobody_and_says_what_it_lacks() {
     redactor.learn_run(&from).unwrap();
     redactor.finish();
     let to = directory.path().join("copy");
-    let manifest = redactor.copy_run(&from, &to).unwrap();
+    let manifest = redactor.copy_run(&from, &to, None).unwrap();
     let copy = RunReader::open(&to).unwrap();
     assert_eq!((copy.manifest(), copy.verify_hashes()), (&manifest, vec![]));
 

@@ -17,6 +17,7 @@ use activebench_model::host::Host;
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
+use activebench_model::preparation::Preparation;
 use activebench_model::profile::CpuProfile;
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, Redaction};
@@ -218,6 +219,8 @@ struct RunEntry<'run> {
     ended_ns: u64,
     incomplete: &'run [String],
     #[serde(skip_serializing_if = "Option::is_none")]
+    preparation: Option<&'run Preparation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     redacted: Option<&'run Redaction>,
     child: &'run ChildEnd,
     suppressed: &'run BTreeMap<String, String>,
@@ -303,6 +306,7 @@ impl<'run> Report<'run> {
                 started_ns: manifest.clocks.started_ns,
                 ended_ns: manifest.clocks.ended_ns,
                 incomplete: &manifest.incomplete,
+                preparation: manifest.preparation.as_ref(),
                 redacted: manifest.redacted.as_ref(),
                 child: &manifest.child,
                 suppressed: &manifest.choices.suppressed,

@@ -144,6 +144,8 @@ fn surroundings_section(run: &JudgedRun) -> Section {
     let limits = limiter::lines(run, PROFILES_SHOWN);
     items.splice(1..1, limits.iter().map(|line| bullet(&format!("Limit of {line}."))));
     let targets = surroundings::targets(host);
+    let prepared = run.manifest.preparation.as_ref().map(surroundings::prepared);
+    items.splice(1..1, prepared.map(|prepared| bullet(&format!("Prepared: {prepared}."))));
     items.splice(1..1, targets.iter().map(|target| bullet(&format!("Target: {target}."))));
     if !host.unread.is_empty() {
         items.push(bullet(&format!("Could not be read: {}.", list(&host.unread, 6))));

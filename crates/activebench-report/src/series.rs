@@ -96,19 +96,22 @@ fn row(figure: &Repeated) -> Vec<String> {
 /// Most causes that are told.
 const CAUSES_SHOWN: usize = 24;
 
-/// What the runs differ by, where that explains a figure: a sentence each, the same for the rates of a phase once.
-fn causes(series: &JudgedSeries) -> Vec<String> {
+/// What the runs differ by, where that explains a figure: a sentence each, the same for the rates of a phase once; how
+/// many are left out.
+fn causes(series: &JudgedSeries) -> (Vec<String>, usize) {
     let mut told: Vec<String> = Vec::new();
     for figure in &series.figures {
         for cause in &figure.causes {
             let sentence = format!("{}: {}", clipped(&figure.phase, PHASE_SHOWN), cause.sentence);
             let of_kind = |known: &String| known.split("; ").next() == sentence.split("; ").next();
-            if !told.iter().any(of_kind) && told.len() < CAUSES_SHOWN {
+            if !told.iter().any(of_kind) {
                 told.push(sentence);
             }
         }
     }
-    told
+    let left_out = told.len().saturating_sub(CAUSES_SHOWN);
+    told.truncate(CAUSES_SHOWN);
+    (told, left_out)
 }
 
 /// Whether the series got what it was to go on for: `target reached: ...`.

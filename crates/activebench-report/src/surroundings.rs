@@ -4,6 +4,7 @@ use activebench_model::coverage::{Coverage, OtherTracer, RecordAccount};
 use activebench_model::finding::Outcome;
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::log::EventLog;
+use activebench_model::preparation::{Preparation, Purge};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::FailOn;
 use activebench_model::units::Quantity;
@@ -201,6 +202,20 @@ fn layer(layer: &Layer) -> String {
         _ => "",
     };
     format!("{} ({}{loop_mode})", layer.name, layer.kind)
+}
+
+/// What was done to the device before the run: `/dev/sdb was purged (all of it discarded) and preconditioned: it took
+/// 2.00 times its size`.
+pub(crate) fn prepared(preparation: &Preparation) -> String {
+    let purged = match &preparation.purge {
+        Purge::Discard => "was purged (all of it discarded)".to_owned(),
+        Purge::Not { why } => format!("was not purged ({})", clipped(why, SOURCE_SHOWN)),
+    };
+    let taken = match preparation.preconditioning.written_bytes {
+        Some(bytes) => format!("it took {:.2} times its size", bytes / preparation.size_bytes as f64),
+        None => "what it took of that was not seen whole".to_owned(),
+    };
+    format!("{} {purged} and preconditioned: {taken}", clipped(&preparation.device, NAME_SHOWN))
 }
 
 /// The machine in one line.

@@ -193,6 +193,9 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
     if targets.len() > TARGETS_SHOWN {
         page.labelled("", &format!("and {} more", targets.len() - TARGETS_SHOWN));
     }
+    if let Some(preparation) = &run.manifest.preparation {
+        page.labelled("prepared", &surroundings::prepared(preparation));
+    }
     page.labelled("checked", &surroundings::checked(run));
     if let Some(changed) = surroundings::changed_thresholds(run) {
         page.labelled("changed", &format!("thresholds: {changed}"));

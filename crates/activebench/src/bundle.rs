@@ -217,3 +217,41 @@ fn same(content: &Content, path: &Path) -> std::io::Result<bool> {
         Content::Given(bytes) => Ok(fs::read(path)? == *bytes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::samples::prepared_series;
+
+    #[test]
+    fn a_bundle_holds_the_files_of_the_preconditioning_and_not_its_verdict() {
+        let folder = prepared_series(&|_, preparation| Some(preparation));
+        for redact in [false, true] {
+            let place = tempfile::tempdir().expect("a folder");
+            let bundle = place.path().join("x.activebench.tar.zst");
+            let arguments = Bundle {
+                run: folder.path().to_owned(),
+                out: Some(bundle.clone()),
+                force: false,
+                sign: None,
+                redact,
+                redact_word: Vec::new(),
+            };
+            main(&arguments).unwrap_or_else(|failure| panic!("{:#}", failure.error));
+            // Judged anew, it comes to the same.
+            let checked = verify(&VerifyBundle { bundle: bundle.clone(), key: None, max_size: 1 << 30 });
+            assert_eq!(checked.unwrap_or_else(|failure| panic!("{:#}", failure.error)), 3);
+            let to = place.path().join("unpacked");
+            fs::create_dir(&to).expect("a folder");
+            let Unpacked { manifest, .. } = unpack(&bundle, &to, Limits::default(), None).expect("it is unpacked");
+            let runs: Vec<&str> = manifest.runs.iter().map(|run| run.directory.as_str()).collect();
+            assert_eq!(runs, ["run/1", "run/2"]);
+            assert_eq!(manifest.tool.command, ["true"]);
+            for name in ["run/preconditioning/run.json", "run/preconditioning/report.json"] {
+                assert!(manifest.files.iter().any(|file| file.name == name), "{name}");
+            }
+            let report = fs::read_to_string(to.join("run/series-report.json")).expect("a report");
+            assert!(report.contains(r#""incomplete": []"#), "{report}");
+        }
+    }
+}

@@ -28,7 +28,7 @@ fn column(path: &Path) -> Result<Compare, Failure> {
         runs.push(contribution(run));
         Ok(())
     };
-    if let Some(judged) = series::judged_each(&located.directory, path, |_| {}, &mut each)? {
+    if let Some(judged) = series::judged_each(&located.directory, path, |_| {}, &mut each, None)? {
         return Ok(Compare {
             directory: judged.directory,
             series: true,
@@ -46,4 +46,17 @@ fn column(path: &Path) -> Result<Compare, Failure> {
         verdict: judged.verdict,
         incomplete: judged.manifest.incomplete,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::samples::prepared_series;
+
+    #[test]
+    fn what_prepared_a_device_is_none_of_the_runs_that_are_compared() {
+        let folder = prepared_series(&|_, preparation| Some(preparation));
+        let column = column(folder.path()).ok().expect("a series");
+        assert_eq!((column.runs.len(), column.incomplete), (2, Vec::new()));
+    }
 }

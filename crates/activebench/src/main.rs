@@ -119,7 +119,10 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
         }
         Ok(())
     };
-    if let Some(judged) = series::judged_each(&located.directory, &arguments.run, choose, &mut renew)? {
+    // It is evidence, and none of the runs that a history follows.
+    let mut preconditioning = |_: &str, _: &RunReader, _: &JudgedRun| Ok(());
+    let prepared: Option<series::Each<'_>> = Some(&mut preconditioning);
+    if let Some(judged) = series::judged_each(&located.directory, &arguments.run, choose, &mut renew, prepared)? {
         series::render(&judged, &arguments.output)?;
         return Ok(judged.exit_code);
     }

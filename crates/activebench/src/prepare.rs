@@ -147,7 +147,7 @@ fn purge(device: &Unused) -> Option<Purge> {
 }
 
 /// What the device took in the passes of the preconditioning.
-fn written(judged: &JudgedRun) -> Option<f64> {
+pub(crate) fn written(judged: &JudgedRun) -> Option<f64> {
     let of = |name| judged.phases.iter().map(|phase| phase.facts.complete(name).ok()).sum::<Option<f64>>();
     (!judged.phases.is_empty()).then(|| of(FactName::DeviceWriteBytes)).flatten()
 }

@@ -1,6 +1,10 @@
 //! `verify --repeat`: the same command several times, each run recorded in a directory of its own below that of
 //! the series, and what they say together. `recheck` and `report` read such a directory again.
 
+mod evidence;
+#[cfg(test)]
+pub(crate) mod samples;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -207,34 +211,47 @@ pub(crate) fn stored(
     shown: &Path,
     choose: impl Fn(&mut Choices),
 ) -> Result<Option<JudgedSeries>, Failure> {
-    judged_each(directory, shown, choose, &mut |_, _, _| Ok(()))
+    judged_each(directory, shown, choose, &mut |_, _, _| Ok(()), None)
 }
 
-/// The same; each run is shown to `each` with its folder's name.
+/// What is shown a judged run with its folder's name.
+pub(crate) type Each<'a> = &'a mut dyn FnMut(&str, &RunReader, &JudgedRun) -> Result<(), Failure>;
+
+/// The same; each run is shown to `each`.
+///
+/// The preconditioning is none of the runs. It is held against what they say of it by its hashes alone, for it can be
+/// long; where somebody wants to see it, it is judged for that, and what it wrote is counted anew.
 pub(crate) fn judged_each(
     directory: &Path,
     shown: &Path,
     choose: impl Fn(&mut Choices),
-    each: &mut dyn FnMut(&str, &RunReader, &JudgedRun) -> Result<(), Failure>,
+    each: Each<'_>,
+    preconditioning: Option<Each<'_>>,
 ) -> Result<Option<JudgedSeries>, Failure> {
     let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
     choose(&mut manifest.choices);
     let thresholds = thresholds::of(&manifest.choices).or_exit(ExitCode::Usage)?;
-    let mut judged_run = |name: &String, choose: &dyn Fn(&mut Choices)| {
-        let reader = RunReader::open(&directory.join(name)).or_exit(ExitCode::Usage)?;
+    let judged_run = |name: &str, reader: &RunReader, choose: &dyn Fn(&mut Choices), each: Each<'_>| {
         let mut of_run = reader.manifest().clone();
         choose(&mut of_run.choices);
-        let judged = judge::judge(&shown.join(name), &reader, of_run).or_exit(ExitCode::Usage)?;
-        each(name, &reader, &judged)?;
-        Ok(judged)
+        let judged = judge::judge(&shown.join(name), reader, of_run).or_exit(ExitCode::Usage)?;
+        each(name, reader, &judged)?;
+        Ok::<_, Failure>(judged)
     };
+    let open = |name: &str| RunReader::open(&directory.join(name)).or_exit(ExitCode::Usage);
     let mut runs = Vec::new();
     for (number, name) in (1..).zip(&manifest.runs) {
-        runs.push(contribution(number, name, &judged_run(name, &choose)?));
+        runs.push(contribution(number, name, &judged_run(name, &open(name)?, &choose, &mut *each)?));
     }
-    if let Some(name) = &manifest.preconditioning {
-        judged_run(name, &|_| {})?;
-    }
+    let faults = match &manifest.preconditioning {
+        None => Vec::from_iter(evidence::without_record(&runs)),
+        Some(name) => {
+            let reader = open(name)?;
+            let judged = preconditioning.map(|each| judged_run(name, &reader, &|_| {}, each)).transpose()?;
+            evidence::faults(name, &reader, judged.as_ref(), &runs)
+        }
+    };
+    manifest.incomplete.extend(faults);
     Ok(Some(judge(manifest, shown.display().to_string(), runs, &thresholds)))
 }
 

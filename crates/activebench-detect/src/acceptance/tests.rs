@@ -78,6 +78,7 @@ fn run(number: u32, honest: Option<f64>) -> RunEvidence {
             claims: Vec::new(),
             beginnings: Vec::new(),
             circumstances: Vec::new(),
+            preparation: None,
         },
         argv: vec!["fio".to_owned()],
         cwd: "/mnt".to_owned(),

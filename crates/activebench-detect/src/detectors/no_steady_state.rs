@@ -6,11 +6,13 @@
 //! before it settled is not what the device gives in use.
 //!
 //! # How it decides
-//! Of the first rate of each phase (the honest figures where the claims do not hold and each run has one), over the last
-//! five runs of a series, each of which is a round: (largest - smallest)
-//! above 20 % of their mean, or the excursion of the least-squares line through them (its value at the last round less that
-//! at the first) above 10 % of their mean. It warns; where the profile requires a steady state (`pts`) it fails.
-//! Fewer than five rounds leave it undecided.
+//! Of the first rate of each phase (the honest figures where the claim of a run does not hold), over the last five runs
+//! of a series, each of which is a round: (largest - smallest) above 20 % of their mean, or the excursion of the
+//! least-squares line through them (its value at the last round less that at the first) above 10 % of their mean. It
+//! warns; where the profile requires a steady state (`pts`) it fails.
+//!
+//! Fewer than five rounds leave it undecided, and so does one of the last five that does not state the figure, or whose
+//! honest figure is not known: rounds on both sides of it are not in a row.
 //!
 //! # When it is wrong
 //! The standard's rounds last a minute each: of shorter ones five cover too little time to tell.
@@ -27,7 +29,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, because, needs, of_each_rate, of_single_run, values};
+use crate::series_case::{SeriesCase, because, of_each_rate, of_single_run};
 
 /// See the head of this file.
 pub struct NoSteadyState;
@@ -59,8 +61,7 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
     let limits = case.thresholds();
     let steadiness = case.series.steadiness.iter().find(|of| of.figure == figure.id);
     let steadiness = steadiness.ok_or_else(|| Halt::undecided("how steady it was is not known"))?;
-    needs(values(&case.series, figure).len(), limits.ab702_rounds_count.value.value.max(2.0))?;
-    let last = steadiness.last().ok_or_else(|| Halt::undecided("the mean of the rounds is 0"))?;
+    let last = steadiness.last().map_err(Halt::undecided)?;
     let (range, excursion) = (&limits.ab702_range_ratio, &limits.ab702_excursion_ratio);
     let swings = last.range_ratio > range.value.value;
     let observed = message(steadiness, last);

@@ -13,7 +13,7 @@
 //! What the runs differ by is said where the evidence shows it: foreign I/O, a limit of a control group, hits of the page
 //! cache, processors that were taken, waiting for memory, heat. It must be known of every run, differ by as much as its own
 //! detector warns of, move the figure in the direction in which it must, and go with at least half of its variance, which
-//! chance alone would bring about in one series of a hundred at most.
+//! chance alone would bring about for one figure in a hundred at most.
 //!
 //! # When it is wrong
 //! A system whose state changes by design (a device that fills up, a cache that warms) spreads without being noisy: look

@@ -26,7 +26,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, because, is_slower, needs, of_each_rate, of_single_run, values};
+use crate::series_case::{SeriesCase, because, needs, of_each_rate, of_single_run, values};
 use crate::statistics::median_deviation;
 
 /// See the head of this file.
@@ -72,7 +72,8 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
     let limit = &limits.ab704_deviations_count;
     let outliers: Vec<(u32, f64)> =
         runs.iter().copied().filter(|(_, value)| score(*value) > limit.value.value).collect();
-    let slow_first = |(number, value): &(u32, f64)| *number == 1 && is_slower(figure.metric, *value, median);
+    let more_is_worse = figure.metric.more_is_worse() == Some(true);
+    let slow_first = |(number, value): &(u32, f64)| *number == 1 && (*value > median) == more_is_worse;
     let (first, others): (Vec<_>, Vec<_>) = outliers.into_iter().partition(slow_first);
     let in_unit = |value: f64| Quantity { value, ..figure.claimed.median };
     let farthest = |of: &[(u32, f64)]| of.iter().map(|(_, value)| score(*value)).fold(0.0, f64::max);

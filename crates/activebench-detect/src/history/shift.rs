@@ -15,20 +15,10 @@ use crate::statistics::{CONFIDENCE, median};
 /// Pairs of more values are not needed to know the interval's ends; runs are taken evenly.
 const MOST_VALUES: usize = 1_500;
 
-/// Whether more of it is worse; `None` where more is neither.
-pub(super) fn more_is_worse(metric: Metric) -> Option<bool> {
-    match metric {
-        Metric::TimePerOperation => Some(true),
-        metric if metric.is_latency() => Some(true),
-        metric if metric.is_count() || metric.is_cpu() => None,
-        _ => Some(false),
-    }
-}
-
 /// The comparison; what cannot be compared is open.
 pub(super) fn shift(metric: Metric, baseline: &[f64], later: &[f64]) -> AgainstBaseline {
     let not = |why: String| AgainstBaseline::NotCompared { why, open: true };
-    let Some(more_is_worse) = more_is_worse(metric) else {
+    let Some(more_is_worse) = metric.more_is_worse() else {
         let why = "more of it is neither better nor worse".to_owned();
         return AgainstBaseline::NotCompared { why, open: false };
     };
@@ -78,7 +68,7 @@ pub(super) fn held(
     limit_ratio: f64,
     compared: usize,
 ) -> Held {
-    let worse_by = match more_is_worse(metric) {
+    let worse_by = match metric.more_is_worse() {
         Some(true) => ratio - 1.0,
         _ => 1.0 - ratio,
     };

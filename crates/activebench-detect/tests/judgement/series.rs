@@ -79,7 +79,10 @@ impl Case {
 
 pub(crate) fn case(path: &Path) -> Case {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let written: Written = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    read(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+}
+
+fn read(written: Written) -> Case {
     let mut runs = Vec::new();
     for (index, value) in written.values.iter().enumerate() {
         let mut run = run(index as u32 + 1, RunVerdict::Verified);
@@ -149,6 +152,7 @@ fn run(number: u32, verdict: RunVerdict) -> RunOfSeries {
         claims: Vec::new(),
         beginnings: Vec::new(),
         circumstances: Vec::new(),
+        preparation: None,
     }
 }
 
@@ -231,7 +235,7 @@ fn a_series_goes_on_until_it_has_what_was_asked_for() {
         (&six[..5], within(0.5), false, "6 runs are needed"),
         (&six[..], within(0.06), true, "6.000 % of it, at most 6.000 %"),
         (&six[..], within(0.0599), false, "6.000 % of it, at most 5.990 %"),
-        (&six[..4], Until::SteadyState, false, "too few rounds"),
+        (&six[..4], Until::SteadyState, false, "5 rounds are needed, and there are 4"),
         (&six[..], Until::SteadyState, true, "rounds 2 to 6"),
         (&[100.0, 100.0, 100.0, 100.0, 150.0][..], Until::SteadyState, false, "rounds 1 to 5"),
         (&[0.0; 6][..], within(0.5), false, "6 runs are needed"),
@@ -267,4 +271,110 @@ fn a_target_that_was_not_reached_is_said_and_no_success() {
         let said = judged.because.starts_with("target not reached in 6 runs: read: ");
         assert_eq!(said, judged.exit_code == 3, "{}", judged.because);
     }
+}
+
+#[test]
+fn a_cause_moves_a_latency_up_where_it_moves_a_rate_down() {
+    let foreign = serde_json::json!([0, 0.25, 0.001, 0.4, 0.002, 0]);
+    let (falls, climbs) = ([100, 70, 101, 55, 99, 100], [100, 140, 99, 180, 101, 100]);
+    for (metric, values, named) in [
+        (Metric::Throughput, falls, true),
+        (Metric::Throughput, climbs, false),
+        (Metric::LatencyP99, climbs, true),
+        (Metric::LatencyP99, falls, false),
+        (Metric::SyncLatencyMean, climbs, true),
+        (Metric::TimePerOperation, climbs, true),
+        // More of it is neither better nor worse.
+        (Metric::OperationsDone, falls, false),
+        (Metric::CpuSystem, falls, false),
+        (Metric::CpuSystem, climbs, false),
+    ] {
+        let found = causes(serde_json::json!({"metric": metric, "values": values, "foreign": foreign}));
+        assert_eq!(found, if named { vec![CircumstanceKind::ForeignIo] } else { Vec::new() }, "{metric:?} {values:?}");
+    }
+}
+
+#[test]
+fn what_chance_may_do_is_shared_by_the_circumstances_that_are_compared() {
+    // r^2 is 0.826 and t 4.36, which chance gives 0.60 % of the time: less than 1 %, more than half of it.
+    let values = [100, 92, 81, 88, 70, 72];
+    let alone = serde_json::json!({"values": values, "foreign": [0, 0.1, 0.2, 0.3, 0.4, 0.5]});
+    assert_eq!(causes(alone.clone()), [CircumstanceKind::ForeignIo]);
+    let with = |limits: [u32; 6]| {
+        let mut both = alone.clone();
+        both["limits"] = serde_json::json!(limits);
+        causes(both)
+    };
+    assert_eq!(with([40, 20, 40, 40, 20, 40]), []);
+    // What does not differ is not compared.
+    assert_eq!(with([40; 6]), [CircumstanceKind::ForeignIo]);
+}
+
+/// The kinds of the causes that are named for the first figure of a written case.
+fn causes(mut written: serde_json::Value) -> Vec<CircumstanceKind> {
+    written["says"] = "".into();
+    let case = read(serde_json::from_value(written).expect("a case"));
+    let (figures, _) = computed(&case.runs, &case.thresholds);
+    figures[0].causes.iter().map(|cause| cause.kind).collect()
+}
+
+#[test]
+fn a_series_is_not_long_enough_while_its_last_rounds_are_not_known() {
+    let within = |ratio| Until::MedianWithin { ratio };
+    for (values, honest, until, reached, says) in [
+        // Of the last five rounds one states nothing; five more are needed.
+        ("[100, 100, null, 100, 100, 100]", "[]", Until::SteadyState, false, "run 3 does not state the figure"),
+        ("[100, 100, null, null, 100, 100]", "[]", Until::SteadyState, false, "runs 3, 4 do not state the figure"),
+        ("[100, 100, 100, 100, 100, null]", "[]", Until::SteadyState, false, "run 6 does not state the figure"),
+        ("[100, null, 100, 100, 100, 100, 100]", "[]", Until::SteadyState, true, "rounds 3 to 7"),
+        // Claims that do not hold are no figures to go by.
+        ("[200, 200, 200, 200, 200]", "[100, 90, null, 70, 60]", Until::SteadyState, false, "figure of run 3 is not"),
+        ("[200, 200, 200, 200, 200]", "[null, 90, null, 70, 60]", Until::SteadyState, false, "of runs 1, 3 are not"),
+        ("[200, 200, 200, 200, 200]", "[null, null, null, null, null]", Until::SteadyState, false, "are not known"),
+        ("[200, 200, 200, 200, 200, 200]", "[null, 90, 90, 90, 90, 90]", Until::SteadyState, true, "rounds 2 to 6"),
+        ("[0, 0, 0, 0, 0]", "[]", Until::SteadyState, false, "the mean of the rounds is 0"),
+        ("[9, 9, 9, 9, 9, 9, 9]", "[null, 8, 8, 8, 8, 8, 8]", within(0.5), false, "figure of run 1 is not known"),
+        (
+            "[9, 9, 9, 9, 9]",
+            "[null, null, null, null, null]",
+            within(0.5),
+            false,
+            "of runs 1, 2, 3, 4, 5 are not known",
+        ),
+        ("[9, 9, 9, 9, 9]", "[8, 8, 8, 8, 8]", within(0.5), false, "6 runs are needed"),
+        ("[9, 9, 9, 9, 9, 9]", "[8, 8, 8, 8, 8, 8]", within(0.5), true, "the median of honest figures spans"),
+    ] {
+        let text = format!(r#"{{"says": "", "values": {values}, "honest": {honest}}}"#);
+        let case = read(serde_json::from_str(&text).expect("a case"));
+        let (figures, steadiness) = computed(&case.runs, &case.thresholds);
+        let found = stopping(until, &figures, &steadiness);
+        assert!(found.reached == reached && found.because.contains(says), "{text} {until:?}: {found:?}");
+    }
+}
+
+#[test]
+fn one_warning_and_one_question_are_said_in_the_singular() {
+    for (values, because) in [
+        (vec![100.0, 101.0, 100.0, 99.0, 110.0], "over 5 runs 1 warning, 0 questions undecided"),
+        (vec![100.0, 101.0, 100.0, 99.0, 140.0], "over 5 runs 3 warnings, 0 questions undecided"),
+        (vec![100.0, 101.0, 100.0, 99.0], "over 4 runs 0 warnings, 3 questions undecided"),
+    ] {
+        let runs = (1..).zip(&values).map(|(number, value)| RunOfSeries {
+            claims: vec![claim(*value, 0.5, None)],
+            ..run(number, RunVerdict::Verified)
+        });
+        let thresholds = Thresholds::profile("default").expect("the profile exists");
+        let judged = judge(manifest(values.len() as u32), "series".to_owned(), runs.collect(), &thresholds);
+        assert_eq!((judged.verdict, judged.because.as_str()), (RunVerdict::Qualified, because), "{values:?}");
+    }
+}
+
+#[test]
+fn evidence_that_is_not_as_the_runs_say_is_told_without_a_count_of_runs() {
+    let mut manifest = manifest(5);
+    manifest.incomplete = vec!["the preconditioning is another".to_owned()];
+    let runs = (1..=5).map(|number| run(number, RunVerdict::Verified)).collect();
+    let thresholds = Thresholds::profile("default").expect("the profile exists");
+    let judged = judge(manifest, "series".to_owned(), runs, &thresholds);
+    assert_eq!((judged.verdict, judged.because.as_str()), (RunVerdict::Inconclusive, "the preconditioning is another"));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::MANIFEST;
+use crate::{MANIFEST, read_series};
 
 /// Folders below each other; deeper ones are somebody's mistake.
 const DEEPEST: usize = 32;
@@ -22,8 +22,8 @@ pub struct Found {
     pub left_out: Vec<(PathBuf, String)>,
 }
 
-/// The run directories in a folder and below it, or the folder itself: those of series and of unpacked bundles too. A
-/// link is followed only where it is the folder itself.
+/// The run directories in a folder and below it, or the folder itself: those of series and of unpacked bundles too, but
+/// not the preconditioning of a series, which is none of its runs. A link is followed only where it is the folder itself.
 pub fn find_runs(folder: &Path) -> Found {
     let mut found = Found::default();
     look(folder, 0, &mut found);
@@ -40,6 +40,13 @@ fn look(folder: &Path, depth: usize, found: &mut Found) {
         found.left_out.push((folder.to_owned(), format!("it lies more than {DEEPEST} folders deep")));
         return;
     }
+    let preconditioning = match read_series(folder) {
+        Ok(series) => series.and_then(|series| series.preconditioning).map(|name| folder.join(name)),
+        Err(error) => {
+            found.left_out.push((folder.to_owned(), error.to_string()));
+            None
+        }
+    };
     let mut folders = BTreeSet::new();
     let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     match entries {
@@ -47,6 +54,7 @@ fn look(folder: &Path, depth: usize, found: &mut Found) {
         Ok(entries) => {
             for entry in entries {
                 match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && Some(entry.path()) == preconditioning => {}
                     Ok(kind) if kind.is_dir() => {
                         folders.insert(InOrder(entry.path()));
                     }
@@ -82,7 +90,10 @@ impl PartialOrd for InOrder {
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::series::{FORMAT, SeriesManifest};
+
     use super::*;
+    use crate::write_series;
 
     #[test]
     fn runs_of_series_and_bundles_are_found_and_no_folder_of_a_run_is_one() {
@@ -95,6 +106,20 @@ mod tests {
         {
             fs::write(root.path().join(file), "").unwrap();
         }
+        let series = SeriesManifest {
+            format: FORMAT,
+            activebench: "0.1.0".to_owned(),
+            command: Default::default(),
+            planned_runs: 2,
+            until: None,
+            runs: vec!["9".to_owned(), "10".to_owned()],
+            preconditioning: Some("preconditioning".to_owned()),
+            choices: Default::default(),
+            incomplete: Vec::new(),
+        };
+        write_series(&root.path().join("series"), &series).unwrap();
+        fs::create_dir(root.path().join("series/preconditioning")).unwrap();
+        fs::write(root.path().join("series/preconditioning/run.json"), "").unwrap();
         fs::write(root.path().join("empty/x.activebench.tar.zst"), "").unwrap();
         std::os::unix::fs::symlink(root.path(), root.path().join("empty/loop")).unwrap();
         let names = |found: &Found| -> Vec<String> {
@@ -104,7 +129,9 @@ mod tests {
         let found = find_runs(root.path());
         assert_eq!(names(&found), ["a", "bundle/run", "series/9", "series/10"]);
         assert_eq!((found.bundles.len(), found.left_out.len()), (1, 0));
-        assert_eq!(names(&find_runs(&root.path().join("series/9"))), ["series/9"]);
+        for named in ["series/9", "series/preconditioning"] {
+            assert_eq!(names(&find_runs(&root.path().join(named))), [named]);
+        }
         assert_eq!(find_runs(&root.path().join("gone")).left_out.len(), 1);
         assert_eq!(find_runs(&root.path().join("empty/loop")).runs.len(), 4, "a link that was named is followed");
     }

@@ -31,11 +31,17 @@ const NUMBERS: &[&str] = &["calls", "page_cache", "cpu", "samples", "steal"];
 const TEXTS: &[&str] = &["names", "tasks", "block", "payload"];
 
 impl Redactor {
-    /// Writes a redacted copy of a run into a new directory; gives its manifest.
+    /// Writes a redacted copy of a run into a new directory; gives its manifest. Where the run of its preconditioning
+    /// is copied too, `preconditioning_sha256` is that of the copy's manifest.
     ///
     /// # Errors
     /// When the run cannot be read or the copy not be written whole.
-    pub fn copy_run(&self, from: &RunReader, to: &Path) -> Result<Manifest, RecordError> {
+    pub fn copy_run(
+        &self,
+        from: &RunReader,
+        to: &Path,
+        preconditioning_sha256: Option<&str>,
+    ) -> Result<Manifest, RecordError> {
         let mut writer = RunWriter::create(to)?;
         let mut redaction = self.account();
         // The manifest lists it: without it the copy would not be that of the run.
@@ -106,6 +112,9 @@ impl Redactor {
         let mut manifest: Manifest = self.json(from.manifest(), MANIFEST)?;
         if let Some(payload) = &mut manifest.coverage.payload {
             payload.kept_bytes = 0;
+        }
+        if let (Some(preparation), Some(sha256)) = (&mut manifest.preparation, preconditioning_sha256) {
+            preparation.preconditioning.sha256 = sha256.to_owned();
         }
         // A copy of a copy has both.
         if let Some(earlier) = manifest.redacted.take() {

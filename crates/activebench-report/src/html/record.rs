@@ -76,6 +76,9 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
             dt { "Started at" } dd { (started(manifest.clocks.started_unix_s)) }
             dt { "Tool" } dd { (shown(&headline::tool(run))) }
             dt { "Recorded by" } dd { "activebench " (shown(&manifest.activebench)) ", run format " (manifest.format) }
+            @if let Some(preparation) = &manifest.preparation {
+                dt { "Prepared" } dd { (shown(&surroundings::prepared(preparation))) }
+            }
             dt { "Checked" } dd { (shown(&surroundings::checked(run))) }
             @if let Some(changed) = surroundings::changed_thresholds(run) {
                 dt { "Changed thresholds" } dd { (shown(&changed)) }

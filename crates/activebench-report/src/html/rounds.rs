@@ -19,13 +19,10 @@ const CHARTS: usize = 12;
 
 /// A chart for each figure that has a window.
 pub(crate) fn charts(series: &JudgedSeries) -> Markup {
+    let windows: Vec<_> = series.steadiness.iter().filter_map(|of| Some((of, of.last().ok()?))).collect();
     html! {
-        @for (number, of) in series.steadiness.iter().enumerate().take(CHARTS) {
-            @if let Some(last) = of.last() { (chart(number, series, of, last)) }
-        }
-        @if series.steadiness.len() > CHARTS {
-            p { "Charts of " (CHARTS) " of " (series.steadiness.len()) " figures." }
-        }
+        @for (number, (of, last)) in windows.iter().enumerate().take(CHARTS) { (chart(number, series, of, last)) }
+        @if windows.len() > CHARTS { p { "Charts of " (CHARTS) " of " (windows.len()) " figures." } }
     }
 }
 

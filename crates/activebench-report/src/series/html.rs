@@ -10,6 +10,7 @@ use super::{
 use crate::Style;
 use crate::escape::terminal as shown;
 use crate::html::{page, part, prose, rounds, table, verdict, visible};
+use crate::surroundings::prepared;
 use crate::wording::{count, shell_command};
 
 /// Runs shown; the rest is counted.
@@ -41,7 +42,7 @@ impl SeriesFormat for Html {
             p.command { code { (shown(&shell_command(&series.manifest.command.argv))) } }
         };
         let steady = steady::rule(series);
-        let causes = causes(series);
+        let (causes, left_out) = causes(series);
         let contents = html! {
             ol {
                 li { a href="#figures" { "Figures" } }
@@ -64,11 +65,15 @@ impl SeriesFormat for Html {
             @if !causes.is_empty() {
                 (part("differences", "What the runs differ by", html! {
                     ul { @for cause in &causes { li { (shown(cause)) } } }
+                    @if left_out > 0 { p { (count(left_out, "further cause")) " in the JSON report." } }
                 }))
             }
             (part("runs", "Runs", runs(series)))
             (part("findings", "Findings", findings(series)))
-            (part("record", "Record", html! { p { "Series directory: " code { (shown(&series.directory)) } } }))
+            (part("record", "Record", html! {
+                @if let Some(preparation) = series.preparation() { p { (shown(&prepared(preparation))) "." } }
+                p { "Series directory: " code { (shown(&series.directory)) } }
+            }))
         };
         visible(&page(&name, header, contents, main, &series.manifest.activebench).into_string())
     }

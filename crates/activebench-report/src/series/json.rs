@@ -4,6 +4,7 @@
 //! directories.
 
 use activebench_model::finding::Finding;
+use activebench_model::preparation::Preparation;
 use activebench_model::series::{JudgedSeries, Repeated, Steadiness, Stopping};
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
@@ -45,6 +46,7 @@ struct Report<'a> {
     planned_runs: u32,
     stopping: Option<&'a Stopping>,
     incomplete: &'a [String],
+    preparation: Option<&'a Preparation>,
     runs: Vec<RunEntry<'a>>,
     figures: &'a [Repeated],
     steadiness: &'a [Steadiness],
@@ -74,6 +76,7 @@ impl<'a> Report<'a> {
             planned_runs: manifest.planned_runs,
             stopping: series.stopping.as_ref(),
             incomplete: &manifest.incomplete,
+            preparation: series.preparation(),
             runs: series
                 .runs
                 .iter()

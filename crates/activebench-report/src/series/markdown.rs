@@ -8,6 +8,7 @@ use super::{
 };
 use crate::Style;
 use crate::escape::{markdown as text, markdown_code as code};
+use crate::surroundings::prepared;
 use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::shell_command;
 
@@ -69,9 +70,12 @@ fn steady_state(series: &JudgedSeries) -> Section {
 }
 
 fn differences(series: &JudgedSeries) -> Section {
-    let causes = causes(series);
+    let (causes, left_out) = causes(series);
     let lead = if causes.is_empty() { String::new() } else { "## What the runs differ by\n\n".to_owned() };
-    let items = causes.iter().map(|sentence| format!("- {}\n", text(sentence))).collect();
+    let mut items: Vec<String> = causes.iter().map(|sentence| format!("- {}\n", text(sentence))).collect();
+    if left_out > 0 {
+        items.push(format!("\nLeft out: {left_out} more causes, which the JSON report has.\n"));
+    }
     Section { lead, items, noun: "causes", share: 75 }
 }
 
@@ -104,9 +108,11 @@ fn open_questions(series: &JudgedSeries) -> Section {
 }
 
 fn record(series: &JudgedSeries) -> Section {
+    let line = series.preparation().map(|preparation| format!("- Prepared: {}.\n", text(&prepared(preparation))));
     let lead = format!(
-        "## Record\n\nWritten by activebench {}.\n\n- Series directory: {}\n",
+        "## Record\n\nWritten by activebench {}.\n\n{}- Series directory: {}\n",
         text(&series.manifest.activebench),
+        line.unwrap_or_default(),
         code(&series.directory)
     );
     Section { lead, items: Vec::new(), noun: "", share: 50 }

@@ -16,8 +16,8 @@ pub(super) const WINDOW_HEADS: [&str; 4] = ["round", "value", "line", ""];
 
 /// The rule, for the head of a section.
 pub(super) fn rule(series: &JudgedSeries) -> Option<String> {
-    let first = series.steadiness.iter().find(|of| !of.windows.is_empty())?;
-    let rounds = first.last().map_or(0, |window| window.runs.len());
+    let (first, window) = series.steadiness.iter().find_map(|of| Some((of, of.windows.last()?)))?;
+    let rounds = window.runs.len();
     Some(format!(
         "SNIA PTS 2.0.2, section 2.1.24: within {rounds} rounds (largest - smallest) at most {} of the mean, and the \
          least-squares line moves by at most {} of it",
@@ -29,7 +29,10 @@ pub(super) fn rule(series: &JudgedSeries) -> Option<String> {
 /// `read: steady in rounds 4 to 8: mean 101 MB/s, range 3 % of it, the line moves by 1 %; first steady with round 6`.
 pub(crate) fn sentence(of: &Steadiness) -> String {
     let phase = clipped(&of.phase, PHASE_SHOWN);
-    let Some(last) = of.last() else { return format!("{phase}: too few rounds for a window") };
+    let last = match of.last() {
+        Ok(last) => last,
+        Err(why) => return format!("{phase}: not known of the last rounds: {why}"),
+    };
     let (from, to) = (last.runs.first().copied().unwrap_or_default(), last.runs.last().copied().unwrap_or_default());
     let steady = if last.steady { "steady" } else { "not steady" };
     let which = if of.of_honest { " (honest figures)" } else { "" };
@@ -50,10 +53,25 @@ pub(super) fn sentences(series: &JudgedSeries) -> Vec<String> {
     series.steadiness.iter().filter(|of| !of.windows.is_empty()).map(sentence).collect()
 }
 
-/// The windows that are shown round by round, each with its sentence.
-pub(super) fn windows(series: &JudgedSeries) -> Vec<(String, Vec<Vec<String>>)> {
-    let windows = series.steadiness.iter().filter_map(|of| Some((sentence(of), rows(of.last()?))));
-    windows.take(WINDOWS_SHOWN).collect()
+/// The sentences, the first of them with the last window round by round; how many are left without.
+pub(super) fn windows(series: &JudgedSeries) -> (Vec<(String, Vec<Vec<String>>)>, usize) {
+    let (mut shown, mut left_out) = (0, 0);
+    let with_rows = |of: &Steadiness| {
+        let rows = match of.last() {
+            Ok(last) if shown < WINDOWS_SHOWN => {
+                shown += 1;
+                rows(last)
+            }
+            Ok(_) => {
+                left_out += 1;
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
+        (sentence(of), rows)
+    };
+    let told = series.steadiness.iter().filter(|of| !of.windows.is_empty()).map(with_rows).collect();
+    (told, left_out)
 }
 
 fn rows(window: &SteadyWindow) -> Vec<Vec<String>> {

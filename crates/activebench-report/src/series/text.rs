@@ -8,7 +8,8 @@ use super::{
     RUN_HEADS, SeriesFormat, causes, extent, firing, head, heads, rows, run_rows, steady, stopping, title, undecided,
 };
 use crate::page::{Page, Set, Tone};
-use crate::wording::{shell_command, shell_word};
+use crate::surroundings::prepared;
+use crate::wording::{count, shell_command, shell_word};
 use crate::{Style, escape};
 
 /// Most characters of a command line in the first line.
@@ -58,15 +59,26 @@ impl SeriesFormat for Text {
         page.blank();
         if let Some(rule) = steady::rule(series) {
             page.headed("steady state", Tone::Head, &format!("  {rule}."));
-            for (sentence, rows) in steady::windows(series) {
+            let (told, left_out) = steady::windows(series);
+            for (sentence, rows) in told {
                 page.paragraph(&sentence, Tone::Plain);
-                let sets = [Set::Right, Set::Right, Set::Right, Set::Left];
-                page.table(&steady::WINDOW_HEADS, &sets, &rows, |_| Tone::Plain);
+                if !rows.is_empty() {
+                    let sets = [Set::Right, Set::Right, Set::Right, Set::Left];
+                    page.table(&steady::WINDOW_HEADS, &sets, &rows, |_| Tone::Plain);
+                }
+            }
+            if left_out > 0 {
+                let of = count(left_out, "further figure");
+                page.paragraph(&format!("round by round in the JSON report: {of}"), Tone::Plain);
             }
             page.blank();
         }
-        for (index, sentence) in causes(series).iter().enumerate() {
+        let (causes, left_out) = causes(series);
+        for (index, sentence) in causes.iter().enumerate() {
             page.labelled(if index == 0 { "because" } else { "" }, sentence);
+        }
+        if left_out > 0 {
+            page.labelled("", &format!("and {left_out} more in the JSON report"));
         }
         for finding in firing(series) {
             let tone = if finding.severity == Some(Severity::Fail) { Tone::Bad } else { Tone::Doubtful };
@@ -82,6 +94,9 @@ impl SeriesFormat for Text {
             page.labelled(if index == 0 { "undecided" } else { "" }, sentence);
         }
         page.blank();
+        if let Some(preparation) = series.preparation() {
+            page.labelled("prepared", &prepared(preparation));
+        }
         page.labelled_verbatim("series", &series.directory);
         page.labelled_verbatim("next", &format!("activebench recheck {}", shell_word(&series.directory)));
         page.finish()

@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 
 use activebench_model::bound::{Bound, Share, ShareOf, Shares};
+use activebench_model::call::DeviceNumber;
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::fact::{Completeness, Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
+use activebench_model::preparation::{Preconditioning, Preparation, Purge};
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, ThresholdFile};
 use activebench_model::units::Quantity;
@@ -197,6 +199,7 @@ pub(crate) fn verified() -> JudgedRun {
 pub(crate) fn qualified() -> JudgedRun {
     let mut run = verified();
     run.manifest.choices.fail_on = FailOn::Warn;
+    run.manifest.preparation = Some(preparation("/dev/vda", "it takes no discards"));
     run.findings.push(too_short("write", "c1", 320_300_000));
     run.findings.push(outcome("AB601", "foreign-io", Outcome::Undecided, "rewrite", "block records were not seen"));
     run.judged[0].findings = vec!["AB701".into()];
@@ -204,6 +207,22 @@ pub(crate) fn qualified() -> JudgedRun {
     run.verdict = RunVerdict::Qualified;
     run.exit_code = 1;
     run
+}
+
+/// A device that was written twice over and could not be purged.
+pub(crate) fn preparation(device: &str, why: &str) -> Preparation {
+    Preparation {
+        device: device.to_owned(),
+        number: DeviceNumber::new(254, 0),
+        size_bytes: 1 << 30,
+        purge: Purge::Not { why: why.to_owned() },
+        preconditioning: Preconditioning {
+            command: ["fio", "--name=preconditioning"].map(str::to_owned).to_vec(),
+            written_bytes: Some((2_u64 << 30) as f64),
+            directory: "preconditioning".to_owned(),
+            sha256: "0".repeat(64),
+        },
+    }
 }
 
 /// Others were at the device: nobody is accused, and nothing is confirmed.
@@ -354,6 +373,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run.shares.notes = vec![text.into()];
     run.manifest.choices.suppressed = BTreeMap::from([(text.into(), text.into())]);
     run.manifest.sha256 = BTreeMap::from([(text.into(), "9f86d081884c7d65".repeat(4))]);
+    run.manifest.preparation = Some(preparation(text, text));
     run.manifest.host.kernel = text.into();
     run.manifest.host.hostname = Some(text.into());
     run.manifest.host.unread = vec![text.into()];

@@ -7,13 +7,13 @@ use activebench_model::series::{
     SteadyWindow, Stopping, Until,
 };
 use activebench_model::units::{Quantity, Unit};
-use activebench_model::verdict::RunVerdict;
+use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use activebench_report::Style;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use activebench_report::ticket::LIMIT;
 
 use crate::html;
-use crate::samples::schema_faults;
+use crate::samples::{self, schema_faults};
 
 fn render(name: &str, series: &JudgedSeries) -> String {
     series_format_by_name(name).expect("the format exists").render(series, Style::default())
@@ -29,6 +29,7 @@ fn run(number: u32) -> RunOfSeries {
         claims: Vec::new(),
         beginnings: Vec::new(),
         circumstances: Vec::new(),
+        preparation: None,
     }
 }
 
@@ -39,6 +40,7 @@ fn figure(id: &str, phase: &str, metric: Metric, quantity: fn(f64) -> Quantity, 
         metric,
         of_storage: true,
         claimed: claimed(quantity, values),
+        verdicts: vec![Some(ClaimVerdict::Confirmed); values.len()],
         honest: Some(claimed(quantity, values)),
         resolution: 0.5,
         causes: Vec::new(),
@@ -89,6 +91,7 @@ fn sample() -> JudgedSeries {
     let mut short = figure("f2", "read", Metric::BytesMoved, |value| Quantity::bytes(value as u64), &rates);
     short.claimed.median_interval = None;
     short.claimed.values[3] = None;
+    short.verdicts = [vec![Some(ClaimVerdict::Unverifiable); 3], vec![None, Some(ClaimVerdict::Unverifiable)]].concat();
     short.honest = None;
     JudgedSeries {
         manifest: SeriesManifest {
@@ -118,13 +121,15 @@ fn sample() -> JudgedSeries {
     }
 }
 
-/// Seven rounds that settle, whose claims were twice too high, and a limit that explains why they differ.
+/// Seven rounds on a prepared device that settle, whose claims were twice too high, and a limit that explains why they
+/// differ.
 fn settling() -> JudgedSeries {
     let rates = [60e6, 80e6, 96e6, 99e6, 100e6, 104e6, 101e6];
     let twice: Vec<f64> = rates.iter().map(|rate| 2.0 * rate).collect();
     let quantity = Quantity::bytes_per_sec;
     let figure = Repeated {
         claimed: claimed(quantity, &twice),
+        verdicts: vec![Some(ClaimVerdict::Misleading); rates.len()],
         honest: Some(claimed(quantity, &rates)),
         causes: vec![Cause {
             kind: CircumstanceKind::IoLimit,
@@ -149,6 +154,7 @@ fn settling() -> JudgedSeries {
         steady,
     };
     let base = sample();
+    let preparation = samples::preparation("/dev/vda", "it takes no discards");
     JudgedSeries {
         manifest: SeriesManifest {
             planned_runs: 25,
@@ -156,7 +162,7 @@ fn settling() -> JudgedSeries {
             incomplete: Vec::new(),
             ..base.manifest
         },
-        runs: (1..=7).map(run).collect(),
+        runs: (1..=7).map(|number| RunOfSeries { preparation: Some(preparation.clone()), ..run(number) }).collect(),
         steadiness: vec![Steadiness {
             figure: "f1".to_owned(),
             phase: "read".to_owned(),
@@ -164,6 +170,7 @@ fn settling() -> JudgedSeries {
             range_limit_ratio: 0.2,
             excursion_limit_ratio: 0.1,
             windows: vec![window(1, 87e6, false), window(2, 95.8e6, false), window(3, 100e6, true)],
+            not_judged: None,
             first_steady_run: Some(7),
         }],
         stopping: Some(Stopping {
@@ -176,7 +183,7 @@ fn settling() -> JudgedSeries {
         figures: vec![figure],
         findings: Vec::new(),
         verdict: RunVerdict::Qualified,
-        because: "over 7 runs 1 warnings, 0 questions undecided".to_owned(),
+        because: "over 7 runs 1 warning, 0 questions undecided".to_owned(),
         exit_code: 0,
         ..base
     }
@@ -208,6 +215,37 @@ fn steady_state_and_what_explains_the_variance_are_shown_in_every_format() {
 }
 
 #[test]
+fn what_is_left_out_is_counted() {
+    let mut series = settling();
+    let (figure, steadiness) = (series.figures.remove(0), series.steadiness.remove(0));
+    for number in 1..=30 {
+        let phase = format!("pass {number}");
+        series.figures.push(Repeated { phase: phase.clone(), ..figure.clone() });
+        series.steadiness.push(Steadiness { phase, ..steadiness.clone() });
+    }
+    // Of one the last rounds are not known.
+    series.steadiness[1].not_judged = Some("run 6 does not state the figure".to_owned());
+    let text = render("text", &series);
+    assert_eq!(text.matches("round  ").count(), 4, "{text}");
+    assert!(text.contains("round by round in the JSON report: 25 further figures"), "{text}");
+    assert!(text.contains("pass 2: not known of the last rounds: run 6 does not state the figure"), "{text}");
+    assert!(text.contains("pass 30 (honest figures): steady in rounds 3 to 7"), "{text}");
+    assert!(text.contains("and 6 more in the JSON report"), "{text}");
+    for (format, told) in [
+        ("markdown", "Left out: 6 more causes, which the JSON report has."),
+        ("html", "6 further causes in the JSON report."),
+        ("html", "Charts of 12 of 29 figures."),
+    ] {
+        let report = render(format, &series);
+        assert!(report.contains(told), "{format}: {report}");
+    }
+    // Nothing is said of nothing.
+    for format in ["text", "markdown", "html"] {
+        assert!(!render(format, &settling()).contains("in the JSON report"), "{format}");
+    }
+}
+
+#[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/series.schema.json");
     let mut empty = sample();
@@ -226,6 +264,7 @@ fn hostile_text_stays_text_and_a_long_series_fits_a_ticket() {
     series.because.clone_from(&hostile);
     series.manifest.command.argv = vec![hostile.clone()];
     series.runs = (1..=1_000).map(run).collect();
+    series.runs[0].preparation = Some(samples::preparation(&hostile, &hostile));
     let figure = Repeated { phase: hostile.clone(), ..series.figures[1].clone() };
     series.figures = vec![figure; 500];
     let fired =

@@ -28,7 +28,14 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     let to = folder.path().join(RUN);
     // As the runs are named in the bundle: `run`, `run/1`.
     let below = |name: &str| name.strip_prefix(RUN).unwrap_or(name).trim_start_matches('/').to_owned();
-    let names: Vec<String> = original.described.runs.iter().map(|run| below(&run.directory)).collect();
+    let series = match original.described.kind {
+        BundleKind::Series => read_series(directory).or_exit(ExitCode::Usage)?,
+        BundleKind::Run | BundleKind::WithAdvice => None,
+    };
+    // First what the runs state the SHA-256 of.
+    let preconditioning = series.as_ref().and_then(|series| series.preconditioning.clone());
+    let runs = original.described.runs.iter().map(|run| below(&run.directory));
+    let names: Vec<String> = preconditioning.iter().cloned().chain(runs).collect();
     let mut redactor = Redactor::default();
     let mut readers = Vec::new();
     for name in &names {
@@ -41,14 +48,17 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     }
     redactor.learn_given(&here(named));
     redactor.finish();
-    if original.described.kind == BundleKind::Series
-        && let Some(manifest) = read_series(directory).or_exit(ExitCode::Usage)?
-    {
+    if let Some(manifest) = &series {
         fs::create_dir_all(&to).or_exit(ExitCode::Usage)?;
-        copy_series(&redactor, &manifest, &to).or_exit(ExitCode::Usage)?;
+        copy_series(&redactor, manifest, &to).or_exit(ExitCode::Usage)?;
     }
+    let mut sha256 = None;
     for (name, reader) in names.iter().zip(&readers) {
-        redactor.copy_run(reader, &to.join(name)).or_exit(ExitCode::Usage)?;
+        redactor.copy_run(reader, &to.join(name), sha256.as_deref()).or_exit(ExitCode::Usage)?;
+        if preconditioning.as_ref() == Some(name) {
+            let copy = RunReader::open(&to.join(name)).or_exit(ExitCode::Usage)?;
+            sha256 = Some(copy.manifest_sha256().to_owned());
+        }
     }
     let copy = whole::judged(&to)?;
     if let Some(difference) = difference(&original, &copy) {

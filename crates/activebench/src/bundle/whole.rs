@@ -33,10 +33,16 @@ pub(super) struct Whole {
 /// Judges what lies in a directory. Reports name it as it is named in a bundle, wherever it lies.
 pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
     let mut gathered = Gathered::default();
+    let mut preconditioning = Gathered::default();
     let is_run = |name: &str| directory.join(name).join(RUN_MANIFEST).is_file();
-    let of_series = series::judged_each(directory, Path::new(RUN), |_| {}, &mut |name, reader, judged| {
-        gathered.add(&format!("{RUN}/{name}"), reader, judged)
-    })?;
+    let mut run =
+        |name: &str, reader: &RunReader, judged: &JudgedRun| gathered.add(&format!("{RUN}/{name}"), reader, judged);
+    // Evidence, and none of the runs: its files alone.
+    let mut evidence = |name: &str, reader: &RunReader, judged: &JudgedRun| {
+        preconditioning.files(&format!("{RUN}/{name}"), reader, judged)
+    };
+    let of_series = series::judged_each(directory, Path::new(RUN), |_| {}, &mut run, Some(&mut evidence))?;
+    gathered.sources.extend(preconditioning.sources);
     let (kind, verdict, exit_code) = match of_series {
         Some(judged) => {
             gathered.stored(RUN, directory, series::MANIFEST);
@@ -170,8 +176,8 @@ impl Gathered {
         self.add(name, &reader, &judged)
     }
 
-    /// `name` is the run's folder in the bundle.
-    fn add(&mut self, name: &str, reader: &RunReader, judged: &JudgedRun) -> Result<(), Failure> {
+    /// The files of a run; `name` is its folder in the bundle.
+    fn files(&mut self, name: &str, reader: &RunReader, judged: &JudgedRun) -> Result<(), Failure> {
         let directory = reader.directory();
         if let Some(Mismatch { name, .. }) = reader.verify_hashes().first() {
             let error = anyhow!(
@@ -187,6 +193,11 @@ impl Gathered {
         for (file, bytes) in output::stages(reader, judged).or_exit(ExitCode::Bug)? {
             self.given(name, &file, bytes);
         }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, reader: &RunReader, judged: &JudgedRun) -> Result<(), Failure> {
+        self.files(name, reader, judged)?;
         for finding in &judged.findings {
             let worst = match (finding.outcome, finding.severity) {
                 (Outcome::Fires, Some(Severity::Fail)) => Worst::Failed,
