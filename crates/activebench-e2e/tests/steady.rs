@@ -324,17 +324,7 @@ fn a_device_that_somebody_uses_is_not_written() {
     let above = String::from_utf8_lossy(&above.stdout).trim().to_owned();
     refused("is behind the loop device", true);
     tool("losetup", &["--detach", &above]);
-    // One partition of type 83 from sector 2048 on.
-    let mut table = [0_u8; 512];
-    table[450] = 0x83;
-    table[454..458].copy_from_slice(&2048_u32.to_le_bytes());
-    table[458..462].copy_from_slice(&20_480_u32.to_le_bytes());
-    table[510..].copy_from_slice(&[0x55, 0xaa]);
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&device)
-        .and_then(|mut node| std::io::Write::write_all(&mut node, &table))
-        .expect("the table is written");
+    write_partition_table(&device);
     refused("holds a partition table (dos)", false);
     tool("partx", &["--add", &device]);
     refused("has a partition", true);
@@ -520,16 +510,7 @@ fn a_partition_is_not_prepared_for_the_profile_of_the_standard() {
     needs!("fio", "losetup", "partx");
     let volume = Volume::raw(16);
     let device = volume.device().expect("a device").to_owned();
-    let mut table = [0_u8; 512];
-    table[450] = 0x83;
-    table[454..458].copy_from_slice(&2048_u32.to_le_bytes());
-    table[458..462].copy_from_slice(&20_480_u32.to_le_bytes());
-    table[510..].copy_from_slice(&[0x55, 0xaa]);
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&device)
-        .and_then(|mut node| std::io::Write::write_all(&mut node, &table))
-        .expect("the table is written");
+    write_partition_table(&device);
     let partx = |what: &str| Command::new("partx").args([what, &device]).status().expect("partx runs");
     assert!(partx("--add").success());
     let partition = format!("{device}p1");
@@ -539,4 +520,15 @@ fn a_partition_is_not_prepared_for_the_profile_of_the_standard() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("is a partition of loop") && said.contains("nothing was written"), "{said}");
     assert!(!volume.beside("partition").exists(), "{said}");
+}
+
+/// Writes a partition table (dos) with one partition of 10 MiB.
+fn write_partition_table(device: &str) {
+    let mut table = [0_u8; 512];
+    table[450] = 0x83;
+    table[454..458].copy_from_slice(&2048_u32.to_le_bytes());
+    table[458..462].copy_from_slice(&20_480_u32.to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xaa]);
+    let mut node = fs::OpenOptions::new().write(true).open(device).expect("a device");
+    std::io::Write::write_all(&mut node, &table).expect("the table is written");
 }
