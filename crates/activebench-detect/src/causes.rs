@@ -16,7 +16,7 @@ use activebench_model::fact::FactName;
 use activebench_model::limiter::LimiterKind;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::report::JudgedRun;
-use activebench_model::series::{Cause, Circumstance, CircumstanceKind, Circumstances, Repeated, RunOfSeries};
+use activebench_model::series::{Cause, Circumstance, CircumstanceKind, Circumstances, Repeated, RunOfSeries, Sample};
 use activebench_model::units::{Quantity, Unit};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::Statistics;
@@ -79,9 +79,10 @@ struct Compared<'a> {
 
 /// What explains how a figure varies, the strongest first; nothing where more of it is neither better nor worse.
 pub(crate) fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Thresholds) -> Vec<Cause> {
-    let (Some(more_is_worse), (Some(sample), _)) = (figure.metric.more_is_worse(), truest(figure)) else {
-        return Vec::new();
-    };
+    let Some(more_is_worse) = figure.metric.more_is_worse() else { return Vec::new() };
+    let known = |sample: &Sample| sample.values.iter().flatten().count();
+    let (truest, _) = truest(figure);
+    let sample = truest.filter(|truest| known(truest) == known(&figure.claimed)).unwrap_or(&figure.claimed);
     let rounds: Vec<(usize, f64)> =
         sample.values.iter().enumerate().filter_map(|(index, value)| Some((index, (*value)?))).collect();
     if (rounds.len() as f64) < thresholds.ab705_runs_least_count.value.value {

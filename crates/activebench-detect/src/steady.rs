@@ -76,11 +76,16 @@ pub(crate) fn honest_not_known(runs: &[String]) -> String {
     }
 }
 
-/// The figures to go by, and whether they are the honest ones: these where the claim of a run is known not to hold,
-/// for the claims then are not what the runs gave. `None` where no run has one.
+/// The figures to go by, and whether they are the honest ones: these where a claim is refuted, or a run has another
+/// figure in the place of its claim. Claims that measure something else, and of which no run knows better (behind a limit,
+/// say), are what all runs did. `None` where no run has an honest figure.
 pub(crate) fn truest(figure: &Repeated) -> (Option<&Sample>, bool) {
-    let does_not_hold = |verdict: &ClaimVerdict| matches!(verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted);
-    match figure.verdicts.iter().flatten().any(does_not_hold) {
+    let has_another = |index: usize| {
+        let honest = figure.honest.as_ref().and_then(|honest| honest.values.get(index).copied().flatten());
+        honest.is_some() && figure.verdicts[index] == Some(ClaimVerdict::Misleading)
+    };
+    let refuted = figure.verdicts.contains(&Some(ClaimVerdict::Refuted));
+    match refuted || (0..figure.verdicts.len()).any(has_another) {
         true => (figure.honest.as_ref(), true),
         false => (Some(&figure.claimed), false),
     }

@@ -220,7 +220,8 @@ pub struct Steadiness {
     pub figure: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// Whether the honest figures were asked, and not the claimed ones: where the claim of a run does not hold.
+    /// Whether the honest figures were asked, and not the claimed ones: where a claim is refuted, or a run has another
+    /// figure in the place of its claim.
     pub of_honest: bool,
     /// Largest permitted (largest - smallest) / mean.
     pub range_limit_ratio: f64,

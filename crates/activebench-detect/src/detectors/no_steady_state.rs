@@ -6,10 +6,10 @@
 //! before it settled is not what the device gives in use.
 //!
 //! # How it decides
-//! Of the first rate of each phase (the honest figures where the claim of a run does not hold), over the last five runs
-//! of a series, each of which is a round: (largest - smallest) above 20 % of their mean, or the excursion of the
-//! least-squares line through them (its value at the last round less that at the first) above 10 % of their mean. It
-//! warns; where the profile requires a steady state (`pts`) it fails.
+//! Of the first rate of each phase (the honest figures where a claim is refuted or a run has another figure in its
+//! place), over the last five runs of a series, each of which is a round: (largest - smallest) above 20 % of their mean,
+//! or the excursion of the least-squares line through them (its value at the last round less that at the first) above
+//! 10 % of their mean. It warns; where the profile requires a steady state (`pts`) it fails.
 //!
 //! Fewer than five rounds leave it undecided, and so does one of the last five that does not state the figure, or whose
 //! honest figure is not known: rounds on both sides of it are not in a row.

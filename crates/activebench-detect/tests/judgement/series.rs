@@ -330,17 +330,11 @@ fn a_series_is_not_long_enough_while_its_last_rounds_are_not_known() {
         // Claims that do not hold are no figures to go by.
         ("[200, 200, 200, 200, 200]", "[100, 90, null, 70, 60]", Until::SteadyState, false, "figure of run 3 is not"),
         ("[200, 200, 200, 200, 200]", "[null, 90, null, 70, 60]", Until::SteadyState, false, "of runs 1, 3 are not"),
-        ("[200, 200, 200, 200, 200]", "[null, null, null, null, null]", Until::SteadyState, false, "are not known"),
+        // What measures something else in every run, and of which nobody knows better, is what all of them did.
+        ("[200, 200, 200, 200, 200]", "[null, null, null, null, null]", Until::SteadyState, true, "rounds 1 to 5"),
         ("[200, 200, 200, 200, 200, 200]", "[null, 90, 90, 90, 90, 90]", Until::SteadyState, true, "rounds 2 to 6"),
         ("[0, 0, 0, 0, 0]", "[]", Until::SteadyState, false, "the mean of the rounds is 0"),
         ("[9, 9, 9, 9, 9, 9, 9]", "[null, 8, 8, 8, 8, 8, 8]", within(0.5), false, "figure of run 1 is not known"),
-        (
-            "[9, 9, 9, 9, 9]",
-            "[null, null, null, null, null]",
-            within(0.5),
-            false,
-            "of runs 1, 2, 3, 4, 5 are not known",
-        ),
         ("[9, 9, 9, 9, 9]", "[8, 8, 8, 8, 8]", within(0.5), false, "6 runs are needed"),
         ("[9, 9, 9, 9, 9, 9]", "[8, 8, 8, 8, 8, 8]", within(0.5), true, "the median of honest figures spans"),
     ] {
@@ -350,6 +344,26 @@ fn a_series_is_not_long_enough_while_its_last_rounds_are_not_known() {
         let found = stopping(until, &figures, &steadiness);
         assert!(found.reached == reached && found.because.contains(says), "{text} {until:?}: {found:?}");
     }
+    // One that is refuted is not what the run did.
+    for (until, says) in
+        [(Until::SteadyState, "runs 2, 3, 4, 5, 6 are not"), (within(0.5), "runs 1, 2, 3, 4, 5, 6 are")]
+    {
+        let refuted = |number| ClaimOfRun { verdict: ClaimVerdict::Refuted, ..claim(f64::from(number), 0.0, None) };
+        let run = |number| RunOfSeries { claims: vec![refuted(100)], ..run(number, RunVerdict::Discrepancy) };
+        let (figures, steadiness) = computed(
+            &(1..=6).map(run).collect::<Vec<_>>(),
+            &Thresholds::profile("default").expect("the profile exists"),
+        );
+        let found = stopping(until, &figures, &steadiness);
+        assert!(!found.reached && found.because.contains(says), "{until:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_limit_of_which_no_run_knows_better_still_explains_the_claims() {
+    let honest = [(); 6];
+    let written = serde_json::json!({"values": [40, 40.2, 39.9, 20.1, 20, 20.2], "honest": honest, "limits": [40, 40, 40, 20, 20, 20]});
+    assert_eq!(causes(written), [CircumstanceKind::IoLimit]);
 }
 
 #[test]
