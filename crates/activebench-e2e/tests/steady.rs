@@ -418,7 +418,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     let words = ["compare", "--format", "json", out.to_str().expect("UTF-8"), out.to_str().expect("UTF-8")];
     let compared = activebench(&volume.beside(""), &words);
     let compared: Value = serde_json::from_slice(&compared.stdout).expect("a report");
-    assert_eq!(compared["columns"][0]["runs"], 2, "{compared:#}");
+    assert_eq!(compared["columns"][0]["runs"], 5, "{compared:#}");
     let mut other = run.clone();
     other["preparation"]["preconditioning"]["written_bytes"] = serde_json::json!((129 * MIB) as f64);
     fs::write(out.join("1/run.json"), other.to_string()).expect("it is written");
