@@ -53,8 +53,11 @@ pub(super) fn sentences(series: &JudgedSeries) -> Vec<String> {
     series.steadiness.iter().filter(|of| !of.windows.is_empty()).map(sentence).collect()
 }
 
+/// A sentence and the rows of a window, round by round; without rows where the window is not shown.
+type WithRows = (String, Vec<Vec<String>>);
+
 /// The sentences, the first of them with the last window round by round; how many are left without.
-pub(super) fn windows(series: &JudgedSeries) -> (Vec<(String, Vec<Vec<String>>)>, usize) {
+pub(super) fn windows(series: &JudgedSeries) -> (Vec<WithRows>, usize) {
     let (mut shown, mut left_out) = (0, 0);
     let with_rows = |of: &Steadiness| {
         let rows = match of.last() {
