@@ -266,6 +266,8 @@ impl Probe {
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(hook, programs, &btf)?;
         }
+        drop(btf);
+        give_back();
         probe.start_sampling();
         probe.start_reader(taken, options.ring_bytes)?;
         Ok(probe)
@@ -604,6 +606,16 @@ pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {
 pub(crate) fn bytes_of_all<T: Record>(values: &[T]) -> &[u8] {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// What loading took, mostly the kernel's types, goes back to the system before the benchmark
+/// runs: its page cache lacks it.
+fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number and touches only memory that is free.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// The `bpf(2)` call, for what aya has no type for; a descriptor where the command makes one.

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn what_prepared_a_device_is_none_of_the_runs_that_are_compared() {
         let folder = prepared_series(&|_, preparation| Some(preparation));
-        let column = column(folder.path()).ok().expect("a series");
+        let column = column(folder.path()).expect("a series");
         assert_eq!((column.runs.len(), column.incomplete), (2, Vec::new()));
     }
 }

@@ -86,7 +86,6 @@ fn sample() -> Acceptance {
         margin: None,
         outcome: AcceptanceOutcome::NotJudged,
         because: "the condition `no_throttling` is not met: run 1: AB505 throttled-by-policy".to_owned(),
-        ..kept.clone()
     };
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     Acceptance {
