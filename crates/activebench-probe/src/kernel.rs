@@ -243,12 +243,9 @@ impl Probe {
         for (overlay, below) in &options.overlays {
             overlays.insert(overlay.0, below.0, 0).map_err(|error| map_error("overlays", &error))?;
         }
-        let ring = ring_of(&ebpf, "ring", options.ring_bytes)?;
-        let payload_ring = ring_of(&ebpf, "payload_ring", payload_ring_bytes)?;
         let payload = PayloadStore::new(options.payload, payload_period_ns)
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
         let store = RecordStore::new(options.log).map_err(|error| ProbeError::Reader(error.to_string()))?;
-        let taken = Taken { ring, store, payload_ring, payload };
 
         let mut probe = Self {
             ebpf,
@@ -266,8 +263,12 @@ impl Probe {
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(hook, programs, &btf)?;
         }
+        // Mapped when there is room again: the rings are as large as the types.
         drop(btf);
         give_back();
+        let ring = ring_of(&probe.ebpf, "ring", options.ring_bytes)?;
+        let payload_ring = ring_of(&probe.ebpf, "payload_ring", payload_ring_bytes)?;
+        let taken = Taken { ring, store, payload_ring, payload };
         probe.start_sampling();
         probe.start_reader(taken, options.ring_bytes)?;
         Ok(probe)

@@ -15,13 +15,13 @@ use crate::error::RecordError;
 
 /// Most rows of one part.
 ///
-/// Bounds what a reader or writer holds at once: 2^16 calls are about 8 MiB of rows and as
+/// Bounds what a reader or writer holds at once: 2^15 calls are about 4 MiB of rows and as
 /// much again in columns.
-pub const ROWS_PER_PART: usize = 1 << 16;
+pub const ROWS_PER_PART: usize = 1 << 15;
 
 /// Most rows that are read of one file: a column of equal values packs to nothing, so that a few bytes from a stranger
 /// could state more rows than there is memory.
-const MOST_ROWS: usize = 16 * ROWS_PER_PART;
+const MOST_ROWS: usize = 32 * ROWS_PER_PART;
 
 /// A row of a table, or a part of its columns, as it is read.
 pub(crate) trait Table: Sized {
