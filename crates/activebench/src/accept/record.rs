@@ -76,9 +76,9 @@ fn remove_unused(out: &Path) {
     }
 }
 
-/// SIGINT and SIGTERM end the process again, which the first listener has turned off for good.
+/// SIGINT, SIGTERM and SIGHUP end the process again, which the first listener has turned off for good.
 fn release() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the default action is no code of ours.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
