@@ -83,6 +83,12 @@ static always_inline int carries_data(u32 operation)
 	return operation == OP_READ || operation == OP_WRITE;
 }
 
+/* Carries data, or has a range of sectors without any. */
+static always_inline int has_sectors(u32 operation)
+{
+	return carries_data(operation) || operation == OP_DISCARD || operation == OP_WRITE_ZEROES;
+}
+
 /*
  * The file of the page that a bio's first vector holds; 0 for anonymous and other pages.
  * A bio never mixes files, so the first vector will do for a bio that was advanced too.
@@ -146,6 +152,25 @@ static always_inline void set_file(struct block_record *record, u64 ino, u32 s_d
 		record->flags |= BLOCK_OWNER_IS_DEVICE;
 }
 
+/* The file whose data a bio carries, where it is known when the bio is queued. */
+static always_inline void name_file(struct block_record *record, struct bio *bio, struct task_state *state)
+{
+	u64 ino = 0;
+	u32 s_dev = 0;
+	u8 kind = 0;
+
+	if (owner_by_page(bio, &ino, &s_dev, &kind)) {
+		set_file(record, ino, s_dev, kind);
+	} else if (state && state->op && state->file_kind != FILE_OTHER) {
+		/* Anonymous pages: direct I/O of the call in flight. */
+		set_file(record, state->ino, state->s_dev, state->file_kind);
+	} else if (state && state->submitted_kind != FILE_OTHER) {
+		set_file(record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
+	} else if (state && owner_by_request(bio, &ino, &s_dev, &kind)) {
+		set_file(record, ino, s_dev, kind);
+	}
+}
+
 /* What is left of a bio whose request nobody saw complete. */
 static never_inline void add_inferred(struct bio_owner *owner, u64 at_ns, u32 program)
 {
@@ -178,9 +203,6 @@ int block_bio_queue(u64 *context)
 	struct bio_owner *before;
 	u32 command_flags = bio->bi_opf;
 	u64 key = (u64)bio;
-	u64 ino = 0;
-	u32 s_dev = 0;
-	u8 kind = 0;
 
 	before = bpf_map_lookup_elem(&bio_owners, &key);
 	if (before && before->left)
@@ -201,17 +223,9 @@ int block_bio_queue(u64 *context)
 		record.origin = ORIGIN_KERNEL;
 	else
 		record.origin = ORIGIN_FOREIGN;
-	if (carries_data(record.operation) && record.bytes) {
-		if (owner_by_page(bio, &ino, &s_dev, &kind)) {
-			set_file(&record, ino, s_dev, kind);
-		} else if (state && state->op && state->file_kind != FILE_OTHER) {
-			/* Anonymous pages: direct I/O of the call in flight. */
-			set_file(&record, state->ino, state->s_dev, state->file_kind);
-		} else if (state && state->submitted_kind != FILE_OTHER) {
-			set_file(&record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
-		} else if (state && owner_by_request(bio, &ino, &s_dev, &kind)) {
-			set_file(&record, ino, s_dev, kind);
-		}
+	if (has_sectors(record.operation) && record.bytes) {
+		if (carries_data(record.operation))
+			name_file(&record, bio, state);
 		owner.queued_ns = record.at_ns;
 		owner.sector = record.sector;
 		owner.ino = record.ino;
@@ -318,7 +332,7 @@ static long complete_bio(u32 index, struct completion *completion)
 		/* The parts of a split bio complete on any CPU. */
 		gone = __sync_fetch_and_sub(&owner->left, bytes) <= bytes;
 	}
-	if (owner_by_page(bio, &ino, &s_dev, &kind)) {
+	if (carries_data(record->operation) && owner_by_page(bio, &ino, &s_dev, &kind)) {
 		owned = BLOCK_OWNED | (kind == FILE_BLOCK_DEVICE ? BLOCK_OWNER_IS_DEVICE : 0);
 	} else if (owner) {
 		ino = owner->ino;
@@ -381,7 +395,7 @@ int block_rq_complete(u64 *context)
 		completion.record.latency_ns = now - issue->at_ns;
 	if (bytes >= request->__data_len)
 		bpf_map_delete_elem(&issued, &key);
-	if (carries_data(operation)) {
+	if (has_sectors(operation)) {
 		/* The end of a flush sequence completes its request a second time, without data. */
 		if (!bytes)
 			return 0;
