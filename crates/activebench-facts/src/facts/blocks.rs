@@ -11,7 +11,7 @@ const WORDS: usize = CHUNK_BLOCKS as usize / 64;
 const MOST_WAITING: usize = 1 << 9;
 /// Chunks of one region.
 const REGION_CHUNKS: u64 = 1 << 12;
-/// Blocks that a chunk lists before it becomes dense: a longer list costs more time to insert into
+/// Blocks that a chunk lists before it has room for all of them: a longer list costs more time to insert into
 /// than it saves memory.
 const LISTED_BLOCKS: usize = 1 << 8;
 
@@ -19,9 +19,9 @@ const LISTED_BLOCKS: usize = 1 << 8;
 /// touches a byte of it, once a call.
 ///
 /// Memory does not grow with the number of calls. A block takes about 4 bytes while few of its
-/// neighbours are hit; from 256 of 4096 on an eighth of a byte, and one byte more for each power
-/// of 256 by which the most hit of the 4096 was hit again. 96 GiB in blocks of
-/// 8 KiB, each hit up to 256 times, take 15 MB.
+/// neighbours are hit; from 256 of 4096 on an eighth of a byte until one of the 4096 is hit again, then
+/// one byte for each digit to the base 256 of the most hits. 96 GiB in blocks of 8 KiB, each hit up to
+/// 255 times, take 13 MB.
 #[derive(Debug, Default)]
 pub struct BlockHits {
     /// By number, sorted: one is enough for 2^24 blocks.
@@ -35,18 +35,22 @@ pub struct BlockHits {
 enum Chunk {
     /// Blocks and their hits, sorted by block.
     Listed(Vec<(u16, u16)>),
-    Dense(Box<Dense>),
+    /// A bit a block that was hit: none was hit again.
+    Once(Box<[u64; WORDS]>),
+    Counted(Box<Counts>),
 }
 
-/// Many blocks of one chunk.
+/// The hits of each block of a chunk as digits to the base 256.
+///
+/// The lowest digits lie in the chunk itself: a hit on one is one cache miss, not one after another.
 #[derive(Debug)]
-struct Dense {
-    /// A bit a block that was hit.
-    hit: [u64; WORDS],
-    /// Hits after the first as digits to the base 256, the lowest first: one byte a block
-    /// in each. A digit exists when a block of the chunk needed it.
-    digits: Vec<Box<[u8; CHUNK_BLOCKS as usize]>>,
+struct Counts {
+    lowest: Digits,
+    /// From the lower to the higher. Each exists when a block of the chunk needed it.
+    others: Vec<Box<Digits>>,
 }
+
+type Digits = [u8; CHUNK_BLOCKS as usize];
 
 impl BlockHits {
     /// Hits the blocks of a byte range.
@@ -97,7 +101,8 @@ impl BlockHits {
         for chunk in self.regions.iter().flat_map(|(_, chunks)| chunks) {
             match chunk {
                 Chunk::Listed(blocks) => blocks.iter().for_each(|(_, hits)| distribution.add(u64::from(*hits), 1)),
-                Chunk::Dense(dense) => dense.each_hits(|hits| distribution.add(hits, 1)),
+                Chunk::Once(bits) => distribution.add(1, bits.iter().map(|word| u64::from(word.count_ones())).sum()),
+                Chunk::Counted(counts) => counts.each().for_each(|hits| distribution.add(hits, 1)),
             }
         }
         distribution
@@ -107,70 +112,83 @@ impl BlockHits {
 impl Chunk {
     fn hit(&mut self, block: u16) {
         match self {
-            Chunk::Dense(dense) => dense.hit(usize::from(block)),
+            Chunk::Counted(counts) => counts.hit(usize::from(block)),
+            Chunk::Once(bits) => {
+                let (word, bit) = (&mut bits[usize::from(block) / 64], 1 << (block % 64));
+                if *word & bit == 0 {
+                    *word |= bit;
+                } else {
+                    let mut counts = Box::new(Counts::once(bits));
+                    counts.hit(usize::from(block));
+                    *self = Chunk::Counted(counts);
+                }
+            }
             Chunk::Listed(blocks) => match blocks.binary_search_by_key(&block, |(number, _)| *number) {
                 Ok(at) if blocks[at].1 < u16::MAX => blocks[at].1 += 1,
                 Err(at) if blocks.len() < LISTED_BLOCKS => blocks.insert(at, (block, 1)),
                 _ => {
-                    let mut dense = Box::new(Dense::of(blocks));
-                    dense.hit(usize::from(block));
-                    *self = Chunk::Dense(dense);
+                    *self = Self::unlisted(blocks);
+                    self.hit(block);
                 }
             },
         }
     }
+
+    /// The form that a list takes when it has become too long, or its numbers too high.
+    fn unlisted(blocks: &[(u16, u16)]) -> Self {
+        let mut bits = [0; WORDS];
+        blocks.iter().for_each(|(block, _)| bits[usize::from(*block) / 64] |= 1 << (block % 64));
+        if blocks.iter().all(|(_, hits)| *hits == 1) {
+            return Chunk::Once(Box::new(bits));
+        }
+        let mut counts = Box::new(Counts::once(&bits));
+        blocks.iter().for_each(|(block, hits)| counts.add(usize::from(*block), u64::from(*hits) - 1));
+        Chunk::Counted(counts)
+    }
 }
 
-impl Dense {
-    fn of(blocks: &[(u16, u16)]) -> Self {
-        let mut dense = Self { hit: [0; WORDS], digits: Vec::new() };
-        for (block, hits) in blocks {
-            let block = usize::from(*block);
-            dense.hit[block / 64] |= 1 << (block % 64);
-            let mut again = *hits - 1;
-            for digit in 0.. {
-                if again == 0 {
-                    break;
-                }
-                dense.digit(digit)[block] = (again % 256) as u8;
-                again /= 256;
-            }
-        }
-        dense
-    }
-
-    fn digit(&mut self, digit: usize) -> &mut [u8; CHUNK_BLOCKS as usize] {
-        while self.digits.len() <= digit {
-            self.digits.push(Box::new([0; CHUNK_BLOCKS as usize]));
-        }
-        &mut self.digits[digit]
+impl Counts {
+    /// One hit of each block that has a bit.
+    fn once(bits: &[u64; WORDS]) -> Self {
+        let lowest = std::array::from_fn(|block| u8::from(bits[block / 64] & 1 << (block % 64) != 0));
+        Self { lowest, others: Vec::new() }
     }
 
     fn hit(&mut self, block: usize) {
-        let (word, bit) = (&mut self.hit[block / 64], 1 << (block % 64));
-        if *word & bit == 0 {
-            *word |= bit;
-            return;
-        }
-        for digit in 0.. {
-            let value = &mut self.digit(digit)[block];
-            *value = value.wrapping_add(1);
-            if *value != 0 {
-                break;
-            }
+        let digit = &mut self.lowest[block];
+        *digit = digit.wrapping_add(1);
+        if *digit == 0 {
+            self.carry(block, 1);
         }
     }
 
-    fn each_hits(&self, mut each: impl FnMut(u64)) {
-        for (number, word) in self.hit.iter().enumerate() {
-            let mut left = *word;
-            while left != 0 {
-                let block = number * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let again = self.digits.iter().rev().fold(0, |value, digit| value * 256 + u64::from(digit[block]));
-                each(again + 1);
+    fn add(&mut self, block: usize, hits: u64) {
+        let sum = u64::from(self.lowest[block]) + hits;
+        self.lowest[block] = (sum % 256) as u8;
+        self.carry(block, sum / 256);
+    }
+
+    /// Adds what did not fit the lowest digit of a block.
+    fn carry(&mut self, block: usize, mut left: u64) {
+        let mut place = 0;
+        while left > 0 {
+            if self.others.len() == place {
+                self.others.push(Box::new([0; CHUNK_BLOCKS as usize]));
             }
+            left += u64::from(self.others[place][block]);
+            self.others[place][block] = (left % 256) as u8;
+            left /= 256;
+            place += 1;
         }
+    }
+
+    /// The hits of each block that was hit.
+    fn each(&self) -> impl Iterator<Item = u64> {
+        let hits = |block: usize| {
+            let high = self.others.iter().rev().fold(0, |value, digits| value * 256 + u64::from(digits[block]));
+            high * 256 + u64::from(self.lowest[block])
+        };
+        (0..CHUNK_BLOCKS as usize).map(hits).filter(|hits| *hits > 0)
     }
 }
 
@@ -294,8 +312,8 @@ mod tests {
         for (what, blocks, rounds) in [
             ("listed", 100, 3),
             ("listed, past 16 bits", 1, 70_000),
-            ("dense, once each", 4096, 1),
-            ("dense at the first hit", 1025, 1),
+            ("once each", 4096, 1),
+            ("counted at the first hit again", 1025, 1),
             ("one digit, full", 1500, 256),
             ("two digits", 1500, 257),
             ("two digits, far", 1100, 1000),

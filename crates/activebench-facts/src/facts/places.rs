@@ -49,6 +49,15 @@ struct OfKey {
     counted: Counted,
 }
 
+impl OfKey {
+    /// Counts a place, where blocks are known.
+    fn count(&mut self, place: &Place) {
+        if let Some(grid) = self.grid {
+            self.counted.add(grid, place);
+        }
+    }
+}
+
 /// What was counted with one grid.
 #[derive(Default)]
 struct Counted {
@@ -80,18 +89,24 @@ impl Counted {
 /// Those of the reading.
 pub fn hits_by_file<E, I: Iterator<Item = Result<Vec<Place>, E>>>(read: impl Fn() -> I) -> Result<Vec<FileHits>, E> {
     let mut keys = ByKey::<OfKey>::new();
+    let mut waiting = Vec::new();
     for batch in read() {
-        let batch = batch?;
-        for place in &batch {
-            if let Some(key) = key_of(place) {
-                let number = keys.at(key);
-                keys.values[number].sizes.feed(place.requested, place.offset);
+        for place in batch? {
+            let Some(key) = key_of(&place) else { continue };
+            let number = keys.at(key);
+            let OfKey { sizes, grid, counted } = &mut keys.values[number];
+            sizes.feed(place.requested, place.offset);
+            match grid {
+                Some(grid) => counted.add(*grid, &place),
+                None => waiting.push((number, place)),
             }
         }
         for of_key in keys.values.iter_mut().filter(|of_key| of_key.grid.is_none()) {
             of_key.grid = of_key.sizes.blocks().and_then(|blocks| blocks.grid);
         }
-        count(&mut keys, &batch, |_| true);
+        for (number, place) in waiting.drain(..) {
+            keys.values[number].count(&place);
+        }
     }
     let mut again = Vec::with_capacity(keys.values.len());
     for of_key in &mut keys.values {
@@ -103,23 +118,18 @@ pub fn hits_by_file<E, I: Iterator<Item = Result<Vec<Place>, E>>>(read: impl Fn(
     }
     if again.contains(&true) {
         for batch in read() {
-            count(&mut keys, &batch?, |number| again.get(number) == Some(&true));
+            for place in &batch? {
+                let Some(key) = key_of(place) else { continue };
+                let number = keys.at(key);
+                if again.get(number) == Some(&true) {
+                    keys.values[number].count(place);
+                }
+            }
         }
     }
     let mut numbers: Vec<(Key, usize)> = keys.numbers.into_iter().collect();
     numbers.sort_unstable_by_key(|(_, number)| *number);
     Ok(numbers.into_iter().filter_map(|(key, number)| row(key, &mut keys.values[number])).collect())
-}
-
-/// Counts the places of some keys.
-fn count(keys: &mut ByKey<OfKey>, batch: &[Place], counts: impl Fn(usize) -> bool) {
-    for place in batch {
-        let Some(key) = key_of(place) else { continue };
-        let number = keys.at(key);
-        if let (true, OfKey { grid: Some(grid), counted, .. }) = (counts(number), &mut keys.values[number]) {
-            counted.add(*grid, place);
-        }
-    }
 }
 
 /// `None` for a call that moved nothing of a file.
