@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use activebench_e2e::{Volume, binary, needs, rows, verify};
+use activebench_model::call::open_bits;
 use serde_json::Value;
 
 #[test]
@@ -43,6 +44,7 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
         ("pwritev", "pwritev"),
         ("preadv2", "preadv"),
         ("pwritev2", "pwritev"),
+        ("pwritev2_dsync", "pwritev"),
         ("append", "write"),
     ];
     for (name, op) in moving {
@@ -53,6 +55,19 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
             assert_eq!([&row["requested"], &row["returned"], &row["offset"]], expected.each_ref(), "{name} {index}");
         }
     }
+    // What a call asks for itself, as if the file had been opened so.
+    let asked = |name: &str| -> Vec<u32> {
+        of_file(name, "pwritev").iter().map(|row| row["open_flags"].parse().expect("bits")).collect()
+    };
+    assert!(asked("pwritev2_dsync").iter().all(|bits| bits & (open_bits::DSYNC | open_bits::SYNC) == open_bits::DSYNC));
+    assert!(asked("pwritev2_append").iter().all(|bits| bits & open_bits::APPEND != 0));
+    assert!(asked("pwritev2").iter().all(|bits| bits & (open_bits::DSYNC | open_bits::APPEND) == 0));
+    // Appending goes to the end. Where that is, only the position tells, which a call at an offset leaves alone.
+    let appended = of_file("pwritev2_append", "pwritev");
+    let ends = (COUNT..2 * COUNT).map(|index| (index * UNIT).to_string());
+    assert!(appended.iter().map(|row| row["offset"].clone()).eq(ends));
+    let elsewhere = of_file("pwritev2_elsewhere", "pwritev");
+    assert!(elsewhere.len() == COUNT && elsewhere.iter().all(|row| row["offset"] == "-1"));
     // Calls that do not: the count, by file.
     for (name, op, count) in [
         ("lseek", "lseek", COUNT),

@@ -2,8 +2,10 @@
 //! seen, each with its bytes, its offset and its file. fio makes them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, needs, verify};
+use activebench_model::call::open_bits;
 
 /// Operations of one run, each of [`UNIT`] bytes on a block of its own.
 const COUNT: usize = 1024;
@@ -103,6 +105,31 @@ fn syncs_that_travel_with_asynchronous_io_are_seen() {
         let seen = calls.iter().filter(|row| expected.contains(&row["op"].as_str()) && row["returned"] == "0").count();
         // One after every 64 writes; fio leaves the last one out or not.
         assert!([COUNT / 64 - 1, COUNT / 64].contains(&seen), "{engine} {sync}: {seen}");
+    }
+}
+
+/// A mount with `sync` and an inode with `chattr +S` make every write durable before it returns.
+#[test]
+fn writes_that_a_mount_or_an_inode_makes_synchronous_are_durable() {
+    needs!("fio", "mkfs.ext4", "losetup", "chattr");
+    let by_mount = Volume::on_loop("ext4", 256, "noatime,sync");
+    let by_inode = Volume::on_loop("ext4", 256, "noatime");
+    // New files take it from their folder.
+    let status = Command::new("chattr").arg("+S").arg(by_inode.path()).status().expect("chattr starts");
+    assert!(status.success(), "chattr ended with {status}");
+    for (what, volume) in [("mount", &by_mount), ("inode", &by_inode)] {
+        for (engine, op) in [("psync", "pwrite"), ("io_uring", "uring_write")] {
+            let run = fio(volume, &format!("{what}-{engine}.dat"), &["--rw=write", &format!("--ioengine={engine}")]);
+            let calls = run.rows("calls");
+            let writes = on_file(&run, &calls, op);
+            let is_synchronous =
+                |row: &&HashMap<String, String>| row["open_flags"].parse::<u32>().expect("bits") & open_bits::SYNC != 0;
+            assert_eq!(writes.iter().filter(|row| is_synchronous(row)).count(), COUNT, "{what} {engine}");
+            assert_eq!(run.fact("job-write", "unsynced_bytes"), 0.0, "{what} {engine}");
+            for code in ["AB301", "AB302"] {
+                assert!(!run.codes("job-write").contains(&code), "{what} {engine}: {}", run.story());
+            }
+        }
     }
 }
 

@@ -40,6 +40,32 @@ static always_inline struct file *file_of(struct task_struct *task, s32 fd)
 	return file;
 }
 
+/* What a call asks for itself, as if the file had been opened so. */
+static always_inline u32 opened_as_asked(u32 asked)
+{
+	u32 flags = 0;
+
+	if (asked & ASKED_SYNC)
+		flags |= OPENED_SYNC;
+	if (asked & ASKED_DSYNC)
+		flags |= OPENED_DSYNC;
+	if (asked & ASKED_APPEND)
+		flags |= OPENED_APPEND;
+	return flags;
+}
+
+/* How a file was opened; one whose writes are synchronous anyway was opened so. */
+static always_inline u32 opened_flags(struct file *file)
+{
+	struct inode *inode = READ_FIELD(file, f_inode);
+	struct super_block *super_block = READ_FIELD(inode, i_sb);
+	u32 flags = READ_FIELD(file, f_flags);
+
+	if (READ_FIELD(inode, i_flags) & INODE_SYNC || READ_FIELD(super_block, s_flags) & MOUNTED_SYNC)
+		flags |= OPENED_SYNC;
+	return flags;
+}
+
 static never_inline int look_up(struct task_state *state, struct task_struct *task, s32 fd)
 {
 	struct file *file = file_of(task, fd);
@@ -53,7 +79,7 @@ static never_inline int look_up(struct task_state *state, struct task_struct *ta
 	state->known_open_flags = 0;
 	if (file) {
 		identify_file(file, &ino, &s_dev, &kind);
-		state->known_open_flags = READ_FIELD(file, f_flags);
+		state->known_open_flags = opened_flags(file);
 		if (kind != FILE_OTHER)
 			remember_file(ino, s_dev);
 	}

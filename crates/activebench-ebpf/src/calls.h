@@ -157,7 +157,7 @@ static always_inline void note_range(struct task_state *state, u64 address)
 	state->requested = range[1];
 }
 
-static always_inline int is_sampled_write(u16 op)
+static always_inline int is_write_call(u16 op)
 {
 	return op >= OP_FIRST_WRITE && op <= OP_LAST_WRITE;
 }
@@ -252,10 +252,13 @@ int sys_enter(u64 *context)
 	if (call->fd_argument) {
 		state->fd = argument(regs, call->fd_argument);
 		resolve(state, task, state->fd);
-		if (call->flags & CALL_FILE_POSITION && state->offset == -1 && state->file_kind != FILE_OTHER)
+		if (call->asked_argument)
+			state->open_flags |= opened_as_asked(argument(regs, call->asked_argument));
+		state->positioned = !(call->flags & CALL_FILE_POSITION && state->offset == -1);
+		if (!state->positioned && state->file_kind != FILE_OTHER)
 			state->offset = READ_FIELD((struct file *)state->known_file, f_pos);
 	}
-	if (payload_period_ns && is_sampled_write(call->op) && state->file_kind != FILE_OTHER)
+	if (payload_period_ns && is_write_call(call->op) && state->file_kind != FILE_OTHER)
 		sample_write(state, task, regs);
 	if (call->flags & CALL_CHANGES_FDS)
 		descriptors_changed();
@@ -375,16 +378,22 @@ int sys_exit(u64 *context)
 	if (state->arguments_later) {
 		state->requested = regs->dx;
 		state->offset = regs->r10;
-		if (state->call_flags & CALL_FILE_POSITION && state->file_kind != FILE_OTHER)
+		state->positioned = !(state->call_flags & CALL_FILE_POSITION);
+		if (!state->positioned && state->file_kind != FILE_OTHER)
 			state->offset = READ_FIELD((struct file *)state->known_file, f_pos) - (returned > 0 ? returned : 0);
 	}
 	if (state->call_flags & CALL_RETURNS_FD && returned >= 0) {
 		descriptors_changed();
 		resolve(state, task, returned);
 	}
-	/* Appending moves the position first: where it ended tells where it began. */
-	if (state->call_flags & CALL_FILE_POSITION && state->open_flags & OPENED_APPEND && returned > 0)
-		state->offset = READ_FIELD((struct file *)state->known_file, f_pos) - returned;
+	/* Appending moves the position first: where it ended tells where it began. It appends wherever
+	 * a call asks to write, and then the position stays where it was. */
+	if (is_write_call(state->op) && state->open_flags & OPENED_APPEND && returned > 0) {
+		if (state->positioned)
+			state->offset = -1;
+		else
+			state->offset = READ_FIELD((struct file *)state->known_file, f_pos) - returned;
+	}
 	record = next_record(state);
 	record->start_ns = state->start_ns;
 	record->end_ns = now;
@@ -413,7 +422,7 @@ int sys_exit(u64 *context)
 	if (state->fast)
 		learn(&state->step_ns, step);
 	/* Past the page cache it may read from storage without a sign of it. */
-	state->groupable = state->fast && !(state->open_flags & OPENED_DIRECT) && state->batch.count;
+	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count;
 	state->group_place = state->batch.count;
 	state->exit_ns = now;
 	state->exit_jiffies = bpf_jiffies64();

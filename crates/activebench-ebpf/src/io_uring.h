@@ -91,7 +91,7 @@ static always_inline void resolve_request(struct task_state *state, struct file 
 	state->ring_ino = ino;
 	state->ring_s_dev = s_dev;
 	state->ring_kind = kind;
-	state->ring_open_flags = READ_FIELD(file, f_flags);
+	state->ring_open_flags = opened_flags(file);
 }
 
 static never_inline int sample_uring(struct io_kiocb *request, struct task_struct *task, struct async_call *call)
@@ -203,8 +203,10 @@ static never_inline int completed(struct io_kiocb *request, s64 result)
 		call->open_flags = state->ring_open_flags;
 		call->offset = -1;
 		/* The position was advanced by what was moved. */
-		if (call->op == OP_URING_READ || call->op == OP_URING_WRITE)
+		if (call->op == OP_URING_READ || call->op == OP_URING_WRITE) {
 			call->offset = READ_FIELD((struct io_rw *)request, kiocb.ki_pos) - (result > 0 ? result : 0);
+			call->open_flags |= opened_as_asked(READ_FIELD((struct io_rw *)request, kiocb.ki_flags));
+		}
 		add_async(state, call, bpf_ktime_get_ns(), result);
 	}
 	bpf_map_delete_elem(&uring_pending, &key);

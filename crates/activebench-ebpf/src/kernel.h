@@ -16,10 +16,12 @@ struct pt_regs {
 
 struct super_block {
 	u32 s_dev;
+	unsigned long s_flags;
 };
 
 struct inode {
 	u16 i_mode;
+	unsigned int i_flags;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	u32 i_rdev;
@@ -69,6 +71,7 @@ struct task_struct {
 struct kiocb {
 	struct file *ki_filp;
 	s64 ki_pos;
+	int ki_flags;
 };
 
 struct io_rw {
@@ -168,7 +171,11 @@ enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, 
 enum { PF_KTHREAD = 0x00200000 };
 enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
 enum { MAPPING_FLAGS = 3 };
-enum { OPENED_APPEND = 02000, OPENED_DIRECT = 040000 };
+enum { OPENED_APPEND = 02000, OPENED_DSYNC = 010000, OPENED_DIRECT = 040000, OPENED_SYNC = 04010000 };
+/* What a call asks for itself, also as bits of a request (`ki_flags`). */
+enum { ASKED_DSYNC = 2, ASKED_SYNC = 4, ASKED_APPEND = 16 };
+/* An inode (`chattr +S`) and a mount (`-o sync`) whose writes are all synchronous. */
+enum { INODE_SYNC = 1, MOUNTED_SYNC = 16 };
 enum { MSYNC_ASYNC = 1 };
 enum { FCNTL_DUPFD = 0, FCNTL_DUPFD_CLOEXEC = 1030 };
 enum { FALLOCATE_PUNCH_HOLE = 2 };

@@ -94,6 +94,8 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		state->submitted_kind = FILE_OTHER;
 	}
 	call.open_flags = state->open_flags;
+	if (call.op == OP_AIO_READ || call.op == OP_AIO_WRITE)
+		call.open_flags |= opened_as_asked(iocb.rw_flags);
 	if (iocb.opcode == IOCB_PREADV || iocb.opcode == IOCB_PWRITEV) {
 		struct vector_sum sum = { .address = iocb.buffer };
 
@@ -102,7 +104,8 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	} else {
 		call.requested = iocb.bytes;
 	}
-	call.offset = iocb.offset;
+	/* Appending goes to the end of the file, wherever that is. */
+	call.offset = call.op == OP_AIO_WRITE && call.open_flags & OPENED_APPEND ? -1 : iocb.offset;
 	if (payload_period_ns && call.op == OP_AIO_WRITE) {
 		struct payload_write write = {
 			.at_ns = call.start_ns,

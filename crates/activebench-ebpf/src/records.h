@@ -255,7 +255,8 @@ struct call_description {
 	u8 second_op;           /* of the file that data goes to, for calls between two files */
 	u8 second_fd_argument;
 	u8 second_offset_argument;
-	u8 padding[2];
+	u8 asked_argument;      /* RWF_* */
+	u8 padding;
 };
 
 /* Of calls that follow one another fast, one in so many is timed from its entry; how fast,
@@ -343,7 +344,8 @@ struct task_state {
 	/* The kind of the file of the asynchronous requests that are being submitted; FILE_OTHER
 	 * when there are none or several files. */
 	u8 submitted_kind;
-	u8 padding[5];
+	u8 positioned; /* data moves at an offset that the call names, and the file position stays */
+	u8 padding[4];
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;

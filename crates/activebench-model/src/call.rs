@@ -224,7 +224,9 @@ pub struct Call {
     pub file: Option<FileId>,
     /// What kind of file it is.
     pub kind: FileKind,
-    /// How the file was opened: bits of [`open_bits`].
+    /// How the file was opened: bits of [`open_bits`]. Also those that this call asked for itself (`RWF_DSYNC`,
+    /// `RWF_SYNC`, `RWF_APPEND`), and [`open_bits::SYNC`] where the mount or the inode makes every write
+    /// synchronous.
     pub open_flags: u32,
     /// File offset at which the data moved, or the op's own meaning (see [`Op`]); -1 when unknown.
     pub offset: i64,

@@ -420,8 +420,10 @@ shared! {
         second_fd_argument: u8,
         /// Address of its offset.
         second_offset_argument: u8,
+        /// What the call asks for itself: `RWF_*`.
+        asked_argument: u8,
         /// Zero.
-        padding: [u8; 2],
+        padding: u8,
     }
 
     /// A CPU's block records that have not left.
@@ -590,8 +592,10 @@ shared! {
         off_cpu: u8,
         /// Kind of the file of the asynchronous requests that are being submitted; 0 when there are none or several files.
         submitted_kind: u8,
+        /// 1 where data moves at an offset that the call names.
+        positioned: u8,
         /// Zero.
-        padding: [u8; 5],
+        padding: [u8; 4],
         /// The last file looked up.
         known_file: u64,
         /// Its inode.

@@ -40,7 +40,8 @@ const fn call(op: Op) -> CallDescription {
         second_op: 0,
         second_fd_argument: 0,
         second_offset_argument: 0,
-        padding: [0; 2],
+        asked_argument: 0,
+        padding: 0,
     }
 }
 
@@ -134,8 +135,8 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
         (306, on_fd(Op::Syncfs, 1)),
         (316, named(Op::Rename, 2)),
         (326, two_files(Op::CopyFileRange, Op::CopyFileRangeTo, [1, 2], [3, 4], 5)),
-        (327, vectored(Op::Preadv, 4, FILE_POSITION)),
-        (328, vectored(Op::Pwritev, 4, FILE_POSITION)),
+        (327, CallDescription { asked_argument: 6, ..vectored(Op::Preadv, 4, FILE_POSITION) }),
+        (328, CallDescription { asked_argument: 6, ..vectored(Op::Pwritev, 4, FILE_POSITION) }),
         (332, call(Op::Stat)),
         (333, call(Op::IoGetevents)),
         (426, CallDescription { length_argument: 2, ..on_fd(Op::IoUringEnter, 1) }),

@@ -207,6 +207,9 @@ fn calls(count: u64, folder: &Path) -> io::Result<()> {
         repeat("pwritev", &|fd, at| libc::pwritev(fd, vectors.as_ptr(), 2, at))?;
         repeat("preadv2", &|fd, at| libc::preadv2(fd, vectors.as_ptr(), 2, at, 0))?;
         repeat("pwritev2", &|fd, at| libc::pwritev2(fd, vectors.as_ptr(), 2, at, 0))?;
+        repeat("pwritev2_dsync", &|fd, at| libc::pwritev2(fd, vectors.as_ptr(), 2, at, libc::RWF_DSYNC))?;
+        repeat("pwritev2_append", &|fd, _| libc::pwritev2(fd, vectors.as_ptr(), 2, -1, libc::RWF_APPEND))?;
+        repeat("pwritev2_elsewhere", &|fd, at| libc::pwritev2(fd, vectors.as_ptr(), 2, at, libc::RWF_APPEND))?;
         repeat("lseek", &|fd, at| libc::lseek(fd, at, libc::SEEK_SET) as isize)?;
         repeat("fsync", &|fd, _| libc::fsync(fd) as isize)?;
         repeat("fdatasync", &|fd, _| libc::fdatasync(fd) as isize)?;
