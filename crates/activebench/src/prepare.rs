@@ -21,12 +21,13 @@ use crate::arguments::Verify;
 use crate::destroy::{self, Unused};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::named::named;
+use crate::stop::Stop;
 use crate::verify::{Recorded, find_program, identity, record_run};
 
 /// Folder of the recorded preconditioning, beside the runs of the series.
 pub(crate) const DIRECTORY: &str = "preconditioning";
 
-/// Purges and preconditions a device for a command; `None` when a signal ended that. `pending` says whether one came.
+/// Purges and preconditions a device for a command; `None` when a signal ended that.
 ///
 /// # Errors
 /// When the device is a part of one, when fio is not there or fails, and when the command could not open the device.
@@ -36,7 +37,7 @@ pub(crate) fn prepare(
     device: &Unused,
     directory: &Path,
     runtime: &tokio::runtime::Runtime,
-    pending: &mut dyn FnMut() -> bool,
+    stop: &Stop,
 ) -> Result<Option<Preparation>, Failure> {
     let say = |words: &str| {
         if !arguments.output.quiet {
@@ -63,7 +64,7 @@ pub(crate) fn prepare(
     }
     let purge = purge(device);
     // Before the next write: whoever pressed Ctrl-C did so to keep what is left.
-    let Some(purge) = purge.filter(|_| !pending()) else { return Ok(None) };
+    let Some(purge) = purge.filter(|_| !stop.is_set()) else { return Ok(None) };
     match &purge {
         Purge::Discard => say(&format!("{shown} is purged: all of it was discarded")),
         Purge::Not { why } => say(&format!("{shown} is not purged: {why}")),
@@ -82,7 +83,7 @@ pub(crate) fn prepare(
     let choices = Choices { profile: "default".to_owned(), ..Choices::default() };
     let place = directory.join(DIRECTORY);
     let Recorded { judged, interrupted, .. } = record_run(&own, &choices, &line, &place, runtime)?;
-    if interrupted || pending() {
+    if interrupted || stop.is_set() {
         return Ok(None);
     }
     if judged.verdict == RunVerdict::Failed {

@@ -20,18 +20,14 @@ use activebench_report::Style;
 use activebench_report::escape::terminal;
 use activebench_report::series::{SERIES_FORMATS, series_format_by_name};
 use anyhow::{Context, anyhow};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::timeout;
 
 use crate::arguments::{Output, Verify};
 use crate::destroy::Unused;
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::prepare::{DIRECTORY, prepare};
+use crate::stop::Stop;
 use crate::verify::{Recorded, record_prepared_run};
 use crate::{destroy, judge, output, thresholds};
-
-/// How long we look for a signal that came between two runs.
-const GLANCE: Duration = Duration::from_millis(1);
 
 /// What is recorded, and how often.
 pub(crate) struct Recording<'a> {
@@ -83,20 +79,9 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
         choices,
         incomplete: vec!["the series was never finished".to_owned()],
     };
-    let mut signals = {
-        // Signals of one kind wake every listener: the run that they end, and us.
-        let _context = runtime.enter();
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let signals = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>();
-        signals.context("cannot listen for signals").or_exit(ExitCode::Bug)?
-    };
-    let mut pending = || {
-        let came = |one: &mut Signal| runtime.block_on(async { timeout(GLANCE, one.recv()).await.is_ok() });
-        signals.iter_mut().any(came)
-    };
-    let mut prepared =
-        |device: Unused| prepare(arguments, &manifest.command, &device, directory, runtime, &mut pending);
-    let preparation = match device.map(&mut prepared) {
+    let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+    let prepared = |device: Unused| prepare(arguments, &manifest.command, &device, directory, runtime, &stop);
+    let preparation = match device.map(prepared) {
         None => None,
         Some(Ok(Some(preparation))) => Some(preparation),
         Some(Ok(None)) => return interrupted_before(manifest, directory, &thresholds),
@@ -125,7 +110,7 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
                 manifest.runs.push(name);
                 // From here on the run counts, whatever becomes of us.
                 write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
-                if interrupted || pending() {
+                if interrupted || stop.is_set() {
                     stopped = Some("interrupted".to_owned());
                     break;
                 }
