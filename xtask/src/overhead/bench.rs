@@ -120,7 +120,7 @@ impl Bench {
         }
         let path = self.folder().join(RESULT_FILE);
         let output = fs::read_to_string(&path).context("the workload left no result")?;
-        let accounts = if variant == Variant::Activebench { Some(self.accounts()?) } else { None };
+        let accounts = if variant.leaves_a_run() { Some(self.accounts()?) } else { None };
         Ok(Sample { ns_per_call: workload.ns_per_call(&output)?, median_ns: workload.median_ns(&output), accounts })
     }
 

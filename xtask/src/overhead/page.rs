@@ -215,7 +215,7 @@ mod tests {
     use crate::overhead::outputs::Records;
     use crate::overhead::results::tests::result;
     use crate::overhead::results::{SCHEMA, aims};
-    use crate::overhead::variants::Variant;
+    use crate::overhead::variants::{ALL, Variant};
 
     fn measurement() -> Measurement {
         let mut preads = result(
@@ -226,8 +226,11 @@ mod tests {
                 (Variant::Strace, &[Some(48_123.0)]),
             ],
         );
-        preads.variants[3].records = Some(Records { calls_made: 2_000_100, calls_received: 2_000_100, lost: 0 });
-        preads.variants[7].reason = Some("perf ended with 255: access denied | paranoid".to_owned());
+        let row = |variant| ALL.iter().position(|one| *one == variant).expect("a variant");
+        preads.variants[row(Variant::Activebench)].records =
+            Some(Records { calls_made: 2_000_100, calls_received: 2_000_100, lost: 0 });
+        preads.variants[row(Variant::PerfTrace)].reason =
+            Some("perf ended with 255: access denied | paranoid".to_owned());
         let mut loop_device = result("direct-loop", &[]);
         loop_device.reason = Some("cannot set up a loop device".to_owned());
         let workloads = vec![preads, loop_device];

@@ -239,12 +239,17 @@ pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>)
         of_median("a file", result("direct-file")),
         of_counting(
             "when it counts calls by process, its tutorial's one-liner",
-            Variant::BpftraceByProcess,
+            [Variant::Activebench, Variant::BpftraceByProcess],
+            result("preads"),
+        ),
+        of_counting(
+            "when it counts calls by process; activebench without stack samples too",
+            [Variant::WithoutSamples, Variant::BpftraceByProcess],
             result("preads"),
         ),
         of_counting(
             "when it counts calls without a key, the least it can do",
-            Variant::BpftraceCount,
+            [Variant::Activebench, Variant::BpftraceCount],
             result("preads"),
         ),
         of_offsets(offsets),
@@ -301,10 +306,10 @@ fn of_median(what: &str, result: Option<&WorkloadResult>) -> Aim {
 }
 
 /// Both sides of the comparison are of the same rounds, as are each and the untraced run.
-fn of_counting(how: &str, theirs: Variant, result: Option<&WorkloadResult>) -> Aim {
+fn of_counting(how: &str, [ours, theirs]: [Variant; 2], result: Option<&WorkloadResult>) -> Aim {
     let measured = result.and_then(|result| {
-        let costs = result.cost_of(Variant::Activebench).zip(result.cost_of(theirs))?;
-        Some((costs, result.differences(Variant::Activebench, theirs)))
+        let costs = result.cost_of(ours).zip(result.cost_of(theirs))?;
+        Some((costs, result.differences(ours, theirs)))
     });
     let interval = |differences: &[f64]| statistics::median_interval(differences);
     Aim {
@@ -393,6 +398,7 @@ pub(crate) mod tests {
             &[
                 (Variant::Untraced, &six([400.0; 6])),
                 (Variant::Activebench, &six([550.0, 540.0, 545.0, 548.0, 542.0, 550.0])),
+                (Variant::WithoutSamples, &six([530.0; 6])),
                 (Variant::BpftraceByProcess, &six([800.0; 6])),
                 (Variant::BpftraceCount, &six([545.0; 6])),
             ],
@@ -402,7 +408,7 @@ pub(crate) mod tests {
         let aims = aims(&[preads, direct], None);
         let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
-        assert_eq!(standings, [within, None, None, None, open, None, within, open, None]);
+        assert_eq!(standings, [within, None, None, None, open, None, within, within, open, None]);
         assert_eq!(
             aims[0].measured.as_deref(),
             Some("146 ns (95 % interval 140 to 150 ns, 6 rounds; p5 140 ns)"),

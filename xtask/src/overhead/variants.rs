@@ -16,6 +16,8 @@ pub(crate) enum Variant {
     Floor,
     /// The product.
     Activebench,
+    /// The product without stack samples, which interrupt every processor 997 times a second.
+    WithoutSamples,
     /// bpftrace counting the exits of calls, without a key: the least that it can do.
     BpftraceCount,
     /// bpftrace counting the entries of calls by process, as its tutorial does.
@@ -30,21 +32,32 @@ pub(crate) enum Variant {
 
 use Variant::{
     Activebench, BpftraceByProcess, BpftraceCount, BpftraceHistogram, Floor, FloorExit, PerfTrace, Strace, Untraced,
+    WithoutSamples,
 };
 
 /// All of them, cheapest first.
-pub(crate) const ALL: &[Variant] =
-    &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram, PerfTrace, Strace];
+pub(crate) const ALL: &[Variant] = &[
+    Untraced,
+    FloorExit,
+    Floor,
+    WithoutSamples,
+    Activebench,
+    BpftraceCount,
+    BpftraceByProcess,
+    BpftraceHistogram,
+    PerfTrace,
+    Strace,
+];
 
 /// Those that see every process of the machine, so that one outside the observed tree pays too.
 pub(crate) const SYSTEM_WIDE: &[Variant] =
-    &[Untraced, FloorExit, Floor, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram];
+    &[Untraced, FloorExit, Floor, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram];
 
 /// Those that an aim on added time speaks of.
 pub(crate) const OURS: &[Variant] = &[Untraced, Activebench];
 
 /// Those that an aim compares with each other.
-pub(crate) const COUNTING: &[Variant] = &[Untraced, Activebench, BpftraceCount, BpftraceByProcess];
+pub(crate) const COUNTING: &[Variant] = &[Untraced, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess];
 
 /// bpftrace's cheapest program that counts: the exit of every call, whichever it is, in one number.
 const COUNT: &str = "tracepoint:raw_syscalls:sys_exit { @ = count(); }";
@@ -59,6 +72,7 @@ impl Variant {
             FloorExit => "floor-exit",
             Floor => "floor",
             Activebench => "activebench",
+            WithoutSamples => "activebench-without-samples",
             BpftraceCount => "bpftrace-count",
             BpftraceByProcess => "bpftrace-count-by-process",
             BpftraceHistogram => "bpftrace-histogram",
@@ -74,6 +88,7 @@ impl Variant {
             FloorExit => "floor: empty program on sys_exit".to_owned(),
             Floor => "floor: empty programs on sys_enter, sys_exit".to_owned(),
             Activebench => "**activebench**".to_owned(),
+            WithoutSamples => "activebench without stack samples".to_owned(),
             BpftraceCount => "bpftrace, count of all calls without a key".to_owned(),
             BpftraceByProcess => "bpftrace, count by process: its tutorial's one-liner".to_owned(),
             BpftraceHistogram => format!("bpftrace, latency histogram of {syscall}"),
@@ -88,8 +103,13 @@ impl Variant {
             BpftraceCount | BpftraceByProcess | BpftraceHistogram => Some(&tools::BPFTRACE),
             PerfTrace => Some(&tools::PERF),
             Strace => Some(&tools::STRACE),
-            Untraced | FloorExit | Floor | Activebench => None,
+            Untraced | FloorExit | Floor | Activebench | WithoutSamples => None,
         }
+    }
+
+    /// Whether it leaves a run directory, with the account of what was observed.
+    pub(crate) fn leaves_a_run(self) -> bool {
+        matches!(self, Activebench | WithoutSamples)
     }
 
     /// Whether it takes tens of microseconds a call, so that fewer calls must do.
@@ -101,7 +121,7 @@ impl Variant {
     /// there is nothing to judge in these workloads.
     pub(crate) fn accepts(self, code: Option<i32>) -> bool {
         match self {
-            Activebench => matches!(code, Some(0 | 1 | 3)),
+            Activebench | WithoutSamples => matches!(code, Some(0 | 1 | 3)),
             _ => code == Some(0),
         }
     }
@@ -125,9 +145,13 @@ impl Variant {
                 command.arg("__floor").args((self == FloorExit).then_some("--exit-only")).arg("--");
                 command
             }
-            Activebench => {
+            Activebench | WithoutSamples => {
                 let mut command = program(activebench);
-                command.args(["verify", "--quiet", "--fail-on", "never", "--out", run_dir, "--"]);
+                command.args(["verify", "--quiet", "--fail-on", "never"]);
+                if self == WithoutSamples {
+                    command.args(["--sample-hz", "0"]);
+                }
+                command.args(["--out", run_dir, "--"]);
                 // Under sudo the child would get another identity than under the others.
                 command.env_remove("SUDO_USER");
                 command
@@ -165,6 +189,9 @@ impl Variant {
             FloorExit => "activebench __floor --exit-only -- COMMAND".to_owned(),
             Floor => "activebench __floor -- COMMAND".to_owned(),
             Activebench => "activebench verify --quiet --fail-on never --out RUN -- COMMAND".to_owned(),
+            WithoutSamples => {
+                "activebench verify --quiet --fail-on never --sample-hz 0 --out RUN -- COMMAND".to_owned()
+            }
             BpftraceCount => format!("bpftrace -e '{COUNT}' -c COMMAND"),
             BpftraceByProcess => format!("bpftrace -e '{COUNT_BY_PROCESS}' -c COMMAND"),
             BpftraceHistogram => format!("bpftrace -e '{}' -c COMMAND", histogram(syscall)),
@@ -206,6 +233,9 @@ mod tests {
         check(Floor, &["activebench", "__floor", "--", "/bin/sh", "run.sh"]);
         let verify = ["activebench", "verify", "--quiet", "--fail-on", "never", "--out", "run", "--"];
         check(Activebench, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
+        let verify =
+            ["activebench", "verify", "--quiet", "--fail-on", "never", "--sample-hz", "0", "--out", "run", "--"];
+        check(WithoutSamples, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
         check(BpftraceCount, &["bpftrace", "-e", COUNT, "-c", "/bin/sh run.sh"]);
         check(BpftraceByProcess, &["bpftrace", "-e", COUNT_BY_PROCESS, "-c", "/bin/sh run.sh"]);
         check(PerfTrace, &["perf", "trace", "-s", "-o", "/dev/null", "--", "/bin/sh", "run.sh"]);
