@@ -363,7 +363,9 @@ fn discards_are_counted_where_a_pass_is_one_of_discards() {
     story.call(Op::Discard, 3, 0, 2 * BLOCK, -95);
     let window = (start_ns, story.now);
     story.writes(3, 1);
-    story.completed(start_ns + 10, BlockAction::Discard, 4 * BLOCK, None);
+    story.completed(start_ns + 10, BlockAction::Discard, 3 * BLOCK, None);
+    let unseen = story.completed(start_ns + 5, BlockAction::Discard, BLOCK, None);
+    (unseen.kind, unseen.latency_ns, unseen.first_of_request) = (BlockEventKind::Inferred, 0, false);
     story.completed(start_ns + 10, BlockAction::Write, BLOCK, Some(FILE));
     let over_ns = story.now;
     story.completed(over_ns, BlockAction::Discard, BLOCK, None);

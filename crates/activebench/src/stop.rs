@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Whether a signal asked for the end.
 #[derive(Clone, Debug, Default)]
@@ -15,30 +15,16 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Is set by SIGINT, SIGTERM and SIGHUP from here on.
+    /// Is set by SIGINT, SIGTERM and SIGHUP from here on: by the handler itself, so that a signal which came while a
+    /// child was waited for is known when the waiting is over.
+    ///
+    /// # Errors
+    /// When the kernel takes no handler.
     pub(crate) fn on_signals() -> anyhow::Result<Self> {
-        let cannot = "cannot wait for signals";
         let stop = Self::default();
-        let set = stop.clone();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context(cannot)?;
-        let listen = |kind| {
-            let _context = runtime.enter();
-            signal(kind).context(cannot)
-        };
-        let (mut interrupt, mut terminate, mut hangup) =
-            (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
-        // Lives as long as the process.
-        let wait = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
-                }
-            });
-            set.0.store(true, Ordering::Relaxed);
-        };
-        std::thread::Builder::new().spawn(wait).context(cannot)?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&stop.0)).context("cannot wait for signals")?;
+        }
         Ok(stop)
     }
 }
