@@ -56,12 +56,19 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
         }
     }
     // What a call asks for itself, as if the file had been opened so.
-    let asked = |name: &str| -> Vec<u32> {
-        of_file(name, "pwritev").iter().map(|row| row["open_flags"].parse().expect("bits")).collect()
+    let asked = |name: &str, op: &str| -> Vec<u32> {
+        of_file(name, op).iter().map(|row| row["open_flags"].parse().expect("bits")).collect()
     };
-    assert!(asked("pwritev2_dsync").iter().all(|bits| bits & (open_bits::DSYNC | open_bits::SYNC) == open_bits::DSYNC));
-    assert!(asked("pwritev2_append").iter().all(|bits| bits & open_bits::APPEND != 0));
-    assert!(asked("pwritev2").iter().all(|bits| bits & (open_bits::DSYNC | open_bits::APPEND) == 0));
+    for (name, op, expected) in [
+        ("pwritev2", "pwritev", 0),
+        ("pwritev2_dsync", "pwritev", open_bits::DSYNC),
+        ("uncollected", "aio_write", open_bits::DSYNC),
+        ("pwritev2_append", "pwritev", open_bits::APPEND),
+    ] {
+        let mask = open_bits::SYNC | open_bits::DSYNC | open_bits::APPEND;
+        let found = asked(name, op);
+        assert!(found.len() == COUNT && found.iter().all(|bits| bits & mask == expected), "{name}: {op}");
+    }
     // Appending goes to the end. Where that is, only the position tells, which a call at an offset leaves alone.
     let appended = of_file("pwritev2_append", "pwritev");
     let ends = (COUNT..2 * COUNT).map(|index| (index * UNIT).to_string());

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+/// Those that ask for the end.
+const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+
 /// Whether a signal asked for the end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
@@ -22,9 +25,17 @@ impl Stop {
     /// When the kernel takes no handler.
     pub(crate) fn on_signals() -> anyhow::Result<Self> {
         let stop = Self::default();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in SIGNALS {
             signal_hook::flag::register(signal, Arc::clone(&stop.0)).context("cannot wait for signals")?;
         }
         Ok(stop)
+    }
+}
+
+/// The signals end the process again, which the first listener has turned off for good.
+pub(crate) fn release() {
+    for signal in SIGNALS {
+        // SAFETY: the default action is no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }

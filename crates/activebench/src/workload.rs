@@ -143,8 +143,9 @@ fn uncollected(count: u64, target: &File, page: &mut [u8]) -> io::Result<()> {
     // `struct aio_ring`: id, nr, head, tail, ...
     let ring = context as *mut u32;
     for index in 0..count {
-        // `struct iocb` of linux/aio_abi.h: opcode 1 is PWRITE.
+        // `struct iocb` of linux/aio_abi.h: opcode 1 is PWRITE; each asks to be durable itself.
         let mut iocb = [0u64; 8];
+        iocb[1] = (libc::RWF_DSYNC as u64) << 32;
         iocb[2] = 1 | (target.as_raw_fd() as u64) << 32;
         iocb[3] = page.as_mut_ptr() as u64;
         iocb[4] = UNIT as u64;

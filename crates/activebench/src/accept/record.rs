@@ -18,7 +18,7 @@ use crate::arguments::{Accept, Cli, Command, Output, Verify};
 use crate::destroy::{self, Unused};
 use crate::exit::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::series::{self, Recording, Taken};
-use crate::stop::Stop;
+use crate::stop::{self, Stop};
 use crate::{thresholds, verify};
 
 /// Runs the suite; gives the exit code.
@@ -40,7 +40,7 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
         .or_exit(ExitCode::Bug)?;
     let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_unused(&out))?;
     // What is only computed from here on can be computed again.
-    release();
+    stop::release();
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
@@ -73,14 +73,6 @@ fn remove_unused(out: &Path) {
     });
     if let Err(error) = removed {
         eprintln!("activebench: cannot remove {}: {error}", out.display());
-    }
-}
-
-/// SIGINT, SIGTERM and SIGHUP end the process again, which the first listener has turned off for good.
-fn release() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the default action is no code of ours.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
