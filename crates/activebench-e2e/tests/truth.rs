@@ -4,7 +4,9 @@
 //! one skip, with its reason. To end within minutes it runs a part: of each detector the first lie and the first
 //! twin that are not slow, and every plan. The others are ignored tests; `cargo xtask truth` runs all of them.
 
-use activebench_e2e::{skip_named, truth};
+use std::time::Duration;
+
+use activebench_e2e::{log_cost, skip_named, truth};
 use libtest_mimic::{Arguments, Failed, Trial};
 use truth::case::How;
 use truth::outcome::Outcome;
@@ -43,6 +45,7 @@ fn folders_are_those_of_detectors() -> Result<(), Failed> {
 
 fn check(case: &truth::case::Case) -> Result<(), Failed> {
     let ended = truth::run(case, None);
+    log_cost(&format!("truth::{}", case.id()), Duration::from_secs_f64(ended.seconds));
     if let Outcome::NotRun(reason) = &ended.outcome {
         skip_named(&format!("truth::{}", case.id()), reason);
     }

@@ -1,0 +1,314 @@
+//! Acceptance with the real fio on a device of a known rate: the four outcomes, what is not judged, and that stored runs
+//! give the same without root.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use activebench_e2e::{Throttled, Volume, assert_follows, binary, needs, skip};
+use serde_json::Value;
+
+/// `nobody`: whoever judges stored runs needs no rights.
+const NOBODY: u32 = 65_534;
+/// What the device allows: 16.78 MB/s.
+const RATE: u64 = 16 << 20;
+
+/// A suite of one benchmark, five reads of 64 MiB, with a limit on its rate.
+fn agreed(volume: &Volume, more: &str, limit: &str) -> String {
+    let path = volume.path();
+    format!(
+        r#"format = 1
+[parties]
+buyer = "Example Archive"
+vendor = "Example Disks"
+reference = "offer 42"
+date = 2026-11-22
+[target]
+path = "{}"
+[[benchmark]]
+name = "sequential-read"
+command = ["fio", "--name=a", "--rw=read", "--bs=1m", "--size={{64 MiB}}", "--filename=x", "--direct=1",
+    "--ioengine=libaio", "--iodepth=16"]
+[[limit]]
+benchmark = "sequential-read"
+phase = "a-read"
+metric = "throughput"
+{limit}
+{more}
+[decision]
+rule = "guard-band"
+"#,
+        path.display()
+    )
+}
+
+/// A throttled device is agreed on: the limit is the experiment. How steady it is depends on what else this machine does.
+const THROTTLED: &str = "[conditions]\nno_throttling = false\nsteady_state = false\nreproducible = false";
+
+fn volume() -> Volume {
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    volume.lay_out("x", 64);
+    // Others look at what was recorded.
+    let folder = volume.path().parent().expect("a folder").to_owned();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
+    volume
+}
+
+fn file(volume: &Volume, name: &str, text: &str) -> PathBuf {
+    let path = volume.beside(name);
+    fs::write(&path, text).expect("a file");
+    path
+}
+
+fn report(output: &Output) -> Value {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    assert_follows(include_str!("../../../../docs/acceptance.schema.json"), &report);
+    report
+}
+
+/// Judges stored runs without any rights.
+fn judged(file: &Path, runs: &Path) -> (Value, Option<i32>) {
+    let mut command = Command::new(binary());
+    command.args(["accept", "--format", "json"]).arg(file).arg(runs).uid(NOBODY).gid(NOBODY);
+    let output = command.output().expect("the binary runs");
+    (report(&output), output.status.code())
+}
+
+fn outcome(report: &Value) -> &str {
+    report["limits"][0]["outcome"].as_str().unwrap_or("")
+}
+
+fn condition<'a>(report: &'a Value, name: &str) -> &'a str {
+    let conditions = report["benchmarks"][0]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let found = conditions.iter().find(|condition| condition["name"] == name);
+    found.and_then(|condition| condition["state"].as_str()).unwrap_or("")
+}
+
+/// Runs the suite inside of a group that throttles the device.
+fn record(group: &Throttled, file: &Path, out: &Path) -> Output {
+    let command = format!("{} accept --format json --out {} {}", binary().display(), out.display(), file.display());
+    Command::new("sh").args(["-c", &group.join(&command)]).output().expect("the binary runs")
+}
+
+#[test]
+fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same() {
+    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    let volume = volume();
+    let Some(group) = Throttled::reads(&volume, RATE) else {
+        skip("there is no blkio controller of version 1 here");
+        return;
+    };
+    let limit = "at_least = \"10 MB/s\"\ntolerance = \"2 %\"";
+    let pass = file(&volume, "pass.toml", &agreed(&volume, THROTTLED, limit));
+    let out = volume.beside("suite");
+    let output = record(&group, &pass, &out);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let recorded = report(&output);
+    assert_eq!((outcome(&recorded), output.status.code()), ("pass", Some(0)), "{recorded:#}\n{stderr}");
+    assert!(stderr.contains("sequential-read (benchmark 1 of 1): 5 runs") && stderr.contains("run 5 of 5"), "{stderr}");
+    assert_eq!(recorded["limits"][0]["figures"].as_array().map(Vec::len), Some(5));
+    assert_eq!(recorded["notes"], serde_json::json!([]), "the runs are those of this file");
+    assert_eq!(fs::read(out.join("acceptance.toml")).expect("a copy"), fs::read(&pass).expect("the file"));
+    for name in ["acceptance.json", "acceptance.txt", "acceptance.md", "acceptance.html"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    // The same, by somebody without rights, from the whole directory, the series and its runs.
+    let again = judged(&out.join("acceptance.toml"), &out);
+    assert_eq!((&again.0, again.1), (&recorded, Some(0)));
+    let (by_series, code) = judged(&pass, &out.join("sequential-read"));
+    assert_eq!((&by_series["limits"][0]["honest"], code), (&recorded["limits"][0]["honest"], Some(0)));
+    let (one_run, code) = judged(&pass, &out.join("sequential-read/1"));
+    assert_eq!((outcome(&one_run), code), ("not-judged", Some(3)), "{one_run:#}");
+    for (name, limit, conditions, expected, code) in [
+        ("fail", "at_least = \"30 MB/s\"\ntolerance = \"2 %\"", THROTTLED, "fail", 1),
+        ("above", "at_least = \"14 MB/s\"\ntolerance = \"60 %\"", THROTTLED, "conditional-pass", 0),
+        ("below", "at_least = \"21 MB/s\"\ntolerance = \"60 %\"", THROTTLED, "conditional-fail", 1),
+        ("most", "at_most = \"10 MB/s\"\ntolerance = \"2 %\"", THROTTLED, "fail", 1),
+        ("unthrottled", limit, "", "not-judged", 3),
+        ("strict", limit, "[conditions]\nnot_met = \"fail\"", "not-judged", 1),
+    ] {
+        let other = file(&volume, &format!("{name}.toml"), &agreed(&volume, conditions, limit));
+        let (report, exit_code) = judged(&other, &out);
+        assert_eq!((outcome(&report), exit_code), (expected, Some(code)), "{name}: {report:#}");
+        // What was not agreed on before is told.
+        let note = report["notes"][0].as_str().unwrap_or("");
+        assert!(note.starts_with("5 of 5 runs were recorded for another acceptance file"), "{name}: {note}");
+        if name == "unthrottled" {
+            let because = report["limits"][0]["because"].as_str().unwrap_or("");
+            assert!(because.contains("`no_throttling` is not met") && because.contains("AB505"), "{because}");
+            // Five runs tell whether the device is steady, and whether they agree, however that ends here.
+            for name in ["steady_state", "reproducible", "foreign_io_at_most", "probes_complete"] {
+                let state = condition(&report, name);
+                assert!(["met", "not-met"].contains(&state), "{name}: {state}");
+            }
+        }
+    }
+    // A run whose evidence was changed is none.
+    let stdout = out.join("sequential-read/3/stdout.txt");
+    let text = fs::read_to_string(&stdout).expect("a file").replace("read", "READ");
+    fs::write(&stdout, text).expect("a file");
+    let (changed, code) = judged(&pass, &out);
+    assert_eq!((outcome(&changed), code), ("not-judged", Some(3)), "{changed:#}");
+}
+
+#[test]
+fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged() {
+    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    let volume = volume();
+    let template = volume.beside("template.toml");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(binary()).arg("accept").args(arguments).output().expect("the binary runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (folder, written) = (volume.path(), template.to_str().expect("UTF-8"));
+    let made = run(&["--init", folder.to_str().expect("UTF-8"), written]);
+    assert_eq!(made.0, Some(0), "{made:?}");
+    let checked = run(&["--check", written]);
+    assert_eq!(checked.0, Some(0), "{checked:?}");
+    assert!(checked.1.contains("phases  random-read"), "{}", checked.1);
+    let device = volume.device().expect("a device");
+    let of_device = volume.beside("device.toml");
+    let of_device = of_device.to_str().expect("UTF-8");
+    assert_eq!(run(&["--init", device, of_device]).0, Some(0));
+    let checked = run(&["--check", of_device]);
+    assert_eq!(checked.0, Some(0), "{checked:?}");
+
+    let Some(group) = Throttled::reads(&volume, RATE / 4) else {
+        skip("there is no blkio controller of version 1 here");
+        return;
+    };
+    let later = r#"[[benchmark]]
+name = "later"
+command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
+[[limit]]"#;
+    let text = agreed(&volume, THROTTLED, "at_least = \"1 MB/s\"").replace("[[limit]]", later);
+    let (pass, out) = (file(&volume, "slow.toml", &text), volume.beside("interrupted"));
+    let command = format!("{} accept --out {} {}", binary().display(), out.display(), pass.display());
+    let mut child = Command::new("sh")
+        .args(["-c", &group.join(&command)])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    // The second run has begun.
+    let second = out.join("sequential-read/2/run.json");
+    while !second.is_file() {
+        assert_eq!(child.try_wait().expect("our own child"), None, "it ended before its second run");
+        std::thread::yield_now();
+    }
+    let pid = libc::pid_t::try_from(child.id()).expect("a process id");
+    // SAFETY: signals a process that we started and have not waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let output = child.wait_with_output().expect("it ends");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(shown.starts_with("NOT JUDGED") && shown.contains("interrupted"), "{shown}");
+    // The rest of the suite did not begin, and its folder says so.
+    let later = fs::read_to_string(out.join("later/series.json")).expect("it is written down");
+    assert!(later.contains("interrupted before it began"), "{later}");
+    let (again, code) = judged(&pass, &out);
+    assert_eq!((outcome(&again), code), ("not-judged", Some(3)), "{again:#}");
+}
+
+#[test]
+fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_uses_it() {
+    needs!("fio", "mkfs.ext4", "losetup", "blkid");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let device = volume.device().expect("a device").to_owned();
+    let text = |destroy: &str| {
+        let command = r#"["fio", "--name=a", "--rw=write", "--bs=1m", "--size={32 MiB}", "--direct=1", "--end_fsync=1",
+    "--filename={target}"]"#;
+        agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"")
+            .replace(&format!("path = \"{}\"", volume.path().display()), &format!("device = \"{device}\"\n{destroy}"))
+            .replace("a-read", "a-write")
+            .replace("sequential-read", "sequential-write")
+            // Two writes of a moment differ by much.
+            .replace("guard-band", "simple")
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("\"--ioengine"))
+            .map(|line| match line.starts_with("command = ") {
+                true => format!("command = {command}\nruns = 2\nsubject = \"device\"\n"),
+                false => format!("{line}\n"),
+            })
+            .collect::<String>()
+    };
+    let run = |name: &str, file: &Path, more: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(["accept", "--quiet", "--format", "json", "--out"]).arg(volume.beside(name)).args(more).arg(file);
+        let output = command.output().expect("the binary runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), output)
+    };
+    let silent = file(&volume, "silent.toml", &text(""));
+    let (code, told, _) = run("a", &silent, &["--destroy", &device]);
+    assert!(code == Some(2) && told.contains("`destroy = true`"), "{told}");
+    let permitted = file(&volume, "permitted.toml", &text("destroy = true"));
+    let (code, told, _) = run("b", &permitted, &[]);
+    assert!(code == Some(2) && told.contains(&format!("--destroy {device}")), "{told}");
+    let (code, told, _) = run("c", &permitted, &["--destroy", "/dev/null"]);
+    assert!(code == Some(2) && told.contains("repeat the exact path"), "{told}");
+    // Mounted: refused, whatever both say.
+    let (code, told, _) = run("d", &permitted, &["--destroy", &device]);
+    assert!(code == Some(2) && told.contains("mounted") && told.contains("not written"), "{told}");
+    for name in ["a", "b", "c", "d"] {
+        assert!(!volume.beside(name).exists(), "nothing was recorded in {name}");
+    }
+    // The file system that lies on it is what both permitted to lose.
+    volume.unmount();
+    let (code, told, output) = run("e", &permitted, &["--destroy", &device]);
+    let judged = report(&output);
+    assert_eq!(judged["target"]["destroy"], true);
+    assert_eq!(judged["benchmarks"][0]["runs"].as_array().map(Vec::len), Some(2), "{told}");
+    assert_eq!((outcome(&judged), code), ("pass", Some(0)), "{judged:#}\n{told}");
+}
+
+#[test]
+fn no_device_but_the_agreed_one_is_written() {
+    needs!("fio", "mkfs.ext4", "losetup", "blkid");
+    let (volume, other) = (Volume::on_loop("ext4", 64, "noatime"), Volume::raw(16));
+    let device = other.device().expect("a device").to_owned();
+    let writes = |file: &str, target: &str| {
+        let path = format!("path = \"{}\"", volume.path().display());
+        let text = agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"").replace("--filename=x", file);
+        text.replace("rw=read", "rw=write")
+            .replace("a-read", "a-write")
+            .replace("{64 MiB}", "{8 MiB}")
+            .replace(&path, target)
+    };
+    let run = |name: &str, text: &str, more: &[&str]| {
+        let file = file(&volume, name, text);
+        let out = volume.beside("nothing");
+        let mut command = Command::new(binary());
+        command.arg("accept").args(more);
+        if !more.contains(&"--check") {
+            command.arg("--out").arg(&out);
+        }
+        let output = command.arg(file).output().expect("the binary runs");
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(!out.exists(), "{name}: nothing was recorded");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // Blank and unused, and beside the directory that was agreed on.
+    let beside = writes(&format!("--filename={device}"), &format!("path = \"{}\"", volume.path().display()));
+    for more in [&["--check"][..], &[]] {
+        let told = run("beside.toml", &beside, more);
+        assert!(told.contains(&format!("would write to {device}")), "{told}");
+    }
+    // What it does is known only when it runs.
+    let job = volume.beside("later.fio");
+    let text = beside.replace("\"--name=a\", ", &format!("\"{}\", ", job.display()));
+    let told = run("later.toml", &text, &[]);
+    assert!(told.contains(&device), "{told}");
+    // The name is that of the file, the device is another.
+    let identity = "[target.identity]\nserial = \"S0123\"";
+    let moved = writes("--filename={target}", &format!("device = \"{device}\"\ndestroy = true\n{identity}"));
+    for more in [&["--check"][..], &["--destroy", &device]] {
+        let told = run("moved.toml", &moved, more);
+        assert!(told.contains("what was agreed on (serial number S0123)"), "{told}");
+    }
+    let content = fs::read(&device).expect("a device");
+    assert!(content.iter().all(|byte| *byte == 0), "it was written");
+}

@@ -1,0 +1,125 @@
+//! Stored runs of the real iozone side by side, and the formats of one of them for other programs.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use activebench_e2e::{Volume, assert_follows, binary, needs, verify};
+use serde_json::Value;
+
+const DIRECT: [&str; 7] = ["iozone", "-i0", "-i1", "-s16m", "-r1m", "-e", "-I"];
+const CACHED: [&str; 5] = ["iozone", "-i0", "-i1", "-s16m", "-r1m"];
+
+fn activebench(arguments: &[&str], runs: &[&Path]) -> Output {
+    Command::new(binary()).args(arguments).args(runs).output().expect("the binary runs")
+}
+
+/// The JSON of a comparison, which follows its schema.
+fn compared(runs: &[&Path]) -> Value {
+    let output = activebench(&["compare", "--format", "json"], runs);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    assert_follows(include_str!("../../../../docs/compare.schema.json"), &report);
+    report
+}
+
+/// A figure's cell in a column.
+fn cell<'report>(report: &'report Value, phase: &str, column: usize) -> &'report Value {
+    let figures = report["figures"].as_array().expect("figures");
+    let row = figures.iter().find(|figure| figure["phase"] == phase).unwrap_or_else(|| panic!("no {phase}: {report}"));
+    &row["cells"][column]
+}
+
+#[test]
+fn a_rate_of_the_page_cache_is_held_against_nothing() {
+    needs!("iozone");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let direct = verify(&volume, &[], &DIRECT);
+    let cached = verify(&volume, &[], &CACHED);
+    let report = compared(&[&direct.run, &cached.run]);
+    for phase in ["read", "reread"] {
+        let (first, second) = (cell(&report, phase, 0), cell(&report, phase, 1));
+        assert_eq!(first["verdict"], "confirmed", "{first}");
+        assert_eq!(first["honest"], first["claimed"]);
+        assert_eq!(second["verdict"], "misleading", "{second}");
+        assert!(second["honest"].is_null() && second["no_honest"].is_string(), "{second}");
+        assert_eq!(second["against_first"]["state"], "not-compared", "{second}");
+    }
+    let differences = report["differences"].as_array().expect("differences");
+    let aspects: Vec<&str> = differences.iter().filter_map(|difference| difference["aspect"].as_str()).collect();
+    assert_eq!(aspects, ["command"]);
+    let text = activebench(&["compare"], &[&direct.run, &cached.run]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("no honest figure"));
+}
+
+#[test]
+fn a_series_is_its_own_equal() {
+    needs!("iozone");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let series = volume.beside("series");
+    let made = Command::new(binary())
+        .args(["verify", "--quiet", "--repeat", "2", "--out"])
+        .arg(&series)
+        .arg("--")
+        .args(DIRECT)
+        .current_dir(volume.path())
+        .output()
+        .expect("the binary runs");
+    assert!(matches!(made.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&made.stderr));
+    let report = compared(&[&series, &series, &series.join("1")]);
+    let columns: Vec<(u64, bool)> = report["columns"]
+        .as_array()
+        .expect("columns")
+        .iter()
+        .map(|column| (column["runs"].as_u64().expect("a count"), column["series"] == true))
+        .collect();
+    assert_eq!(columns, [(2, true), (2, true), (1, false)]);
+    for phase in ["write", "rewrite", "read", "reread"] {
+        let same = cell(&report, phase, 1);
+        assert_eq!(same["against_first"]["ratio"], 1.0, "{same}");
+        // Two runs have no interval.
+        assert!(same["against_first"]["interval"].is_null() && same["interval"].is_null(), "{same}");
+        assert_eq!(same["runs"], 2, "{same}");
+    }
+    assert_eq!(report["differences"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn one_run_is_no_comparison_and_a_folder_is_no_run() {
+    needs!();
+    let folder = std::env::temp_dir();
+    assert_eq!(activebench(&["compare"], &[&folder]).status.code(), Some(2));
+    assert_eq!(activebench(&["compare"], &[&folder, &folder]).status.code(), Some(2));
+    assert_eq!(activebench(&["compare", "--format", "junit"], &[&folder, &folder]).status.code(), Some(2));
+}
+
+#[test]
+fn a_run_leaves_its_reports_and_its_tables_can_be_made_again() {
+    needs!("iozone");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let run = verify(&volume, &[], &CACHED);
+    assert_eq!(run.exit_code(), Some(1), "{}", run.story());
+    let report = |name: &str| fs::read_to_string(run.run.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let junit = report("report.junit.xml");
+    assert!(junit.contains("<failure message=\"discrepancy: ") && junit.contains("AB201"), "{junit}");
+    let sarif: Value = serde_json::from_str(&report("report.sarif")).expect("JSON");
+    let result = &sarif["runs"][0]["results"][0];
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "stdout.txt", "{result}");
+    // The line that it names is the one that it quotes.
+    let line = usize::try_from(place["region"]["startLine"].as_u64().expect("a line")).expect("a small one");
+    let output = report("stdout.txt");
+    let snippet = place["region"]["snippet"]["text"].as_str().expect("a text");
+    assert_eq!(output.lines().nth(line - 1).map(str::trim), Some(snippet.trim()));
+    let rows = |name: &str| csv::Reader::from_reader(report(name).as_bytes()).records().count();
+    assert_eq!(rows("report.claims.csv"), 4);
+    assert_eq!(rows("report.timeline.csv"), 4 * 120);
+    let facts = rows("report.facts.csv");
+    assert!(facts > 100, "{facts}");
+
+    let again = activebench(&["report", "--format", "facts-csv"], &[&run.run]);
+    assert_eq!(String::from_utf8_lossy(&again.stdout), report("report.facts.csv"));
+    let parquet = activebench(&["report", "--format", "facts-parquet"], &[&run.run]);
+    assert!(parquet.stdout.starts_with(b"PAR1") && parquet.stdout.ends_with(b"PAR1"));
+}

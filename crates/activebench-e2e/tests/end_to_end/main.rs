@@ -1,0 +1,33 @@
+//! The binary with the real tools on loop devices: one module an area, one test binary for all of them.
+
+mod accept;
+mod bonnie;
+mod bundle;
+mod ceiling;
+mod compare;
+mod corrected;
+mod cpu;
+mod device;
+mod doctor;
+mod event_log;
+mod exports;
+mod fio;
+mod history;
+mod html;
+mod iozone;
+mod latency;
+mod limiter;
+mod mix;
+mod observation;
+mod orion;
+mod orion_study;
+mod pace;
+mod paths;
+mod payload;
+mod plan;
+mod profiles;
+mod replicate;
+mod series;
+mod steady;
+mod surroundings;
+mod wrappers;

@@ -1,0 +1,176 @@
+//! What happened in a phase over time: the figures behind the charts.
+
+use crate::story::*;
+use activebench_facts::courses;
+use activebench_model::course::{Course, CourseName, LatencyHistogram, LatencyOf};
+use activebench_model::event::{BlockAction, CpuEvent, ThreadState, ThreadTimes};
+use activebench_model::fact::Completeness;
+use activebench_model::phase::{Direction, Part, Phase};
+use activebench_model::readings::{Readings, Series, Watched};
+
+fn courses_of(story: &Story, phases: Vec<Phase>) -> Vec<Course> {
+    let (phases, _) = story.resolve(phases);
+    courses(&story.events, &story.manifest, &story.activity(), &phases).expect("events in memory")
+}
+
+fn course(story: &Story, phase: Phase) -> Course {
+    courses_of(story, vec![phase]).remove(0)
+}
+
+fn values(course: &Course, name: CourseName) -> Vec<f64> {
+    let series = course.series(name).expect("every name has a series");
+    assert_eq!(series.completeness, Completeness::Complete, "{}", name.as_str());
+    assert_eq!(series.values.len(), course.steps, "{}", name.as_str());
+    series.values.iter().map(|value| value.unwrap_or(0.0)).collect()
+}
+
+/// What a rate adds up to over the course.
+fn total(course: &Course, name: CourseName) -> f64 {
+    values(course, name).iter().sum::<f64>() * course.step_ns as f64 / 1e9
+}
+
+fn check_total(course: &Course, name: CourseName, expected: u64) {
+    let total = total(course, name);
+    assert!((total / expected as f64 - 1.0).abs() < 1e-9, "{}: {total} of {expected}", name.as_str());
+}
+
+fn latencies(course: &Course, of: LatencyOf) -> &LatencyHistogram {
+    course.latencies.iter().find(|histogram| histogram.of == of).expect("both are there")
+}
+
+/// 64 blocks written, 16 of them at the device by the end of the window and the rest in the sync behind it.
+fn written() -> (Story, Phase) {
+    let mut story = Story::new();
+    story.open(3, "f");
+    let window = story.writes(3, 64);
+    story.completed(window.1 - 50, BlockAction::Write, 16 * BLOCK, Some(FILE)).latency_ns = 1_000;
+    let sync = story.call(activebench_model::call::Op::Fsync, 3, -1, 0, 0);
+    story.completed(sync.end_ns - 10, BlockAction::Write, 48 * BLOCK, Some(FILE)).latency_ns = 50;
+    let part = Part { sync_after: Some(sync), ..part(3, window.0, window.1) };
+    (story, phase(Direction::Write, vec![part]))
+}
+
+#[test]
+fn a_course_holds_every_byte_up_to_the_end_of_the_sync() {
+    let (story, phase) = written();
+    let window = (phase.parts[0].start_ns, phase.parts[0].last_data_ns);
+    let course = course(&story, phase);
+    check_total(&course, CourseName::CallWriteRate, 64 * BLOCK);
+    check_total(&course, CourseName::CallRate, 64);
+    check_total(&course, CourseName::DeviceWriteRate, 64 * BLOCK);
+    assert_eq!(total(&course, CourseName::CallReadRate), 0.0);
+    // One request of 1000 ns and one of 50 ns.
+    let in_flight: f64 = values(&course, CourseName::DeviceQueueDepth).iter().sum::<f64>() * course.step_ns as f64;
+    assert!((in_flight - 1_050.0).abs() < 1e-6, "{in_flight}");
+    let [sync] = &course.syncs[..] else { panic!("{:?}", course.syncs) };
+    assert!(sync.call == "fsync" && sync.start_ns > window.1);
+    assert!(course.start_ns <= window.0 && course.start_ns + course.step_ns * course.steps as u64 >= sync.end_ns);
+}
+
+#[test]
+fn latencies_are_those_of_the_window() {
+    let (story, phase) = written();
+    let course = course(&story, phase);
+    let count = |of| latencies(&course, of).buckets.iter().map(|bucket| bucket.count).sum::<u64>();
+    assert_eq!((count(LatencyOf::Calls), count(LatencyOf::Device)), (64, 1));
+    let bucket = latencies(&course, LatencyOf::Device).buckets[0];
+    assert!(bucket.from_ns <= 1_000 && 1_000 < bucket.to_ns, "{bucket:?}");
+}
+
+#[test]
+fn a_map_counts_each_call_where_and_when_it_was() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    let (start_ns, _) = story.reads(3, 32);
+    // Then the first block alone, as often again.
+    let spans: Vec<_> = (0..32).map(|_| story.read(3, 0)).collect();
+    let course = course(&story, read_phase(3, (start_ns, spans[31].end_ns)));
+    let [map] = &course.maps[..] else { panic!("one file") };
+    assert_eq!((map.row_bytes, map.hits.len(), map.name.as_deref()), (BLOCK, 32, Some("f")));
+    let by_row: Vec<u64> = map.hits.iter().map(|row| row.iter().sum()).collect();
+    assert_eq!(by_row[0], 33);
+    assert!(by_row[1..].iter().all(|hits| *hits == 1), "{by_row:?}");
+    // The second half of the time has hits in the first row alone.
+    let columns = map.hits[0].len();
+    assert!(map.hits[1..].iter().all(|row| row[columns / 2 + 1..].iter().all(|hits| *hits == 0)));
+    assert_eq!(map.hits[0][columns / 2 + 1..].iter().sum::<u64>() + 1, 32);
+}
+
+#[test]
+fn threads_times_are_shares_of_each_step() {
+    let mut story = Story::new();
+    for class in ["cpu", "samples"] {
+        story.manifest.coverage.records.insert(class.to_owned(), Default::default());
+    }
+    story.open(3, "f");
+    let (start_ns, end_ns) = story.reads(3, 100);
+    let half_ns = (end_ns - start_ns) / 2;
+    let total = |at_ns: u64, since_ns: u64, state, user_ns: u64, iowait_ns: u64| {
+        let times = ThreadTimes { user_ns, blocked_ns: start_ns + iowait_ns, iowait_ns, ..ThreadTimes::default() };
+        CpuEvent { at_ns, since_ns, state, tid: TOOL, tgid: TOOL, times }
+    };
+    story.events.cpu.extend([
+        total(start_ns, 0, ThreadState::Blocked, 0, 0),
+        total(start_ns + half_ns, start_ns, ThreadState::User, half_ns, 0),
+        total(end_ns, start_ns + half_ns, ThreadState::IoWait, half_ns, end_ns - start_ns - half_ns),
+    ]);
+    let course = course(&story, read_phase(3, (start_ns, end_ns)));
+    let shares = |name| course.series(name).expect("there is one").values.clone();
+    let (user, waits) = (shares(CourseName::UserRatio), shares(CourseName::IoWaitRatio));
+    let known = |step: &usize| user[*step].is_some();
+    let (first, last) = ((0..120).find(known).expect("a step"), (0..120).rfind(known).expect("a step"));
+    assert_eq!((user[first], waits[last]), (Some(1.0), Some(1.0)));
+    for step in (0..120).filter(known) {
+        let sum: f64 = CourseName::ALL[8..].iter().filter_map(|name| shares(*name)[step]).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{step}: {sum}");
+    }
+    assert!(user[0].is_none(), "nobody's time is followed before the clock");
+}
+
+#[test]
+fn dirty_pages_lie_between_the_readings() {
+    let (mut story, phase) = written();
+    let readings = vec![(0, 0), (story.now, story.now)];
+    let series = Series { what: Watched::DirtyBytes, of: String::new(), source: "meminfo".to_owned(), readings };
+    story.manifest.host.readings = Some(Readings { series: vec![series], unread: Vec::new() });
+    let course = course(&story, phase);
+    let dirty = &course.series(CourseName::HostDirtyBytes).expect("there is one").values;
+    for (step, value) in dirty.iter().enumerate() {
+        let middle_ns = course.start_ns + step as u64 * course.step_ns + course.step_ns / 2;
+        match value {
+            Some(value) => assert!((value - middle_ns as f64).abs() < 1.0, "{step}: {value} at {middle_ns}"),
+            None => assert!(middle_ns > story.now, "{step}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_not_seen_is_no_zero() {
+    let (mut story, phase) = written();
+    story.lose("calls");
+    story.detach("tp_btf/block_rq_complete");
+    let course = course(&story, phase);
+    let series = |name| course.series(name).expect("there is one");
+    assert!(
+        matches!(&series(CourseName::CallWriteRate).completeness, Completeness::Partial(lost) if lost.contains("3 of 10"))
+    );
+    for name in [CourseName::DeviceWriteRate, CourseName::DeviceQueueDepth, CourseName::HostDirtyBytes] {
+        assert!(matches!(series(name).completeness, Completeness::Missing(_)), "{}", name.as_str());
+        assert!(series(name).values.is_empty(), "{}", name.as_str());
+    }
+    assert!(matches!(latencies(&course, LatencyOf::Device).completeness, Completeness::Missing(_)));
+}
+
+#[test]
+fn of_many_phases_the_first_have_a_course_and_those_without_a_window_none() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    let phases: Vec<Phase> =
+        (0..70).map(|number| Phase { id: format!("p{number}"), ..read_phase(3, story.reads(3, 2)) }).collect();
+    let mut with_one_not_found = phases.clone();
+    with_one_not_found.insert(0, Phase::planned("lost", "lost", Direction::Read));
+    let courses = courses_of(&story, with_one_not_found);
+    let ids: Vec<&str> = courses.iter().map(|course| course.phase.as_str()).collect();
+    let expected: Vec<&str> = phases.iter().take(64).map(|phase| phase.id.as_str()).collect();
+    assert_eq!(ids, expected);
+}

@@ -1,0 +1,13 @@
+//! Events to activity, facts, profiles and time series, from invented runs whose answer is known.
+
+mod activity;
+mod courses;
+mod durability;
+mod facts;
+mod names;
+mod pace;
+mod payload;
+mod profile;
+mod shape;
+mod story;
+mod surroundings;

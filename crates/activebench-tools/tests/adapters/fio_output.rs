@@ -1,0 +1,335 @@
+//! fio's outputs, read: every fixture as a snapshot, and properties over cut and arbitrary
+//! input.
+
+use std::fmt::Write as _;
+
+use crate::stored::{Fixture, command_line, compact};
+use activebench_model::activity::Activity;
+use activebench_model::claim::{Claim, Metric, Parsed, Subject};
+use activebench_model::command::CommandLine;
+use activebench_model::output::{ToolFile, ToolOutput};
+use activebench_model::phase::{Pattern, Phase};
+use activebench_tools::{Adapter, adapter_by_name};
+use proptest::prelude::*;
+
+fn fio() -> &'static dyn Adapter {
+    adapter_by_name("fio").expect("the adapter is registered")
+}
+
+fn fixtures() -> Vec<Fixture> {
+    crate::stored::fixtures("fio")
+}
+
+fn fixture(name: &str) -> Fixture {
+    crate::stored::fixture("fio", name)
+}
+
+/// What a phase is by its command.
+fn planned(phases: &[Phase]) -> String {
+    let mut text = String::new();
+    for phase in phases {
+        let promises: Vec<&str> = phase.promises.iter().map(|promise| promise.option.as_str()).collect();
+        writeln!(
+            text,
+            "{} \"{}\" {:?} {:?} block {:?} of {:?} over {:?} x{} by {} {:?}: {}; promises {promises:?} limit {:?} verifies {:?} names {:?}",
+            phase.id,
+            phase.name,
+            phase.direction,
+            phase.pattern,
+            phase.block_bytes,
+            phase.requested_bytes,
+            phase.region_bytes,
+            phase.rounds,
+            phase.requested_tasks,
+            phase.submission,
+            phase.clock,
+            phase.time_limit_ns,
+            phase.verifies,
+            phase.names,
+        )
+        .expect("a String takes everything");
+    }
+    text
+}
+
+#[test]
+fn every_fixture_is_read() {
+    let fixtures = fixtures();
+    assert!(fixtures.len() >= 30, "only {} fixtures were found", fixtures.len());
+    for fixture in fixtures {
+        let parsed = fixture.parsed();
+        let plan = planned(&fio().plan(&fixture.command, &fixture.output.files).phases);
+        insta::with_settings!({ description => fixture.command.argv.join(" "), omit_expression => true }, {
+            insta::assert_snapshot!(format!("fio-{}", fixture.name), format!("{}plan\n{plan}", compact(&parsed)));
+        });
+    }
+}
+
+#[test]
+fn claims_and_phases_fit_each_other() {
+    for fixture in fixtures() {
+        let parsed = fixture.parsed();
+        let phases = fio().phases(&fixture.command, &fixture.output, &parsed, &Activity::default());
+        let mut ids: Vec<_> = phases.iter().map(|phase| phase.id.as_str()).collect();
+        for claim in &parsed.claims {
+            assert!(ids.contains(&claim.phase.as_str()), "{}: no phase {}", fixture.name, claim.phase);
+            assert!(claim.source.text.contains(&claim.printed.text), "{}: {claim:?}", fixture.name);
+        }
+        let plan = fio().plan(&fixture.command, &fixture.output.files);
+        for phase in &phases {
+            assert!(phase.parts.is_empty() && phase.incomplete.is_some(), "{}: {phase:?}", fixture.name);
+            assert!(parsed.claims.iter().any(|claim| claim.phase == phase.id), "{}: {}", fixture.name, phase.id);
+            // What was planned is what was run.
+            let planned = plan.phases.iter().find(|planned| planned.id == phase.id);
+            let planned = planned.unwrap_or_else(|| panic!("{}: {} was not planned", fixture.name, phase.id));
+            assert_eq!(planned, &Phase { incomplete: None, ..phase.clone() }, "{}", fixture.name);
+        }
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{}: phase ids are not unique", fixture.name);
+    }
+}
+
+/// Fields that people read beside those for machines agree within their digits.
+#[test]
+fn the_report_for_people_agrees_with_the_one_for_machines() {
+    let mut compared = 0;
+    for fixture in fixtures() {
+        let parsed = fixture.parsed();
+        for again in &parsed.restated {
+            let claim = parsed.claims.iter().find(|claim| claim.id == again.claim).expect("its claim");
+            let apart = (claim.value.value - again.value.value).abs();
+            assert!(apart <= 2.0 * again.resolution + 1.0, "{}: {again:?}", fixture.name);
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "only {compared} were compared");
+}
+
+/// The same figures, whether the parser has the object or not.
+#[test]
+fn a_report_without_the_object_makes_the_same_claims_more_coarsely() {
+    for mut fixture in fixtures() {
+        let whole = fixture.parsed();
+        if whole.restated.is_empty() || !fixture.output.files.is_empty() {
+            continue;
+        }
+        let mut filter = fio().output_filter(&command_line("fio --name=a")).expect("a filter");
+        let mut plain = filter.pass(&fixture.output.stdout);
+        plain.extend(filter.finish());
+        fixture.output.stdout = plain;
+        let coarse = fixture.parsed();
+        let rate = |parsed: &Parsed| {
+            let of = |metric| parsed.claims.iter().filter(|claim| claim.metric == metric).count();
+            (of(Metric::Throughput), of(Metric::OperationRate), of(Metric::BytesMoved), of(Metric::OperationsDone))
+        };
+        assert_eq!(rate(&whole), rate(&coarse), "{}", fixture.name);
+        for claim in &coarse.claims {
+            let same = |other: &&Claim| other.phase == claim.phase && other.metric == claim.metric;
+            let Some(exact) = whole.claims.iter().find(same) else { continue };
+            let apart = (claim.value.value - exact.value.value).abs();
+            assert!(apart <= 2.0 * (claim.resolution + exact.resolution), "{}: {claim:?} {exact:?}", fixture.name);
+        }
+    }
+}
+
+#[test]
+fn line_ends_of_a_terminal_change_nothing() {
+    for mut fixture in fixtures() {
+        let plain = fixture.parsed();
+        let text = String::from_utf8(fixture.output.stdout).expect("UTF-8").replace('\n', "\r\n");
+        fixture.output.stdout = text.into_bytes();
+        assert_eq!(compact(&plain), compact(&fixture.parsed()), "{}", fixture.name);
+    }
+}
+
+#[test]
+fn the_last_of_repeated_reports_counts() {
+    let one = fixture("normal-json");
+    let mut twice = fixture("normal-json");
+    twice.output.stdout.extend_from_slice(&one.output.stdout);
+    let values = |parsed: &Parsed| parsed.claims.iter().map(|claim| claim.value.value).collect::<Vec<_>>();
+    assert_eq!(values(&one.parsed()), values(&twice.parsed()));
+    assert!(twice.parsed().claims[0].source.line > one.parsed().claims[0].source.line);
+    let status = fixture("eta-status-interval").parsed();
+    assert_eq!(status.claims.iter().filter(|claim| claim.metric == Metric::Throughput).count(), 1);
+}
+
+#[test]
+fn the_users_subject_goes_before_ours() {
+    let fixture = fixture("end_fsync");
+    let parsed = fio().parse(&fixture.command, &fixture.output, Some(Subject::Cpu));
+    assert!(!parsed.claims.is_empty());
+    assert!(parsed.claims.iter().all(|claim| claim.subject == Subject::Cpu && claim.subject_reason == "--subject"));
+}
+
+#[test]
+fn what_is_added_is_what_is_taken_out() {
+    for (line, added) in [
+        ("fio --name=a --rw=read", Some("--output-format=normal,json")),
+        ("fio j.fio", Some("--output-format=normal,json")),
+        ("fio --minimal --name=a", Some("--output-format=terse,json")),
+        ("fio --output-format=terse --name=a", Some("--output-format=terse,json")),
+        ("fio --output-format=normal,terse --name=a", Some("--output-format=normal,terse,json")),
+        ("fio --output=o.txt --name=a", Some("--output-format=normal,json")),
+        ("fio --output-format=json --name=a", None),
+        ("fio --output-format=json+ --name=a", None),
+        ("fio --output-format=normal,json --name=a", None),
+        ("fio --client=host j.fio", None),
+        ("fio --server", None),
+        ("fio --parse-only j.fio", None),
+        ("fio --showcmd j.fio", None),
+        ("fio --cmdhelp=rw", None),
+        ("fio --enghelp", None),
+        ("fio --version", None),
+        ("fio", None),
+    ] {
+        let command = command_line(line);
+        assert_eq!(fio().added_arguments(&command), Vec::from_iter(added.map(str::to_owned)), "{line}");
+        let filtered = added.is_some() && !line.contains("--output=");
+        assert_eq!(fio().output_filter(&command).is_some(), filtered, "{line}");
+    }
+    let file = ToolFile { name: "o.txt".to_owned(), bytes: fixture("normal-json").output.stdout };
+    let without = fio().without_added(&command_line("fio --output=o.txt --name=a"), &file).expect("figures were in it");
+    assert!(!String::from_utf8_lossy(&without).contains("fio version"));
+    assert_eq!(fio().without_added(&command_line("fio --output=o.txt --output-format=json --name=a"), &file), None);
+    assert_eq!(fio().without_added(&command_line("fio --output=other --name=a"), &file), None);
+}
+
+#[test]
+fn files_of_the_tool_are_told_from_its_data() {
+    for (line, name, read) in [
+        ("fio --output=o.txt j.fio", "o.txt", true),
+        ("fio --output=o.txt j.fio", "j.fio", true),
+        ("fio --name=a --filename=data", "data", false),
+        ("fio --section=x j.fio", "x", false),
+    ] {
+        assert_eq!(fio().reads_file(&command_line(line), name), read, "{line} {name}");
+    }
+    let script =
+        CommandLine { argv: ["sh", "-c", "cd /x && fio j.fio"].map(str::to_owned).to_vec(), cwd: "/".to_owned() };
+    assert!(fio().reads_file(&script, "j.fio"));
+    assert!(!fio().reads_file(&command_line("cat j.fio"), "j.fio"));
+}
+
+#[test]
+fn patterns_are_those_that_the_options_ask_for() {
+    for (options, pattern) in [
+        ("--rw=read", Pattern::Sequential),
+        ("--rw=read:8k", Pattern::Strided),
+        ("--rw=randread", Pattern::RandomPermutation),
+        ("--rw=randread --norandommap=1", Pattern::RandomIndependent),
+        ("--rw=randread --norandommap=0", Pattern::RandomPermutation),
+        ("--rw=randread --random_distribution=zipf:1.2", Pattern::RandomIndependent),
+        ("--rw=randread --filename=f --numjobs=4 --group_reporting", Pattern::RandomIndependent),
+        ("--rw=randread --percentage_random=50", Pattern::Unknown),
+    ] {
+        let plan = fio().plan(&command_line(&format!("fio --name=a --size=1g {options}")), &[]);
+        assert_eq!(plan.phases[0].pattern, pattern, "{options}");
+    }
+}
+
+#[test]
+fn without_the_command_the_report_itself_says_what_the_jobs_are() {
+    for (name, metric, block) in [
+        ("psync-write-normal", Metric::LatencyP50, Some(65536)),
+        ("randrw-normal", Metric::CompletionLatencyP50, Some(4096)),
+        ("synthetic-2.x-normal", Metric::CompletionLatencyP50, Some(4096)),
+        ("jobfile", Metric::LatencyP50, Some(4096)),
+    ] {
+        let mut fixture = fixture(name);
+        fixture.command = CommandLine::default();
+        let parsed = fixture.parsed();
+        assert!(parsed.claims.iter().any(|claim| claim.metric == metric), "{name}: {}", compact(&parsed));
+        let phases = fio().phases(&fixture.command, &fixture.output, &parsed, &Activity::default());
+        assert_eq!(phases[0].block_bytes, block, "{name}");
+    }
+}
+
+/// What of a claim does not depend on how much of its line was there.
+fn core(claim: &Claim) -> String {
+    format!("{} {:?} {:?} {:?} {:?}", claim.phase, claim.metric, claim.value, claim.printed, claim.source.line)
+}
+
+#[test]
+fn no_cut_of_a_fixture_invents_a_claim() {
+    for fixture in fixtures() {
+        let whole = fixture.parsed();
+        // Of a report for machines nothing is claimed before its end, so the one for people may be the
+        // first that is whole; its figures are the same more coarsely.
+        let known: Vec<String> = whole.claims.iter().map(core).collect();
+        for length in (0..=fixture.output.stdout.len()).step_by(7) {
+            let output = ToolOutput { stdout: fixture.output.stdout[..length].to_vec(), ..fixture.output.clone() };
+            let cut = fio().parse(&fixture.command, &output, None);
+            let repeated = fixture.name == "eta-status-interval";
+            for claim in cut.claims.iter().filter(|_| !repeated) {
+                assert!(known.contains(&core(claim)), "{} cut at {length}: {claim:?}", fixture.name);
+            }
+            fio().phases(&fixture.command, &output, &cut, &Activity::default());
+        }
+    }
+}
+
+fn argument() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "--(name|rw|bs|size|numjobs|loops|filename|runtime|nrfiles|io_size)=[0-9a-z%:,]{0,12}",
+        "--(time_based|group_reporting|stonewall|thread|minimal|output|section)",
+        "[0-9]{1,24}[kmgKMG]?",
+        ".{0,8}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_read_without_panic(
+        stdout: Vec<u8>,
+        stderr: Vec<u8>,
+        argv in prop::collection::vec(argument(), 0..8),
+    ) {
+        let command = CommandLine { argv: [vec!["fio".to_owned()], argv].concat(), cwd: "/".to_owned() };
+        let output = ToolOutput { stdout, stderr, files: Vec::new() };
+        let parsed = fio().parse(&command, &output, None);
+        fio().phases(&command, &output, &parsed, &Activity::default());
+        fio().plan(&command, &[]);
+    }
+
+    #[test]
+    fn garbled_reports_are_read_without_panic_and_claim_finite_figures(
+        which in 0_usize..30,
+        at in 0.0_f64..1.0,
+        length in 0_usize..40,
+        garbage in "[-0-9a-z{}\"\\[\\],.:;%= \n]{0,20}",
+    ) {
+        let all = fixtures();
+        let fixture = &all[which % all.len()];
+        let mut stdout = fixture.output.stdout.clone();
+        let begin = (stdout.len() as f64 * at) as usize;
+        let end = (begin + length).min(stdout.len());
+        stdout.splice(begin..end, garbage.bytes());
+        let output = ToolOutput { stdout, ..fixture.output.clone() };
+        let parsed = fio().parse(&fixture.command, &output, None);
+        for claim in &parsed.claims {
+            prop_assert!(claim.value.value.is_finite() && claim.value.value >= 0.0, "{claim:?}");
+            prop_assert!(claim.resolution.is_finite() && claim.resolution >= 0.0, "{claim:?}");
+        }
+        fio().phases(&fixture.command, &output, &parsed, &Activity::default());
+    }
+
+    #[test]
+    fn any_report_for_people_is_read_without_panic(
+        lines in prop::collection::vec(
+            "  (read|write|trim) ?: (IOPS|io)=[0-9.kM]{0,400}, (BW|bw)=[0-9.]{0,9}(KiB|MB|)/s.{0,30}| {4}(slat|clat|lat) \\((nsec|usec|msec)\\): .{0,9}avg=[0-9. ]{0,9}| {5}\\| 50.00th=\\[[ 0-9]{0,30}\\],.{0,9}|Run status group|.{0,40}",
+            0..12,
+        ),
+    ) {
+        let stdout = format!("a: (groupid=0, jobs=1): err= 0: pid=1: now\n{}\n", lines.join("\n")).into_bytes();
+        let output = ToolOutput { stdout, ..ToolOutput::default() };
+        let parsed = fio().parse(&CommandLine::default(), &output, None);
+        for claim in &parsed.claims {
+            prop_assert!(claim.value.value.is_finite() && claim.value.value >= 0.0);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! iozone's outputs, read: every fixture as a snapshot, and properties over cut and
+//! arbitrary input.
+
+use crate::stored::{Fixture, compact};
+use activebench_model::activity::Activity;
+use activebench_model::claim::{Claim, Parsed, Subject};
+use activebench_model::command::CommandLine;
+use activebench_model::output::ToolOutput;
+use activebench_tools::{Adapter, adapter_by_name};
+use proptest::prelude::*;
+
+fn iozone() -> &'static dyn Adapter {
+    adapter_by_name("iozone").expect("the adapter is registered")
+}
+
+fn fixtures() -> Vec<Fixture> {
+    crate::stored::fixtures("iozone")
+}
+
+#[test]
+fn every_fixture_is_read() {
+    let fixtures = fixtures();
+    assert!(fixtures.len() > 50, "only {} fixtures were found", fixtures.len());
+    for fixture in fixtures {
+        let parsed = iozone().parse(&fixture.command, &fixture.output, None);
+        insta::with_settings!({ description => fixture.command.argv.join(" "), omit_expression => true }, {
+            insta::assert_snapshot!(format!("iozone-{}", fixture.name), compact(&parsed));
+        });
+    }
+}
+
+#[test]
+fn claims_and_phases_fit_each_other() {
+    for fixture in fixtures() {
+        let parsed = iozone().parse(&fixture.command, &fixture.output, None);
+        let phases = iozone().phases(&fixture.command, &fixture.output, &parsed, &Activity::default());
+        let mut ids: Vec<_> = phases.iter().map(|phase| phase.id.as_str()).collect();
+        for claim in &parsed.claims {
+            assert!(ids.contains(&claim.phase.as_str()), "{}: no phase {}", fixture.name, claim.phase);
+            assert!(claim.source.text.contains(&claim.printed.text), "{}: {claim:?}", fixture.name);
+        }
+        for phase in &phases {
+            assert!(phase.parts.is_empty() && phase.incomplete.is_some(), "{}: {phase:?}", fixture.name);
+            assert!(parsed.claims.iter().any(|claim| claim.phase == phase.id), "{}: {}", fixture.name, phase.id);
+        }
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{}: phase ids are not unique", fixture.name);
+    }
+}
+
+#[test]
+fn the_echoed_command_line_serves_where_none_is_known() {
+    for fixture in fixtures().iter().filter(|fixture| fixture.name != "err-no-args") {
+        let known = iozone().parse(&fixture.command, &fixture.output, None);
+        let unknown = iozone().parse(&CommandLine::default(), &fixture.output, None);
+        assert_eq!(compact(&known), compact(&unknown), "{}", fixture.name);
+    }
+}
+
+#[test]
+fn line_ends_of_a_terminal_change_nothing() {
+    for mut fixture in fixtures() {
+        let plain = iozone().parse(&fixture.command, &fixture.output, None);
+        let text = String::from_utf8(fixture.output.stdout).expect("UTF-8").replace('\n', "\r\n");
+        fixture.output.stdout = text.into_bytes();
+        let terminal = iozone().parse(&fixture.command, &fixture.output, None);
+        assert_eq!(compact(&plain), compact(&terminal), "{}", fixture.name);
+    }
+}
+
+#[test]
+fn the_users_subject_goes_before_ours() {
+    let output = fixtures().into_iter().find(|fixture| fixture.name == "i0-i1-ce").expect("the fixture");
+    let parsed = iozone().parse(&output.command, &output.output, Some(Subject::Cpu));
+    assert!(!parsed.claims.is_empty());
+    assert!(parsed.claims.iter().all(|claim| claim.subject == Subject::Cpu && claim.subject_reason == "--subject"));
+}
+
+/// What of a claim does not depend on how much of its line was there.
+fn core(claim: &Claim) -> (&str, &str, String) {
+    (&claim.id, &claim.phase, format!("{:?} {:?} {:?} {:?}", claim.metric, claim.value, claim.printed, claim.subject))
+}
+
+fn check_cut(fixture: &Fixture, whole: &Parsed, length: usize) {
+    let output = ToolOutput {
+        stdout: fixture.output.stdout[..length].to_vec(),
+        stderr: fixture.output.stderr.clone(),
+        files: Vec::new(),
+    };
+    let cut = iozone().parse(&fixture.command, &output, None);
+    assert!(cut.claims.len() <= whole.claims.len(), "{} cut at {length}", fixture.name);
+    for (claim, known) in cut.claims.iter().zip(&whole.claims) {
+        assert_eq!(core(claim), core(known), "{} cut at {length}", fixture.name);
+    }
+    iozone().phases(&fixture.command, &output, &cut, &Activity::default());
+}
+
+#[test]
+fn no_cut_of_a_fixture_invents_a_claim() {
+    for fixture in fixtures() {
+        let whole = iozone().parse(&fixture.command, &fixture.output, None);
+        // Before the table nothing is claimed; the rest is cut at every byte.
+        let text = String::from_utf8_lossy(&fixture.output.stdout).into_owned();
+        let start = text.find("Command line used").unwrap_or(0);
+        for length in start..=fixture.output.stdout.len() {
+            check_cut(&fixture, &whole, length);
+        }
+    }
+}
+
+fn argument() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "-[A-Za-z+]{1,4}[0-9a-z]{0,6}",
+        "[0-9]{1,24}[kmgKMG]?",
+        "-[+][A-Za-z]",
+        "-[stlursngyq][0-9]{1,20}[kmg]?",
+        ".{0,8}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_read_without_panic(stdout: Vec<u8>, stderr: Vec<u8>, argv in prop::collection::vec(argument(), 0..8)) {
+        let command = CommandLine { argv, cwd: "/".to_owned() };
+        let parsed = iozone().parse(&command, &ToolOutput { stdout, stderr, files: Vec::new() }, None);
+        iozone().phases(&command, &ToolOutput::default(), &parsed, &Activity::default());
+    }
+
+    #[test]
+    fn any_text_after_a_header_is_read_without_panic(
+        lines in prop::collection::vec("[ 0-9]{0,60}|\t?(Children see|Parent sees) throughput for [ 0-9]{0,3} [a-z ]{0,9}=[ 0-9.]{0,400} (kB|ops)/sec|\"[0-9A-Za-z ]{0,8}\"[ 0-9\"]{0,30}|Excel output is below:|.{0,40}", 0..12),
+        argv in prop::collection::vec(argument(), 0..8),
+        old: bool,
+    ) {
+        let header = if old {
+            "              KB  reclen   write rewrite    read    reread\n"
+        } else {
+            "              kB  reclen    write  rewrite    read    reread\n"
+        };
+        let stdout = format!("{header}{}\n", lines.join("\n")).into_bytes();
+        let command = CommandLine { argv, cwd: "/".to_owned() };
+        let parsed = iozone().parse(&command, &ToolOutput { stdout, ..ToolOutput::default() }, None);
+        for claim in &parsed.claims {
+            prop_assert!(claim.value.value.is_finite() && claim.value.value >= 0.0);
+        }
+        iozone().phases(&command, &ToolOutput::default(), &parsed, &Activity::default());
+    }
+}

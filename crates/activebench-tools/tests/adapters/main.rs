@@ -1,0 +1,12 @@
+//! The adapters: outputs to claims, calls to phases, over the stored runs and over invented ones.
+
+mod bonnie_output;
+mod bonnie_phases;
+mod fio_output;
+mod fio_phases;
+mod iozone_output;
+mod iozone_phases;
+mod observed;
+mod orion_output;
+mod orion_phases;
+mod stored;
