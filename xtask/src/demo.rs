@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::mounts::{self, Mount};
 use crate::tools::IOZONE;
-use crate::workspace::{self, Selection};
+use crate::workspace;
 use crate::{packages, process, tools};
 
 /// Options of `cargo xtask demo`.
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let iozone = if options.builtin { None } else { find_iozone() };
 
     eprintln!("\n[1/3] Building activebench. The first build compiles its dependencies too and takes minutes.");
-    let activebench = workspace::build_product(Selection::Product)?;
+    let activebench = workspace::build_product()?;
 
     let place = Place::choose(&workspace::target_dir()?)?;
     let work = tempfile::Builder::new()

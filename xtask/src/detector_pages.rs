@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{self, Selection};
+use crate::workspace;
 
 /// Options of `cargo xtask docs`.
 #[derive(Debug, Default, clap::Args)]
@@ -28,7 +28,7 @@ const INDEX: &str = "README.md";
 /// # Errors
 /// When the product does not build or fails, and with `--check` when pages are stale.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    let binary = workspace::build_product(Selection::Product)?;
+    let binary = workspace::build_product()?;
     if options.check {
         check(&binary)?
     } else {

@@ -26,7 +26,7 @@ use crate::kernels::machine::Boot;
 use crate::kernels::results::{KernelResult, Place, SCHEMA, Trial};
 use crate::kernels::steps::Amount;
 use crate::tools::Tool;
-use crate::workspace::{self, Selection};
+use crate::workspace;
 use crate::{mounts, packages, process, sha256_list, tools};
 
 /// The committed page.
@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         Some(binary) => binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))?,
         None => {
             eprintln!("building activebench, with the profile that cargo xtask demo builds");
-            workspace::build_product(Selection::Product)?
+            workspace::build_product()?
         }
     };
     let object = workspace::root().join(OBJECT);

@@ -1,12 +1,12 @@
 //! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
-//! `kernels`, `fuzz`, `ci`.
+//! `buildtime`, `kernels`, `fuzz`.
 //!
 //! Holds the arguments and the exit code; each task is a module of its own. Nothing here
 //! is part of the product: `cargo build` needs none of it.
 
 mod apt_sources;
 mod bpf;
-mod ci;
+mod buildtime;
 mod demo;
 mod detector_pages;
 mod fuzz;
@@ -54,12 +54,12 @@ enum Task {
     Truth(truth::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
+    /// Measure what building and testing cost, from an empty target folder and an empty registry
+    Buildtime(buildtime::Options),
     /// Try the committed kernel object and the product on other kernels, in an emulated machine
     Kernels(kernels::Options),
     /// Feed the adapters' parsers what no tool ever printed
     Fuzz(fuzz::Options),
-    /// Everything that must hold before a merge: format, lints, kernel object, pages, tests
-    Ci,
 }
 
 fn main() -> ExitCode {
@@ -71,9 +71,9 @@ fn main() -> ExitCode {
         Task::Docs(options) => detector_pages::run(&options),
         Task::Truth(options) => truth::run(&options),
         Task::Overhead(options) => overhead::run(&options),
+        Task::Buildtime(options) => buildtime::run(&options),
         Task::Kernels(options) => kernels::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
-        Task::Ci => ci::run(),
     };
     match outcome {
         Ok(code) => code,

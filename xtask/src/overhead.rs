@@ -27,7 +27,7 @@ use crate::overhead::results::{Measurement, Provenance, SCHEMA, WorkloadResult};
 use crate::overhead::variants::Variant;
 use crate::overhead::workloads::{Amount, Workload};
 use crate::packages::{self, Missing};
-use crate::workspace::{self, Selection};
+use crate::workspace;
 use crate::{process, provenance, tools};
 
 /// Rounds that, with those of [`workloads::More`], let the whole task end in less than twenty
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         }
         None => {
             eprintln!("building activebench, with the profile that cargo xtask demo builds");
-            let path = workspace::build_product(Selection::Product)?;
+            let path = workspace::build_product()?;
             (
                 path,
                 "development build, as cargo xtask demo makes it (the kernel side is the same in every profile)"

@@ -18,19 +18,23 @@
 //!
 //! # The product's binary
 //!
-//! `ACTIVEBENCH_BIN` names the binary under test for the end-to-end crate. It is built
-//! together with the tests, with the same features, so nothing is built twice.
+//! `ACTIVEBENCH_BIN` names the binary under test for the end-to-end crate.
+//!
+//! # What each test costs
+//!
+//! `ACTIVEBENCH_COST_LOG` names a file to which each end-to-end test appends `NAME<tab>SECONDS`, its own time without
+//! that for which it waited for its turn. `--slowest` lists the largest.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 
 use crate::libtest::{Counter, Tally};
-use crate::workspace::{self, Selection};
+use crate::workspace;
 use crate::{packages, process, tools};
 
 /// The variable with the file in which tests note that they cannot run.
@@ -38,9 +42,22 @@ const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
 /// The variable with the binary under test.
 const BINARY: &str = "ACTIVEBENCH_BIN";
 
+/// The variable with the file in which end-to-end tests note their seconds.
+const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
+/// Slowest tests that are listed.
+const SLOWEST: usize = 20;
+/// The crate that the unit tier leaves out: it needs root, real tools and minutes.
+const END_TO_END: &str = "activebench-e2e";
+
 /// Options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
+    /// Leave the end-to-end tests out: no root, no tools, minutes less
+    #[arg(long)]
+    unit: bool,
+    /// List the slowest end-to-end tests, each with its seconds
+    #[arg(long)]
+    slowest: bool,
     /// Leave missing tools missing: the tests that need them are skipped
     #[arg(long)]
     no_install: bool,
@@ -53,25 +70,24 @@ pub(crate) struct Options {
 /// # Errors
 /// When cargo cannot be run or the tests do not build.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    run_with(options, &[])
-}
-
-/// The same, for a caller that has failed steps of its own to report above the last line.
-///
-/// # Errors
-/// As [`run`].
-pub(crate) fn run_with(options: &Options, failed_steps: &[String]) -> Result<ExitCode> {
-    prepare(options);
-    let binary = workspace::build_product(Selection::WithTests).context("the tests do not build")?;
+    let binary = match options.unit {
+        true => None,
+        false => {
+            prepare(options);
+            Some(workspace::build_with_tests().context("the tests do not build")?)
+        }
+    };
     let folder = tempfile::Builder::new().prefix("activebench-test-").tempdir().context("cannot make a folder")?;
-    let skip_log = folder.path().join("skipped");
-    // The file is there from the start, so that an absent one is an error and not "no skips".
-    fs::write(&skip_log, "").with_context(|| format!("cannot write {}", skip_log.display()))?;
+    let logs = Logs::create(folder.path())?;
 
-    let (tally, cargo_succeeded) = run_tests(options, &binary, &skip_log)?;
-    let log = fs::read_to_string(&skip_log).with_context(|| format!("cannot read {}", skip_log.display()))?;
-    let summary = Summary::of(&tally, &log);
+    let (tally, cargo_succeeded) = run_tests(options, binary.as_deref(), &logs)?;
+    let summary = Summary::of(&tally, &read(&logs.skipped)?);
 
+    if options.slowest {
+        for (seconds, name) in slowest(&read(&logs.costs)?) {
+            println!("slowest: {seconds:6.1} s {name}");
+        }
+    }
     for (name, reason) in &summary.reasons {
         println!("skipped: {name}: {reason}");
     }
@@ -84,12 +100,41 @@ pub(crate) fn run_with(options: &Options, failed_steps: &[String]) -> Result<Exi
     if !cargo_succeeded && summary.failed == 0 {
         println!("cargo test failed, though no test did: its own messages above say why");
     }
-    for step in failed_steps {
-        println!("failed: {step}");
-    }
     println!("{} passed, {} failed, {} skipped", summary.passed, summary.failed, summary.skipped);
-    let all_well = cargo_succeeded && summary.failed == 0 && failed_steps.is_empty();
-    Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if cargo_succeeded && summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The files in which tests note what libtest has no word for.
+struct Logs {
+    skipped: PathBuf,
+    costs: PathBuf,
+}
+
+impl Logs {
+    /// The files are there from the start, so that an absent one is an error and not "nothing noted".
+    fn create(folder: &Path) -> Result<Logs> {
+        let logs = Logs { skipped: folder.join("skipped"), costs: folder.join("costs") };
+        for file in [&logs.skipped, &logs.costs] {
+            fs::write(file, "").with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        Ok(logs)
+    }
+}
+
+fn read(log: &Path) -> Result<String> {
+    fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))
+}
+
+/// Seconds and names of the slowest tests, the slowest first. A line that is not `NAME<tab>SECONDS` is left out.
+fn slowest(log: &str) -> Vec<(f64, &str)> {
+    let cost = |line| -> Option<(f64, &str)> {
+        let (name, seconds) = str::rsplit_once(line, '\t')?;
+        Some((seconds.parse().ok()?, name))
+    };
+    let mut costs: Vec<(f64, &str)> = log.lines().filter_map(cost).collect();
+    costs.sort_by(|one, other| other.0.total_cmp(&one.0));
+    costs.truncate(SLOWEST);
+    costs
 }
 
 /// Brings what the tests need, and says beforehand what will be skipped for want of it.
@@ -114,15 +159,17 @@ fn prepare(options: &Options) {
 }
 
 /// Runs `cargo test`, its output passed on as it comes.
-fn run_tests(options: &Options, binary: &Path, skip_log: &Path) -> Result<(Tally, bool)> {
-    let mut child = workspace::cargo()
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(&options.filter)
-        .env(SKIP_LOG, skip_log)
-        .env(BINARY, binary)
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot run cargo test")?;
+fn run_tests(options: &Options, binary: Option<&Path>, logs: &Logs) -> Result<(Tally, bool)> {
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    if options.unit {
+        command.args(["--exclude", END_TO_END]);
+    }
+    command.args(&options.filter).env(SKIP_LOG, &logs.skipped).env(COST_LOG, &logs.costs).stdout(Stdio::piped());
+    if let Some(binary) = binary {
+        command.env(BINARY, binary);
+    }
+    let mut child = command.spawn().context("cannot run cargo test")?;
     let mut output = child.stdout.take().context("cargo test has no standard output")?;
     let mut counter = Counter::default();
     let mut buffer = [0; 8192];
@@ -240,6 +287,13 @@ mod tests {
     fn a_name_that_libtest_did_not_print_counts_once() {
         check(&tally(&[("a", 1, 0), ("b", 1, 0)], 0), "other\twhy\nother\twhy\n", (1, 0, 1), &[("other", "why")]);
         check(&tally(&[], 0), "other\twhy\n", (0, 0, 0), &[("other", "why")]);
+    }
+
+    #[test]
+    fn the_slowest_tests_come_first() {
+        assert_eq!(slowest("a\t1.5\nb::c\t20\nno seconds\nd\tmany\n"), [(20.0, "b::c"), (1.5, "a")]);
+        let many: String = (0..30).map(|number| format!("t{number}\t{number}\n")).collect();
+        assert_eq!((slowest(&many).len(), slowest(&many)[0]), (SLOWEST, (29.0, "t29")));
     }
 
     #[test]

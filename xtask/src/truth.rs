@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::truth::table::Outcomes;
-use crate::workspace::{self, Selection};
+use crate::workspace;
 use crate::{packages, process, provenance, tools};
 
 /// The committed page.
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     let binary = match &options.binary {
         Some(binary) => binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))?,
-        None => workspace::build_product(Selection::WithTests)?,
+        None => workspace::build_with_tests()?,
     };
     let runner = binary.with_file_name(RUNNER);
     if !runner.is_file() {

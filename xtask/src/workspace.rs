@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+/// The product's package and its binary.
+const PRODUCT: &str = "activebench";
+
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
     let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -39,36 +42,29 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(PathBuf::from(target))
 }
 
-/// Which packages cargo resolves features for.
+/// Builds the product, cargo's progress visible on stderr, and returns the binary's path.
 ///
-/// Cargo unifies the features of a dependency over all packages that are built together,
-/// and a dependency with other features is another build. So the product is built for
-/// itself where nothing else is wanted, and together with the tests where they follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
-    /// The product alone: the shortest way to a binary.
-    Product,
-    /// Every binary and test, exactly what `cargo test --workspace` then finds built.
-    WithTests,
-}
-
-impl Selection {
-    fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Selection::Product => &["--package", "activebench"],
-            Selection::WithTests => &["--workspace", "--lib", "--bins", "--tests"],
-        }
-    }
-}
-
-/// Builds the product, cargo's progress visible on stderr, and gives the binary's path.
+/// `cargo test --workspace` finds what is built here: `activebench-features` gives both the same features of every
+/// third-party crate.
 ///
 /// # Errors
 /// When the build fails, or makes no binary named `activebench`.
-pub(crate) fn build_product(selection: Selection) -> Result<PathBuf> {
+pub(crate) fn build_product() -> Result<PathBuf> {
+    build(&["--package", PRODUCT])
+}
+
+/// Builds every binary and test, and returns the path of the product's binary.
+///
+/// # Errors
+/// As [`build_product`].
+pub(crate) fn build_with_tests() -> Result<PathBuf> {
+    build(&["--workspace", "--lib", "--bins", "--tests"])
+}
+
+fn build(selection: &[&str]) -> Result<PathBuf> {
     let mut child = cargo()
         .arg("build")
-        .args(selection.arguments())
+        .args(selection)
         .arg("--message-format=json-render-diagnostics")
         .stdout(Stdio::piped())
         .spawn()
@@ -83,9 +79,9 @@ pub(crate) fn build_product(selection: Selection) -> Result<PathBuf> {
     }
     let status = child.wait().context("cannot wait for cargo build")?;
     if !status.success() {
-        bail!("cargo build {} ended with {status}", selection.arguments().join(" "));
+        bail!("cargo build {} ended with {status}", selection.join(" "));
     }
-    binary.context("cargo build made no binary named activebench")
+    binary.with_context(|| format!("cargo build made no binary named {PRODUCT}"))
 }
 
 /// The path of the product's binary, when a message of cargo announces it.
@@ -93,7 +89,7 @@ fn product_executable(message: &str) -> Option<PathBuf> {
     // A line that is not JSON is a build script's own word, not a message.
     let Ok(message) = serde_json::from_str::<Value>(message) else { return None };
     let is_product = message["reason"] == "compiler-artifact"
-        && message["target"]["name"] == "activebench"
+        && message["target"]["name"] == PRODUCT
         && message["target"]["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "bin"))
         && message["profile"]["test"] == false;
     let executable = message["executable"].as_str()?;

@@ -6,11 +6,13 @@
 //! time ([`turn`]). The corpus of planted lies and honest twins is in [`truth`].
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,6 +22,8 @@ pub mod truth;
 
 /// Where `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.
 const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
+/// Where `cargo xtask test` collects what tests took: one line `NAME<TAB>SECONDS` each.
+const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
 /// Where `cargo xtask test` says which binary it built.
 const BINARY: &str = "ACTIVEBENCH_BIN";
 
@@ -35,9 +39,13 @@ pub fn skip_named(test: &str, reason: &str) {
         eprintln!("ACTIVEBENCH-SKIP {test}: {reason}");
         return;
     };
-    let mut file = fs::OpenOptions::new().append(true).create(true).open(log).expect("the skip log opens");
-    // One write, so that lines of tests that run at once do not mix.
-    file.write_all(format!("{test}\t{reason}\n").as_bytes()).expect("the skip log takes a line");
+    append(&log, &format!("{test}\t{reason}\n"));
+}
+
+/// One write, so that lines of tests that run at once do not mix.
+fn append(log: &OsStr, line: &str) {
+    let mut file = fs::OpenOptions::new().append(true).create(true).open(log).expect("the log opens");
+    file.write_all(line.as_bytes()).expect("the log takes a line");
 }
 
 /// Why tests with kernel probes and the given programs cannot run here; `None` when they can.
@@ -68,10 +76,32 @@ macro_rules! needs {
 }
 
 /// One test at a time: the page cache and the disk are shared.
-pub fn turn() -> MutexGuard<'static, ()> {
+pub fn turn() -> Turn {
     static TURN: Mutex<()> = Mutex::new(());
     // A failed test leaves nothing behind that the next one would trip over.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    let alone = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    Turn { _alone: alone, started: Instant::now() }
+}
+
+/// A test's time with the machine to itself. When it ends, its cost is logged.
+#[derive(Debug)]
+pub struct Turn {
+    _alone: MutexGuard<'static, ()>,
+    started: Instant,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let thread = std::thread::current();
+        log_cost(thread.name().unwrap_or("a test"), self.started.elapsed());
+    }
+}
+
+/// Notes what a test took, where `cargo xtask test` asks for it.
+pub fn log_cost(test: &str, took: Duration) {
+    if let Some(log) = std::env::var_os(COST_LOG) {
+        append(&log, &format!("{test}\t{:.3}\n", took.as_secs_f64()));
+    }
 }
 
 /// The built binary: the one that `cargo xtask test` names, otherwise the one beside this test.

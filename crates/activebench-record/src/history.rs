@@ -1,9 +1,8 @@
 //! Reads the figures of many runs.
 //!
-//! Each run is one small lazy frame, checked before it is taken, and a run without a table gives the same rows from its
-//! report, so one bad file costs itself and not the rest. (A frame over all of them would be polars' scan of Parquet
-//! files, which comes with its streaming engine, and that with an HTTP client and TLS, in a program that runs as root.)
-//! Filters are the frame's own; nothing is written, so a read-only folder will do.
+//! Each run is one small frame, checked before it is taken. A run without a table gives the same rows from its report.
+//! So one bad file costs itself and not the rest, and rows are filtered once they are read. Nothing is written: a
+//! read-only folder will do.
 
 mod find;
 mod from_report;
@@ -17,7 +16,6 @@ use std::thread;
 
 use activebench_model::figures::RunFigures;
 use polars::prelude::{DataFrame, Schema};
-use polars_lazy::prelude::{Expr, IntoLazy, col, lit};
 use serde::Deserialize;
 
 use crate::error::RecordError;
@@ -71,10 +69,9 @@ pub fn read_figures(directories: &[PathBuf], filter: &FigureFilter) -> Result<Fi
         .map_err(|error| RecordError::Encode { name: FIGURES.to_owned(), why: error.to_string() })?
         .schema()
         .clone();
-    let passes = passes(filter);
     let mut read = FiguresRead::default();
     let mut seen = HashSet::new();
-    let loaded = each(directories, |directory| load(directory, &schema, passes.as_ref()));
+    let loaded = each(directories, |directory| load(directory, &schema, filter));
     for (place, loaded) in loaded.into_iter().enumerate() {
         let run = match loaded {
             // Not known from here on: a copy elsewhere can be whole.
@@ -122,21 +119,20 @@ fn together(rows: Vec<FigureRow>) -> Option<RunFigures> {
     Some(RunFigures { figures, ..first.run })
 }
 
-/// The filter as an expression; `None` where everything passes.
-fn passes(filter: &FigureFilter) -> Option<Expr> {
-    let any = |columns: &[&'static str], values: &[String]| {
-        let equal =
-            values.iter().flat_map(|value| columns.iter().map(move |column| col(*column).eq(lit(value.clone()))));
-        equal.reduce(Expr::or)
-    };
-    let since = filter.since_unix_s.map(|since| col("started_unix_s").gt_eq(lit(since)));
-    let all = [
-        any(&["tool"], &filter.tools),
-        any(&["device", "model", "serial"], &filter.devices),
-        any(&["host"], &filter.hosts),
-        since,
-    ];
-    all.into_iter().flatten().reduce(Expr::and)
+impl FigureFilter {
+    /// Whether a row passes. What is not known of a row is equal to no value.
+    fn admits(&self, row: &FigureRow) -> bool {
+        let any = |wanted: &[String], known: &[Option<&str>]| {
+            wanted.is_empty() || known.iter().flatten().any(|known| wanted.iter().any(|wanted| wanted == known))
+        };
+        let disk = row.figure.as_ref().map(|figure| &figure.disk);
+        let (name, model, serial) = disk
+            .map_or((None, None, None), |disk| (disk.name.as_deref(), disk.model.as_deref(), disk.serial.as_deref()));
+        any(&self.tools, &[Some(&row.run.tool)])
+            && any(&self.devices, &[name, model, serial])
+            && any(&self.hosts, &[row.run.host.as_deref()])
+            && self.since_unix_s.is_none_or(|since| row.run.started_unix_s >= since)
+    }
 }
 
 /// What every version's manifest begins with.
@@ -157,7 +153,7 @@ struct Loaded {
 }
 
 /// A run from its table or its report, with the rows that pass.
-fn load(directory: &Path, schema: &Schema, passes: Option<&Expr>) -> Result<Loaded, String> {
+fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Loaded, String> {
     let manifest = bounded(&directory.join(MANIFEST))?.ok_or("its run.json is gone")?;
     let head: Head = serde_json::from_slice(&manifest).map_err(|error| format!("run.json is no manifest: {error}"))?;
     if head.format > activebench_model::run::FORMAT {
@@ -183,11 +179,8 @@ fn load(directory: &Path, schema: &Schema, passes: Option<&Expr>) -> Result<Load
             frame_of_rows(&rows(&run, &run_sha256)).map_err(|error| error.to_string())?
         }
     };
-    let frame = match passes {
-        Some(passes) => frame.lazy().filter(passes.clone()).collect().map_err(|error| error.to_string())?,
-        None => frame,
-    };
-    let rows = FigureRow::read(&ColumnsIn::of(&frame, &path)).map_err(|why| garbled(&why.to_string()))?;
+    let mut rows = FigureRow::read(&ColumnsIn::of(&frame, &path)).map_err(|why| garbled(&why.to_string()))?;
+    rows.retain(|row| filter.admits(row));
     Ok(Loaded { run_sha256, of_table, figures: together(rows) })
 }
 
