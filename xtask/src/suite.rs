@@ -46,6 +46,8 @@ const BINARY: &str = "ACTIVEBENCH_BIN";
 const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
 /// Slowest tests that are listed.
 const SLOWEST: usize = 20;
+/// Tests that are begun at once.
+const TEST_THREADS: &str = "32";
 /// The crate that the unit tier leaves out: it needs root, real tools and minutes.
 const END_TO_END: &str = "activebench-e2e";
 
@@ -165,6 +167,8 @@ fn run_tests(options: &Options, binary: Option<&Path>, logs: &Logs) -> Result<(T
     if options.unit {
         command.args(["--exclude", END_TO_END]);
     }
+    // Most threads wait for their test's turn; which tests may run beside each other is the end-to-end crate's to say.
+    command.env("RUST_TEST_THREADS", TEST_THREADS);
     command.args(&options.filter).env(SKIP_LOG, &logs.skipped).env(COST_LOG, &logs.costs).stdout(Stdio::piped());
     if let Some(binary) = binary {
         command.env(BINARY, binary);

@@ -19,6 +19,8 @@ use crate::{packages, process, provenance, tools};
 
 /// The committed page.
 const PAGE: &str = "docs/truth.md";
+/// What each case cost, by which the test of the corpus chooses its part.
+const SECONDS: &str = "fixtures/truth/seconds.toml";
 /// The program that runs the cases.
 const RUNNER: &str = "truth";
 /// The variable with the binary under test.
@@ -103,10 +105,34 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         fs::write(&path, page::render(&outcomes, &provenance))
             .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("wrote {}", path.display());
+        let path = workspace::root().join(SECONDS);
+        fs::write(&path, seconds(&outcomes)).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("wrote {}", path.display());
     }
     if outcomes.interrupted {
         // The shell's own convention for an interrupt.
         return Ok(ExitCode::from(130));
     }
     Ok(if outcomes.cases.iter().any(|case| case.failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The cost of each case as TOML, by its name.
+fn seconds(outcomes: &Outcomes) -> String {
+    let mut lines: Vec<String> =
+        outcomes.cases.iter().map(|case| format!("\"{}/{}\" = {:.1}\n", case.code, case.name, case.seconds)).collect();
+    lines.sort();
+    format!("# Seconds of each case, written by `cargo xtask truth`.\n{}", lines.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_case_has_its_cost() {
+        let outcomes = table::tests::outcomes(&[("AB102", "lie", "hit"), ("AB101", "honest", "silent")]);
+        let expected = "# Seconds of each case, written by `cargo xtask truth`.\n\
+                        \"AB101/honest-a\" = 1.5\n\"AB102/lie-a\" = 1.5\n";
+        assert_eq!(seconds(&outcomes), expected);
+    }
 }

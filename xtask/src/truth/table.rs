@@ -77,6 +77,8 @@ pub(crate) struct Case {
     pub(crate) outcome: Outcome,
     /// What there is to say of that; empty when all is well.
     pub(crate) why: String,
+    /// What it took, its preparation included.
+    pub(crate) seconds: f64,
     /// Whether something is to be mended.
     pub(crate) failed: bool,
 }
@@ -195,7 +197,7 @@ pub(crate) mod tests {
             .iter()
             .map(|(code, kind, outcome)| {
                 serde_json::json!({"code": code, "name": format!("{kind}-a"), "kind": kind, "what": "A | b.",
-                    "outcome": outcome, "why": "because", "failed": false})
+                    "outcome": outcome, "why": "because", "seconds": 1.5, "failed": false})
             })
             .collect();
         let detectors = serde_json::json!([{"code": "AB101", "name": "a-b"}, {"code": "AB102", "name": "c"}]);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 /// Which side of the truth a case stands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The detector has to find it.
     Lie,
@@ -170,9 +170,6 @@ pub struct Case {
     /// Shell scripts that run in the volume beforehand. What they wrote is written back before the run.
     #[serde(default)]
     pub prepare: Vec<String>,
-    /// Whether it takes so long that the test leaves it to `cargo xtask truth`.
-    #[serde(default)]
-    pub slow: bool,
     /// Whether the page cache is left as the preparation left it.
     #[serde(default)]
     pub keep_cache: bool,

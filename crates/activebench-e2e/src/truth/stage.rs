@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
-use crate::{Volume, binary, built};
+use crate::{Volume, binary, built, drop_all_caches};
 
 /// A neighbour that is not ready by then will not be.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ impl Stage {
             );
         }
         if case.how == How::Verify {
-            settle(case.keep_cache);
+            stage.settle(case.keep_cache);
         }
         stage.group = Group::new(&case.limits, stage.volume.as_ref())?;
         for script in &case.neighbours {
@@ -189,18 +189,25 @@ impl Stage {
         command
     }
 
+    /// Writes everything back, and empties the page cache unless it is to stay.
+    fn settle(&self, keep_cache: bool) {
+        if keep_cache {
+            // SAFETY: takes nothing and returns nothing.
+            unsafe { libc::sync() };
+            return;
+        }
+        let volumes = [&self.volume, &self.other];
+        match &self.below {
+            // What an overlay lies on cannot be unmounted below it.
+            Some(_) => drop_all_caches(),
+            None if self.volume.is_none() => drop_all_caches(),
+            None => volumes.into_iter().flatten().for_each(Volume::drop_caches),
+        }
+    }
+
     /// Ends the neighbours, so that the volume is no longer in use.
     pub fn end_neighbours(&mut self) {
         self.neighbours.clear();
-    }
-}
-
-/// Writes everything back, and empties the page cache unless it is to stay.
-fn settle(keep_cache: bool) {
-    // SAFETY: takes nothing and returns nothing.
-    unsafe { libc::sync() };
-    if !keep_cache {
-        fs::write("/proc/sys/vm/drop_caches", "3").expect("drop_caches takes 3");
     }
 }
 

@@ -15,7 +15,7 @@ const NOBODY: u32 = 65_534;
 /// What the device allows: 16.78 MB/s.
 const RATE: u64 = 16 << 20;
 
-/// A suite of one benchmark, five reads of 64 MiB, with a limit on its rate.
+/// A suite of one benchmark, five reads of 24 MiB, with a limit on its rate.
 fn agreed(volume: &Volume, more: &str, limit: &str) -> String {
     let path = volume.path();
     format!(
@@ -29,7 +29,7 @@ date = 2026-11-22
 path = "{}"
 [[benchmark]]
 name = "sequential-read"
-command = ["fio", "--name=a", "--rw=read", "--bs=1m", "--size={{64 MiB}}", "--filename=x", "--direct=1",
+command = ["fio", "--name=a", "--rw=read", "--bs=1m", "--size={{24 MiB}}", "--filename=x", "--direct=1",
     "--ioengine=libaio", "--iodepth=16"]
 [[limit]]
 benchmark = "sequential-read"
@@ -95,7 +95,7 @@ fn record(group: &Throttled, file: &Path, out: &Path) -> Output {
 
 #[test]
 fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
     let Some(group) = Throttled::reads(&volume, RATE) else {
         skip("there is no blkio controller of version 1 here");
@@ -156,7 +156,7 @@ fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same(
 
 #[test]
 fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
     let template = volume.beside("template.toml");
     let run = |arguments: &[&str]| {
@@ -216,7 +216,7 @@ command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
 
 #[test]
 fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_uses_it() {
-    needs!("fio", "mkfs.ext4", "losetup", "blkid");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "blkid");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let device = volume.device().expect("a device").to_owned();
     let text = |destroy: &str| {
@@ -267,7 +267,7 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
 
 #[test]
 fn no_device_but_the_agreed_one_is_written() {
-    needs!("fio", "mkfs.ext4", "losetup", "blkid");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "blkid");
     let (volume, other) = (Volume::on_loop("ext4", 64, "noatime"), Volume::raw(16));
     let device = other.device().expect("a device").to_owned();
     let writes = |file: &str, target: &str| {
@@ -275,7 +275,7 @@ fn no_device_but_the_agreed_one_is_written() {
         let text = agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"").replace("--filename=x", file);
         text.replace("rw=read", "rw=write")
             .replace("a-read", "a-write")
-            .replace("{64 MiB}", "{8 MiB}")
+            .replace("{24 MiB}", "{8 MiB}")
             .replace(&path, target)
     };
     let run = |name: &str, text: &str, more: &[&str]| {

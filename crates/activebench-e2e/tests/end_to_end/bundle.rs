@@ -77,7 +77,7 @@ fn check(file: &Path, options: &[&str]) -> Output {
 
 #[test]
 fn a_run_is_judged_the_same_wherever_its_bundle_goes() {
-    needs!("iozone", "mkfs.ext4", "losetup", "tar", "zstd", "jq", "sha256sum");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "tar", "zstd", "jq", "sha256sum");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &[], &LIE);
     assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
@@ -128,7 +128,7 @@ fn a_run_is_judged_the_same_wherever_its_bundle_goes() {
 
 #[test]
 fn a_signature_is_openssl_s_too() {
-    needs!("iozone", "mkfs.ext4", "losetup", "tar", "zstd", "jq", "sha256sum");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "tar", "zstd", "jq", "sha256sum");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let Some([key, public, other]) = keys(&volume) else { return };
     let run = verify(&volume, &[], &LIE).run;
@@ -162,7 +162,7 @@ fn a_signature_is_openssl_s_too() {
 
 #[test]
 fn a_byte_changed_in_any_file_is_named() {
-    needs!("iozone", "mkfs.ext4", "losetup", "tar", "zstd");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "tar", "zstd");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let Some([key, public, _]) = keys(&volume) else { return };
     let run = verify(&volume, &["--sample-hz", "0"], &LIE).run;
@@ -226,7 +226,7 @@ fn a_byte_changed_in_any_file_is_named() {
 
 #[test]
 fn evidence_that_was_changed_is_not_bundled_and_notes_are_left_out() {
-    needs!("iozone", "mkfs.ext4", "losetup", "tar", "zstd");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "tar", "zstd");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &[], &LIE).run;
     fs::write(run.join("notes.txt"), "of my own").expect("it is written");
@@ -242,7 +242,7 @@ fn evidence_that_was_changed_is_not_bundled_and_notes_are_left_out() {
 
 #[test]
 fn a_series_and_two_runs_side_by_side_are_bundled_whole() {
-    needs!("iozone", "fio", "mkfs.ext4", "losetup", "tar", "zstd");
+    needs!(beside: "iozone", "fio", "mkfs.ext4", "losetup", "tar", "zstd");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let series = volume.beside("series");
     let fio = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=8m", "--filename=x", "--direct=1"];
@@ -278,7 +278,7 @@ const PLANTED: [&str; 9] = [
 
 #[test]
 fn a_redacted_bundle_names_nobody_and_is_judged_the_same() {
-    needs!("iozone", "mkfs.ext4", "losetup", "tar", "zstd", "sh");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "tar", "zstd", "sh");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let folder = volume.path().join("acmecorp/payroll-2024");
     fs::create_dir_all(&folder).expect("a folder");

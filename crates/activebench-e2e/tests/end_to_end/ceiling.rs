@@ -124,7 +124,7 @@ fn notes(report: &Value) -> Vec<&str> {
 
 #[test]
 fn a_figure_is_a_share_of_what_was_measured() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     volume.lay_out("f", 16);
     let kept_in = volume.beside("ceilings");
@@ -187,7 +187,7 @@ fn a_figure_is_a_share_of_what_was_measured() {
 
 #[test]
 fn writes_are_measured_where_asked_for() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let before = names(&volume.path());
     let ceiling = measured(&volume.beside("ceilings"), &[volume.path().to_str().expect("UTF-8"), "--write"], 0);
@@ -221,7 +221,7 @@ fn ceiling_output(volume: &Volume, arguments: &[&str]) -> Output {
 
 #[test]
 fn a_raw_device_is_only_read() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     volume.unmount();
     let device = volume.device().expect("a device");
@@ -234,7 +234,7 @@ fn a_raw_device_is_only_read() {
 
 #[test]
 fn on_tmpfs_the_machine_is_measured() {
-    needs!("fio");
+    needs!(beside: "fio");
     let volume = Volume::tmpfs(64);
     let ceiling = measured(&volume.beside("ceilings"), &[volume.path().to_str().expect("UTF-8")], 0);
     assert_memory(&ceiling);
@@ -246,7 +246,7 @@ fn on_tmpfs_the_machine_is_measured() {
 
 #[test]
 fn a_place_that_cannot_be_written_takes_no_result_with_it() {
-    needs!();
+    needs!(beside:);
     let volume = Volume::tmpfs(64);
     // Through what the user named, never in its place.
     let (out, link) = (volume.beside("out.json"), volume.beside("link.json"));
@@ -267,7 +267,7 @@ fn a_place_that_cannot_be_written_takes_no_result_with_it() {
 
 #[test]
 fn without_fio_the_machine_is_measured() {
-    needs!("mkfs.ext4", "losetup");
+    needs!(beside: "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let kept_in = volume.beside("ceilings");
     let output = ceiling(&kept_in, &[volume.path().to_str().expect("UTF-8")])
@@ -283,7 +283,7 @@ fn without_fio_the_machine_is_measured() {
 
 #[test]
 fn a_full_disk_is_refused() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 24, "noatime");
     let output = ceiling_output(&volume, &[volume.path().to_str().expect("UTF-8")]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
@@ -303,7 +303,7 @@ fn readers_of(pid: u32) -> usize {
 
 #[test]
 fn however_it_ends_nothing_is_left() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let kept_in = volume.beside("ceilings");
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {

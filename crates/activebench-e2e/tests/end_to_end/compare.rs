@@ -33,7 +33,7 @@ fn cell<'report>(report: &'report Value, phase: &str, column: usize) -> &'report
 
 #[test]
 fn a_rate_of_the_page_cache_is_held_against_nothing() {
-    needs!("iozone");
+    needs!(beside: "iozone");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let direct = verify(&volume, &[], &DIRECT);
     let cached = verify(&volume, &[], &CACHED);
@@ -55,7 +55,7 @@ fn a_rate_of_the_page_cache_is_held_against_nothing() {
 
 #[test]
 fn a_series_is_its_own_equal() {
-    needs!("iozone");
+    needs!(beside: "iozone");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let series = volume.beside("series");
     let made = Command::new(binary())
@@ -87,7 +87,7 @@ fn a_series_is_its_own_equal() {
 
 #[test]
 fn one_run_is_no_comparison_and_a_folder_is_no_run() {
-    needs!();
+    needs!(beside:);
     let folder = std::env::temp_dir();
     assert_eq!(activebench(&["compare"], &[&folder]).status.code(), Some(2));
     assert_eq!(activebench(&["compare"], &[&folder, &folder]).status.code(), Some(2));
@@ -96,7 +96,7 @@ fn one_run_is_no_comparison_and_a_folder_is_no_run() {
 
 #[test]
 fn a_run_leaves_its_reports_and_its_tables_can_be_made_again() {
-    needs!("iozone");
+    needs!(beside: "iozone");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &[], &CACHED);
     assert_eq!(run.exit_code(), Some(1), "{}", run.story());

@@ -29,7 +29,7 @@ fn verdicts(document: &Value, side: &str, metrics: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_write_is_run_again_with_the_sync_inside_its_clock() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let mut formats = vec!["--format", "json", "--format", "text=report.txt", "--format", "markdown=report.md"];
     formats.extend(["--format", "html=report.html"]);
@@ -58,7 +58,7 @@ fn a_write_is_run_again_with_the_sync_inside_its_clock() {
 
 #[test]
 fn fio_is_told_for_all_its_jobs_and_nothing_twice() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=64m", "--filename=x"];
     let output = verify_and_correct(&volume, &["--format", "json"], &command);
@@ -72,7 +72,7 @@ fn fio_is_told_for_all_its_jobs_and_nothing_twice() {
 
 #[test]
 fn a_run_that_no_option_mends_is_not_run_again() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let output = verify_and_correct(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s64m", "-r64k"]);
     assert_eq!(output.status.code(), Some(0));

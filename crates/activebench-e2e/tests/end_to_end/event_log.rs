@@ -8,8 +8,9 @@ use std::time::Duration;
 use activebench_e2e::{Volume, binary, needs, rows, verify};
 use serde_json::Value;
 
-/// Bytes that the observer may have resident, whatever the run's length.
-const MOST_RESIDENT_BYTES: i64 = 64 << 20;
+/// Bytes of memory that the observer may take, whatever the run's length. With the program's own code, which is larger
+/// in a development build, that is less than 64 MiB as installed.
+const MOST_PRIVATE_BYTES: i64 = 40 << 20;
 
 const PAGES: usize = 256;
 
@@ -23,17 +24,17 @@ fn manifest(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("run.json")).expect("run.json")).expect("JSON")
 }
 
-/// The most that was resident until a process ended. `wait4` would count what this test
-/// itself had when it made the process.
-fn most_resident_bytes(child: &mut Child) -> i64 {
+/// The most memory that a process had until it ended, its code not counted. The kernel keeps no such maximum, so it is
+/// looked at again and again.
+fn most_private_bytes(child: &mut Child) -> i64 {
     let status = format!("/proc/{}/status", child.id());
     let mut most_kib = 0;
     while child.try_wait().expect("a child").is_none() {
         let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse().ok());
         most_kib = kib.unwrap_or(0).max(most_kib);
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(5));
     }
     most_kib * 1024
 }
@@ -53,14 +54,14 @@ fn a_long_run_needs_little_memory_where_its_log_disturbs_nothing() {
         .stdout(Stdio::null())
         .spawn()
         .expect("the binary runs");
-    let resident_bytes = most_resident_bytes(&mut child);
+    let private_bytes = most_private_bytes(&mut child);
     let manifest = manifest(&run);
     let log = &manifest["coverage"]["log"];
     assert!(log["spooled_bytes"].as_u64() > Some(0), "{log}");
     assert_eq!((&log["in_memory_because"], &log["cut"]), (&Value::Null, &Value::Null));
     let calls = &manifest["coverage"]["records"]["calls"];
     assert!(calls["made"].as_u64() > Some(4_000_000) && calls["made"] == calls["received"], "{calls}");
-    assert!(resident_bytes > 1 << 20 && resident_bytes <= MOST_RESIDENT_BYTES, "{} MiB", resident_bytes >> 20);
+    assert!(private_bytes > 1 << 20 && private_bytes <= MOST_PRIVATE_BYTES, "{} MiB", private_bytes >> 20);
     assert!(!run.join("spool").exists());
 }
 

@@ -152,7 +152,7 @@ fn holds_every_call(trace: &Path, run: &Path) {
 
 #[test]
 fn a_random_iozone_is_replayed_call_by_call() {
-    needs!("iozone", "fio", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let command = ["iozone", "-i0", "-i2", "-e", "-c", "-w", "-s8m", "-r16k", "-f", "data"];
     let run = verify(&volume, &["--fail-on", "never"], &command);
@@ -163,7 +163,7 @@ fn a_random_iozone_is_replayed_call_by_call() {
 
 #[test]
 fn calls_of_several_threads_are_replayed_in_the_order_of_their_starts() {
-    needs!("iozone", "fio", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &["--fail-on", "never"], &["iozone", "-t2", "-i0", "-i1", "-e", "-w", "-s4m", "-r64k"]);
     replays(&volume, &run, &["iozone.DUMMY.0", "iozone.DUMMY.1"]);
@@ -171,7 +171,7 @@ fn calls_of_several_threads_are_replayed_in_the_order_of_their_starts() {
 
 #[test]
 fn asynchronous_requests_are_replayed_in_the_order_of_their_submission() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     volume.lay_out("data", 32);
     let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=32m", "--io_size=8m", "--filename=data"];
@@ -185,7 +185,7 @@ fn asynchronous_requests_are_replayed_in_the_order_of_their_submission() {
 
 #[test]
 fn writes_are_replayed_with_their_syncs_between() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let command = ["fio", "--name=a", "--rw=randwrite", "--bs=8k", "--size=4m", "--filename=data", "--fsync=16"];
     let run =
@@ -196,7 +196,7 @@ fn writes_are_replayed_with_their_syncs_between() {
 
 #[test]
 fn names_that_would_be_actions_are_said_and_not_written() {
-    needs!("sh", "dd", "mkfs.ext4", "losetup");
+    needs!(beside: "sh", "dd", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let script = "dd if=/dev/zero of=plain bs=64k count=20 2>dd.log; dd if=/dev/zero of='two words' bs=64k count=20 2>>dd.log; \
                   dd if=/dev/zero of='a\n0 plain write 0 4096' bs=64k count=3 2>>dd.log";
@@ -216,7 +216,7 @@ fn names_that_would_be_actions_are_said_and_not_written() {
 
 #[test]
 fn a_run_without_phases_has_a_trace_and_no_log() {
-    needs!("true", "mkfs.ext4", "losetup");
+    needs!(beside: "true", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let run = verify(&volume, &["--fail-on", "never"], &["true"]);
     let trace = volume.beside("trace.json");
@@ -232,7 +232,7 @@ fn a_run_without_phases_has_a_trace_and_no_log() {
 
 #[test]
 fn what_moves_through_a_mapping_is_said_to_be_missing() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let (volume, run) = fio_on_data(8, &["--rw=read", "--bs=4k", "--ioengine=mmap"]);
     let output = export(&run.run, &[format!("fio-iolog={}", volume.beside("run.log").display())]);
     assert_eq!(output.status.code(), Some(2));
@@ -242,7 +242,7 @@ fn what_moves_through_a_mapping_is_said_to_be_missing() {
 
 #[test]
 fn a_series_has_no_export() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let series = volume.beside("series");
     let output = Command::new(binary())

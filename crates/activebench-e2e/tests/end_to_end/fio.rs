@@ -51,7 +51,7 @@ fn assert_claims(run: &Verified, phase: &str, verdict: &str) {
 
 #[test]
 fn a_buffered_write_without_a_sync_is_misleading() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     let run = verify(&volume, &[], &["fio", "--name=a", "--rw=write", "--bs=4k", "--size=256m", "--filename=x"]);
     assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
@@ -64,7 +64,7 @@ fn a_buffered_write_without_a_sync_is_misleading() {
 
 #[test]
 fn a_write_with_the_sync_inside_its_clock_is_confirmed() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(2048);
     let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=1g", "--filename=x", "--end_fsync=1"];
     let run = verify(&volume, &[], &command);
@@ -78,7 +78,7 @@ fn a_write_with_the_sync_inside_its_clock_is_confirmed() {
 
 #[test]
 fn direct_writes_and_reads_are_confirmed() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(2048);
     let write = ["fio", "--name=a", "--rw=write", "--bs=256k", "--size=1g", "--filename=x", "--direct=1"];
     let run = verify(&volume, &[], &write);
@@ -103,7 +103,7 @@ fn discarded_bytes(device: &str) -> f64 {
 
 #[test]
 fn trims_of_a_device_are_confirmed() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let device = volume.device().expect("a device").to_owned();
     volume.unmount();
@@ -133,7 +133,7 @@ fn trims_of_a_device_are_confirmed() {
 /// A file system takes back room and keeps it to itself.
 #[test]
 fn trims_of_a_file_are_not_those_of_the_device() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 128);
     let command = ["fio", "--name=a", "--rw=trim", "--ioengine=falloc", "--bs=64k", "--size=128m", "--filename=x"];
@@ -147,7 +147,7 @@ fn trims_of_a_file_are_not_those_of_the_device() {
 /// Where the addresses of registers are not constant, all is seen as well, and the report says what it costs.
 #[test]
 fn the_longer_way_sees_the_same_and_is_said() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x"];
@@ -163,7 +163,7 @@ fn the_longer_way_sees_the_same_and_is_said() {
 
 #[test]
 fn asynchronous_engines_are_rebuilt() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     volume.lay_out("x", 128);
     for (engine, more) in [("libaio", &[][..]), ("io_uring", &[]), ("io_uring", &["--fixedbufs", "--registerfiles"])] {
@@ -203,7 +203,7 @@ fn asynchronous_engines_are_rebuilt() {
 
 #[test]
 fn other_synchronous_engines_are_rebuilt() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     for engine in ["sync", "vsync", "pvsync", "pvsync2"] {
@@ -234,7 +234,7 @@ fn assert_shared(run: &Verified) {
 
 #[test]
 fn jobs_that_share_a_cached_file_read_from_each_other() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     volume.lay_out("x", 256);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=256m", "--filename=x", "--numjobs=4"];
@@ -253,7 +253,7 @@ fn jobs_that_share_a_cached_file_read_from_each_other() {
 
 #[test]
 fn repetitions_that_were_asked_for_are_no_finding() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     for (name, more) in [
@@ -275,7 +275,7 @@ fn repetitions_that_were_asked_for_are_no_finding() {
 
 #[test]
 fn offsets_that_repeat_behind_a_random_claim_are_found() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let command = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x", "--direct=1"];
@@ -300,7 +300,7 @@ fn structure(text: &str) -> Vec<String> {
 
 #[test]
 fn the_users_output_is_what_fio_prints() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let command = ["fio", "--name=a", "--rw=read", "--bs=64k", "--size=64m", "--filename=x", "--direct=1"];
@@ -337,7 +337,7 @@ fn the_users_output_is_what_fio_prints() {
 
 #[test]
 fn on_a_terminal_the_line_of_progress_hides_no_object() {
-    needs!("fio", "mkfs.ext4", "losetup", "script");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "script");
     let volume = ext4(256);
     volume.lay_out("x", 64);
     // Long enough for fio to print its progress.
@@ -362,7 +362,7 @@ fn on_a_terminal_the_line_of_progress_hides_no_object() {
 
 #[test]
 fn a_report_in_a_file_is_left_as_the_user_wants_it() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let command = [
         "fio",
@@ -385,7 +385,7 @@ fn a_report_in_a_file_is_left_as_the_user_wants_it() {
 
 #[test]
 fn a_ramp_is_left_out_and_a_repeated_report_counts_once() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let command = [
@@ -413,7 +413,7 @@ fn a_ramp_is_left_out_and_a_repeated_report_counts_once() {
 
 #[test]
 fn threads_and_processes_are_jobs() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     for more in [&["--thread"][..], &["--thread", "--group_reporting"], &["--group_reporting"], &[]] {
         let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=64m", "--numjobs=3", "--end_fsync=1"];
@@ -432,7 +432,7 @@ fn threads_and_processes_are_jobs() {
 
 #[test]
 fn both_directions_of_a_mixed_job_are_phases() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let command =
@@ -449,7 +449,7 @@ fn both_directions_of_a_mixed_job_are_phases() {
 
 #[test]
 fn the_check_of_what_was_written_is_a_pass_of_its_own() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let command = [
         "fio",
@@ -472,7 +472,7 @@ fn the_check_of_what_was_written_is_a_pass_of_its_own() {
 
 #[test]
 fn job_files_say_what_was_promised() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let text = "[global]\nfilename=x\nsize=64m\nbs=64k\n[first]\nrw=randread\ndirect=1\n[second]\nstonewall\nrw=write\nend_fsync=1\n";
@@ -488,7 +488,7 @@ fn job_files_say_what_was_promised() {
 
 #[test]
 fn behind_a_shell_the_report_for_people_is_read() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let script = "fio --name=w --rw=write --bs=64k --size=128m --filename=x --end_fsync=1";
     let run = verify(&volume, &[], &["sh", "-c", script]);
@@ -499,7 +499,7 @@ fn behind_a_shell_the_report_for_people_is_read() {
 
 #[test]
 fn an_engine_that_does_nothing_is_refuted() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(256);
     let run = verify(&volume, &[], &["fio", "--name=n", "--rw=read", "--bs=64k", "--size=64m", "--ioengine=null"]);
     assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
@@ -509,7 +509,7 @@ fn an_engine_that_does_nothing_is_refuted() {
 
 #[test]
 fn mapped_files_are_said_to_be_blind() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let command = ["fio", "--name=m", "--rw=write", "--bs=64k", "--size=64m", "--filename=x", "--ioengine=mmap"];
     let run = verify(&volume, &[], &command);
@@ -519,7 +519,7 @@ fn mapped_files_are_said_to_be_blind() {
 
 #[test]
 fn files_that_are_created_are_counted() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(256);
     let command = [
         "fio",
@@ -537,7 +537,7 @@ fn files_that_are_created_are_counted() {
 
 #[test]
 fn a_verification_that_fails_is_a_failed_run() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(256);
     fs::write(volume.path().join("x"), vec![0_u8; 8 << 20]).expect("a file of zeros");
     let command = ["fio", "--name=v", "--rw=read", "--bs=64k", "--size=8m", "--filename=x", "--verify=crc32c"];
@@ -547,7 +547,7 @@ fn a_verification_that_fails_is_a_failed_run() {
 
 #[test]
 fn blocks_that_were_never_written_are_found() {
-    needs!("fio", "mkfs.ext4", "losetup", "fallocate");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "fallocate");
     let volume = ext4(512);
     volume.lay_out("half", 64);
     // The second half is allocated and empty, or a hole: neither has to be read.
@@ -577,7 +577,7 @@ fn blocks_that_were_never_written_are_found() {
 
 #[test]
 fn a_control_group_that_throttles_is_found() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = ext4(512);
     volume.lay_out("x", 64);
     let fio = "fio --name=a --rw=read --bs=1m --size=64m --filename=x --direct=1";

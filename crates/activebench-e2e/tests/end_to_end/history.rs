@@ -57,7 +57,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
 
 #[test]
 fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
-    needs!("fio", "iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     volume.lay_out("x", 64);
     let runs = volume.beside("runs");
@@ -148,7 +148,7 @@ fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
 
 #[test]
 fn nobody_reads_a_folder_that_cannot_be_written() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     volume.lay_out("x", 64);
     let folder = tempfile::tempdir().expect("a temporary folder");

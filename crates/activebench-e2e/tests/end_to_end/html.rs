@@ -135,7 +135,7 @@ fn keep_picture(browser: &mut Chromium, file: &Path, width: u32, scheme: &str) {
 
 #[test]
 fn a_discrepancy_of_iozone_is_shown_whole() {
-    needs!("iozone", "mkfs.ext4", "losetup", "chromium");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "chromium");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let verified = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s128m", "-r64k"]);
     assert_eq!(verified.verdict(), "discrepancy", "{}", verified.story());
@@ -151,7 +151,7 @@ fn a_discrepancy_of_iozone_is_shown_whole() {
 
 #[test]
 fn several_jobs_of_fio_are_shown_whole() {
-    needs!("fio", "mkfs.ext4", "losetup", "chromium");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "chromium");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let mut command = vec!["fio", "--size=32m", "--directory=.", "--group_reporting=0"];
     command.extend(["--name=sequential", "--rw=write", "--bs=128k", "--end_fsync=1"]);
@@ -165,7 +165,7 @@ fn several_jobs_of_fio_are_shown_whole() {
 /// Without it, a browser that says nothing would pass for a page that does nothing.
 #[test]
 fn a_page_that_breaks_the_rules_is_noticed() {
-    needs!("chromium");
+    needs!(beside: "chromium");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("bad.html");
     let page = "<!DOCTYPE html><html lang=en><head><meta http-equiv='Content-Security-Policy' \

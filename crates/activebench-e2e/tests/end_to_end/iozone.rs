@@ -29,7 +29,7 @@ fn assert_rebuilt(verified: &Verified, phases: &[&str]) {
 
 #[test]
 fn a_default_write_is_misleading_and_the_durable_rate_is_given() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(2048);
     let run = verify(&volume, &[], &["iozone", "-i0", "-s1g", "-r64k"]);
     assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
@@ -50,7 +50,7 @@ fn a_default_write_is_misleading_and_the_durable_rate_is_given() {
 
 #[test]
 fn a_write_with_fsync_and_close_inside_the_clock_is_verified() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(3072);
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s2g", "-r64k"]);
     run.assert_honest();
@@ -65,7 +65,7 @@ fn a_write_with_fsync_and_close_inside_the_clock_is_verified() {
 
 #[test]
 fn a_close_inside_the_clock_without_fsync_leaves_bytes_that_nothing_made_durable() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     let run = verify(&volume, &[], &["iozone", "-i0", "-c", "-s512m", "-r64k"]);
     assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
@@ -76,7 +76,7 @@ fn a_close_inside_the_clock_without_fsync_leaves_bytes_that_nothing_made_durable
 
 #[test]
 fn reads_after_writes_come_from_the_page_cache() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(2048);
     let run = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s1g", "-r64k"]);
     for phase in ["read", "reread"] {
@@ -92,7 +92,7 @@ fn reads_after_writes_come_from_the_page_cache() {
 
 #[test]
 fn a_cold_read_is_confirmed_and_only_its_repetition_is_cached() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(3072);
     let made = std::process::Command::new("iozone")
         .args(["-i0", "-w", "-s2g", "-r64k", "-e", "-+n"])
@@ -116,7 +116,7 @@ fn a_cold_read_is_confirmed_and_only_its_repetition_is_cached() {
 
 #[test]
 fn direct_writes_are_verified() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(3072);
     let run = verify(&volume, &[], &["iozone", "-i0", "-I", "-s2g", "-r256k"]);
     run.assert_honest();
@@ -129,7 +129,7 @@ fn direct_writes_are_verified() {
 
 #[test]
 fn data_on_several_devices_is_counted_on_all_of_them() {
-    needs!("iozone", "mkfs.btrfs", "losetup");
+    needs!(beside: "iozone", "mkfs.btrfs", "losetup");
     let volume = Volume::striped_btrfs(800, 2);
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s1g", "-r64k"]);
     run.assert_honest();
@@ -142,7 +142,7 @@ fn data_on_several_devices_is_counted_on_all_of_them() {
 
 #[test]
 fn a_durable_write_through_an_overlay_is_verified() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let below = ext4(1536);
     let volume = Volume::overlay(&below);
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s1g", "-r64k"]);
@@ -156,7 +156,7 @@ fn a_durable_write_through_an_overlay_is_verified() {
 
 #[test]
 fn synchronous_writes_are_verified() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     let run = verify(&volume, &[], &["iozone", "-i0", "-o", "-s512m", "-r64k"]);
     run.assert_honest();
@@ -168,7 +168,7 @@ fn synchronous_writes_are_verified() {
 
 #[test]
 fn memory_is_not_a_device() {
-    needs!("iozone");
+    needs!(beside: "iozone");
     let volume = Volume::tmpfs(256);
     let run = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s128m", "-r64k"]);
     assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
@@ -179,7 +179,7 @@ fn memory_is_not_a_device() {
 
 #[test]
 fn a_stonewalled_tail_is_reported() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     let run = verify(&volume, &[], &["iozone", "-i0", "-t2", "-C", "-s256m", "-r64k", "-F", "a.tmp", "b.tmp"]);
     let phase = "t2-initial-writers";
@@ -201,7 +201,7 @@ fn a_stonewalled_tail_is_reported() {
 
 #[test]
 fn verification_inside_the_clock_is_found() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(1024);
     for option in [&["-V", "42"][..], &["-+d"][..]] {
         let mut command = vec!["iozone", "-i0", "-i1", "-s256m", "-r64k"];
@@ -214,7 +214,7 @@ fn verification_inside_the_clock_is_found() {
 
 #[test]
 fn an_option_that_does_nothing_is_found() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let run = verify(&volume, &[], &["iozone", "-i0", "-G", "-s128m", "-r64k"]);
     assert!(run.codes("write").contains(&"AB112"), "{}", run.story());
@@ -222,7 +222,7 @@ fn an_option_that_does_nothing_is_found() {
 
 #[test]
 fn flushes_that_the_file_system_leaves_out_are_found() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 1024, "nobarrier");
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s512m", "-r64k"]);
     assert!(run.codes("write").contains(&"AB303"), "{}", run.story());
@@ -231,7 +231,7 @@ fn flushes_that_the_file_system_leaves_out_are_found() {
 
 #[test]
 fn direct_io_that_the_file_system_buffers_is_found() {
-    needs!("iozone", "mkfs.btrfs", "losetup");
+    needs!(beside: "iozone", "mkfs.btrfs", "losetup");
     let volume = Volume::on_loop("btrfs", 1024, "noatime");
     let run = verify(&volume, &[], &["iozone", "-i0", "-I", "-s256m", "-r256k"]);
     // Since Linux 6.14 btrfs falls back to buffered writes where it checksums data; before, it
@@ -243,7 +243,7 @@ fn direct_io_that_the_file_system_buffers_is_found() {
 
 #[test]
 fn others_at_the_device_are_found() {
-    needs!("iozone", "mkfs.ext4", "losetup", "dd");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "dd");
     let volume = ext4(3072);
     let other = volume.path().join("other");
     let mut neighbour = std::process::Command::new("sh")
@@ -264,7 +264,7 @@ fn others_at_the_device_are_found() {
 
 #[test]
 fn a_benchmark_that_prints_figures_without_doing_anything_is_refuted() {
-    needs!("mkfs.ext4", "losetup");
+    needs!(beside: "mkfs.ext4", "losetup");
     let volume = ext4(64);
     let folder = tempfile::TempDir::with_prefix("activebench-fake-").expect("a folder");
     let (script, printed) = (folder.path().join("iozone"), folder.path().join("printed"));
@@ -281,7 +281,7 @@ fn a_benchmark_that_prints_figures_without_doing_anything_is_refuted() {
 
 #[test]
 fn a_benchmark_behind_a_shell_is_recognised() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = ext4(256);
     for command in [&["nice", "iozone", "-i0", "-s64m", "-e", "-c"][..], &["sh", "-c", "iozone -i0 -s64m -e -c; true"]]
     {
@@ -293,7 +293,7 @@ fn a_benchmark_behind_a_shell_is_recognised() {
 
 #[test]
 fn data_that_the_file_system_packs_is_found_and_the_same_data_elsewhere_is_not() {
-    needs!("iozone", "mkfs.btrfs", "losetup");
+    needs!(beside: "iozone", "mkfs.btrfs", "losetup");
     let command = ["iozone", "-i0", "-e", "-c", "-s256m", "-r64k"];
     let packing = Volume::on_loop("btrfs", 1024, "noatime,compress=zstd");
     let run = verify(&packing, &[], &command);
@@ -308,7 +308,7 @@ fn data_that_the_file_system_packs_is_found_and_the_same_data_elsewhere_is_not()
 
 #[test]
 fn direct_io_above_a_cache_is_found() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let cached = Volume::on_cached_loop("ext4", 512, "noatime");
     let run = verify(&cached, &[], &["iozone", "-I", "-i0", "-i1", "-s128m", "-r1m"]);
     for phase in ["write", "read"] {
@@ -323,7 +323,7 @@ fn direct_io_above_a_cache_is_found() {
 /// The report of `-b` is written into a new file, which gets the inode of the one that was deleted.
 #[test]
 fn a_report_in_a_file_is_none_of_the_passes() {
-    needs!("iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s64m", "-r64k", "-R", "-b", "out.xls"]);
     run.assert_nothing_lost();

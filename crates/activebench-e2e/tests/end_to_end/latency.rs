@@ -40,7 +40,7 @@ fn preads(options: &[&str]) -> (Verified, Vec<HashMap<String, String>>) {
 
 #[test]
 fn of_fast_calls_a_sample_stands_for_all_and_every_offset_is_kept() {
-    needs!("mkfs.ext4", "losetup");
+    needs!(beside: "mkfs.ext4", "losetup");
     let (run, rows) = preads(&[]);
     let estimated = rows.iter().filter(|row| row["stands_for"] == "0").count();
     // On a machine where a call takes more than 8 us they are all timed.
@@ -57,7 +57,7 @@ fn of_fast_calls_a_sample_stands_for_all_and_every_offset_is_kept() {
 
 #[test]
 fn on_request_every_call_is_timed() {
-    needs!("mkfs.ext4", "losetup");
+    needs!(beside: "mkfs.ext4", "losetup");
     let (run, rows) = preads(&["--latency", "full"]);
     assert!(rows.iter().all(|row| row["stands_for"] == "1"));
     assert_eq!(run.report["coverage"]["lost"]["calls"]["estimated"], 0);
@@ -65,7 +65,7 @@ fn on_request_every_call_is_timed() {
 
 #[test]
 fn calls_that_wait_are_always_timed() {
-    needs!("mkfs.ext4", "losetup");
+    needs!(beside: "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let run = verify(&volume, &[], &["dd", "if=/dev/zero", "of=waits.dat", "bs=4k", "count=300", "oflag=dsync"]);
     let rows = run.rows("calls");

@@ -20,7 +20,7 @@ fn of_mix<'a>(run: &'a Verified, outcome: &str) -> Vec<&'a Value> {
 
 #[test]
 fn a_mix_that_is_as_promised_is_left_alone() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     for (mix, reads) in [("--rwmixread=70", 0.7), ("--rwmixwrite=90", 0.1)] {
         let run = fio(&volume, &[mix]);
@@ -35,7 +35,7 @@ fn a_mix_that_is_as_promised_is_left_alone() {
 
 #[test]
 fn a_limit_on_the_writes_alone_shifts_the_mix() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let run = fio(&volume, &["--rwmixread=70", "--rate_iops=,100", "--time_based", "--runtime=3"]);
     run.assert_nothing_lost();
@@ -58,7 +58,7 @@ fn notes_of_size(run: &Verified) -> Vec<String> {
 
 #[test]
 fn a_size_that_was_not_moved_is_noted() {
-    needs!("fio", "iozone", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let run = |command: &[&str]| {
         let run = verify(&volume, &[], command);

@@ -60,7 +60,7 @@ fn claims(run: &Verified, metric: &str) -> Vec<(String, f64)> {
 
 #[test]
 fn points_of_a_raw_device_are_found_and_confirmed() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, device) = raw_device(512);
     let options = ["-run", "advanced", "-matrix", "row", "-num_small", "4", "-num_large", "0", "-duration", "2"];
     let run = orion(&volume, &[&device], &options);
@@ -84,7 +84,7 @@ fn points_of_a_raw_device_are_found_and_confirmed() {
 
 #[test]
 fn a_simple_run_measures_small_and_large_requests_apart() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, device) = raw_device(512);
     let run = orion(&volume, &[&device], &["-run", "simple", "-num_disks", "1", "-duration", "1"]);
     run.assert_honest();
@@ -100,7 +100,7 @@ fn a_simple_run_measures_small_and_large_requests_apart() {
 
 #[test]
 fn offsets_that_repeat_are_found_though_every_byte_came_from_the_device() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, device) = raw_device(256);
     let options = ["-run", "advanced", "-matrix", "point", "-num_small", "8", "-duration", "3", "-defect", "repeat"];
     let run = orion(&volume, &[&device], &options);
@@ -123,7 +123,7 @@ fn offsets_that_repeat_are_found_though_every_byte_came_from_the_device() {
 
 #[test]
 fn large_requests_and_both_sizes_at_once_are_told_apart_on_a_file() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, file) = file_on_ext4(512);
     let options = ["-run", "advanced", "-matrix", "max", "-num_small", "1", "-num_large", "2", "-duration", "2"];
     let run = orion(&volume, &[&file], &options);
@@ -142,7 +142,7 @@ fn large_requests_and_both_sizes_at_once_are_told_apart_on_a_file() {
 
 #[test]
 fn reads_and_writes_together_are_confirmed() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, file) = file_on_ext4(256);
     let options = ["-run", "advanced", "-matrix", "point", "-num_small", "6", "-duration", "3", "-write", "50"];
     let run = orion(&volume, &[&file], &options);
@@ -161,7 +161,7 @@ fn reads_and_writes_together_are_confirmed() {
 
 #[test]
 fn what_fills_the_cache_before_sequential_streams_is_not_counted() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, device) = raw_device(512);
     let options = ["-run", "advanced", "-matrix", "col", "-num_small", "0", "-num_large", "2"];
     let sequential = ["-type", "seq", "-num_streamIO", "2", "-cache_size", "128", "-duration", "2"];
@@ -178,7 +178,7 @@ fn what_fills_the_cache_before_sequential_streams_is_not_counted() {
 
 #[test]
 fn volumes_are_read_as_one_space() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let (volume, file) = file_on_ext4(128);
     let second = format!("{file}-2");
     std::fs::copy(&file, &second).expect("a second volume");
@@ -191,7 +191,7 @@ fn volumes_are_read_as_one_space() {
 
 #[test]
 fn a_list_of_volumes_that_is_missing_is_told_in_the_tools_own_words() {
-    needs!("losetup", "mkfs.ext4");
+    needs!(beside: "losetup", "mkfs.ext4");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let run = verify(&volume, &[], &[STAND_IN, "-run", "simple", "-testname", "none"]);
     assert_eq!(run.verdict(), "failed", "{}", run.story());

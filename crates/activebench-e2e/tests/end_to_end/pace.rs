@@ -24,7 +24,7 @@ fn fires(run: &Verified, code: &str) -> bool {
 
 #[test]
 fn a_tool_that_holds_itself_back_is_found() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
     // 4 MiB/s in 256 operations a second, synchronous and with a depth.
     for more in [
@@ -41,7 +41,7 @@ fn a_tool_that_holds_itself_back_is_found() {
 
 #[test]
 fn a_tool_that_waits_for_its_requests_does_not_idle() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
     for more in [
         &[][..],
@@ -58,7 +58,7 @@ fn a_tool_that_waits_for_its_requests_does_not_idle() {
 
 #[test]
 fn a_rate_that_falls_during_the_run_is_found_and_a_steady_one_is_not() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
     let Some(group) = Throttled::reads(&volume, 64 * MIB) else {
         activebench_e2e::skip("there is no blkio controller of version 1 here");

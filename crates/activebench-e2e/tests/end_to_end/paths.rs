@@ -57,7 +57,7 @@ fn assert_every_block_once(run: &Verified, op: &str, what: &str) {
 
 #[test]
 fn every_path_is_seen_whole() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let paths: &[(&str, &[&str])] = &[
         ("pwrite", &["--rw=randwrite", "--ioengine=psync"]),
@@ -93,7 +93,7 @@ fn every_path_is_seen_whole() {
 
 #[test]
 fn syncs_that_travel_with_asynchronous_io_are_seen() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     for (engine, sync, expected) in [
         ("libaio", "--fsync=64", ["fsync", "aio_fsync"]),
@@ -111,7 +111,7 @@ fn syncs_that_travel_with_asynchronous_io_are_seen() {
 /// A mount with `sync` and an inode with `chattr +S` make every write durable before it returns.
 #[test]
 fn writes_that_a_mount_or_an_inode_makes_synchronous_are_durable() {
-    needs!("fio", "mkfs.ext4", "losetup", "chattr");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "chattr");
     let by_mount = Volume::on_loop("ext4", 256, "noatime,sync");
     let by_inode = Volume::on_loop("ext4", 256, "noatime");
     // New files take it from their folder.
@@ -145,7 +145,7 @@ fn device_bytes(volume: &Volume, run: &Verified, action: &str) -> u64 {
 
 #[test]
 fn direct_io_of_every_path_is_put_down_to_its_file() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     fio(&volume, "direct.dat", &["--rw=write", "--end_fsync=1"]);
     let uring = "--ioengine=io_uring";
@@ -169,7 +169,7 @@ fn direct_io_of_every_path_is_put_down_to_its_file() {
 
 #[test]
 fn mapped_memory_is_named_blind_and_its_bytes_are_seen_at_the_device() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let file_bytes = (COUNT * UNIT) as u64;
     fio(&volume, "mapped.dat", &["--rw=write", "--end_fsync=1"]);
@@ -191,7 +191,7 @@ fn mapped_memory_is_named_blind_and_its_bytes_are_seen_at_the_device() {
 
 #[test]
 fn a_promised_depth_that_the_device_never_sees_is_told_apart() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     fio(&volume, "depth.dat", &["--rw=write", "--end_fsync=1"]);
     let depth = |direct: &str, depth: &str| {
@@ -233,13 +233,13 @@ fn on_every_family(volume: &Volume, file: &str, direct: bool) {
 
 #[test]
 fn every_family_is_seen_on_xfs() {
-    needs!("fio", "mkfs.xfs", "losetup");
+    needs!(beside: "fio", "mkfs.xfs", "losetup");
     on_every_family(&Volume::on_loop("xfs", 400, "noatime"), "family.dat", true);
 }
 
 #[test]
 fn every_family_is_seen_on_btrfs() {
-    needs!("fio", "mkfs.btrfs", "losetup");
+    needs!(beside: "fio", "mkfs.btrfs", "losetup");
     on_every_family(&Volume::on_loop("btrfs", 400, "noatime"), "family.dat", true);
 }
 

@@ -57,7 +57,7 @@ fn holds_secret(folder: &Path) -> bool {
 
 #[test]
 fn zeros_noise_and_repetition_are_told_apart_buffered_and_direct() {
-    needs!("mkfs.ext4", "losetup", "dd");
+    needs!(beside: "mkfs.ext4", "losetup", "dd");
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let again = repeated(&volume, "again", 64);
     for flags in ["", "oflag=direct"] {
@@ -86,7 +86,7 @@ fn zeros_noise_and_repetition_are_told_apart_buffered_and_direct() {
 
 #[test]
 fn asynchronous_and_vectored_writes_are_sampled_too() {
-    needs!("mkfs.ext4", "losetup", "fio");
+    needs!(beside: "mkfs.ext4", "losetup", "fio");
     let volume = Volume::on_loop("ext4", 128, "noatime");
     let paths: [&[&str]; 6] = [
         &["--ioengine=libaio", "--iodepth=8"],
@@ -123,7 +123,7 @@ fn asynchronous_and_vectored_writes_are_sampled_too() {
 
 #[test]
 fn what_was_written_is_kept_only_when_asked_for() {
-    needs!("mkfs.ext4", "losetup", "dd");
+    needs!(beside: "mkfs.ext4", "losetup", "dd");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let again = repeated(&volume, "again", 64);
     let script = format!("for i in 1 2 3 4; do dd if={again} of=f bs=4k conv=notrunc status=none; done");
@@ -157,7 +157,7 @@ fn what_was_written_is_kept_only_when_asked_for() {
 
 #[test]
 fn memory_that_is_not_there_is_counted_and_not_taken_for_zeros() {
-    needs!("mkfs.ext4", "losetup", "python3");
+    needs!(beside: "mkfs.ext4", "losetup", "python3");
     let volume = Volume::on_loop("ext4", 128, "noatime");
     // Memory that nobody touched has no pages until the write itself asks for them.
     let script = "import mmap, os, time\nfd = os.open('f', os.O_CREAT | os.O_WRONLY)\n\

@@ -30,7 +30,7 @@ fn changed(run: &Verified) -> Vec<&str> {
 
 #[test]
 fn a_profile_judges_the_same_run_by_its_rule() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = run_write(&volume, &[]);
     assert!(["verified", "qualified"].contains(&run.verdict()), "{}", run.story());
@@ -76,7 +76,7 @@ fn a_profile_judges_the_same_run_by_its_rule() {
 
 #[test]
 fn a_data_set_below_five_times_the_memory_fails_under_mlperf_alone() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     run_write(&volume, &[]);
     volume.drop_caches();
@@ -92,7 +92,7 @@ fn a_data_set_below_five_times_the_memory_fails_under_mlperf_alone() {
 
 #[test]
 fn a_file_of_thresholds_stays_with_the_run() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let file = volume.beside("limits.toml");
     // 64 MiB are claimed and 64 MiB reach the device: an agreement that no honest run keeps.
@@ -120,7 +120,7 @@ fn a_file_of_thresholds_stays_with_the_run() {
 
 #[test]
 fn a_file_that_is_no_file_of_thresholds_costs_no_run() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let file = volume.beside("limits.toml");
     let check = |options: &[&str], expected: &str| {

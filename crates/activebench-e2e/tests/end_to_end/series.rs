@@ -64,7 +64,7 @@ const RANDOM: [&str; 7] = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--siz
 
 #[test]
 fn fio_s_default_visits_the_same_offsets_in_every_run() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
     let io_size = ["--io_size=8m"];
     let lie = repeat(&volume, "lie", "2", &[&RANDOM[..], &io_size].concat());
@@ -80,7 +80,7 @@ fn fio_s_default_visits_the_same_offsets_in_every_run() {
 
 #[test]
 fn a_series_is_recorded_run_by_run_and_judged_again_from_its_directory() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
     // The tool's own limit makes every run alike, whatever else this machine does.
     let paced = ["--bs=16k", "--rate=1m", "--runtime=2", "--time_based", "--randrepeat=0"];
@@ -104,7 +104,7 @@ fn a_series_is_recorded_run_by_run_and_judged_again_from_its_directory() {
 
 #[test]
 fn runs_that_differ_are_no_reproducible_figure() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
     // Each run is told another pace: 1, 2, 3, 4 and 5 MiB/s.
     let script = "n=$(cat ../count 2>/dev/null || echo 1); echo $((n+1)) > ../count; \
@@ -119,7 +119,7 @@ fn runs_that_differ_are_no_reproducible_figure() {
 
 #[test]
 fn an_interrupted_series_keeps_what_was_gathered() {
-    needs!("fio", "mkfs.ext4", "losetup");
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
     let directory = volume.beside("interrupted");
     let paced = ["--rate=4m", "--runtime=3", "--time_based"];

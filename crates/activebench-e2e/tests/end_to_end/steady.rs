@@ -74,7 +74,7 @@ fn volume() -> Volume {
 
 #[test]
 fn a_device_that_slows_is_not_steady_and_the_rounds_are_named() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
     let Some(throttled) = Throttled::reads(&volume, 8 * MIB) else {
         return skip("needs the controller blkio of version 1");
@@ -110,7 +110,7 @@ fn a_device_that_slows_is_not_steady_and_the_rounds_are_named() {
 
 #[test]
 fn a_series_ends_when_it_has_what_was_asked_for_and_says_when_it_has_not() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
     let Some(throttled) = Throttled::reads(&volume, 8 * MIB) else {
         return skip("needs the controller blkio of version 1");
@@ -187,7 +187,7 @@ impl Drop for Holder {
 
 #[test]
 fn a_device_in_use_is_found_however_a_command_names_it() {
-    needs!("fio", "iozone", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "fio", "iozone", "mkfs.ext4", "losetup", "sh");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let device = volume.device().expect("a device").to_owned();
     let name = device.strip_prefix("/dev/").expect("a node").to_owned();
@@ -253,7 +253,7 @@ fn a_device_in_use_is_found_however_a_command_names_it() {
 
 #[test]
 fn a_device_that_comes_into_use_is_not_written_by_the_next_run() {
-    needs!("fio", "mkfs.ext4", "losetup", "sh", "mount");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh", "mount");
     let volume = Volume::raw(64);
     let device = volume.device().expect("a device").to_owned();
     fs::create_dir(volume.path()).expect("a mount point");
@@ -288,7 +288,7 @@ fn assert_refused(volume: &Volume, why: &str, own: bool) {
 
 #[test]
 fn a_device_of_a_mounted_btrfs_is_not_written() {
-    needs!("fio", "mkfs.btrfs", "losetup");
+    needs!(beside: "fio", "mkfs.btrfs", "losetup");
     let volume = Volume::raw(256);
     volume.put_file_system("btrfs");
     assert_refused(&volume, "is mounted at", true);
@@ -296,7 +296,7 @@ fn a_device_of_a_mounted_btrfs_is_not_written() {
 
 #[test]
 fn a_device_that_somebody_uses_is_not_written() {
-    needs!("fio", "mkfs.ext4", "mkswap", "losetup", "wipefs", "partx");
+    needs!(beside: "fio", "mkfs.ext4", "mkswap", "losetup", "wipefs", "partx");
     let volume = Volume::raw(256);
     let device = volume.device().expect("a device").to_owned();
     let refused = |why: &str, own: bool| assert_refused(&volume, why, own);
@@ -357,7 +357,7 @@ fn a_device_that_somebody_uses_is_not_written() {
 
 #[test]
 fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_written() {
-    needs!("fio", "losetup", "blkdiscard");
+    needs!(beside: "fio", "losetup", "blkdiscard");
     let volume = Volume::raw(64);
     let device = volume.device().expect("a device").to_owned();
     // As with most disks, the size is no multiple of the 128 KiB that the standard writes.
@@ -469,7 +469,7 @@ fn pts(volume: &Volume, name: &str, fake: Option<(&str, &str)>, environment: &[(
 
 #[test]
 fn a_preparation_that_ends_early_writes_no_more_and_leaves_its_record() {
-    needs!("fio", "losetup");
+    needs!(beside: "fio", "losetup");
     let volume = Volume::raw(16);
     let device = volume.device().expect("a device").to_owned();
     let manifest = |name: &str| -> Value {
@@ -507,7 +507,7 @@ fn a_preparation_that_ends_early_writes_no_more_and_leaves_its_record() {
 
 #[test]
 fn a_partition_is_not_prepared_for_the_profile_of_the_standard() {
-    needs!("fio", "losetup", "partx");
+    needs!(beside: "fio", "losetup", "partx");
     let volume = Volume::raw(16);
     let device = volume.device().expect("a device").to_owned();
     write_partition_table(&device);

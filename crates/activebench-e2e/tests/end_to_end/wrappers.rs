@@ -21,7 +21,7 @@ const TOOL: [&str; 6] = ["iozone", "-i0", "-e", "-c", "-s64m", "-r64k"];
 
 #[test]
 fn what_sets_priorities_processors_and_environment_is_seen_through() {
-    needs!("iozone", "mkfs.ext4", "losetup", "nice", "taskset", "env", "ionice");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "nice", "taskset", "env", "ionice");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     for wrapper in [&["nice", "-n", "5"][..], &["taskset", "-c", "0"], &["env", "A=b"], &["ionice", "-c2", "nice"]] {
         check(&volume, &[wrapper, &TOOL].concat());
@@ -30,7 +30,7 @@ fn what_sets_priorities_processors_and_environment_is_seen_through() {
 
 #[test]
 fn another_user_s_benchmark_is_seen_through_too() {
-    needs!("iozone", "mkfs.ext4", "losetup", "setpriv", "runuser");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "setpriv", "runuser");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let everybody = std::fs::Permissions::from_mode(0o1777);
     std::fs::set_permissions(volume.path(), everybody).expect("the folder is opened to everybody");
@@ -40,7 +40,7 @@ fn another_user_s_benchmark_is_seen_through_too() {
 
 #[test]
 fn a_shell_and_a_script_are_seen_through() {
-    needs!("iozone", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "sh");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let line = TOOL.join(" ");
     check(&volume, &["sh", "-c", &format!("echo before; {line}; echo after >&2")]);
@@ -57,7 +57,7 @@ fn a_shell_and_a_script_are_seen_through() {
 
 #[test]
 fn several_measurements_of_one_command_are_told() {
-    needs!("iozone", "mkfs.ext4", "losetup", "sh");
+    needs!(beside: "iozone", "mkfs.ext4", "losetup", "sh");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let line = TOOL.join(" ");
     let run = verify(&volume, &[], &["sh", "-c", &format!("{line} && {line}")]);
@@ -70,7 +70,7 @@ fn several_measurements_of_one_command_are_told() {
 
 #[test]
 fn a_tool_that_nobody_knows_is_judged_by_what_needs_no_claim() {
-    needs!("mkfs.ext4", "losetup", "dd");
+    needs!(beside: "mkfs.ext4", "losetup", "dd");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let dd = |more: &[&str]| {
         let run = verify(&volume, &[], &[&["dd", "if=/dev/zero", "of=f", "bs=64k", "count=1024"][..], more].concat());
