@@ -65,7 +65,7 @@ fn reading_from_memory_is_limited_by_the_copy() {
 fn writing_byte_after_byte_is_limited_by_the_processor() {
     needs!("bonnie++", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
-    let bonnie = "bonnie++ -q -u root -d . -n 0 -r 4 -s 8";
+    let bonnie = "bonnie++ -q -u root -d . -n 0 -r 2 -s 4";
     let run = verify(&volume, &[], &bonnie.split_whitespace().collect::<Vec<_>>());
     for phase in ["putc", "getc"] {
         assert_processor(&run, phase, &["cpu-user", "cpu-kernel"]);

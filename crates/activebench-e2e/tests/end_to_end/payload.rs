@@ -102,7 +102,7 @@ fn asynchronous_and_vectored_writes_are_sampled_too() {
                 "fio",
                 "--name=job",
                 "--filename=f",
-                "--size=64m",
+                "--size=32m",
                 "--rw=randwrite",
                 "--bs=4k",
                 "--direct=1",
