@@ -443,8 +443,11 @@ impl Volume {
     /// The files below its loop devices.
     fn backing_files(&self) -> impl Iterator<Item = String> {
         let names = self.devices.iter().filter_map(|device| device.strip_prefix("/dev/"));
-        // A device in memory has none.
-        let file = |name| fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).ok();
+        let file = |name| {
+            let attribute = PathBuf::from(format!("/sys/block/{name}/loop/backing_file"));
+            // A device in memory has none.
+            attribute.exists().then(|| fs::read_to_string(attribute).expect("a loop device names its file"))
+        };
         names.filter_map(file).map(|path| path.trim().to_owned())
     }
 }
