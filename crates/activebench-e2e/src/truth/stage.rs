@@ -196,13 +196,11 @@ impl Stage {
             unsafe { libc::sync() };
             return;
         }
-        let volumes = [&self.volume, &self.other];
-        match &self.below {
-            // What an overlay lies on cannot be unmounted below it.
-            Some(_) => drop_all_caches(),
-            None if self.volume.is_none() => drop_all_caches(),
-            None => volumes.into_iter().flatten().for_each(Volume::drop_caches),
+        // What an overlay lies on cannot be unmounted below it.
+        if self.below.is_some() || self.volume.is_none() {
+            return drop_all_caches();
         }
+        [&self.volume, &self.other].into_iter().flatten().for_each(Volume::drop_caches);
     }
 
     /// Ends the neighbours, so that the volume is no longer in use.
