@@ -29,8 +29,12 @@ const BINARY: &str = "ACTIVEBENCH_BIN";
 
 /// Reports the running test as skipped.
 pub fn skip(reason: &str) {
-    let thread = std::thread::current();
-    skip_named(thread.name().unwrap_or("a test"), reason);
+    skip_named(&this_test(), reason);
+}
+
+/// The running test's name, which libtest gives its thread.
+pub fn this_test() -> String {
+    std::thread::current().name().unwrap_or("a test").to_owned()
 }
 
 /// Reports the test of this name as skipped.
@@ -70,10 +74,10 @@ pub fn obstacle(programs: &[&str]) -> Option<String> {
 #[macro_export]
 macro_rules! needs {
     (beside: $($program:literal),*) => {
-        $crate::needs!($crate::Turn::beside_others(), $($program),*);
+        $crate::needs!($crate::Turn::beside_others($crate::this_test()), $($program),*);
     };
     ($($program:literal),*) => {
-        $crate::needs!($crate::Turn::alone(), $($program),*);
+        $crate::needs!($crate::Turn::alone($crate::this_test()), $($program),*);
     };
     ($turn:expr, $($program:literal),*) => {
         if let Some(reason) = $crate::obstacle(&[$($program),*]) {
@@ -85,7 +89,7 @@ macro_rules! needs {
 }
 
 /// Tests that run beside each other at most.
-const BESIDE_AT_ONCE: usize = 2;
+const BESIDE_AT_ONCE: usize = 3;
 
 /// Who runs, and who waits to run beside others.
 #[derive(Debug)]
@@ -110,31 +114,31 @@ fn wait_while(condition: impl FnMut(&mut Turns) -> bool) -> MutexGuard<'static, 
 /// A test's part of the machine, which has one page cache and one disk. When it ends, its cost is logged.
 #[derive(Debug)]
 pub struct Turn {
+    test: String,
     is_alone: bool,
     started: Instant,
 }
 
 impl Turn {
     /// Waits until nobody else runs. Tests that may share the machine go first: they end sooner together.
-    pub fn alone() -> Self {
+    pub fn alone(test: String) -> Self {
         wait_while(|turns| turns.alone || turns.beside > 0 || turns.waiting_beside > 0).alone = true;
-        Self { is_alone: true, started: Instant::now() }
+        Self { test, is_alone: true, started: Instant::now() }
     }
 
     /// Waits until only tests of this kind run, and not too many.
-    pub fn beside_others() -> Self {
+    pub fn beside_others(test: String) -> Self {
         turns().waiting_beside += 1;
         let mut turns = wait_while(|turns| turns.alone || turns.beside >= BESIDE_AT_ONCE);
         turns.waiting_beside -= 1;
         turns.beside += 1;
-        Self { is_alone: false, started: Instant::now() }
+        Self { test, is_alone: false, started: Instant::now() }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let thread = std::thread::current();
-        log_cost(thread.name().unwrap_or("a test"), self.started.elapsed());
+        log_cost(&self.test, self.started.elapsed());
         let mut turns = turns();
         match self.is_alone {
             true => turns.alone = false,
@@ -145,7 +149,7 @@ impl Drop for Turn {
 }
 
 /// Notes what a test took, where `cargo xtask test` asks for it.
-pub fn log_cost(test: &str, took: Duration) {
+fn log_cost(test: &str, took: Duration) {
     if let Some(log) = std::env::var_os(COST_LOG) {
         append(&log, &format!("{test}\t{:.3}\n", took.as_secs_f64()));
     }

@@ -6,9 +6,8 @@
 //! others are ignored tests; `cargo xtask truth` runs all of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
-use activebench_e2e::{log_cost, skip_named, truth};
+use activebench_e2e::{Turn, skip_named, truth};
 use libtest_mimic::{Arguments, Failed, Trial};
 use truth::case::{Case, Kind};
 use truth::outcome::Outcome;
@@ -17,16 +16,21 @@ use truth::outcome::Outcome;
 const SECONDS: &str = include_str!("../../../fixtures/truth/seconds.toml");
 /// A case that costs no more than this runs always.
 const CHEAP_SECONDS: f64 = 1.0;
+/// Cases that are begun at once.
+const THREADS: usize = 32;
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    // They share one machine and one page cache.
-    arguments.test_threads = Some(1);
+    // Most threads wait for their case's turn: the cases share one machine and one page cache.
+    arguments.test_threads = Some(THREADS);
     let cases = truth::load(&truth::corpus()).expect("every file is a case");
     let seconds: BTreeMap<String, f64> = toml::from_str(SECONDS).expect("seconds by the names of cases");
     let chosen = chosen(&cases, &seconds);
     let folders = Trial::test("truth::every_folder_is_that_of_a_detector", folders_are_those_of_detectors);
-    let cases = cases.into_iter().zip(chosen).map(|(case, is_chosen)| {
+    let mut cases: Vec<(Case, bool)> = cases.into_iter().zip(chosen).collect();
+    // Those that run beside each other first: nobody starts alone while such a one waits.
+    cases.sort_by_key(|(case, _)| !case.beside);
+    let cases = cases.into_iter().map(|(case, is_chosen)| {
         Trial::test(format!("truth::{}", case.id()), move || check(&case)).with_ignored_flag(!is_chosen)
     });
     libtest_mimic::run(&arguments, std::iter::once(folders).chain(cases).collect()).exit();
@@ -60,10 +64,12 @@ fn folders_are_those_of_detectors() -> Result<(), Failed> {
 }
 
 fn check(case: &Case) -> Result<(), Failed> {
+    let test = format!("truth::{}", case.id());
+    let turn = if case.beside { Turn::beside_others(test.clone()) } else { Turn::alone(test.clone()) };
     let ended = truth::run(case, None);
-    log_cost(&format!("truth::{}", case.id()), Duration::from_secs_f64(ended.seconds));
+    drop(turn);
     if let Outcome::NotRun(reason) = &ended.outcome {
-        skip_named(&format!("truth::{}", case.id()), reason);
+        skip_named(&test, reason);
     }
     match ended.outcome.is_failure() {
         true => Err(format!("{}: {}\n{}", ended.outcome.word(), ended.outcome.why(), ended.story).into()),

@@ -160,6 +160,9 @@ pub struct Case {
     /// How the report comes about.
     #[serde(default)]
     pub how: How,
+    /// Whether other such cases may run at the same time: its pace is given, and it expects nothing that they disturb.
+    #[serde(default)]
+    pub beside: bool,
     /// Programs that have to be installed.
     #[serde(default)]
     pub needs: Vec<String>,

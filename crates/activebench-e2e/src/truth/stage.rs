@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -225,8 +226,9 @@ impl Drop for Neighbour {
 }
 
 /// Control groups with the limits of a case; gone when dropped.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Group {
+    name: String,
     folders: Vec<PathBuf>,
     reads: Option<ReadLimit>,
 }
@@ -241,7 +243,10 @@ struct ReadLimit {
 impl Group {
     /// `None` when nothing is limited.
     fn new(limits: &Limits, volume: Option<&Volume>) -> Result<Option<Self>, String> {
-        let mut group = Self::default();
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("activebench-truth-{}-{number}", std::process::id());
+        let mut group = Self { name, folders: Vec::new(), reads: None };
         if let Some(mib) = limits.memory_mib {
             let bytes = (mib << 20).to_string();
             group.limit("memory", &[("memory", "memory.limit_in_bytes", &bytes), ("", "memory.max", &bytes)])?;
@@ -274,7 +279,7 @@ impl Group {
             if !root.join("cgroup.procs").exists() {
                 continue;
             }
-            let folder = root.join(format!("activebench-truth-{}", std::process::id()));
+            let folder = root.join(&self.name);
             if !self.folders.contains(&folder) {
                 if fs::create_dir(&folder).is_err() {
                     continue;
