@@ -35,6 +35,21 @@ pub(crate) struct Options {
     /// Run the cases alone whose name (AB302/lie-iozone-default) contains this; the page then stays as it is
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
+    /// Draw so many honest runs and run them instead of the corpus: none may be accused
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    honest: u32,
+    /// Draw so many lies and run them instead of the corpus: each has to be found
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    lies: u32,
+    /// What the draws begin with: the same seed makes the same runs
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Put the counts of the drawn runs into the page
+    #[arg(long)]
+    page: bool,
+    /// Let others have more than half of each processor meanwhile
+    #[arg(long)]
+    busy: bool,
     /// Keep the run directory of each case, and what was said of it, in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -47,6 +62,22 @@ pub(crate) struct Options {
     /// Leave missing tools missing: the cases that need them are counted as not run
     #[arg(long)]
     no_install: bool,
+}
+
+/// How the titles of the sections on drawn runs begin.
+const DRAWN: &str = "Drawn runs";
+
+impl Options {
+    /// The command for the page.
+    fn shown(&self) -> String {
+        let busy = if self.busy { " --busy" } else { "" };
+        format!("cargo xtask truth --honest {} --lies {} --seed {}{busy}", self.honest, self.lies, self.seed)
+    }
+
+    /// The section of the page that these runs are told in.
+    fn section(&self) -> &'static str {
+        if self.busy { "Drawn runs on busy processors" } else { DRAWN }
+    }
 }
 
 /// Runs the task: exit code 1 on a miss, a false accusation or a case that is broken.
@@ -81,6 +112,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     for code in &options.only {
         command.arg("--only").arg(code);
     }
+    for (option, number) in [("--honest", options.honest), ("--lies", options.lies)] {
+        command.arg(option).arg(number.to_string());
+    }
+    command.arg("--seed").arg(options.seed.to_string());
+    if options.busy {
+        command.arg("--busy");
+    }
     if let Some(case) = &options.case {
         command.arg("--case").arg(case);
     }
@@ -98,13 +136,24 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
     }
 
-    print!("{}", table::render(&outcomes));
-    if outcomes.whole && !outcomes.interrupted {
+    let are_drawn = options.honest + options.lies > 0;
+    print!("{}", if are_drawn { table::render_drawn(&outcomes) } else { table::render(&outcomes) });
+    let all_of_them = options.only.is_empty() && options.case.is_none() && !outcomes.interrupted;
+    if all_of_them && if are_drawn { options.page } else { !options.busy } {
         let path = workspace::root().join(PAGE);
+        let present = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let provenance = provenance::line(tools::FOR_TRUTH, started.elapsed())?;
-        fs::write(&path, page::render(&outcomes, &provenance))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        let page = match are_drawn {
+            true => {
+                let section = page::drawn(&outcomes, &options.shown(), &provenance);
+                page::with_section(&present, options.section(), &section)
+            }
+            false => page::render(&outcomes, &provenance) + &page::sections(&present, DRAWN),
+        };
+        fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("wrote {}", path.display());
+    }
+    if all_of_them && outcomes.whole && !options.busy {
         let path = workspace::root().join(SECONDS);
         fs::write(&path, seconds(&outcomes)).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("wrote {}", path.display());

@@ -89,7 +89,7 @@ macro_rules! needs {
 }
 
 /// Tests that run beside each other at most.
-const BESIDE_AT_ONCE: usize = 3;
+pub const BESIDE_AT_ONCE: usize = 3;
 
 /// Who runs, and who waits to run beside others.
 #[derive(Debug)]
@@ -424,6 +424,10 @@ impl Volume {
     /// that tests beside this one keep theirs, otherwise everybody's.
     pub fn drop_caches(&self) {
         let mounted = self.device().and_then(|_| self.mounted_as());
+        if let (Some(device), None) = (self.device().filter(|device| !swaps_to(device)), &mounted) {
+            run("blockdev", &["--flushbufs", device]);
+            return;
+        }
         let Some((fs_type, options)) = mounted.filter(|_| self.try_unmount()) else {
             return drop_all_caches();
         };

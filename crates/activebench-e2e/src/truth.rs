@@ -21,6 +21,7 @@ use crate::truth::stage::Stage;
 use crate::{Verified, binary, obstacle, recheck, verify_in};
 
 pub mod case;
+pub mod drawn;
 pub mod outcome;
 pub mod stage;
 
@@ -53,7 +54,10 @@ pub fn load(corpus: &Path) -> Result<Vec<Case>, String> {
 }
 
 /// Codes that may be true of any run here, with the reason.
-fn machine(file: &Path) -> Result<BTreeMap<String, String>, String> {
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn machine(file: &Path) -> Result<BTreeMap<String, String>, String> {
     let say = |what: &str| format!("{}: {what}", file.display());
     let text = fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
     toml::from_str(&text).map_err(|error| say(&error.to_string()))
@@ -124,11 +128,17 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     match case.how {
         How::Verify => {
+            let before = stage.moved();
             let ran = verify_in(&stage.folder(), stage.run_folder(), &options, &command);
             stage.end_neighbours();
-            match case.repeat {
-                Some(_) => (outcome::of_series(case, &ran.report, &of_the_runs(&ran)), ran.story()),
-                None => judged(case, &ran),
+            match (&case.drawn, case.repeat) {
+                (Some(drawn), _) => {
+                    let moved = stage.moved().zip(before).map(|(after, before)| after.since(before));
+                    let outcome = drawn::check::outcome(case, drawn, &ran.report, moved, stage.beside());
+                    (outcome, format!("{}\n{}", command.join(" "), ran.story()))
+                }
+                (None, Some(_)) => (outcome::of_series(case, &ran.report, &of_the_runs(&ran)), ran.story()),
+                (None, None) => judged(case, &ran),
             }
         }
         How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)),

@@ -18,6 +18,10 @@ const SECONDS: &str = include_str!("../../../fixtures/truth/seconds.toml");
 const CHEAP_SECONDS: f64 = 1.0;
 /// Cases that are begun at once.
 const THREADS: usize = 32;
+/// What the sample of drawn runs begins with, and how many there are of each kind.
+const DRAWN_SEED: u64 = 1;
+const DRAWN_HONEST: u32 = 28;
+const DRAWN_LIES: u32 = 12;
 
 fn main() {
     let mut arguments = Arguments::from_args();
@@ -28,6 +32,7 @@ fn main() {
     let chosen = chosen(&cases, &seconds);
     let folders = Trial::test("truth::every_folder_is_that_of_a_detector", folders_are_those_of_detectors);
     let mut cases: Vec<(Case, bool)> = cases.into_iter().zip(chosen).collect();
+    cases.extend(drawn().into_iter().map(|case| (case, true)));
     // Those that run beside each other first: nobody starts alone while such a one waits.
     cases.sort_by_key(|(case, _)| !case.beside);
     let cases = cases.into_iter().map(|(case, is_chosen)| {
@@ -48,6 +53,14 @@ fn chosen(cases: &[Case], seconds: &BTreeMap<String, f64>) -> Vec<bool> {
     }
     let is_cheapest = |case: &Case| cheapest[&(case.code.as_str(), case.kind())].id() == case.id();
     cases.iter().map(|case| cost(case) <= CHEAP_SECONDS || is_cheapest(case)).collect()
+}
+
+/// A sample of the runs that `cargo xtask truth --honest N --lies N` draws; the same ones each time.
+fn drawn() -> Vec<Case> {
+    let honest = (0..DRAWN_HONEST).map(|number| truth::drawn::honest(DRAWN_SEED, number));
+    let lies = (0..DRAWN_LIES).map(|number| truth::drawn::lie(DRAWN_SEED, number));
+    let of_the_machine = truth::machine(&truth::corpus().join("machine.toml")).expect("codes with reasons");
+    honest.chain(lies).map(|case| Case { of_the_machine: of_the_machine.clone(), ..case }).collect()
 }
 
 fn folders_are_those_of_detectors() -> Result<(), Failed> {

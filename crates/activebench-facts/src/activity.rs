@@ -21,9 +21,9 @@ mod tasks;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, Burst, CallSpan, FileSeen, MadeLink, NamedCall, OutputWrite, Pass};
+use activebench_model::activity::{Activity, Burst, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass};
 use activebench_model::call::{Call, FileId, FileKind, Op};
-use activebench_model::event::NameEvent;
+use activebench_model::event::{NameEvent, TaskEvent};
 
 use activebench_model::source::{EventSource, Unreadable};
 pub(crate) use tasks::Stub;
@@ -63,6 +63,19 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Activity, Unreadable> {
 
     let files = with_names(files, &opened);
     Ok(Activity { tasks, files, passes, global_syncs, unlinks, links, execs, output_writes, bursts })
+}
+
+/// What a tree executed, with the arguments where all of them are known.
+pub fn executions(tasks: impl IntoIterator<Item = TaskEvent>, names: impl IntoIterator<Item = NameEvent>) -> Vec<Exec> {
+    let (_, mut execs) = tasks::of_events(tasks.into_iter().collect());
+    let mut arguments: HashMap<(u32, u64), Vec<(i64, String)>> = HashMap::new();
+    for event in names.into_iter().filter(|event| event.op == Op::Execute) {
+        arguments.entry((event.tgid, event.at_ns)).or_default().push((event.returned, event.name));
+    }
+    for exec in &mut execs {
+        exec.arguments = arguments.get(&(exec.tgid, exec.at_ns)).map_or_else(Vec::new, |pieces| joined(pieces));
+    }
+    execs
 }
 
 /// What the first reading of the calls gives.

@@ -1,6 +1,7 @@
 //! Observed events to activity, phases and facts: pure functions of a stored run.
 //!
 //! * [`fold_activity`] folds the calls of a run to what an adapter needs to find its passes.
+//! * [`executions`] says what a tree executed, and with which arguments.
 //! * [`resolve_phases`] takes the phases that the adapter found and computes their facts,
 //!   and the facts of the whole run.
 //! * [`profile_phases`] adds where the threads' time went, and says in which functions.
@@ -19,7 +20,7 @@ mod blind;
 mod evidence;
 mod facts;
 
-pub use activity::fold_activity;
+pub use activity::{executions, fold_activity};
 pub use blind::blind_paths;
 pub use evidence::evidence_phases;
 pub use facts::{BlockHits, HitDistribution, courses, hits_by_file, profile_phases, resolve_phases};

@@ -118,7 +118,7 @@ pub(crate) fn tool_command(
     if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
         return Some((adapter, command.clone()));
     }
-    let executed = executed_tools(command, activity);
+    let executed = executed_tools(command, &activity.execs);
     // One that was only asked for its version measured nothing.
     let measuring = executed.iter().position(|(adapter, command)| measures(*adapter, command));
     executed.into_iter().nth(measuring.unwrap_or(0))
@@ -130,9 +130,9 @@ fn measures(adapter: &dyn activebench_tools::Adapter, command: &CommandLine) -> 
 }
 
 /// Every tool that the tree executed, in order, each with its own command line.
-fn executed_tools(
+pub(crate) fn executed_tools(
     command: &CommandLine,
-    activity: &Activity,
+    execs: &[Exec],
 ) -> Vec<(&'static dyn activebench_tools::Adapter, CommandLine)> {
     let of_tool = |exec: &Exec| {
         let file_name = exec.filename.rsplit('/').next().unwrap_or(&exec.filename);
@@ -143,12 +143,12 @@ fn executed_tools(
         };
         Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
     };
-    activity.execs.iter().filter_map(of_tool).collect()
+    execs.iter().filter_map(of_tool).collect()
 }
 
 /// What to say where a command ran several measurements: the output of one is read.
 fn several_measurements(command: &CommandLine, activity: &Activity) -> Option<String> {
-    let measuring: Vec<&str> = executed_tools(command, activity)
+    let measuring: Vec<&str> = executed_tools(command, &activity.execs)
         .iter()
         .filter(|(adapter, command)| measures(*adapter, command))
         .map(|(adapter, _)| adapter.name())

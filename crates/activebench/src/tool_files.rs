@@ -8,11 +8,12 @@ use std::path::Path;
 
 use activebench_model::call::Op;
 use activebench_model::command::CommandLine;
-use activebench_model::event::TaskEventKind;
 use activebench_model::output::ToolFile;
 use activebench_probe::Observation;
 use activebench_runner::Hooks;
 use activebench_tools::{Adapter, adapter_for_program};
+
+use crate::judge;
 
 /// Most files that are kept: a run with a job file each has a handful.
 const MOST_FILES: usize = 256;
@@ -27,15 +28,16 @@ pub(crate) struct ToolFiles {
     pub(crate) unread: Vec<String>,
 }
 
-/// Reads the files that the adapter of the executed tool asks for.
+/// Reads the files that the adapters of the executed tools ask for.
 pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> ToolFiles {
     let mut files = ToolFiles::default();
     let Some(observation) = observation else { return files };
-    let Some(adapter) = adapter_for_program(command.program()).or_else(|| executed(observation)) else { return files };
+    let tools = tools(command, observation);
     let mut known = BTreeSet::new();
     // A damaged part of the record is said where the record is written.
     for event in observation.names().flatten().flatten() {
-        let wanted = event.op == Op::Open && event.file.is_some() && adapter.reads_file(command, &event.name);
+        let is_read = || tools.iter().any(|(adapter, own)| adapter.reads_file(own, &event.name));
+        let wanted = event.op == Op::Open && event.file.is_some() && is_read();
         if !wanted || !known.insert(event.name.clone()) {
             continue;
         }
@@ -51,11 +53,16 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
     files
 }
 
-fn executed(observation: &Observation) -> Option<&'static dyn Adapter> {
-    let executed = observation.tasks().flatten().flatten().filter(|event| event.kind == TaskEventKind::Executed);
-    executed
-        .filter_map(|event| adapter_for_program(event.filename.rsplit('/').next().unwrap_or(&event.filename)))
-        .next()
+/// The tools of the run, each with its own words: those that it was executed with, whatever started it.
+fn tools(command: &CommandLine, observation: &Observation) -> Vec<(&'static dyn Adapter, CommandLine)> {
+    if let Some(adapter) = adapter_for_program(command.program()) {
+        return vec![(adapter, command.clone())];
+    }
+    let tasks = observation.tasks().flatten().flatten();
+    let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
+    let tools = judge::executed_tools(command, &execs).into_iter();
+    // Where neither its words are known nor the wrapper's line names it, the line's words are all there is.
+    tools.map(|(adapter, own)| (adapter, if own.argv.is_empty() { command.clone() } else { own })).collect()
 }
 
 /// A file of figures or of work, whole.

@@ -47,11 +47,46 @@ fn row(case: &Case) -> String {
         Outcome::Silent => "left alone".to_owned(),
         Outcome::Miss => format!("**missed**: {}", cell(&case.why)),
         Outcome::Accused => format!("**accused**: {}", cell(&case.why)),
+        Outcome::Off => format!("**figure off**: {}", cell(&case.why)),
         Outcome::Undecided => format!("undecided: {}", cell(&case.why)),
         Outcome::NotRun => format!("not run: {}", cell(&case.why)),
         Outcome::Broken => format!("**broken**: {}", cell(&case.why)),
     };
     format!("| {} `{}` | {} | {outcome} |\n", case.code, case.name, cell(&case.what))
+}
+
+/// Drawn runs as a section of the page. `command` is what made them.
+pub(crate) fn drawn(outcomes: &Outcomes, command: &str, provenance: &str) -> String {
+    let counts = Counts::of(outcomes.cases.iter());
+    let mut section = format!(
+        "Commands drawn from the option space of fio, iozone and bonnie++: honest ones by construction, and the same with \
+         one property broken. An honest run must be left alone, answered, and confirmed with figures within 1 % of what \
+         the device and fio's own log counted. A lie must be found under a code that speaks of it.\n\n\
+         {}.\n\n`{command}`. Provenance: {provenance}.\n",
+        table::sum_of_drawn(&counts)
+    );
+    let failed: Vec<&Case> = outcomes.cases.iter().filter(|case| case.failed).collect();
+    if !failed.is_empty() {
+        section.push_str("\n| run | what it does | outcome |\n| --- | --- | --- |\n");
+        failed.into_iter().for_each(|case| section.push_str(&row(case)));
+    }
+    section
+}
+
+/// The page with the text of this section, which goes to the end where it is new.
+pub(crate) fn with_section(page: &str, title: &str, text: &str) -> String {
+    let heading = format!("\n## {title}\n");
+    let (before, after) = match page.split_once(&heading) {
+        Some((before, rest)) => (before, rest.find("\n## ").map_or("", |end| &rest[end..])),
+        None => (page, ""),
+    };
+    format!("{before}{heading}\n{text}{after}")
+}
+
+/// The sections of a page whose titles begin like this, with their headings.
+pub(crate) fn sections(page: &str, title: &str) -> String {
+    let parts = page.split("\n## ").skip(1).filter(|part| part.starts_with(title));
+    parts.map(|part| format!("\n## {part}")).collect()
 }
 
 /// Text that stays within its cell, and paths of this host that stay out of the page.
@@ -83,6 +118,26 @@ mod tests {
         assert!(page.contains("| [AB102](detectors/AB102-c.md) `c` | 0 of 0 | 0 of 0 | 0 | 0 | 0 | 0 | no case |"));
         assert!(page.contains("| AB101 `lie-a` | A \\| b. | **missed**: because |"));
         assert!(page.contains("Provenance: a machine."));
+    }
+
+    #[test]
+    fn a_section_is_replaced_and_the_others_stay() {
+        let page = "# A\n\n## B\n\nb\n";
+        let once = with_section(page, "Drawn runs", "one\n");
+        assert_eq!(once, "# A\n\n## B\n\nb\n\n## Drawn runs\n\none\n");
+        let more = with_section(&once, "Drawn runs, busy", "two\n");
+        let again = with_section(&more, "Drawn runs", "three\n");
+        assert_eq!(again, "# A\n\n## B\n\nb\n\n## Drawn runs\n\nthree\n\n## Drawn runs, busy\n\ntwo\n");
+        assert_eq!(sections(&again, "Drawn runs"), again.strip_prefix(page).expect("they are behind it"));
+    }
+
+    #[test]
+    fn drawn_runs_that_failed_are_listed() {
+        let mut outcomes = outcomes(&[("drawn", "honest", "silent"), ("AB401", "lie", "miss")]);
+        outcomes.cases[1].failed = true;
+        let section = drawn(&outcomes, "cargo xtask truth --honest 1", "a machine");
+        assert!(section.contains("| AB401 `lie-a` | A \\| b. | **missed**: because |"), "{section}");
+        assert!(!section.contains("honest-a") && section.contains("accused: 0 of 1"), "{section}");
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub(crate) enum Outcome {
     /// A twin that was accused.
     #[serde(rename = "false accusation")]
     Accused,
+    /// A confirmed figure that is not the one that others counted.
+    #[serde(rename = "figure off")]
+    Off,
     /// The detector could not tell.
     #[serde(rename = "undecided")]
     Undecided,
@@ -92,6 +95,7 @@ pub(crate) struct Counts {
     pub(crate) twins: usize,
     pub(crate) silent: usize,
     pub(crate) accused: usize,
+    pub(crate) off: usize,
     pub(crate) undecided: usize,
     pub(crate) not_run: usize,
     pub(crate) broken: usize,
@@ -111,6 +115,7 @@ impl Counts {
                 Outcome::Silent => &mut counts.silent,
                 Outcome::Miss => &mut counts.misses,
                 Outcome::Accused => &mut counts.accused,
+                Outcome::Off => &mut counts.off,
                 Outcome::Undecided => &mut counts.undecided,
                 Outcome::NotRun => &mut counts.not_run,
                 Outcome::Broken => &mut counts.broken,
@@ -162,7 +167,7 @@ pub(crate) fn render(outcomes: &Outcomes) -> String {
         if !is_whole && counts.lies + counts.twins == 0 {
             continue;
         }
-        let Counts { lies, hits, misses, twins, silent, accused, undecided, not_run, broken } = counts;
+        let Counts { lies, hits, misses, twins, silent, accused, undecided, not_run, broken, .. } = counts;
         let line = format!(
             "{}  {lies:4}  {hits:4}  {twins:5}  {silent:6}  {misses:6}  {accused:7}  {undecided:9}  {not_run:7}  {broken:6}  {} {}",
             detector.code,
@@ -171,9 +176,50 @@ pub(crate) fn render(outcomes: &Outcomes) -> String {
         );
         writeln!(text, "{}", line.trim_end()).expect("a String takes every character");
     }
+    text.push_str(&named(outcomes));
+    writeln!(text, "{}", sum(outcomes)).expect("a String takes every character");
+    text
+}
+
+/// Drawn runs for a terminal: those that did not end as they should, and the counts.
+pub(crate) fn render_drawn(outcomes: &Outcomes) -> String {
+    format!("{}{}\n", named(outcomes), sum_of_drawn(&Counts::of(outcomes.cases.iter())))
+}
+
+/// The counts of drawn runs in a sentence, with the shares that they stand for.
+pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
+    let Counts { lies, hits, misses, twins, accused, off, undecided, not_run, broken, silent } = *counts;
+    // What could not be run, and draws that were no run of the kind, say nothing.
+    let honest = silent + accused + off + (undecided.min(twins));
+    let share = |of: usize, all: usize| match upper_bound(of, all) {
+        Some(bound) => format!("{of} of {all} (at most {:.2} % with 95 % confidence)", bound * 100.0),
+        None => format!("{of} of {all}"),
+    };
+    format!(
+        "honest runs accused: {}; confirmed figures that are off: {off}; lies missed: {}; lies found: {hits}; \
+         undecided: {undecided}; could not run here: {not_run}; broken draws: {broken}",
+        share(accused, honest),
+        share(misses, lies)
+    )
+}
+
+/// The upper end of the one-sided 95 % confidence interval of a share by Clopper and Pearson; `None` of nothing.
+fn upper_bound(of: usize, all: usize) -> Option<f64> {
+    use statrs::distribution::{Beta, ContinuousCDF};
+    if of >= all {
+        return (all > 0).then_some(1.0);
+    }
+    let beta = Beta::new(of as f64 + 1.0, (all - of) as f64).ok()?;
+    Some(beta.inverse_cdf(0.95))
+}
+
+/// A line for each case that did not end as it should.
+fn named(outcomes: &Outcomes) -> String {
+    let mut text = String::new();
     for (outcome, word) in [
         (Outcome::Miss, "missed"),
         (Outcome::Accused, "accused"),
+        (Outcome::Off, "figure off"),
         (Outcome::Undecided, "undecided"),
         (Outcome::Broken, "broken"),
         (Outcome::NotRun, "not run"),
@@ -183,7 +229,6 @@ pub(crate) fn render(outcomes: &Outcomes) -> String {
                 .expect("a String takes every character");
         }
     }
-    writeln!(text, "{}", sum(outcomes)).expect("a String takes every character");
     text
 }
 
@@ -203,6 +248,20 @@ pub(crate) mod tests {
         let detectors = serde_json::json!([{"code": "AB101", "name": "a-b"}, {"code": "AB102", "name": "c"}]);
         let all = serde_json::json!({"interrupted": false, "whole": true, "detectors": detectors, "cases": cases});
         serde_json::from_value(all).expect("outcomes")
+    }
+
+    #[test]
+    fn a_share_is_told_with_its_bound() {
+        // The rule of three: nothing in a thousand is at most 0.3 %.
+        let bound = |of, all| (upper_bound(of, all).expect("a bound") * 10_000.0).round() / 10_000.0;
+        assert_eq!((bound(0, 1000), bound(1, 1000), bound(5, 5)), (0.003, 0.0047, 1.0));
+        assert_eq!(upper_bound(0, 0), None);
+        let outcomes =
+            outcomes(&[("drawn", "honest", "silent"), ("drawn", "honest", "figure off"), ("a", "lie", "miss")]);
+        let text = render_drawn(&outcomes);
+        assert!(text.contains("figure off: drawn/honest-a: because"), "{text}");
+        assert!(text.contains("honest runs accused: 0 of 2 (at most 77.64 % with 95 % confidence)"), "{text}");
+        assert!(text.contains("figures that are off: 1; lies missed: 1 of 1"), "{text}");
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! Runs the corpus of planted lies and honest twins and writes down how each case ended.
+//! Runs the corpus of planted lies and honest twins, or runs that it draws, and writes down how each case ended.
 //!
 //! `cargo xtask truth` starts it, makes the table from what it writes, and decides on the exit code: here it
 //! is 0 when the outcomes could be written.
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, Command, ExitCode};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use activebench_e2e::truth::{self, case::Case, outcome::Outcome};
+use activebench_e2e::{BESIDE_AT_ONCE, Turn};
 use clap::Parser;
 use serde_json::json;
 
@@ -21,6 +22,18 @@ struct Arguments {
     /// Run cases alone whose name contains this
     #[arg(long)]
     case: Option<String>,
+    /// Draw so many honest runs, and run them instead of the corpus
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    honest: u32,
+    /// Draw so many lies, and run them instead of the corpus
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    lies: u32,
+    /// What the draws begin with
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Let others have more than half of each processor meanwhile
+    #[arg(long)]
+    busy: bool,
     /// Keep the run directories, and what was seen of each case, in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -51,31 +64,89 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
-    let mut cases = truth::load(&truth::corpus())?;
+    let are_drawn = arguments.honest + arguments.lies > 0;
+    let mut cases = if are_drawn { drawn(arguments)? } else { truth::load(&truth::corpus())? };
     cases.retain(|case| wanted(arguments, case));
     if cases.is_empty() {
         return Err("no case has this code and name".to_owned());
     }
-    let mut ended = Vec::new();
-    for (number, case) in cases.iter().enumerate() {
-        if INTERRUPTED.load(Ordering::Relaxed) {
-            break;
-        }
-        eprint!("[{}/{}] {} ", number + 1, cases.len(), case.id());
-        let outcome = play(arguments, case)?;
-        ended.push(outcome);
-    }
+    let _hogs: Vec<Hog> = if arguments.busy { Hog::of_each_processor()? } else { Vec::new() };
+    // Those that run beside each other first: nobody starts alone while such a one waits.
+    cases.sort_by_key(|case| !case.beside);
+    let ended = play_all(arguments, &cases)?;
     let detectors: Vec<_> =
         truth::detectors().into_iter().map(|(code, name)| json!({"code": code, "name": name})).collect();
     let all = json!({
         "schema": "activebench.truth/1",
         "interrupted": INTERRUPTED.load(Ordering::Relaxed),
-        "whole": arguments.only.is_empty() && arguments.case.is_none(),
+        "whole": arguments.only.is_empty() && arguments.case.is_none() && !are_drawn,
         "detectors": detectors,
         "cases": ended,
     });
     let text = serde_json::to_string_pretty(&all).expect("values are JSON") + "\n";
     fs::write(&arguments.json, text).map_err(|error| format!("cannot write {}: {error}", arguments.json.display()))
+}
+
+/// The runs that the arguments ask to draw.
+fn drawn(arguments: &Arguments) -> Result<Vec<Case>, String> {
+    let of_the_machine = truth::machine(&truth::corpus().join("machine.toml"))?;
+    let honest = (0..arguments.honest).map(|number| truth::drawn::honest(arguments.seed, number));
+    let lies = (0..arguments.lies).map(|number| truth::drawn::lie(arguments.seed, number));
+    let with_machine = |case| Case { of_the_machine: of_the_machine.clone(), ..case };
+    Ok(honest.chain(lies).map(with_machine).collect())
+}
+
+/// Takes processor time from everybody else; ended when dropped.
+struct Hog(Child);
+
+impl Hog {
+    /// Two on each processor leave a third of it to whatever else wants it all.
+    fn of_each_processor() -> Result<Vec<Self>, String> {
+        let processors = std::thread::available_parallelism().map_err(|error| error.to_string())?.get();
+        let hog = |_| {
+            let child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+            child.map(Hog).map_err(|error| format!("cannot start sh: {error}"))
+        };
+        (0..2 * processors).map(hog).collect()
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.kill().and_then(|()| self.0.wait()) {
+            eprintln!("cleaning up: a process that takes processor time: {error}");
+        }
+    }
+}
+
+/// Runs all cases, those beside each other that may be; their outcomes in the order of the cases.
+fn play_all(arguments: &Arguments, cases: &[Case]) -> Result<Vec<serde_json::Value>, String> {
+    let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, serde_json::Value)>, String> {
+        let mut ended = Vec::new();
+        while !INTERRUPTED.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(number) else { break };
+            let turn = if case.beside { Turn::beside_others(case.id()) } else { Turn::alone(case.id()) };
+            let played = play(arguments, case);
+            drop(turn);
+            let (outcome, said) = played?;
+            eprintln!("[{}/{}] {} {said}", done.fetch_add(1, Ordering::Relaxed) + 1, cases.len(), case.id());
+            ended.push((number, outcome));
+        }
+        Ok(ended)
+    };
+    let mut ended = Vec::new();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..BESIDE_AT_ONCE).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            ended.append(&mut worker.join().expect("a case's panic is its outcome")?);
+        }
+        Ok::<(), String>(())
+    })?;
+    ended.sort_by_key(|(number, _)| *number);
+    Ok(ended.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 fn wanted(arguments: &Arguments, case: &Case) -> bool {
@@ -84,17 +155,19 @@ fn wanted(arguments: &Arguments, case: &Case) -> bool {
         && arguments.case.as_ref().is_none_or(|part| case.id().contains(part))
 }
 
-fn play(arguments: &Arguments, case: &Case) -> Result<serde_json::Value, String> {
+/// Runs a case: its outcome for the file, and in words.
+fn play(arguments: &Arguments, case: &Case) -> Result<(serde_json::Value, String), String> {
     let ended = truth::run(case, arguments.keep.as_deref());
     let outcome = &ended.outcome;
-    eprintln!("{} ({:.1} s) {}", outcome.word(), ended.seconds, outcome.why());
+    let mut said = format!("{} ({:.1} s) {}", outcome.word(), ended.seconds, outcome.why());
     if let Some(folder) = &arguments.keep {
         let path = folder.join(format!("{}.txt", case.id().replace('/', "-")));
         fs::write(&path, &ended.story).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     } else if outcome.is_failure() {
-        eprintln!("{}", ended.story);
+        said.push('\n');
+        said.push_str(&ended.story);
     }
-    Ok(json!({
+    let outcome = json!({
         "code": case.code,
         "name": case.name,
         "kind": if case.name.starts_with("lie-") { "lie" } else { "honest" },
@@ -106,5 +179,6 @@ fn play(arguments: &Arguments, case: &Case) -> Result<serde_json::Value, String>
         "foreseen": matches!(outcome, Outcome::Undecided { foreseen: true, .. }),
         "failed": outcome.is_failure(),
         "seconds": ended.seconds,
-    }))
+    });
+    Ok((outcome, said))
 }

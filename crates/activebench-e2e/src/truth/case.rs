@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::truth::drawn::Drawn;
+
 /// Which side of the truth a case stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -209,6 +211,9 @@ pub struct Case {
     /// The folder of the file.
     #[serde(skip, default)]
     pub folder: PathBuf,
+    /// What is expected of a run that was drawn and is in no file.
+    #[serde(skip, default)]
+    pub drawn: Option<Drawn>,
 }
 
 impl Case {

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::truth::case::{Case, Condition, How, Kind, Severity};
+pub(super) use crate::truth::case::Severity;
+use crate::truth::case::{Case, Condition, How, Kind};
 
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum Outcome {
     Miss(String),
     /// A twin that was accused.
     Accused(String),
+    /// A figure of an honest run that was confirmed, and is not the one that others counted.
+    Off(String),
     /// The detector says that it cannot tell.
     Undecided {
         /// What it lacked.
@@ -36,6 +39,7 @@ impl Outcome {
             Self::Silent => "silent",
             Self::Miss(_) => "miss",
             Self::Accused(_) => "false accusation",
+            Self::Off(_) => "figure off",
             Self::Undecided { .. } => "undecided",
             Self::NotRun(_) => "not run",
             Self::Broken(_) => "broken",
@@ -47,7 +51,7 @@ impl Outcome {
         match self {
             Self::Hit | Self::Silent => "",
             Self::Undecided { why, .. } => why,
-            Self::Miss(why) | Self::Accused(why) | Self::NotRun(why) | Self::Broken(why) => why,
+            Self::Miss(why) | Self::Accused(why) | Self::Off(why) | Self::NotRun(why) | Self::Broken(why) => why,
         }
     }
 
@@ -56,7 +60,7 @@ impl Outcome {
         match self {
             Self::Hit | Self::Silent | Self::NotRun(_) => false,
             Self::Undecided { foreseen, .. } => !foreseen,
-            Self::Miss(_) | Self::Accused(_) | Self::Broken(_) => true,
+            Self::Miss(_) | Self::Accused(_) | Self::Off(_) | Self::Broken(_) => true,
         }
     }
 }
@@ -108,11 +112,11 @@ fn holds(condition: &Condition, report: &Value) -> Result<bool, String> {
     Ok(condition.at_least.is_none_or(|least| value >= least) && condition.at_most.is_none_or(|most| value <= most))
 }
 
-fn list<'a>(report: &'a Value, part: &str) -> &'a [Value] {
+pub(super) fn list<'a>(report: &'a Value, part: &str) -> &'a [Value] {
     report[part].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn severity(finding: &Value) -> Severity {
+pub(super) fn severity(finding: &Value) -> Severity {
     match finding["severity"].as_str() {
         Some("note") => Severity::Note,
         Some("warn") => Severity::Warn,
@@ -121,7 +125,7 @@ fn severity(finding: &Value) -> Severity {
 }
 
 /// `AB302 fail write: message`.
-fn shown(finding: &Value) -> String {
+pub(super) fn shown(finding: &Value) -> String {
     let word = |key: &str| finding[key].as_str().unwrap_or("");
     let place = if word("phase").is_empty() { "the run" } else { word("phase") };
     format!("{} {} on {place}: {}", word("code"), word("severity"), word("message"))
@@ -181,7 +185,7 @@ fn claims_other_than(case: &Case, report: &Value, phase: &str, verdict: &str) ->
     Some(format!("the {} of {phase} is {} and not {verdict}", text(other, "metric"), text(other, "verdict")))
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or("nothing")
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
+use crate::truth::drawn::check::Moved;
 use crate::{Volume, binary, built, drop_all_caches};
 
 /// A neighbour that is not ready by then will not be.
@@ -147,6 +148,18 @@ impl Stage {
             Some(volume) => volume.path(),
             None => self.beside.path().to_owned(),
         }
+    }
+
+    /// A folder outside of the volume.
+    pub fn beside(&self) -> &Path {
+        self.beside.path()
+    }
+
+    /// What the volume's device has moved so far, by its own counters; `None` without a device.
+    pub fn moved(&self) -> Option<Moved> {
+        let volume = self.volume.as_ref().filter(|volume| volume.device().is_some())?;
+        let stat = fs::read_to_string(volume.block_attribute("stat")).expect("a device has counters");
+        Some(Moved::parse(&stat).expect("counters are numbers"))
     }
 
     /// The run directory.

@@ -13,6 +13,11 @@ pub(super) fn fold(source: &dyn EventSource) -> Result<(Vec<Task>, Vec<Exec>), U
     for batch in source.tasks() {
         events.extend(batch?);
     }
+    Ok(of_events(events))
+}
+
+/// The same of all events of a run.
+pub(super) fn of_events(mut events: Vec<TaskEvent>) -> (Vec<Task>, Vec<Exec>) {
     events.sort_by_key(|event| event.at_ns);
 
     let mut tasks: Vec<Task> = Vec::new();
@@ -48,7 +53,7 @@ pub(super) fn fold(source: &dyn EventSource) -> Result<(Vec<Task>, Vec<Exec>), U
             }
         }
     }
-    Ok((tasks, execs))
+    (tasks, execs)
 }
 
 /// A task at its first event; that is its birth unless the birth was lost.

@@ -1,0 +1,157 @@
+//! Runs that are drawn and not written down: commands from the whole space of options that are honest by construction, and
+//! the same with one property broken.
+//!
+//! The number of a run and the seed decide everything about it, so that one run can be made again without the others:
+//! `honest-7-12` is the twelfth honest run of seed 7. An honest run moves its bytes past the page cache, or reads a
+//! cold file, or syncs before its clock ends; a lie is such a run with one thing changed ([`lie`]), and expects one of the
+//! codes that speak of it. What an honest report must look like is in [`check`].
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+
+use crate::truth::case::{Case, Expect, Limits, VolumeSpec};
+
+mod bonnie;
+pub mod check;
+mod fio;
+mod iozone;
+mod lie;
+mod place;
+mod wrapper;
+
+/// What is expected of a drawn run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// No accusation, an answer, and figures that agree with what else counted.
+    Honest,
+    /// One of these codes fires as a warning at least.
+    Lie(&'static [&'static str]),
+}
+
+/// A command before it is wrapped: what every tool's draw comes to.
+#[derive(Clone, Debug)]
+struct Draft {
+    /// What a reader of the table learns of it.
+    what: String,
+    needs: &'static [&'static str],
+    volume: VolumeSpec,
+    prepare: Vec<String>,
+    keep_cache: bool,
+    limits: Limits,
+    /// No word has a blank or a quotation mark.
+    words: Vec<String>,
+    /// What the command's own output goes through: words of a shell, behind a `|`.
+    filter: Option<String>,
+    /// Codes that are true of the run, with the reason.
+    true_of_it: BTreeMap<String, String>,
+}
+
+/// The honest run of this number.
+pub fn honest(seed: u64, number: u32) -> Case {
+    let rng = &mut rng(seed, number, 0);
+    let draft = match rng.u32(0..100) {
+        0..72 => fio::Draft::draw(rng).command(),
+        72..96 => iozone::honest(rng),
+        _ => bonnie::honest(rng),
+    };
+    wrapper::wrapped(draft, rng).into_case(Drawn::Honest, "drawn", format!("honest-{seed}-{number}"))
+}
+
+/// The lie of this number.
+pub fn lie(seed: u64, number: u32) -> Case {
+    let rng = &mut rng(seed, number, 1);
+    let (name, codes, draft) = lie::draw(rng);
+    wrapper::wrapped(draft, rng).into_case(Drawn::Lie(codes), codes[0], format!("lie-{name}-{seed}-{number}"))
+}
+
+/// Draws of one run depend on no other.
+fn rng(seed: u64, number: u32, kind: u64) -> Rng {
+    let mut rng = Rng::with_seed(seed ^ (u64::from(number) << 32) ^ (kind << 63));
+    // Seeds that differ in few bits begin alike.
+    Rng::with_seed((0..8).fold(0, |_, _| rng.u64(..)))
+}
+
+impl Draft {
+    fn into_case(self, drawn: Drawn, code: &str, name: String) -> Case {
+        Case {
+            what: self.what,
+            how: crate::truth::case::How::Verify,
+            beside: true,
+            needs: self.needs.iter().map(|need| (*need).to_owned()).collect(),
+            volume: Some(self.volume),
+            other: None,
+            prepare: self.prepare,
+            keep_cache: self.keep_cache,
+            neighbours: Vec::new(),
+            limits: self.limits,
+            options: vec!["--fail-on".to_owned(), "never".to_owned()],
+            repeat: None,
+            command: self.words,
+            expect: Expect { beside: self.true_of_it, ..Expect::default() },
+            only_when: Vec::new(),
+            of_the_machine: BTreeMap::new(),
+            code: code.to_owned(),
+            name,
+            folder: ".".into(),
+            drawn: Some(drawn),
+        }
+    }
+
+    fn also_true(&mut self, code: &str, why: &str) {
+        self.true_of_it.insert(code.to_owned(), why.to_owned());
+    }
+}
+
+/// One of several.
+fn one_of<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    *rng.choice(of).expect("there is something to choose from")
+}
+
+/// True in so many of a hundred draws.
+fn in_percent(rng: &mut Rng, percent: u32) -> bool {
+    rng.u32(0..100) < percent
+}
+
+/// A size in one of the ways in which both fio and people write it. Bytes are a multiple of KiB.
+fn written_size(rng: &mut Rng, kib: u64) -> String {
+    match rng.u32(0..4) {
+        0 if kib.is_multiple_of(1024) => format!("{}m", kib / 1024),
+        1 if kib.is_multiple_of(1024) => format!("{}M", kib / 1024),
+        2 => format!("{}", kib * 1024),
+        _ => format!("{kib}k"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(case: &Case) -> String {
+        format!("{case:?}")
+    }
+
+    #[test]
+    fn seed_and_number_decide_a_run() {
+        for number in 0..40 {
+            assert_eq!(text(&honest(7, number)), text(&honest(7, number)));
+            assert_eq!(text(&lie(7, number)), text(&lie(7, number)));
+            assert_ne!(text(&honest(7, number)), text(&honest(8, number)));
+            assert_ne!(text(&honest(7, number)), text(&honest(7, number + 1)));
+        }
+    }
+
+    #[test]
+    fn draws_reach_every_tool_place_and_lie() {
+        let drawn: Vec<Case> = (0..600).flat_map(|number| [honest(1, number), lie(1, number)]).collect();
+        let all: String = drawn.iter().map(text).collect();
+        for part in
+            ["iozone", "bonnie++", "libaio", "io_uring", "xfs", "btrfs", "RawLoop", "taskset", "job.fio", "json+"]
+        {
+            assert!(all.contains(part), "{part}");
+        }
+        for name in lie::NAMES {
+            assert!(drawn.iter().any(|case| case.name.starts_with(&format!("lie-{name}-"))), "{name}");
+        }
+    }
+}

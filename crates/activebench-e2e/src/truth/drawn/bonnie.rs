@@ -1,0 +1,45 @@
+//! bonnie++'s commands.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+
+use super::{Draft, one_of, place};
+use crate::truth::case::Limits;
+
+/// A file that is many times the memory of the control group, so that what is read comes from the device.
+pub(super) fn honest(rng: &mut Rng) -> Draft {
+    let mut draft = of(rng, "320:64k");
+    draft.limits.memory_mib = Some(16);
+    // As the written case of this kind says.
+    for code in ["AB101", "AB104", "AB111"] {
+        draft.also_true(code, "bonnie++ 2.00 counts the processor time of the seeks once for each thread");
+    }
+    draft
+}
+
+/// A file that memory holds.
+pub(super) fn warm(rng: &mut Rng) -> Draft {
+    let mut draft = of(rng, "64:64k");
+    "bonnie++: reads of a file that is in the page cache.".clone_into(&mut draft.what);
+    draft
+}
+
+fn of(rng: &mut Rng, size: &str) -> Draft {
+    let mut words: Vec<String> = ["bonnie++", "-u", "root", "-d", "{mount}", "-r", "0", "-m", "host", "-n", "0", "-f"]
+        .map(str::to_owned)
+        .to_vec();
+    words.extend(["-s".to_owned(), size.to_owned()]);
+    words.extend(one_of(rng, &[None, Some("-q"), Some("-b")]).map(str::to_owned));
+    Draft {
+        what: "bonnie++: a file that memory does not hold.".to_owned(),
+        needs: &["bonnie++"],
+        volume: place::on("ext4", 640, "noatime"),
+        prepare: Vec::new(),
+        keep_cache: false,
+        limits: Limits::default(),
+        words,
+        filter: None,
+        true_of_it: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,239 @@
+//! What a drawn run's report amounts to, held against what others counted: the device, and fio's own log of its I/O.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Drawn;
+use crate::truth::case::Case;
+use crate::truth::outcome::{Outcome, Severity, list, severity, shown, text};
+
+/// How far a figure may be off, as a share of it.
+const TOLERANCE: f64 = 0.01;
+/// What fio's clock may hide: it prints whole milliseconds, rounded up, and starts and ends in the middle of one.
+const CLOCK_STEP_NS: f64 = 1.5e6;
+/// Where a drawn run has fio write its log of I/O, in the folder beside the volume.
+pub(super) const IO_LOG: &str = "io.log";
+
+/// What a device moved, by its own counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+impl Moved {
+    /// From the text of `/sys/block/NAME/stat`, whose sectors have 512 bytes; `None` when that is not one.
+    pub fn parse(stat: &str) -> Option<Self> {
+        let fields: Vec<u64> = stat.split_whitespace().map_while(|field| field.parse().ok()).collect();
+        Some(Self { read_bytes: fields.get(2)? * 512, write_bytes: fields.get(6)? * 512 })
+    }
+
+    /// What was moved since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
+}
+
+/// The outcome of a drawn run with this report. `beside` is the folder where it may have left a log of its I/O.
+pub fn outcome(case: &Case, drawn: &Drawn, report: &Value, moved: Option<Moved>, beside: &Path) -> Outcome {
+    if report.is_null() {
+        return Outcome::Broken("activebench printed no report".to_owned());
+    }
+    if report["verdict"] == "failed" {
+        return Outcome::Broken("the benchmark failed".to_owned());
+    }
+    match drawn {
+        Drawn::Lie(codes) => lie(codes, report),
+        Drawn::Honest => honest(case, report, moved, beside),
+    }
+}
+
+fn lie(codes: &[&str], report: &Value) -> Outcome {
+    let of_it = || list(report, "findings").iter().filter(|finding| codes.contains(&text(finding, "code")));
+    if of_it().any(|finding| finding["outcome"] == "fires" && severity(finding) >= Severity::Warn) {
+        return Outcome::Hit;
+    }
+    match of_it().find(|finding| finding["outcome"] == "undecided") {
+        Some(finding) => Outcome::Undecided { why: shown(finding), foreseen: false },
+        None => {
+            let fired = list(report, "findings").iter().filter(|finding| finding["outcome"] == "fires");
+            let mut fired: Vec<&str> = fired.map(|finding| text(finding, "code")).collect();
+            fired.dedup();
+            let (codes, fired) = (codes.join(" nor "), fired.join(", "));
+            Outcome::Miss(format!("the run is {}: neither {codes} warns, but {fired}", text(report, "verdict")))
+        }
+    }
+}
+
+fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> Outcome {
+    let excused = |code: &str| case.expect.beside.contains_key(code) || case.of_the_machine.contains_key(code);
+    let accusation = list(report, "findings").iter().find(|finding| {
+        finding["outcome"] == "fires" && severity(finding) >= Severity::Warn && !excused(text(finding, "code"))
+    });
+    if let Some(finding) = accusation {
+        return Outcome::Accused(shown(finding));
+    }
+    let claims = list(report, "claims");
+    if claims.is_empty() {
+        let why = "no claim was read from an ordinary run".to_owned();
+        return Outcome::Undecided { why, foreseen: false };
+    }
+    if let Some(more) = moved.and_then(|moved| more_than_the_device(claims, moved)) {
+        return Outcome::Broken(more);
+    }
+    match text(report, "verdict") {
+        "verified" | "qualified" => {}
+        "discrepancy" if case.expect.beside.is_empty() => {
+            return Outcome::Accused("the run is a discrepancy".to_owned());
+        }
+        "discrepancy" => {}
+        other => return Outcome::Undecided { why: format!("the run is {other}: {}", open(report)), foreseen: false },
+    }
+    let off = claims.iter().find_map(|claim| off(report, claim)).or_else(|| off_the_log(claims, &beside.join(IO_LOG)));
+    off.map_or(Outcome::Silent, Outcome::Off)
+}
+
+/// Why an answer is missing: the first claim that has none, and the first question that its reader would ask.
+fn open(report: &Value) -> String {
+    let claim = list(report, "claims").iter().find(|claim| claim["verdict"] == "unverifiable");
+    match claim {
+        Some(claim) => {
+            format!("{} of {}: {}", text(claim, "metric"), text(claim, "phase"), text(claim, "no_correction"))
+        }
+        None => list(report, "findings").iter().find(|f| f["outcome"] == "undecided").map_or(String::new(), shown),
+    }
+}
+
+fn claimed_bytes<'a>(claims: &'a [Value], way: &'a str) -> impl Iterator<Item = f64> + 'a {
+    let of_way = move |claim: &&Value| claim["metric"] == "bytes-moved" && text(claim, "phase").ends_with(way);
+    claims.iter().filter(of_way).filter_map(|claim| claim["value"].as_f64())
+}
+
+/// Says so where fewer bytes reached the device than were claimed: then the draw is not honest.
+fn more_than_the_device(claims: &[Value], moved: Moved) -> Option<String> {
+    [("read", moved.read_bytes), ("write", moved.write_bytes)].into_iter().find_map(|(way, moved)| {
+        let claimed: f64 = claimed_bytes(claims, way).sum();
+        let short = (moved as f64) < claimed * (1.0 - TOLERANCE);
+        short.then(|| format!("not honest: {claimed} bytes of {way} were claimed, {moved} reached the device"))
+    })
+}
+
+/// Says by how much a rate or a count of bytes or operations differs from the observed one.
+fn off(report: &Value, claim: &Value) -> Option<String> {
+    let metric = text(claim, "metric");
+    let counts = matches!(metric, "bytes-moved" | "operations-done");
+    if claim["verdict"] != "confirmed" || !(counts || matches!(metric, "throughput" | "operation-rate")) {
+        return None;
+    }
+    let phase = text(claim, "phase");
+    let value = claim["value"].as_f64()?;
+    let Some(observed) = claim["observed"]["value"].as_f64() else {
+        return Some(format!("the {metric} of {phase} is confirmed and was not observed"));
+    };
+    let window = list(report, "phases").iter().find(|candidate| candidate["id"] == phase);
+    let window_ns = window.and_then(|phase| phase["facts"]["window_ns"]["value"].as_f64()).filter(|ns| *ns > 0.0);
+    let step = if counts { 0.0 } else { window_ns.map_or(0.0, |ns| CLOCK_STEP_NS / ns) };
+    let differs = (observed - value).abs() > value * (TOLERANCE + step);
+    differs.then(|| format!("the {metric} of {phase} is {value} and was observed as {observed}"))
+}
+
+/// Says by how much the bytes of a direction differ from those in fio's own log, where it wrote one.
+fn off_the_log(claims: &[Value], log: &Path) -> Option<String> {
+    if !log.exists() {
+        return None;
+    }
+    let log = match std::fs::read_to_string(log) {
+        Ok(log) => log,
+        Err(error) => return Some(format!("fio's log of its I/O cannot be read: {error}")),
+    };
+    ["read", "write"].into_iter().find_map(|way| {
+        let logged: f64 = log.lines().filter_map(|line| logged_bytes(line, way)).sum();
+        let of_way = |claim: &&Value| claim["metric"] == "bytes-moved" && text(claim, "phase").ends_with(way);
+        let observed: Vec<f64> =
+            claims.iter().filter(of_way).filter_map(|claim| claim["observed"]["value"].as_f64()).collect();
+        let sum: f64 = observed.iter().sum();
+        let differs = !observed.is_empty() && (sum - logged).abs() > logged * TOLERANCE;
+        differs.then(|| format!("fio logged {logged} bytes of {way}, {sum} were observed"))
+    })
+}
+
+/// Bytes of a line `[TIME] FILE DIRECTION OFFSET LENGTH`.
+fn logged_bytes(line: &str, way: &str) -> Option<f64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        [.., direction, _, length] if direction == way => length.parse().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report(verdict: &str, claim: &str, observed: &Value, findings: &Value) -> Value {
+        json!({
+            "verdict": verdict,
+            "phases": [{"id": "a-read", "facts": {"window_ns": {"value": 1e9}}}],
+            "claims": [
+                {"phase": "a-read", "metric": "throughput", "value": 100.0, "verdict": claim, "observed": observed},
+                {"phase": "a-read", "metric": "bytes-moved", "value": 4096.0, "verdict": "confirmed",
+                 "observed": {"value": 4096.0}},
+            ],
+            "findings": findings,
+        })
+    }
+
+    #[track_caller]
+    fn check(drawn: &Drawn, report: &Value, moved: u64, word: &str) {
+        let case = super::super::honest(1, 1);
+        let moved = Moved { read_bytes: moved, write_bytes: 0 };
+        let outcome = outcome(&case, drawn, report, Some(moved), Path::new("/nonexistent"));
+        assert_eq!(outcome.word(), word, "{}", outcome.why());
+    }
+
+    #[test]
+    fn an_honest_run_is_answered_left_alone_and_right() {
+        let fires = |severity| json!([{"code": "AB401", "outcome": "fires", "severity": severity, "message": "m"}]);
+        let near = json!({"value": 100.9});
+        let honest = Drawn::Honest;
+        check(&honest, &report("verified", "confirmed", &near, &json!([])), 4096, "silent");
+        check(&honest, &report("verified", "confirmed", &near, &fires("note")), 4096, "silent");
+        check(&honest, &report("qualified", "confirmed", &near, &fires("warn")), 4096, "false accusation");
+        check(&honest, &report("discrepancy", "refuted", &near, &json!([])), 4096, "false accusation");
+        check(&honest, &report("inconclusive", "unverifiable", &Value::Null, &json!([])), 4096, "undecided");
+        check(&honest, &report("verified", "confirmed", &json!({"value": 101.5}), &json!([])), 4096, "figure off");
+        check(&honest, &report("verified", "confirmed", &Value::Null, &json!([])), 4096, "figure off");
+        check(&honest, &report("verified", "confirmed", &near, &json!([])), 2048, "broken");
+        check(&honest, &report("failed", "confirmed", &near, &json!([])), 4096, "broken");
+    }
+
+    #[test]
+    fn a_lie_is_found_by_one_of_its_codes() {
+        let lie = Drawn::Lie(&["AB301", "AB302"]);
+        let finding = |code: &str, outcome: &str, severity: &str| json!([{"code": code, "outcome": outcome, "severity": severity, "phase": "a", "message": "m"}]);
+        let report = |findings| report("discrepancy", "misleading", &Value::Null, &findings);
+        check(&lie, &report(finding("AB302", "fires", "warn")), 0, "hit");
+        check(&lie, &report(finding("AB302", "fires", "note")), 0, "miss");
+        check(&lie, &report(finding("AB302", "undecided", "")), 0, "undecided");
+        check(&lie, &report(finding("AB401", "fires", "fail")), 0, "miss");
+    }
+
+    #[test]
+    fn counters_and_logs_are_read() {
+        let stat = "  10 0 80 1 20 0 160 2 0 0 0 0 0 0 0 0 0";
+        let moved = Moved::parse(stat).expect("a device's counters");
+        assert_eq!(moved, Moved { read_bytes: 40_960, write_bytes: 81_920 });
+        assert_eq!(moved.since(Moved { read_bytes: 960, write_bytes: 0 }).read_bytes, 40_000);
+        assert_eq!(Moved::parse("no counters"), None);
+        assert_eq!(logged_bytes("12 /x/a.0.0 read 4096 512", "read"), Some(512.0));
+        assert_eq!(logged_bytes("/x/a.0.0 open", "read"), None);
+    }
+}

@@ -1,0 +1,396 @@
+//! fio's commands.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use fastrand::Rng;
+
+use super::check::IO_LOG;
+use super::{in_percent, one_of, place, written_size};
+use crate::truth::case::{Limits, Medium, VolumeSpec};
+
+/// Engines that make one call at a time.
+const SYNCHRONOUS: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2"];
+/// Engines that keep several requests on their way.
+const ASYNCHRONOUS: &[&str] = &["libaio", "io_uring", "posixaio"];
+
+/// Why a run's figures stand for storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Regime {
+    /// Direct reads of what was written before.
+    DirectReads,
+    /// Direct writes.
+    DirectWrites,
+    /// Both, of what was written before.
+    DirectMix,
+    /// Writes through the page cache with a sync inside the clock.
+    SyncedWrites,
+    /// Reads through the page cache of a file that is not in it, each block once.
+    ColdReads,
+}
+
+const REGIMES: &[Regime] =
+    &[Regime::DirectReads, Regime::DirectWrites, Regime::DirectMix, Regime::SyncedWrites, Regime::ColdReads];
+
+impl Regime {
+    pub(super) fn is_direct(self) -> bool {
+        matches!(self, Regime::DirectReads | Regime::DirectWrites | Regime::DirectMix)
+    }
+
+    fn reads(self) -> bool {
+        matches!(self, Regime::DirectReads | Regime::DirectMix | Regime::ColdReads)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Regime::DirectReads => "direct reads",
+            Regime::DirectWrites => "direct writes",
+            Regime::DirectMix => "direct reads and writes",
+            Regime::SyncedWrites => "writes that are synced inside the clock",
+            Regime::ColdReads => "reads of a cold file",
+        }
+    }
+}
+
+/// A job of the command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Job {
+    name: String,
+    options: Vec<(&'static str, String)>,
+}
+
+impl Job {
+    pub(super) fn set(&mut self, name: &'static str, value: impl ToString) {
+        self.unset(name);
+        self.options.push((name, value.to_string()));
+    }
+
+    pub(super) fn unset(&mut self, name: &str) {
+        self.options.retain(|(other, _)| *other != name);
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A command before it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) regime: Regime,
+    pub(super) volume: VolumeSpec,
+    pub(super) jobs: Vec<Job>,
+    /// Options of fio itself.
+    pub(super) own: Vec<String>,
+    /// Jobs are in a file of their own, and the options that all have in common in its global section.
+    pub(super) in_a_file: bool,
+    /// The files are made beforehand; otherwise fio does it itself, before its clock starts.
+    pub(super) laid_out: bool,
+    pub(super) keep_cache: bool,
+    /// Replaces the laying out of files.
+    pub(super) prepare: Option<String>,
+    pub(super) filter: Option<String>,
+    pub(super) true_of_it: BTreeMap<String, String>,
+}
+
+impl Draft {
+    /// Of any regime.
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let regime = one_of(rng, REGIMES);
+        Self::of(rng, regime)
+    }
+
+    /// Of this regime.
+    pub(super) fn of(rng: &mut Rng, regime: Regime) -> Self {
+        let writes_past_the_cache = matches!(regime, Regime::DirectWrites | Regime::DirectMix);
+        let volume = place::draw(rng, 256, regime.is_direct(), writes_past_the_cache);
+        let raw = volume.kind == Medium::RawLoop;
+        let mut draft = Self {
+            regime,
+            volume,
+            jobs: Vec::new(),
+            own: Vec::new(),
+            in_a_file: in_percent(rng, 25),
+            laid_out: regime == Regime::ColdReads || raw || in_percent(rng, 60),
+            keep_cache: false,
+            prepare: None,
+            filter: None,
+            true_of_it: BTreeMap::new(),
+        };
+        let jobs = if in_percent(rng, 20) { 2 } else { 1 };
+        for number in 0..jobs {
+            let job = draft.job(rng, number, raw);
+            draft.jobs.push(job);
+        }
+        if jobs == 2 {
+            // It would be that of the first job alone.
+            draft.jobs[0].unset("write_iolog");
+        }
+        // Jobs of one device would write over each other's blocks; one after the other they do not at the same time.
+        if jobs == 2 && (raw || in_percent(rng, 50)) {
+            draft.jobs[1].set("stonewall", 1);
+        }
+        draft.reporting(rng);
+        draft
+    }
+
+    fn job(&mut self, rng: &mut Rng, number: usize, raw: bool) -> Job {
+        let name = one_of(rng, &["a", "job-1", "read_test", "x.y", "Seq1M", "42"]);
+        let mut job =
+            Job { name: if number == 0 { name.to_owned() } else { format!("{name}{number}") }, ..Job::default() };
+        let random = in_percent(rng, 50);
+        let direction = match self.regime {
+            Regime::DirectReads | Regime::ColdReads => "read",
+            Regime::DirectWrites | Regime::SyncedWrites => "write",
+            Regime::DirectMix => "rw",
+        };
+        job.set(one_of(rng, &["rw", "readwrite"]), format!("{}{direction}", if random { "rand" } else { "" }));
+        if self.regime.is_direct() {
+            let (option, value) = one_of(rng, &[("direct", "1"), ("direct", "1"), ("buffered", "0")]);
+            job.set(option, value);
+        }
+        self.engine(rng, &mut job);
+        let block_kib = self.block(rng, &mut job);
+        let clones = if raw { 1 } else { one_of(rng, &[1, 1, 1, 1, 2, 3]) };
+        self.amount(rng, &mut job, block_kib, clones);
+        self.files(rng, &mut job, raw, clones);
+        if self.regime == Regime::SyncedWrites {
+            let ways =
+                [("end_fsync", "1"), ("fsync_on_close", "1"), ("fsync", "16"), ("fdatasync", "16"), ("sync", "1")];
+            let (option, value) = one_of(rng, &ways);
+            job.set(option, value);
+            // Only the last writes would be left to no sync.
+            if matches!(option, "fsync" | "fdatasync") {
+                job.set("end_fsync", 1);
+            }
+        }
+        self.spice(rng, &mut job, random);
+        job
+    }
+
+    fn engine(&self, rng: &mut Rng, job: &mut Job) {
+        if self.regime.is_direct() && in_percent(rng, 50) {
+            job.set("ioengine", one_of(rng, ASYNCHRONOUS));
+            job.set("iodepth", one_of(rng, &[1, 2, 4, 16]));
+        } else if in_percent(rng, 80) {
+            job.set("ioengine", one_of(rng, SYNCHRONOUS));
+        }
+    }
+
+    /// Gives the block in KiB, the largest one where there are several.
+    fn block(&self, rng: &mut Rng, job: &mut Job) -> u64 {
+        let kib = one_of(rng, &[4, 8, 16, 32, 64, 128, 256, 1024]);
+        let option = one_of(rng, &["bs", "bs", "blocksize"]);
+        match rng.u32(0..100) {
+            0..80 => job.set(option, written_size(rng, kib)),
+            // Not stated: fio's own 4 KiB.
+            80..86 => return 4,
+            86..92 => {
+                job.set("bssplit", "4k/50:16k/50");
+                return 16;
+            }
+            92..96 => {
+                job.set("bsrange", "4k-32k");
+                return 32;
+            }
+            _ if self.regime.is_direct() => job.set(option, format!("{kib}k,8k")),
+            // The page cache takes any.
+            _ => {
+                job.set(option, one_of(rng, &["3000", "5k", "12345"]));
+                return 16;
+            }
+        }
+        kib.max(8)
+    }
+
+    fn amount(&self, rng: &mut Rng, job: &mut Job, block_kib: u64, clones: u64) {
+        let most_mib = if block_kib <= 4 { 12 } else { 32 };
+        let mib = rng.u64(4..=most_mib) / clones;
+        let mib = mib.max(2);
+        let odd_kib = if in_percent(rng, 20) { rng.u64(1..16) * block_kib.max(4) } else { 0 };
+        job.set("size", written_size(rng, mib * 1024 + odd_kib));
+        if clones > 1 {
+            job.set("numjobs", clones);
+        }
+        if self.regime.is_direct() && in_percent(rng, 20) {
+            job.set("time_based", 1);
+            job.set("runtime", one_of(rng, &["1", "1s", "800ms"]));
+            if in_percent(rng, 30) {
+                job.set("ramp_time", "300ms");
+            }
+        } else if self.regime.is_direct() && in_percent(rng, 10) {
+            job.set("loops", 2);
+        } else if in_percent(rng, 10) {
+            job.set("io_size", written_size(rng, mib * 512));
+        }
+    }
+
+    fn files(&self, rng: &mut Rng, job: &mut Job, raw: bool, clones: u64) {
+        if raw {
+            job.set("filename", "{device}");
+            return;
+        }
+        match rng.u32(0..100) {
+            0..45 if clones == 1 => job.set("filename", format!("data.{}", job.name)),
+            45..55 if clones == 1 => job.set("filename", format!("one.{0}:two.{0}", job.name)),
+            55..65 => job.set("directory", "{mount}"),
+            65..80 => {
+                job.set("nrfiles", one_of(rng, &[2, 3]));
+                if in_percent(rng, 50) {
+                    job.set("file_service_type", one_of(rng, &["random", "sequential", "roundrobin"]));
+                }
+            }
+            // Files that fio names itself.
+            _ => {}
+        }
+    }
+
+    /// What changes neither what is honest nor what is claimed.
+    fn spice(&mut self, rng: &mut Rng, job: &mut Job, random: bool) {
+        if in_percent(rng, 25) {
+            job.set("thread", 1);
+        }
+        if random {
+            match rng.u32(0..8) {
+                0 => job.set("randrepeat", 0),
+                1 => job.set("random_generator", one_of(rng, &["lfsr", "tausworthe64"])),
+                // What is drawn twice would be served, or taken, by the page cache.
+                2 if self.regime.is_direct() => job.set("norandommap", 1),
+                3 => job.set("randseed", rng.u32(1..1000)),
+                _ => {}
+            }
+        }
+        match rng.u32(0..16) {
+            0 => job.set("refill_buffers", 1),
+            1 => job.set("buffer_compress_percentage", 0),
+            2 => job.set("fallocate", one_of(rng, &["none", "posix", "keep"])),
+            3 => job.set("startdelay", "100ms"),
+            4 => job.set("cpus_allowed", 0),
+            5 => job.set("nice", 1),
+            6 => job.set("lat_percentiles", 1),
+            7 => job.set("percentile_list", "50:95:99"),
+            8 => job.set("gtod_reduce", 1),
+            9 => job.set("disable_slat", 1),
+            10 => job.set("clocksource", "clock_gettime"),
+            11 => {
+                job.set("rate", "60m");
+                self.true_of_it.insert("AB506".to_owned(), "the command limits the rate".to_owned());
+            }
+            // The log has all that fio did, and the ramp is not a part of the figure.
+            12..14 if self.jobs.is_empty() && job.get("numjobs").is_none() && job.get("ramp_time").is_none() => {
+                job.set("write_iolog", format!("{{beside}}/{IO_LOG}"));
+            }
+            _ => {}
+        }
+        if self.regime == Regime::DirectMix && in_percent(rng, 40) {
+            job.set(one_of(rng, &["rwmixread", "rwmixwrite"]), one_of(rng, &[20, 50, 70]));
+        }
+    }
+
+    fn reporting(&mut self, rng: &mut Rng) {
+        let grouped = in_percent(rng, 40);
+        for job in self.jobs.iter_mut().filter(|_| grouped) {
+            job.set("group_reporting", 1);
+        }
+        let format = one_of(rng, &["", "", "", "json", "json", "json+", "normal", "terse", "normal,json"]);
+        if !format.is_empty() {
+            self.own.push(format!("--output-format={format}"));
+        }
+        match rng.u32(0..10) {
+            0 => self.own.push("--output={beside}/report.txt".to_owned()),
+            1 => self.own.push("--eta=never".to_owned()),
+            2 if format.is_empty() => self.own.push("--minimal".to_owned()),
+            _ => {}
+        }
+    }
+
+    /// The command that it comes to, with what has to be there before.
+    pub(super) fn command(self) -> super::Draft {
+        let mut prepare = Vec::new();
+        let raw = self.volume.kind == Medium::RawLoop;
+        let lay_out = self.layout();
+        match &self.prepare {
+            Some(script) => prepare.push(script.clone()),
+            None if raw => {
+                let mib = self.volume.mib;
+                let fill = format!("dd if=/dev/urandom of={{device}} bs=1M count={mib} oflag=direct status=none");
+                prepare.extend(self.regime.reads().then_some(fill));
+            }
+            None if self.regime.reads() && self.laid_out => prepare.push(lay_out),
+            None => {}
+        }
+        let mut words = vec!["fio".to_owned()];
+        words.extend(self.own.iter().cloned());
+        let what = format!("fio: {} ({}).", self.regime.words(), self.summary());
+        match self.in_a_file {
+            true => {
+                prepare.push(format!("cat > {{beside}}/job.fio <<'END'\n{}END", self.job_file()));
+                words.push("{beside}/job.fio".to_owned());
+            }
+            false => words.extend(self.options()),
+        }
+        super::Draft {
+            what,
+            needs: &["fio"],
+            volume: self.volume,
+            prepare,
+            keep_cache: self.keep_cache,
+            limits: Limits::default(),
+            words,
+            filter: self.filter,
+            true_of_it: self.true_of_it,
+        }
+    }
+
+    fn summary(&self) -> String {
+        let job = &self.jobs[0];
+        let parts = ["ioengine", "bs", "numjobs", "nrfiles"]
+            .iter()
+            .filter_map(|name| Some(format!("{name}={}", job.get(name)?)));
+        let mut parts: Vec<String> = parts.collect();
+        parts.push(format!("{} jobs on {}", self.jobs.len(), self.volume.fs));
+        parts.join(", ")
+    }
+
+    fn options(&self) -> Vec<String> {
+        let of = |job: &Job| {
+            let name = format!("--name={}", job.name);
+            std::iter::once(name)
+                .chain(job.options.iter().map(|(name, value)| format!("--{name}={value}")))
+                .collect::<Vec<_>>()
+        };
+        self.jobs.iter().flat_map(of).collect()
+    }
+
+    /// Options that all jobs have in common stand in the global section.
+    fn job_file(&self) -> String {
+        let first = &self.jobs[0];
+        let common = |option: &&(&'static str, String)| self.jobs.iter().all(|job| job.options.contains(option));
+        let mut text = String::from("; drawn\n[global]\n");
+        let line = |text: &mut String, (name, value): &(&str, String)| {
+            writeln!(text, "{name}={value}").expect("a String takes every character");
+        };
+        // One job keeps its own.
+        let shared: Vec<_> = first.options.iter().filter(|_| self.jobs.len() > 1).filter(common).collect();
+        shared.iter().for_each(|option| line(&mut text, option));
+        for job in &self.jobs {
+            writeln!(text, "\n[{}]", job.name).expect("a String takes every character");
+            job.options.iter().filter(|option| !shared.contains(option)).for_each(|option| line(&mut text, option));
+        }
+        text
+    }
+
+    /// A script that makes the files that the jobs read, by fio itself, so that their names are right.
+    pub(super) fn layout(&self) -> String {
+        let mut draft = self.clone();
+        for job in &mut draft.jobs {
+            for option in
+                ["time_based", "runtime", "ramp_time", "loops", "io_size", "rate", "startdelay", "write_iolog"]
+            {
+                job.unset(option);
+            }
+            job.set("create_only", 1);
+        }
+        format!("fio --output=/dev/null {}", draft.options().join(" "))
+    }
+}
