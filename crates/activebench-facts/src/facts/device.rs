@@ -295,11 +295,16 @@ impl DeviceTally {
     }
 }
 
+/// btrfs keeps its metadata in an inode of its own; no file system gives this number to a user's file.
+const METADATA_INODE: u64 = 1;
+
 /// Another process's data. A completion carries no submitter, so its file decides: one that
 /// the tree never used. Without a file it is metadata or journal, which nobody is blamed for.
 fn is_foreign(event: &BlockEvent, own_files: &HashSet<FileId>) -> bool {
     match (event.origin, event.file) {
         (Origin::Tree | Origin::Observer, _) => false,
+        // Whoever needs memory writes it back.
+        (_, Some(file)) if file.ino == METADATA_INODE => false,
         (_, Some(file)) => !own_files.contains(&file),
         (origin, None) => origin == Origin::Foreign,
     }
