@@ -13,7 +13,9 @@
 //! over the time from the first task's first call to the last one's last, below 95 % of the sum of
 //! the tasks' rates. A rate that divides what all tasks did by the time of the one that took longest (fio's
 //! groups) warns when that time (`longest_task_window_ns`) is below 95 % of `window_ns`, and the figure by as much,
-//! its printed digits aside, above that of all bytes over the whole window.
+//! its printed digits aside, above that of all bytes over the whole window. Tasks that began and ended within 100 ms of
+//! each other, and had the larger part of the time in common, ran at the same time: starting them takes that long on a
+//! busy machine.
 //!
 //! # When it is wrong
 //! A task that works on when the others are done makes the sum too high by as much as it says; how much
@@ -105,7 +107,8 @@ impl Detector for WorkersMissing {
             let case = &case.resting_on(FACTS_OF_CLOCKS.to_vec());
             let (window, rates) =
                 (case.run.fact(phase, FactName::Window)?, case.run.fact(phase, FactName::SumOfTaskRates)?);
-            if case.run.moved(phase)? * 1e9 >= limit.value.value * rates * window {
+            let own_ns = case.run.moved(phase)? * 1e9 / rates;
+            if own_ns >= limit.value.value * window || began_together(own_ns, window) {
                 return Ok(case.silent("the tasks ran together: the parent's clock covers more than their work"));
             }
             Ok(case.concerning(vec![children]).fires(Firing {
@@ -126,12 +129,20 @@ impl Detector for WorkersMissing {
     }
 }
 
+/// Starting several tasks takes no longer, even where others have most of the processors.
+const START_UP_NS: f64 = 100e6;
+
+/// Whether tasks that worked for `own_ns` and were all done after `window_ns` differ by their start alone.
+fn began_together(own_ns: f64, window_ns: f64) -> bool {
+    window_ns - own_ns <= START_UP_NS && own_ns >= 0.5 * window_ns
+}
+
 /// Whether a rate over the longest task's time is one that all tasks gave together.
 fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = case.resting_on([FACTS, &[FactName::LongestTask, FactName::Window]].concat());
     let limit = &case.thresholds().ab110_parent_share_warn_ratio;
     let (longest, window) = (case.run.fact(phase, FactName::LongestTask)?, case.run.fact(phase, FactName::Window)?);
-    if longest >= limit.value.value * window {
+    if longest >= limit.value.value * window || began_together(longest, window) {
         return Ok(case.silent("all tasks moved data at the same time"));
     }
     let rates = case.claims().iter().copied();
