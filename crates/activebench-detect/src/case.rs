@@ -220,7 +220,8 @@ impl Label {
         let (severity, effect) = firing.weight.under(thresholds, claimed);
         Finding {
             severity: Some(severity),
-            observed: firing.observed,
+            // What was divided by zero is no observation.
+            observed: firing.observed.filter(|observed| observed.value.is_finite()),
             threshold: Some(firing.threshold),
             meaning: firing.meaning,
             advice: firing.advice,

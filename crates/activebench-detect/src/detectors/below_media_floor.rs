@@ -94,8 +94,8 @@ fn faster_than_the_device(
     let (run, limits) = (&case.run, case.thresholds());
     let moved = run.moved(phase)?;
     let direct = run.fact(phase, FactName::DirectShare)? >= limits.ab112_promised_share_ratio.value.value;
-    // What the page cache or a hole answers has no request.
-    if !direct || moved == 0.0 || run.fact(phase, bytes)? < moved {
+    // What the page cache or a hole answers has no request, and a time of nothing was not measured.
+    if claim.value.value <= 0.0 || !direct || moved == 0.0 || run.fact(phase, bytes)? < moved {
         return Ok(None);
     }
     let device = run.fact(phase, FactName::DeviceLatencyMean)?;

@@ -10,7 +10,9 @@
 //! the direct bytes: it warns. From 5 % on it fails, the claim is misleading. Requests of libaio and
 //! io_uring do their work outside their own calls: where all bytes of a pass were direct, what its
 //! processes put into the cache for its files (`task_inserted_bytes`) counts as well; of a mix that
-//! is reported apart it cannot be told to which direction it belongs, and that is undecided.
+//! is reported apart it cannot be told to which direction it belongs, and that is undecided. Where the device moved
+//! every byte all the same and less than half of them went through the cache, it is a note: btrfs serves the first read
+//! into each fresh buffer in that way.
 //!
 //! # When it is wrong
 //! An unaligned last block may be buffered by design, and a file system may serve a call now and
@@ -42,6 +44,7 @@ const FACTS: &[FactName] = &[
     FactName::TaskInsertedBytes,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::DeviceReadBytes,
 ];
 
 impl Detector for DirectIoNotHonoured {
@@ -81,7 +84,11 @@ impl Detector for DirectIoNotHonoured {
             if share <= limits.ab204_cached_warn_ratio.value.value {
                 return Ok(case.silent(""));
             }
+            let whole = phase.direction == Direction::Read
+                && share < 0.5
+                && run.fact(phase, FactName::DeviceReadBytes).is_ok_and(|from_device| from_device >= moved);
             let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
+                _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),
                 true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),
                 false => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
             };
@@ -97,6 +104,7 @@ impl Detector for DirectIoNotHonoured {
                     in_bytes(direct)
                 ),
                 meaning: match share >= limits.ab204_cached_fail_ratio.value.value {
+                    _ if whole => "a part took the way through the cache, and all of it came from the device",
                     true => "the file system served direct I/O through its cache: the figure is not direct",
                     false => "the file system served a small part of the direct I/O through its cache",
                 }
