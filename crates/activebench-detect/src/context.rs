@@ -10,6 +10,7 @@ use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
 
 use crate::manual;
+use crate::mapped::{self, Mapped};
 use crate::thresholds::Thresholds;
 
 /// The stored run as detectors see it.
@@ -79,7 +80,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// When a count is missing or partial, when the pass moves no data, or when data moved
-    /// through a mapping, which calls do not show.
+    /// through a mapping, which calls do not show, and the device does not answer for it.
     pub fn moved(&self, phase: &Phase) -> Result<f64, String> {
         let bytes = match phase.direction {
             Direction::Read => phase.facts.complete(FactName::ReadBytes)?,
@@ -95,7 +96,10 @@ impl<'a> Run<'a> {
             && phase.facts.get(FactName::Mappings).is_some()
             && phase.facts.complete(FactName::Mappings)? > 0.0
         {
-            return Err("data moved through a mapping, which calls do not show".to_owned());
+            return match mapped::of(self, phase)? {
+                Some(Mapped::AtDevice(bytes)) => Ok(bytes),
+                _ => Err("data moved through a mapping, which calls do not show".to_owned()),
+            };
         }
         Ok(bytes)
     }

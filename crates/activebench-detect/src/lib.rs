@@ -21,6 +21,7 @@ mod limiter;
 mod link;
 mod lint;
 pub mod manual;
+mod mapped;
 mod packing;
 pub mod profiles;
 pub mod questions;

@@ -7,7 +7,9 @@
 //! a way that nobody watched.
 //!
 //! # How it decides
-//! A phase with `mappings` above 0 of its own files: its claims are unverifiable. Calls into
+//! A phase with `mappings` above 0 of its own files: its claims are unverifiable, unless the device answers: it moved
+//! all that the tool says it moved while the clock ran (then that is what was seen), or next to nothing of it (AB201 for
+//! reads; AB301 and AB302 for writes that no sync inside the clock took there). Calls into
 //! any other undecoded path by the tree: all claims are, since the calls do not say which pass
 //! they belong to. It warns. Mappings of libraries and programs do not count.
 //!
@@ -27,6 +29,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::mapped::{self, Mapped};
 
 /// See the head of this file.
 pub struct BlindPath;
@@ -53,6 +56,9 @@ impl Detector for BlindPath {
             let mappings = fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0);
             if mappings <= limit.value.value {
                 return Ok(case.silent(""));
+            }
+            if !matches!(mapped::of(run, phase)?, Some(Mapped::Open) | None) {
+                return Ok(case.silent("what moved through the mapping is told by what the device did"));
             }
             let tool_maps = Given::new(run).iozone_has("-B") || Given::new(run).iozone_has("-D");
             Ok(case.fires(Firing {

@@ -148,6 +148,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
+    // fio waits for its next request with the processor.
+    if !phase.own_limits.is_empty() {
+        return Err(Halt::not_applicable(
+            "the tool holds itself back, and may wait with the processor: AB506 speaks of it",
+        ));
+    }
     let (user, kernel) = (run.fact(phase, FactName::UserCpu)?, run.fact(phase, FactName::KernelCpu)?);
     let share = (user + kernel) / cpu_capacity(run, phase)?;
     let limit = &limits.ab501_cpu_share_fail_ratio;

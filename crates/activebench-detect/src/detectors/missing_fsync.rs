@@ -9,7 +9,8 @@
 //! `unsynced_bytes` above 1 % of `write_bytes`: bytes that no successful fsync, fdatasync, msync,
 //! O_SYNC or O_DSYNC write and no completed O_DIRECT write covered before the file was written
 //! again by a later pass, deleted, or the tool ended. For rates of storage it fails and the
-//! claim is misleading; for the file system with its cache it is a note.
+//! claim is misleading; for the file system with its cache it is a note. Of a pass through a mapping no call shows the
+//! bytes: it fires where no sync was seen and the device took less than 5 % of what the tool says it wrote.
 //!
 //! # When it is wrong
 //! Through a path that is not decoded a sync is not seen: AB901. That the kernel's own writeback
@@ -33,6 +34,7 @@ use activebench_model::claim::Subject;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::mapped::{self, Mapped};
 
 /// See the head of this file.
 pub struct MissingFsync;
@@ -69,6 +71,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if storage.is_none() && case.claims().iter().filter(cached).count() == 0 {
         return Err(Halt::not_applicable("no claim on this phase is one of written data"));
     }
+    if let Some(Mapped::Unsynced { written, synced_later }) = mapped::of(run, phase)? {
+        if synced_later {
+            return Err(Halt::not_applicable("a sync came after the clock had stopped: AB302 speaks of it"));
+        }
+        return Ok(storage.as_ref().unwrap_or(case).fires(unsynced_mapping(run, written, storage.is_some())));
+    }
     run.moved(phase)?;
     let written = run.fact(phase, FactName::WriteBytes)?;
     if written == 0.0 {
@@ -104,4 +112,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         meaning: "the figure is the rate of copying into the page cache".to_owned(),
         advice: Given::new(run).durable(),
     }))
+}
+
+fn unsynced_mapping(run: &Run<'_>, written: f64, of_storage: bool) -> Firing {
+    let written = Quantity { value: written, ..Quantity::bytes(0) };
+    Firing {
+        weight: if of_storage { Weight::Fail(Effect::Misleading) } else { Weight::Note },
+        observed: Some(Quantity::ratio(1.0)),
+        threshold: run.thresholds.ab301_unsynced_fail_ratio.clone(),
+        message: format!("{written} were written through a mapping, and no sync made them durable"),
+        meaning: "the figure is the rate of writing memory".to_owned(),
+        advice: Given::new(run).durable(),
+    }
 }

@@ -11,7 +11,8 @@
 //! the same pass included; never bytes read less bytes at the device, which readahead falsifies.
 //! Direct reads are left out of both sides. Where the tasks' own I/O accounting shows clearly
 //! more bytes from storage than entered the cache, the two sources contradict each other and
-//! it is undecided.
+//! it is undecided. Of a pass through a mapping no call shows the bytes: where the device gave less than 5 % of what
+//! the tool says it read, the cache gave the others.
 //!
 //! # When it is wrong
 //! A pass that reads one block twice reads it from the cache the second time: true, and AB401's
@@ -34,6 +35,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::mapped::{self, Mapped};
 
 /// See the head of this file.
 pub struct PageCacheServedReads;
@@ -65,6 +67,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let run = &case.run;
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    if let Some(Mapped::Cached { read, from_device }) = mapped::of(run, phase)? {
+        return Ok(case.fires(served_from_mapping(case, phase, read, from_device)));
     }
     run.moved(phase)?;
     let read = run.fact(phase, FactName::ReadBytes)?;
@@ -114,4 +119,21 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         },
         advice: Given::new(run).cold_reads(phase),
     }))
+}
+
+fn served_from_mapping(case: &Case<'_>, phase: &Phase, read: f64, from_device: f64) -> Firing {
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(Quantity::ratio(1.0 - from_device / read)),
+        threshold: case.thresholds().ab201_cache_share_fail_ratio.clone(),
+        message: format!(
+            "{} for storage; {} were read through a mapping, the device gave {} while the clock ran",
+            case.claimed(),
+            in_bytes(read),
+            in_bytes(from_device)
+        ),
+        meaning: "the figure is the rate of reading memory".to_owned(),
+        advice: Given::new(&case.run).cold_reads(phase),
+    }
 }

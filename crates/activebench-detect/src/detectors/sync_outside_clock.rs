@@ -35,6 +35,7 @@ use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::operations;
 use crate::context::{Detector, Run};
+use crate::mapped::{self, Mapped};
 
 /// See the head of this file.
 pub struct SyncOutsideClock;
@@ -96,6 +97,22 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+    }
+    if let Some(Mapped::Unsynced { written, synced_later }) = mapped::of(run, phase)? {
+        if !synced_later {
+            return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
+        }
+        return Ok(case.fires(Firing {
+            weight: Weight::Fail(Effect::Misleading),
+            observed: None,
+            threshold: limits.ab302_late_sync_fail_ratio.clone(),
+            message: format!(
+                "{} were written through a mapping; the sync that made them durable came after the clock had stopped",
+                Quantity { value: written, ..Quantity::bytes(0) }
+            ),
+            meaning: "the figure is the rate of writing memory".to_owned(),
+            advice: Given::new(run).durable(),
+        }));
     }
     run.moved(phase)?;
     let written = run.fact(phase, FactName::WriteBytes)?;

@@ -1,8 +1,9 @@
 //! A benchmark is known by what the tree executes, whoever starts it.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
-use activebench_e2e::{Volume, needs, verify};
+use activebench_e2e::{Verified, Volume, needs, verify};
 
 /// Runs an honest iozone behind a wrapper and holds the run against what the same command gives without.
 #[track_caller]
@@ -53,6 +54,64 @@ fn a_shell_and_a_script_are_seen_through() {
     let run = verify(&volume, &[], &[script.to_str().expect("UTF-8")]);
     assert_eq!(run.report["tool"]["name"], "iozone", "{}", run.story());
     assert_eq!(run.claim_verdict("write"), "confirmed", "{}", run.story());
+}
+
+/// What a report says that no wrapper may change: its claims with their verdicts, and the warnings that are not the machine's.
+fn answers(run: &Verified) -> BTreeSet<String> {
+    let list = |part: &str| run.report[part].as_array().cloned().unwrap_or_default();
+    let claims = list("claims")
+        .into_iter()
+        .map(|claim| format!("{} of {}: {} ({})", claim["metric"], claim["phase"], claim["verdict"], claim["subject"]));
+    // How long the pass took, and who else was there.
+    let of_the_machine = |code: &str| code.starts_with("AB6") || matches!(code, "AB701" | "AB903");
+    let findings = list("findings");
+    let fired = findings.iter().filter(|finding| finding["outcome"] == "fires" && finding["severity"] != "note");
+    let codes = fired.filter(|finding| !of_the_machine(finding["code"].as_str().unwrap_or_default()));
+    claims.chain(codes.map(|finding| format!("{} on {}", finding["code"], finding["phase"]))).collect()
+}
+
+#[test]
+fn the_same_run_gives_the_same_answer_behind_every_wrapper() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "script", "make", "python3", "unshare", "stdbuf", "setsid", "timeout");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    volume.lay_out("data", 16);
+    let line = "fio --name=a --rw=randrw --bs=16k --size=16m --filename=data --direct=1 --output-format=json";
+    let executable = |name: &str, text: &str| {
+        let path = volume.beside(name);
+        std::fs::write(&path, text).expect("it is written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it can be executed");
+        path.to_str().expect("a UTF-8 path").to_owned()
+    };
+    let script = executable("run.sh", &format!("#!/bin/sh\n{line}\n"));
+    let makefile = executable("Makefile", &format!("all:\n\t{line}\n"));
+    let words: Vec<&str> = line.split(' ').collect();
+    let before =
+        |wrapper: &[&str]| -> Vec<String> { wrapper.iter().chain(&words).map(|word| (*word).to_owned()).collect() };
+    let own = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
+    let python = format!("import subprocess; subprocess.run('{line}'.split(), check=True)");
+    let plain = answers(&verify(&volume, &[], &words));
+    assert!(plain.iter().any(|answer| answer.contains("\"throughput\" of \"a-read\": \"confirmed\"")), "{plain:#?}");
+    for wrapped in [
+        own(&["sh", "-c", line]),
+        own(&["sh", "-c", &format!("exec {line}")]),
+        own(&["bash", "-c", &format!("cd . && {line} | cat")]),
+        before(&["taskset", "-c", "0"]),
+        before(&["nice", "-n", "1"]),
+        before(&["timeout", "60"]),
+        before(&["env", "A=b"]),
+        before(&["setsid", "--wait"]),
+        before(&["unshare", "--mount"]),
+        before(&["stdbuf", "-oL"]),
+        own(&["script", "-qefc", line, "/dev/null"]),
+        own(&["python3", "-c", &python]),
+        own(&["find", "data", "-exec", "sh", "-c", line, ";"]),
+        own(&[&script]),
+        own(&["make", "-s", "-f", &makefile]),
+    ] {
+        let words: Vec<&str> = wrapped.iter().map(String::as_str).collect();
+        let run = verify(&volume, &[], &words);
+        assert_eq!(answers(&run), plain, "{wrapped:?}: {}", run.story());
+    }
 }
 
 #[test]
