@@ -32,27 +32,15 @@ fn of_write(kind: Kind, options: &Options) -> (Subject, &'static str) {
         (Subject::DurableWrite, "-+D opens the file with O_DSYNC")
     } else if mapped && options.mapping.msync_sync {
         (Subject::DurableWrite, "-G syncs every record of the mapped file")
-    } else if mapped {
-        (Subject::CachedFilesystem, mapped_reason(options))
     } else {
         (Subject::Device, "a write figure without further words is taken for the storage")
     }
 }
 
 fn of_read(options: &Options) -> (Subject, &'static str) {
-    if options.mapping.active() {
-        (Subject::CachedFilesystem, mapped_reason(options))
-    } else if options.direct {
+    if options.direct {
         (Subject::Device, "-I asks for direct I/O")
     } else {
         (Subject::Device, "a read figure without further words is taken for the storage")
-    }
-}
-
-fn mapped_reason(options: &Options) -> &'static str {
-    if options.mapping.plain {
-        "-B maps the file: the figure is that of copies to and from the page cache"
-    } else {
-        "-D maps the file: the figure is that of copies to and from the page cache"
     }
 }
