@@ -161,7 +161,8 @@ fact_names! {
     /// Share of all hits that went to the most hit 1 % of the distinct blocks, rounded up to whole blocks: 0.01
     /// when all are hit alike. Missing when none was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
-    /// Share of data bytes through descriptors with `O_DIRECT`. Counts what was asked for. Source: calls.
+    /// Share of data bytes through descriptors with `O_DIRECT`. Counts what was asked for; none of a pass whose data
+    /// moves through mappings alone. Source: calls.
     DirectShare = "direct_ratio", Ratio;
     /// Share of written bytes through descriptors with `O_SYNC` or `O_DSYNC`. Source: calls.
     SyncWriteShare = "sync_write_ratio", Ratio;
