@@ -74,6 +74,19 @@ impl Job {
     }
 }
 
+/// Where a command's jobs stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobsIn {
+    /// On the command line.
+    Words,
+    /// In a file, and the options that all of them have in common in its global section.
+    File,
+    /// In such a file that includes another one.
+    Included,
+    /// In such a file that fio reads from its standard input.
+    Input,
+}
+
 /// A command before it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
@@ -82,8 +95,8 @@ pub(super) struct Draft {
     pub(super) jobs: Vec<Job>,
     /// Options of fio itself.
     pub(super) own: Vec<String>,
-    /// Jobs are in a file of their own, and the options that all have in common in its global section.
-    pub(super) in_a_file: bool,
+    /// Where the jobs stand.
+    pub(super) jobs_in: JobsIn,
     /// The files are made beforehand; otherwise fio does it itself, before its clock starts.
     pub(super) laid_out: bool,
     pub(super) keep_cache: bool,
@@ -110,7 +123,12 @@ impl Draft {
             volume,
             jobs: Vec::new(),
             own: Vec::new(),
-            in_a_file: in_percent(rng, 25),
+            jobs_in: match rng.u32(0..100) {
+                0..72 => JobsIn::Words,
+                72..92 => JobsIn::File,
+                92..96 => JobsIn::Included,
+                _ => JobsIn::Input,
+            },
             laid_out: regime == Regime::ColdReads || raw || in_percent(rng, 60),
             keep_cache: false,
             prepare: None,
@@ -235,6 +253,10 @@ impl Draft {
         match rng.u32(0..100) {
             0..45 if clones == 1 => job.set("filename", format!("data.{}", job.name)),
             45..55 if clones == 1 => job.set("filename", format!("one.{0}:two.{0}", job.name)),
+            55..58 if clones == 1 && self.jobs_in == JobsIn::Words => {
+                // fio appends the names of repeated options.
+                job.options.extend(["three", "four"].map(|file| ("filename", format!("{file}.{}", job.name))));
+            }
             55..65 => job.set("directory", "{mount}"),
             65..80 => {
                 job.set("nrfiles", one_of(rng, &[2, 3]));
@@ -262,7 +284,7 @@ impl Draft {
                 _ => {}
             }
         }
-        match rng.u32(0..16) {
+        match rng.u32(0..20) {
             0 => job.set("refill_buffers", 1),
             1 => job.set("buffer_compress_percentage", 0),
             2 => job.set("fallocate", one_of(rng, &["none", "posix", "keep"])),
@@ -277,10 +299,23 @@ impl Draft {
             11 => {
                 job.set("rate", "60m");
                 self.true_of_it.insert("AB506".to_owned(), "the command limits the rate".to_owned());
+                if self.regime == Regime::DirectMix {
+                    let why = "reads and writes are held to a rate each, which changes their mix";
+                    self.true_of_it.insert("AB108".to_owned(), why.to_owned());
+                }
             }
             // The log has all that fio did, and the ramp is not a part of the figure.
             12..14 if self.jobs.is_empty() && job.get("numjobs").is_none() && job.get("ramp_time").is_none() => {
                 job.set("write_iolog", format!("{{beside}}/{IO_LOG}"));
+            }
+            14 => job.set("write_bw_log", "{beside}/log"),
+            15 => job.set("write_lat_log", "log"),
+            16 if self.regime == Regime::DirectMix => {
+                job.set("unified_rw_reporting", one_of(rng, &["mixed", "both", "1"]));
+            }
+            17 => {
+                job.set("thinktime", "100us");
+                self.true_of_it.insert("AB506".to_owned(), "the command pauses between its calls".to_owned());
             }
             _ => {}
         }
@@ -291,6 +326,12 @@ impl Draft {
 
     fn reporting(&mut self, rng: &mut Rng) {
         let grouped = in_percent(rng, 40);
+        // fio refuses a group whose jobs report differently.
+        if grouped && self.jobs.len() > 1 {
+            for option in ["lat_percentiles", "percentile_list", "unified_rw_reporting"] {
+                self.jobs.iter_mut().for_each(|job| job.unset(option));
+            }
+        }
         let apart = self.jobs.len() > 1 && self.jobs[1].get("stonewall").is_none();
         if grouped && (apart || self.jobs.iter().any(|job| job.get("startdelay").is_some())) {
             let why = "jobs of different lengths are reported as one group";
@@ -306,6 +347,12 @@ impl Draft {
         match rng.u32(0..10) {
             0 => self.own.push("--output={beside}/report.txt".to_owned()),
             1 => self.own.push("--eta=never".to_owned()),
+            3 if self.jobs_in != JobsIn::Input => {
+                self.filter = Some(one_of(rng, &["cat", "tee {beside}/kept"]).to_owned())
+            }
+            4 if self.jobs_in != JobsIn::Input && format == "json" => {
+                self.filter = Some(one_of(rng, &["jq .", "python3 -m json.tool"]).to_owned());
+            }
             2 if format.is_empty() => self.own.push("--minimal".to_owned()),
             _ => {}
         }
@@ -329,12 +376,21 @@ impl Draft {
         let mut words = vec!["fio".to_owned()];
         words.extend(self.own.iter().cloned());
         let what = format!("fio: {} ({}).", self.regime.words(), self.summary());
-        match self.in_a_file {
-            true => {
-                prepare.push(format!("cat > {{beside}}/job.fio <<'END'\n{}END", self.job_file()));
-                words.push("{beside}/job.fio".to_owned());
+        let job_file = format!("cat > {{beside}}/job.fio <<'END'\n{}END", self.job_file());
+        match self.jobs_in {
+            JobsIn::Words => words.extend(self.options()),
+            JobsIn::File => words.push("{beside}/job.fio".to_owned()),
+            JobsIn::Included => {
+                prepare.push("echo 'include {beside}/job.fio' > {beside}/outer.fio".to_owned());
+                words.push("{beside}/outer.fio".to_owned());
             }
-            false => words.extend(self.options()),
+            JobsIn::Input => {
+                let line = format!("{} - < {{beside}}/job.fio", words.join(" "));
+                words = ["sh", "-c", &line].map(str::to_owned).to_vec();
+            }
+        }
+        if self.jobs_in != JobsIn::Words {
+            prepare.push(job_file);
         }
         super::Draft {
             what,

@@ -150,6 +150,7 @@ fn null_engine(rng: &mut Rng) -> Draft {
 fn cooked(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "its report is multiplied by two on the way out", |draft, _| {
         draft.own = vec!["--output-format=json".to_owned()];
+        draft.jobs_in = fio::JobsIn::Words;
         draft.filter = Some(COOK.to_owned());
     })
 }

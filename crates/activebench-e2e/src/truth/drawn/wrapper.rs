@@ -14,7 +14,8 @@ pub(super) fn wrapped(mut draft: Draft, rng: &mut Rng) -> Draft {
         draft.words = words(&["sh", "-c", &format!("{line} | {filter}")]);
         return draft;
     }
-    if !in_percent(rng, WRAPPED_PERCENT) {
+    // A shell's line is wrapped already, and has quotation marks of its own.
+    if draft.words[0] == "sh" || !in_percent(rng, WRAPPED_PERCENT) {
         return draft;
     }
     let before = |words_before: &[&str]| [words(words_before), draft.words.clone()].concat();
