@@ -11,8 +11,10 @@ mod entries;
 mod filter;
 mod jobs;
 mod json;
+mod names;
 mod normal;
 mod numbers;
+mod options;
 mod output;
 mod phases;
 mod plan;
@@ -88,7 +90,7 @@ impl Adapter for Fio {
     fn added_arguments(&self, command: &CommandLine) -> Vec<String> {
         let read = Command::parse(&command.argv);
         let runs = !read.jobs.is_empty() || !read.files.is_empty();
-        if read.runs_nothing || read.prints_json() || !runs {
+        if read.runs_nothing || read.prints_json() || read.ends_in_files || !runs {
             return Vec::new();
         }
         vec![format!("--output-format={},json", read.formats)]

@@ -6,7 +6,7 @@
 use activebench_model::claim::SourceLine;
 
 use super::filter::Section;
-use super::report::{Entry, Figure, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution};
+use super::report::{Entry, Figure, Head, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution};
 
 /// Reads one section of plain text; the entries of its last report.
 pub(super) fn read(section: &Section<'_>, stream: &str) -> Report {
@@ -179,39 +179,38 @@ impl Reader<'_> {
 }
 
 /// `w: (g=0): rw=write, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1`.
-fn head(line: &str) -> Option<(String, Vec<(String, String)>)> {
+fn head(line: &str) -> Option<(String, Head)> {
     let (name, rest) = line.split_once(": (g=")?;
     let (_, rest) = rest.split_once("): ")?;
-    let mut options = vec![("name".to_owned(), name.to_owned())];
-    for key in ["rw", "ioengine", "iodepth"] {
-        if let Some(value) = value_after(rest, &format!("{key}=")) {
-            options.push((key.to_owned(), value.to_owned()));
-        }
-    }
+    let stated = |key| value_after(rest, key).map(str::to_owned);
+    let mut head =
+        Head { rw: stated("rw="), engine: stated("ioengine="), depth: stated("iodepth="), block_bytes: [None; 3] };
     // Smallest and largest block of reads, writes and trims; fio 2 has no words beside them.
     let blocks = rest.split_once("bs=").map_or("", |(_, blocks)| blocks.split("ioengine=").next().unwrap_or(blocks));
-    let mut sizes = blocks.split([' ', ',', '/', '-']).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    let first = sizes.next().and_then(block_bytes);
-    match first {
-        Some(first) if sizes.all(|size| block_bytes(size) == Some(first)) => {
-            options.push(("bs".to_owned(), first.to_string()))
-        }
-        // They differ: no one size is it.
-        _ => options.push(("bsrange".to_owned(), blocks.trim().to_owned())),
+    let sizes = blocks.split([' ', ',', '/', '-']).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let sizes: Vec<Option<u64>> = sizes.map(block_bytes).collect();
+    // With `bs_is_seq_rand` there are two, and not of directions.
+    if let [a, b, c, d, e, f] = sizes[..] {
+        let same = |smallest: Option<u64>, largest| smallest.filter(|_| smallest == largest);
+        head.block_bytes = [same(a, b), same(c, d), same(e, f)];
     }
-    Some((name.to_owned(), options))
+    Some((name.to_owned(), head))
 }
 
-/// `4096B`, `64.0KiB`, `4K`.
+/// `4096B`, `64.0KiB`, `4K`. The digits of the larger units may be rounded: only where they are those of a power of two
+/// they are taken for all of it.
 fn block_bytes(size: &str) -> Option<u64> {
     let (number, unit) = split_unit(size)?;
-    let factor = match unit {
-        "K" => 1024.0,
-        "M" => 1024.0 * 1024.0,
-        unit => unit_bytes(unit)?,
+    let factor: u64 = match unit {
+        "B" => return number.parse().ok().filter(|bytes| *bytes > 0),
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        _ => return None,
     };
-    let bytes = number.parse::<f64>().ok()? * factor;
-    (bytes > 0.0 && bytes.fract() == 0.0 && bytes < 1e15).then_some(bytes as u64)
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let bytes = whole.parse::<u64>().ok()?.checked_mul(factor)?;
+    (bytes.is_power_of_two() && decimals.bytes().all(|digit| digit == b'0')).then_some(bytes)
 }
 
 /// `w: (groupid=0, jobs=1): err= 0: pid=3654: Sat Nov 21 02:47:59 2026`.

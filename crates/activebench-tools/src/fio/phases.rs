@@ -15,7 +15,8 @@ use activebench_model::phase::{NameOperation, Part, PartEnd, Phase, TaskSpan};
 
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
-use super::jobs::{JobOptions, Setup, last_component};
+use super::jobs::{Setup, last_component};
+use super::options::JobOptions;
 use super::output;
 use super::plan;
 use super::report::Way;
@@ -28,9 +29,10 @@ const DOUBTFUL_BYTES: f64 = 0.01;
 
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
-    let report = output::read(setup, output).report;
-    let paired = entries::pair(setup, &report.entries);
+    let mut report = output::read(setup, output).report;
     let seen = Seen::new(activity, setup.replayed_logs());
+    tasks::count_jobs(setup, &mut report.entries, &seen);
+    let paired = entries::pair(setup, &report.entries);
     let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
     let mut phases = Vec::new();
     let mut totals = (0.0, 0.0);
@@ -80,7 +82,7 @@ struct Locator<'a> {
 impl Locator<'_> {
     /// Fills parts or spans; gives the bytes that the parts' calls moved, where calls show them.
     fn locate(&self, tasks: &[JobTask], phase: &mut Phase) -> Option<f64> {
-        let unknown = JobOptions::default();
+        let unknown = JobOptions::unknown("the job is not known");
         let mut moved = 0.0;
         let mut exact = true;
         for (number, task) in tasks.iter().enumerate() {
@@ -92,13 +94,13 @@ impl Locator<'_> {
                 exact = false;
                 continue;
             }
-            exact &= job.get("ramp_time").is_none() && engine::kind(job.engine()) != Kind::Mapped;
-            if job.verifies_after() && plan::loops(job) > 1 {
+            exact &= job.seconds_as_ns("ramp_time") == Some(0) && engine::kind(job.engine()) != Kind::Mapped;
+            if job.verifies_after() == Some(true) && job.loops() != Some(1) {
                 // Its clock is a sum of spans that lie apart: no one window is it.
                 phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
                 continue;
             }
-            if job.get("latency_target").is_some() {
+            if job.stated("latency_target").is_some() {
                 let why = "with latency_target fio counts anew whenever it tries another depth";
                 phase.incomplete = Some(why.to_owned());
                 continue;
@@ -123,8 +125,10 @@ impl Locator<'_> {
             !task.is_thread || opened || moved()
         };
         let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
-        if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
-            let names: Vec<&str> = names.split(':').map(last_component).collect();
+        if let Some(names) =
+            job.filenames().filter(|names| !names.is_empty() && !names.iter().any(|name| name.contains('$')))
+        {
+            let names: Vec<&str> = names.into_iter().map(last_component).collect();
             let named = |pass: &&Pass| match &pass.name {
                 Some(name) => names.contains(&last_component(name)),
                 None => self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name))),
@@ -134,7 +138,7 @@ impl Locator<'_> {
                 passes = of_names;
             }
         }
-        if job.is_on("pre_read") {
+        if job.has("pre_read") {
             let mut known: HashSet<FileId> = HashSet::new();
             passes.retain(|pass| {
                 let first = known.insert(pass.file);
@@ -193,7 +197,7 @@ impl Locator<'_> {
         }
         let mut tids = self.tids_of(task);
         // The C library's helpers make the calls.
-        if job.engine() == "posixaio" {
+        if job.engine() == Some("posixaio") {
             tids.extend(pass.steps.iter().flat_map(|step| step.tids.iter().copied()));
         }
         tids.sort_unstable();
@@ -271,7 +275,8 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     let last = pass.steps.iter().rposition(is_data)?;
     let last_data_ns = pass.steps.iter().filter(|step| is_data(step)).map(|step| step.end_ns).max()?;
     let mut clock = Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None };
-    if syncs(job).is_some() {
+    // fio makes no sync that no option asks for.
+    if syncs(job).is_some() || job.unread().is_some() {
         let trailing = pass.steps[last + 1..].iter().find(|step| step.kind == StepKind::Sync);
         clock.end_ns = trailing.map_or(clock.end_ns, |step| step.end_ns).max(clock.end_ns);
         let inside = trailing.or_else(|| pass.steps.iter().rfind(|step| step.kind == StepKind::Sync));
@@ -283,7 +288,10 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
 /// Data moves through memory: what ends it is the call after.
 fn mapped_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     let map = pass.steps.iter().position(|step| step.kind == StepKind::Map)?;
-    let sync = pass.steps[map..].iter().rfind(|step| step.kind == StepKind::Sync).filter(|_| syncs(job).is_some());
+    let sync = pass.steps[map..]
+        .iter()
+        .rfind(|step| step.kind == StepKind::Sync)
+        .filter(|_| syncs(job).is_some() || job.unread().is_some());
     let unmap_ns = pass.steps[map..].iter().rfind(|step| step.kind == StepKind::Unmap).map(|step| step.start_ns);
     let left_ns = unmap_ns.into_iter().chain(pass.close.map(|close| close.start_ns)).min();
     let end_ns = sync.map(|step| step.end_ns).or(left_ns).unwrap_or(pass.steps[map].end_ns);

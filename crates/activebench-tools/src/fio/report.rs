@@ -90,8 +90,10 @@ pub(super) struct Entry {
     pub(super) system: Option<Figure>,
     /// The clock of the shares, over all jobs of the entry, in ms.
     pub(super) job_runtime_ms: Option<u64>,
-    /// The job's options as the report states them, the global ones first.
-    pub(super) options: Vec<(String, String)>,
+    /// The options that fio's JSON states; `None` in a report that states none.
+    pub(super) told: Option<Told>,
+    /// What fio said of its first job before it started.
+    pub(super) head: Option<Head>,
 }
 
 impl Entry {
@@ -104,6 +106,32 @@ impl Entry {
     }
 }
 
+/// Options in the order in which fio set them, as its JSON states them: with values alone (3.33). Those of an entry of
+/// several jobs are the last job's, its name is the first job's (stat.c, `__show_run_stats`, 3.33).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Those of all jobs: of all `[global]` sections of the last job file together.
+    pub(super) globals: Vec<(String, String)>,
+    pub(super) own: Vec<(String, String)>,
+}
+
+impl Told {
+    /// The last value of an option of the job's own.
+    pub(super) fn own(&self, name: &str) -> Option<&str> {
+        self.own.iter().rfind(|(stated, _)| stated == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What fio says of a job before it starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) rw: Option<String>,
+    pub(super) engine: Option<String>,
+    pub(super) depth: Option<String>,
+    /// The blocks of reads, writes and trims in bytes; `None` where they vary, or are printed with too few digits.
+    pub(super) block_bytes: [Option<u64>; 3],
+}
+
 /// One report: the last one counts where it is repeated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Report {
@@ -112,7 +140,7 @@ pub(super) struct Report {
     /// Whether it came to its end.
     pub(super) complete: bool,
     /// What fio says of each job before it starts, by its name.
-    pub(super) heads: Vec<(String, Vec<(String, String)>)>,
+    pub(super) heads: Vec<(String, Head)>,
 }
 
 /// Half a step of a rate that was computed over a time in whole milliseconds, rounded up: the
