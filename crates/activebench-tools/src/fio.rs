@@ -74,6 +74,10 @@ impl Adapter for Fio {
         file_name == "fio"
     }
 
+    fn wrote(&self, output: &ToolOutput) -> bool {
+        output::is_of_fio(output)
+    }
+
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
         output::parse(&Setup::new(&command.argv, &output.files), output, subject)
     }
@@ -115,6 +119,10 @@ impl Adapter for Fio {
 
     /// Job files, and the file of `--output`; behind a wrapper those that it names.
     fn reads_file(&self, command: &CommandLine, name: &str) -> bool {
+        // A word that is a folder is no file of figures: `jq .`.
+        if matches!(last_component(name), "" | "." | "..") {
+            return false;
+        }
         let same = |known: &str| known == name;
         if self.is_program(command.program()) {
             let read = Command::parse(&command.argv);

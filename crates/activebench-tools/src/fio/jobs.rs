@@ -4,7 +4,7 @@ use activebench_model::output::ToolFile;
 
 use super::command::{Command, is_global};
 use super::numbers::is_true;
-use super::options::{Answer, JobOptions, MOST_JOBS, split_names};
+use super::options::{Answer, JobOptions, MOST_JOBS};
 
 /// One job as fio runs it: a clone where `numjobs` makes several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) struct Job {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Setup {
     pub(super) command: Command,
+    /// The words that fio was executed with, its own name first.
+    pub(super) argv: Vec<String>,
     /// In fio's own order, clones one after another.
     pub(super) jobs: Vec<Job>,
     /// Which jobs there are is not wholly known, for this reason.
@@ -58,12 +60,7 @@ impl Setup {
             }
             open.get_or_insert(why);
         }
-        Self { jobs: with_clones(all), command, open, notes }
-    }
-
-    /// The logs that jobs replay (`read_iolog`): a colon stands between two, unless a backslash is before it.
-    pub(super) fn replayed_logs(&self) -> Vec<String> {
-        self.jobs.iter().filter_map(|job| job.options.stated("read_iolog")).flat_map(split_names).collect()
+        Self { jobs: with_clones(all), command, argv: argv.to_vec(), open, notes }
     }
 
     /// The jobs of each entry of the report, in order.

@@ -24,7 +24,7 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String
     let entries =
         entries.map(|(index, job)| read_job(job, &format!("/jobs/{index}"), stated.of(index), &places)).collect();
     let version = version.map(|version| version.trim_start_matches("fio-").to_owned());
-    Ok(Report { version, entries, complete: true, heads: Vec::new() })
+    Ok(Report { version, entries, complete: true, ..Report::default() })
 }
 
 /// Where each scalar stands.

@@ -252,7 +252,7 @@ impl JobOptions {
 
     /// Whether both state the same, the blocks included where both know them.
     pub(super) fn agrees(&self, other: &JobOptions) -> bool {
-        let blocks = |options: &Self| [Way::Read, Way::Write, Way::Trim].map(|way| options.block_bytes(way));
+        let blocks = |options: &Self| Way::DIRECTIONS.map(|way| options.block_bytes(way));
         let differ = |(own, other): (Option<u64>, Option<u64>)| own.zip(other).is_some_and(|(own, other)| own != other);
         self.values == other.values && !blocks(self).into_iter().zip(blocks(other)).any(differ)
     }
@@ -262,7 +262,15 @@ impl JobOptions {
         if self.replays() {
             return None;
         }
-        if let Some(bytes) = self.told_blocks[way as usize] {
+        if way == Way::Mixed {
+            let of = |way| self.block_bytes(way);
+            return match (self.reads()?, self.writes()?) {
+                (true, false) => of(Way::Read),
+                (false, true) => of(Way::Write),
+                _ => of(Way::Read).filter(|bytes| of(Way::Write) == Some(*bytes)),
+            };
+        }
+        if let Some(bytes) = self.told_blocks.get(way as usize).copied().flatten() {
             return Some(bytes);
         }
         if !["bsrange", "bssplit"].iter().all(|name| self.lacks(name)) {

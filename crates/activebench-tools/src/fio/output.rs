@@ -75,6 +75,7 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
         read.restated = found.next_back().filter(|other| other.entries.len() == read.report.entries.len());
     }
     read.report.version = read.report.version.take().or(version);
+    name_headless(&mut read, setup);
     if let Some(people) = &read.restated {
         read.report.entries.iter_mut().zip(&people.entries).for_each(|(entry, other)| join(entry, other));
     }
@@ -84,6 +85,39 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
         entry.head = of_name.next().filter(|first| of_name.all(|other| other == *first)).cloned();
     }
     read
+}
+
+/// Gives entries without names those of the jobs, where numbers and directions say which is which; drops them otherwise.
+fn name_headless(read: &mut Read, setup: &Setup) {
+    read.restated = read.restated.take().filter(|report| !report.headless);
+    if !read.report.headless {
+        return;
+    }
+    let planned = setup.entries();
+    let fits = |(entry, places): (&Entry, &Vec<usize>)| {
+        let job = places.first().map(|place| &setup.jobs[*place].options);
+        let does = |way| match way {
+            Way::Read => job?.reads(),
+            Way::Write => job?.writes(),
+            Way::Trim => job?.trims(),
+            Way::Mixed => Some(!job?.lacks("unified_rw_reporting")),
+        };
+        Way::ALL.into_iter().all(|way| does(way) == Some(entry.of(way).bandwidth.is_some()))
+    };
+    let entries = &mut read.report.entries;
+    if setup.open.is_none() && planned.len() == entries.len() && entries.iter().zip(&planned).all(fits) {
+        for (entry, places) in entries.iter_mut().zip(&planned) {
+            entry.name = setup.jobs[places[0]].options.name().to_owned();
+        }
+        // What there is of it is whole.
+        read.report.complete = true;
+        return;
+    }
+    let of_entry = |entry: &Entry| Way::ALL.into_iter().find_map(|way| entry.of(way).bandwidth.clone());
+    for figure in entries.drain(..).filter_map(|entry| of_entry(&entry)) {
+        let message = "figures without the job that they are of: they are not claimed".to_owned();
+        read.notes.push(Note { source: figure.source, message });
+    }
 }
 
 /// The report for people alone says how many jobs an entry covers, and their process.
@@ -179,8 +213,15 @@ impl Claims {
             self.parsed.errors.push(Note { source: source.clone(), message });
         }
         for way in Way::ALL {
-            if entry.of(way).happened() {
+            let directed = entry.of(way);
+            // Beside the directions themselves it says nothing new, and fio 3.33 prints zeros there for people.
+            if way == Way::Mixed && Way::DIRECTIONS.iter().any(|way| entry.of(*way).is_counted()) {
+                continue;
+            }
+            if directed.happened() {
                 self.of_way(entry, paired, way, beside);
+            } else if let Some(figure) = directed.operations.as_ref().filter(|_| directed.is_counted()) {
+                self.note(figure, "operations without a clock: their figures are not claimed");
             }
         }
         self.of_syncs(entry, paired);
@@ -227,6 +268,12 @@ impl Claims {
             Metric::CompletionLatencyP99,
             Metric::CompletionLatencyP999,
         ];
+        if way == Way::Mixed && paired.job().is_none_or(|job| job.mixes() != Some(false)) {
+            if let Some(figure) = operations {
+                self.note(figure, "percentiles of reads and writes together are not claimed");
+            }
+            return;
+        }
         let synchronous = matches!(kind, Some(Kind::Synchronous | Kind::Mapped | Kind::Nothing));
         // One call does all of a synchronous operation: the two clocks differ by nothing.
         let twice = synchronous && total.percentiles.iter().any(Option::is_some);
@@ -363,4 +410,13 @@ impl Paired {
     fn kind(&self) -> Option<Kind> {
         self.job().map(|job: &JobOptions| engine::kind(job.engine()))
     }
+}
+
+/// Whether fio wrote this: its JSON, or its version on a line of its own before a report.
+pub(super) fn is_of_fio(output: &ToolOutput) -> bool {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    sections(&stdout).iter().any(|section| match section.is_object {
+        true => true,
+        false => normal::read(section, "stdout").version.is_some() && normal::read(section, "stdout").complete,
+    })
 }

@@ -20,7 +20,7 @@ use super::options::JobOptions;
 use super::output;
 use super::plan;
 use super::report::Way;
-use super::seen::Seen;
+use super::seen::{Asides, Seen};
 use super::subject::syncs;
 use super::tasks::{self, JobTask};
 
@@ -30,7 +30,9 @@ const DOUBTFUL_BYTES: f64 = 0.01;
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
     let mut report = output::read(setup, output).report;
-    let seen = Seen::new(activity, setup.replayed_logs());
+    let as_printed = entries::pair(setup, &report.entries);
+    let options = || setup.jobs.iter().chain(as_printed.iter().flat_map(|paired| &paired.jobs)).map(|job| &job.options);
+    let seen = Seen::new(activity, Asides::of(options()));
     tasks::count_jobs(setup, &mut report.entries, &seen);
     let paired = entries::pair(setup, &report.entries);
     let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
@@ -95,6 +97,11 @@ impl Locator<'_> {
                 continue;
             }
             exact &= job.seconds_as_ns("ramp_time") == Some(0) && engine::kind(job.engine()) != Kind::Mapped;
+            if self.way == Way::Mixed && job.verifies_after() != Some(false) {
+                let why = "the check of the data, on another clock, is reported with the rest";
+                phase.incomplete = Some(why.to_owned());
+                continue;
+            }
             if job.verifies_after() == Some(true) && job.loops() != Some(1) {
                 // Its clock is a sum of spans that lie apart: no one window is it.
                 phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
@@ -163,6 +170,7 @@ impl Locator<'_> {
                 continue;
             }
             let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
+            let clock = clock.map(|clock| with_later_syncs(clock, pass, passes, job));
             let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
             moved += bytes_of(pass, self.way);
             let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };
@@ -241,12 +249,17 @@ impl Locator<'_> {
 }
 
 fn is_of(step: &Step, way: Way) -> bool {
-    let kind = match way {
-        Way::Read => StepKind::Read,
-        Way::Write => StepKind::Write,
-        Way::Trim => StepKind::Discard,
+    let is_kind = match way {
+        Way::Read => step.kind == StepKind::Read,
+        Way::Write => step.kind == StepKind::Write,
+        Way::Trim => step.kind == StepKind::Discard,
+        Way::Mixed => is_data(step),
     };
-    step.kind == kind && step.calls > 0
+    is_kind && step.calls > 0
+}
+
+fn is_data(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Discard)
 }
 
 fn moves(pass: &Pass, way: Way) -> bool {
@@ -270,10 +283,9 @@ struct Clock {
 }
 
 fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
-    let is_data =
-        |step: &Step| matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Discard) && step.calls > 0;
-    let last = pass.steps.iter().rposition(is_data)?;
-    let last_data_ns = pass.steps.iter().filter(|step| is_data(step)).map(|step| step.end_ns).max()?;
+    let moved = |step: &Step| is_data(step) && step.calls > 0;
+    let last = pass.steps.iter().rposition(moved)?;
+    let last_data_ns = pass.steps.iter().filter(|step| moved(step)).map(|step| step.end_ns).max()?;
     let mut clock = Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None };
     // fio makes no sync that no option asks for.
     if syncs(job).is_some() || job.unread().is_some() {
@@ -283,6 +295,22 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
         clock.sync_inside = inside.and_then(|step| step.head.last()).map(|brief| brief.span);
     }
     Some(clock)
+}
+
+/// The last syncs may come after the close: for `end_fsync` and `fsync_on_close` fio opens a file again that it has
+/// closed (backend.c, `fio_file_fsync`, 3.33).
+fn with_later_syncs(mut clock: Clock, pass: &Pass, passes: &[&Pass], job: &JobOptions) -> Clock {
+    if ["end_fsync", "fsync_on_close"].iter().all(|name| job.is_on(name) == Some(false)) {
+        return clock;
+    }
+    let later = passes.iter().filter(|other| other.file == pass.file && started_ns(other) >= clock.last_data_ns);
+    let syncs_alone =
+        later.take_while(|other| other.steps.iter().all(|step| !is_data(step) && step.kind != StepKind::Map));
+    for sync in syncs_alone.flat_map(|other| &other.steps).filter(|step| step.kind == StepKind::Sync) {
+        clock.end_ns = clock.end_ns.max(sync.end_ns);
+        clock.sync_inside = sync.head.last().map(|brief| brief.span).or(clock.sync_inside);
+    }
+    clock
 }
 
 /// Data moves through memory: what ends it is the call after.

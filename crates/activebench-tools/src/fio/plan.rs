@@ -35,6 +35,10 @@ pub(super) fn plan(setup: &Setup) -> Plan {
             continue;
         };
         let reads = reads || job.verifies_after() == Some(true);
+        if matches!(job.get("unified_rw_reporting"), Answer::Stated("mixed" | "1")) {
+            plan.phases.push(phase(&paired, Way::Mixed, None));
+            continue;
+        }
         let happens =
             [(Way::Read, reads), (Way::Write, job.writes() == Some(true)), (Way::Trim, job.trims() == Some(true))];
         for (way, _) in happens.into_iter().filter(|(_, happens)| *happens) {
@@ -51,6 +55,12 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
         Way::Trim => Direction::Discard,
+        Way::Mixed => match paired.job().map(|job| (job.reads(), job.writes(), job.trims())) {
+            Some((Some(true), Some(false), Some(false))) => Direction::Read,
+            Some((Some(false), Some(true), Some(false))) => Direction::Write,
+            Some((Some(false), Some(false), Some(true))) => Direction::Discard,
+            _ => Direction::Mixed,
+        },
     };
     let id = paired.phase_id(way);
     let count = u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX);
@@ -135,7 +145,8 @@ fn clock(job: Option<&JobOptions>) -> String {
 fn requested_bytes(paired: &Paired, way: Way) -> Option<u64> {
     let of_one = |job: &JobOptions| {
         // How a mixed job divides its size is drawn.
-        let shared = job.mixes()? || (job.trims()? && way != Way::Trim && job.rw() != Some("write"));
+        let shared =
+            way != Way::Mixed && job.mixes()? || (job.trims()? && way != Way::Trim && job.rw() != Some("write"));
         if shared || !job.lacks("runtime") { None } else { amount(job) }
     };
     sum_over(paired, of_one)
@@ -274,11 +285,13 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     let partly = matches!(share, Answer::Stated(share) if !share.starts_with("100"));
     if partly {
         Pattern::Unknown
-    } else if other_draws || aligned != Answer::Default || job.is_on("norandommap") != Some(false) || region.sharing > 1
-    {
+    } else if aligned != Answer::Default {
+        // Blocks begin at multiples of something else: they overlap or leave gaps, and the map of blocks that were
+        // visited is off (init.c, `fixup_options`, 3.33).
+        Pattern::Strided
+    } else if other_draws || job.is_on("norandommap") != Some(false) || region.sharing > 1 {
         // Zipf and its kin are no permutation, and "random" is what the reader takes the figure for. Where it is not
-        // known whether blocks may repeat, no more is promised than that they are drawn; an alignment of its own
-        // switches the map of blocks off (init.c, `fixup_options`, 3.33).
+        // known whether blocks may repeat, no more is promised than that they are drawn.
         Pattern::RandomIndependent
     } else if matches!(soft, Answer::Stated(soft) if is_true(soft)) {
         Pattern::Unknown
@@ -294,6 +307,7 @@ fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
         let Some(value) = job.stated(name) else { continue };
         // One value for all directions, or one each: `rate=,10m` leaves the reads alone.
         let of_way = match value.contains(',') {
+            true if way == Way::Mixed => value.split(',').find(|value| is_true(value)).unwrap_or(""),
             true => value.split(',').nth(way as usize).unwrap_or(""),
             false => value,
         };
@@ -320,7 +334,8 @@ fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {
     if all("direct") && kind != Kind::Mapped {
         promise("direct=1".to_owned(), Mechanism::DirectIo);
     }
-    if way == Way::Write {
+    let writes = way == Way::Write || (way == Way::Mixed && job.writes() != Some(false));
+    if writes {
         match job.stated("sync") {
             Some("dsync") => promise("sync=dsync".to_owned(), Mechanism::DataSyncWrites),
             Some(value) if is_true(value) => promise(format!("sync={value}"), Mechanism::SyncWrites),

@@ -15,6 +15,7 @@ pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject
         Way::Read => "a read figure without further words is taken for the storage",
         Way::Write => "a write figure without further words is taken for the storage",
         Way::Trim => "a trim figure without further words is taken for the storage",
+        Way::Mixed => "a figure of reads and writes without further words is taken for the storage",
     };
     let Some(job) = job else { return (Subject::Device, taken().to_owned()) };
     let (subject, reason) = match engine::kind(job.engine()) {

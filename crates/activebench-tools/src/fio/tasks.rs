@@ -42,7 +42,7 @@ struct Slot {
 
 pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: &Seen<'_>) -> Assigned {
     let slots = slots(setup, entries, paired);
-    let (processes, threads) = candidates(seen);
+    let (processes, threads) = candidates(setup, seen);
     let mut assigned = Assigned { of_entry: vec![Ok(Vec::new()); entries.len()], by_order: false };
     if seen.activity.tasks.is_empty() {
         assigned.of_entry.fill(Err("no task was observed".to_owned()));
@@ -75,7 +75,7 @@ pub(super) fn count_jobs(setup: &Setup, entries: &mut [Entry], seen: &Seen<'_>) 
     if setup.open.is_none() || entries.iter().any(|entry| entry.jobs.is_some()) {
         return;
     }
-    let (processes, threads) = candidates(seen);
+    let (processes, threads) = candidates(setup, seen);
     let made = processes.len() + threads.len();
     match entries {
         [entry] if made > 0 => entry.jobs = u32::try_from(made).ok(),
@@ -108,12 +108,16 @@ fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
 }
 
 /// Processes that fio's main processes made, and threads of them that open files; by birth.
-fn candidates(seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
+fn candidates(setup: &Setup, seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
     let activity = seen.activity;
     let mains: Vec<u32> = activity
         .execs
         .iter()
-        .filter(|exec| exec.filename.rsplit('/').next() == Some("fio"))
+        .filter(|exec| {
+            // Under another name it is known by its words.
+            let by_words = !exec.arguments.is_empty() && exec.arguments == setup.argv;
+            by_words || exec.filename.rsplit('/').next() == Some("fio")
+        })
         .map(|exec| exec.tgid)
         .collect();
     let executed: HashSet<u32> = activity.execs.iter().map(|exec| exec.tgid).collect();
