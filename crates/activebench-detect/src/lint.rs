@@ -23,9 +23,17 @@ pub(crate) fn of_each_planned<'a>(
     }
     let each = run.phases.iter().map(|phase| {
         let case = Case::of_phase(detector, run, phase, &[]);
-        question(&case, phase).unwrap_or_else(|halt| case.halted(halt))
+        read_whole(phase).and_then(|()| question(&case, phase)).unwrap_or_else(|halt| case.halted(halt))
     });
     each.collect()
+}
+
+/// Leaves open what rests on options that were not read.
+pub(crate) fn read_whole(phase: &Phase) -> Result<(), Halt> {
+    match &phase.unread {
+        Some(why) => Err(Halt::undecided(format!("not every option of the command is known: {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// The promise of a kind that an option makes for a pass.

@@ -74,6 +74,10 @@ pub struct Phase {
     /// Checking of the data happens inside the clock because the command asks for it, with
     /// the option's name.
     pub verifies: Option<String>,
+    /// Why options of the command may hold for the pass that were not read; `None` when all were. What the command does
+    /// not state is then not known: no default stands for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     /// Why the pass is not what the command promises (not found, killed, cut short).
     pub incomplete: Option<String>,
     /// Where the first calls of each task of a random pass began in its file, in their order; at most
@@ -128,6 +132,7 @@ impl Phase {
             window: None,
             cold_by_design: false,
             verifies: None,
+            unread: None,
             incomplete: None,
             first_offsets: Vec::new(),
             facts: Facts::default(),

@@ -11,8 +11,10 @@ mod entries;
 mod filter;
 mod jobs;
 mod json;
+mod names;
 mod normal;
 mod numbers;
+mod options;
 mod output;
 mod phases;
 mod plan;
@@ -72,6 +74,10 @@ impl Adapter for Fio {
         file_name == "fio"
     }
 
+    fn wrote(&self, output: &ToolOutput) -> bool {
+        output::is_of_fio(output)
+    }
+
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
         output::parse(&Setup::new(&command.argv, &output.files), output, subject)
     }
@@ -88,7 +94,7 @@ impl Adapter for Fio {
     fn added_arguments(&self, command: &CommandLine) -> Vec<String> {
         let read = Command::parse(&command.argv);
         let runs = !read.jobs.is_empty() || !read.files.is_empty();
-        if read.runs_nothing || read.prints_json() || !runs {
+        if read.runs_nothing || read.prints_json() || read.ends_in_files || !runs {
             return Vec::new();
         }
         vec![format!("--output-format={},json", read.formats)]
@@ -113,6 +119,10 @@ impl Adapter for Fio {
 
     /// Job files, and the file of `--output`; behind a wrapper those that it names.
     fn reads_file(&self, command: &CommandLine, name: &str) -> bool {
+        // A word that is a folder is no file of figures: `jq .`.
+        if matches!(last_component(name), "" | "." | "..") {
+            return false;
+        }
         let same = |known: &str| known == name;
         if self.is_program(command.program()) {
             let read = Command::parse(&command.argv);

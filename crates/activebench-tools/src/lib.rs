@@ -28,6 +28,12 @@ pub trait Adapter: Sync {
     /// Whether an executed file is this tool, by its file name without folder.
     fn is_program(&self, file_name: &str) -> bool;
 
+    /// Whether an output is this tool's beyond doubt: it names itself there. By this a tool is known whose file has
+    /// another name.
+    fn wrote(&self, _output: &ToolOutput) -> bool {
+        false
+    }
+
     /// Reads the tool's output. Never fails: what cannot be read becomes a note, and no
     /// claim is made that the output does not state. `command` is the tool's own command
     /// line (without wrappers), `subject` the user's `--subject`.
@@ -120,6 +126,11 @@ pub fn phases_of(
 /// The adapter whose program this is; `None` for a tool without adapter.
 pub fn adapter_for_program(file_name: &str) -> Option<&'static dyn Adapter> {
     ADAPTERS.iter().copied().find(|adapter| adapter.is_program(file_name))
+}
+
+/// The adapter of the tool that wrote an output, by what it says of itself.
+pub fn adapter_for_output(output: &ToolOutput) -> Option<&'static dyn Adapter> {
+    ADAPTERS.iter().copied().find(|adapter| adapter.wrote(output))
 }
 
 /// The adapter of a name as printed by [`Adapter::name`].

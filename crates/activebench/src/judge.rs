@@ -99,7 +99,8 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
 }
 
 fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutput) -> (Parsed, Vec<Phase>) {
-    match tool_command(&manifest.command, activity) {
+    let known = tool_command(&manifest.command, activity);
+    match known.or_else(|| tool_by_output(&manifest.command, activity, output)) {
         Some((adapter, command)) => {
             let parsed = adapter.parse(&command, output, manifest.choices.subject);
             let phases = activebench_tools::phases_of(adapter, &command, output, &parsed, activity);
@@ -122,6 +123,21 @@ pub(crate) fn tool_command(
     // One that was only asked for its version measured nothing.
     let measuring = executed.iter().position(|(adapter, command)| measures(*adapter, command));
     executed.into_iter().nth(measuring.unwrap_or(0))
+}
+
+/// The tool under another name: what it wrote says which one it is, and its words that it is the one that measured.
+fn tool_by_output(
+    command: &CommandLine,
+    activity: &Activity,
+    output: &ToolOutput,
+) -> Option<(&'static dyn activebench_tools::Adapter, CommandLine)> {
+    let adapter = activebench_tools::adapter_for_output(output)?;
+    let of_exec = |exec: &Exec| CommandLine { argv: exec.arguments.clone(), cwd: command.cwd.clone() };
+    let executed = activity.execs.iter().filter(|exec| !exec.arguments.is_empty()).map(of_exec);
+    let mut measuring = executed.filter(|command| !adapter.plan(command, &[]).phases.is_empty());
+    // Of several none is told from the others.
+    let found = measuring.next()?;
+    measuring.next().is_none().then_some((adapter, found))
 }
 
 /// Whether a command makes its tool measure something; one that reads its work from files does.

@@ -30,6 +30,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::lint::read_whole;
 
 /// See the head of this file.
 pub struct AccessPatternDiffers;
@@ -65,7 +66,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let sequential = match phase.pattern {
         Pattern::Sequential => true,
         Pattern::RandomPermutation | Pattern::RandomIndependent => false,
-        _ => return Err(Halt::not_applicable("neither sequential nor random is claimed")),
+        _ => {
+            read_whole(phase)?;
+            return Err(Halt::not_applicable("neither sequential nor random is claimed"));
+        }
     };
     match phase.submission {
         Submission::Synchronous => {}
@@ -103,6 +107,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !fires {
         return Ok(case.silent(""));
     }
+    read_whole(phase)?;
     let share = Quantity::ratio(consecutive);
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),

@@ -27,7 +27,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
-use crate::lint::promise;
+use crate::lint::{promise, read_whole};
 
 /// See the head of this file.
 pub struct BlockSizeDiffers;
@@ -52,6 +52,7 @@ impl Detector for BlockSizeDiffers {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let Some(block) = phase.block_bytes.filter(|block| *block > 0) else {
+        read_whole(phase)?;
         return Err(Halt::not_applicable("the tool was told no one block size"));
     };
     if case.run.maps_files(phase) {
@@ -69,6 +70,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.submission == Submission::Synchronous && gathers && modal % block as f64 == 0.0 {
         return Err(Halt::not_applicable("the engine may gather several operations into one call"));
     }
+    read_whole(phase)?;
     let modal = Quantity { value: modal, ..Quantity::bytes(0) };
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Misleading),

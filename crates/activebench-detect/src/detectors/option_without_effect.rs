@@ -41,6 +41,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::context::{Detector, Run};
+use crate::lint::read_whole;
 
 /// See the head of this file.
 pub struct OptionWithoutEffect;
@@ -71,6 +72,7 @@ impl Detector for OptionWithoutEffect {
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         of_each_phase(self, run, FACTS, |case, phase| {
             if phase.promises.is_empty() {
+                read_whole(phase)?;
                 return Err(Halt::not_applicable("no option promises a mechanism for this pass"));
             }
             seen(phase)?;

@@ -38,6 +38,7 @@ use activebench_model::units::Quantity;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::tasks_of;
 use crate::context::{Detector, Run};
+use crate::lint::read_whole;
 
 /// See the head of this file.
 pub struct QueueDepthNotReached;
@@ -81,6 +82,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         _ => None,
     });
     let Some((depth, option)) = promise.filter(|(depth, _)| *depth > 1.0) else {
+        read_whole(phase)?;
         return Err(Halt::not_applicable("no depth above 1 is claimed"));
     };
     let case = &case.concerning_storage()?;

@@ -33,6 +33,7 @@ use activebench_model::units::Quantity;
 use crate::bounds::Busy;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::lint::read_whole;
 
 /// See the head of this file.
 pub struct RateLimitedByTool;
@@ -159,6 +160,8 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Quantity::ratio(busy)
         )));
     }
+    // An option that was not read may hold it back.
+    read_whole(phase)?;
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),
         observed: Some(Quantity::ratio(share)),

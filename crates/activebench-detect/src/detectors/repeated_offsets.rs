@@ -37,6 +37,7 @@ use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::calls;
 use crate::context::{Detector, Run};
+use crate::lint::read_whole;
 
 /// See the head of this file.
 pub struct RepeatedOffsets;
@@ -117,6 +118,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if share >= limits.ab401_distinct_warn_ratio.value.value || expected - unique <= chance {
         return Ok(case.silent(""));
     }
+    read_whole(phase)?;
     let by_design = matches!(phase.pattern, Pattern::SingleBlock | Pattern::Strided);
     let storage = case.concerning_storage().ok();
     let threshold = match share < limits.ab401_distinct_fail_ratio.value.value {

@@ -31,6 +31,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::lint::read_whole;
 
 /// See the head of this file.
 pub struct SizeDiffers;
@@ -102,6 +103,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let printed = printed(run, phase)?;
     let stated = || asked.iter().chain(&printed);
     if stated().next().is_none() {
+        read_whole(phase)?;
         return Err(Halt::not_applicable("neither the command nor the output states a size for this pass"));
     }
     let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
@@ -109,6 +111,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let differs = |stated: &&Stated| (stated.bytes - stated.moved).abs() > limit.value.value;
     let first = stated().find(differs).or_else(|| stated().next().filter(|_| untimed > limit.value.value));
     let Some(stated) = first else { return Ok(case.silent("")) };
+    read_whole(phase)?;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     let after = if untimed > 0.0 { format!(" and {} after it had stopped", in_bytes(untimed)) } else { String::new() };
     let (meaning, advice) = reason(run, phase, stated.bytes - stated.moved, untimed);

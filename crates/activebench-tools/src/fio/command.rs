@@ -1,121 +1,26 @@
 //! fio's command line: what to print and where, the jobs that it spells out, the job files
 //! that it names.
 
-use super::jobs::JobOptions;
+use super::names::{self, Name, Takes};
+use super::options::JobOptions;
 
-/// Options of fio itself that take no value.
-const PLAIN: &[&str] = &[
-    "version",
-    "v",
-    "help",
-    "h",
-    "minimal",
-    "append-terse",
-    "parse-only",
-    "showcmd",
-    "crctest",
-    "cpuclock-test",
-    "readonly",
-    "warnings-fatal",
-    "latency-log",
-    "l",
-    "bandwidth-log",
-    "b",
-    "enghelp",
-    "cmdhelp",
-    "server",
-    "daemonize-none",
-];
-/// Options of fio itself that take one, also as the next word.
-const VALUED: &[&str] = &[
-    "output",
-    "o",
-    "output-format",
-    "F",
-    "f",
-    "terse-version",
-    "V",
-    "client",
-    "C",
-    "remote-config",
-    "R",
-    "section",
-    "x",
-    "status-interval",
-    "eta",
-    "e",
-    "eta-interval",
-    "eta-newline",
-    "E",
-    "debug",
-    "d",
-    "max-jobs",
-    "j",
-    "alloc-size",
-    "a",
-    "daemonize",
-    "D",
-    "idle-prof",
-    "I",
-    "inflate-log",
-    "X",
-    "trigger-file",
-    "trigger-timeout",
-    "trigger",
-    "trigger-remote",
-    "aux-path",
-    "K",
-    "merge-blktrace-only",
-    "bandwidth-log-file",
-    "profile",
-    "p",
-];
-/// Options of a job that stand without a value.
-const SWITCHES: &[&str] = &[
-    "time_based",
-    "group_reporting",
-    "thread",
-    "stonewall",
-    "wait_for_previous",
-    "new_group",
-    "norandommap",
-    "zero_buffers",
-    "refill_buffers",
-    "bs_unaligned",
-    "exitall_on_error",
-    "fill_device",
-    "fill_fs",
-    "exitall",
-    "verify_only",
-    "hipri",
-    "fixedbufs",
-    "nonvectored",
-    "registerfiles",
-    "sqthread_poll",
-    "userspace_reap",
-    "gtod_reduce_all",
-    "ignore_zone_limits",
-    "uncached",
-    "do_verify_only",
-    "experimental_verify",
-    "overwrite_zone",
-    "force_async",
-];
-/// Words that make fio do something else than run jobs.
+/// Options that make fio do something else than run jobs on this machine.
 const NO_RUN: &[&str] = &[
     "version",
-    "v",
     "help",
-    "h",
     "parse-only",
     "showcmd",
     "crctest",
+    "memcpytest",
     "cpuclock-test",
     "enghelp",
     "cmdhelp",
     "server",
-    "S",
-    "P",
+    "client",
+    "remote-config",
+    "daemonize",
+    "inflate-log",
+    "merge-blktrace-only",
 ];
 
 /// A fio command line, read.
@@ -137,6 +42,8 @@ pub(super) struct Command {
     pub(super) runs_nothing: bool,
     /// Whether words were there to read.
     pub(super) known: bool,
+    /// Everything behind `--` is a job file: no option can be put there.
+    pub(super) ends_in_files: bool,
 }
 
 impl Command {
@@ -145,52 +52,76 @@ impl Command {
         let mut command = Command { formats: "normal".to_owned(), known: argv.len() > 1, ..Command::default() };
         let mut current: Option<JobOptions> = None;
         let mut words = argv.iter().skip(1).peekable();
-        let mut only_files = false;
         while let Some(word) = words.next() {
-            let option = if only_files { None } else { word.strip_prefix("--").or_else(|| word.strip_prefix('-')) };
-            let Some(option) = option.filter(|option| !option.is_empty()) else {
+            let option = word.strip_prefix("--").map(|option| (option, 2));
+            let option = option.or_else(|| word.strip_prefix('-').map(|option| (option, 1)));
+            let option = option.filter(|(option, _)| !option.is_empty() && !command.ends_in_files);
+            let Some((option, dashes)) = option else {
                 match word.as_str() {
-                    "--" => only_files = true,
+                    "--" if !command.ends_in_files => command.ends_in_files = true,
                     _ => command.files.push(word.clone()),
                 }
                 continue;
             };
-            let (name, mut value) = match option.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
+            let (written, mut value) = match option.split_once('=') {
+                Some((written, value)) => (written, Some(value.to_owned())),
                 None => (option, None),
             };
-            let of_fio = PLAIN.contains(&name) || VALUED.contains(&name) || NO_RUN.contains(&name);
-            if value.is_none() && !PLAIN.contains(&name) && !SWITCHES.contains(&name) && !NO_RUN.contains(&name) {
+            let name = names::of_command_line(written, dashes);
+            let takes_next = match name {
+                Name::Own(_, takes) | Name::Job(_, takes) => takes == Takes::Value,
+                // It may; another option it does not.
+                Name::Unknown => words.peek().is_some_and(|next| !next.starts_with('-')),
+            };
+            if value.is_none() && takes_next {
                 value = words.next().cloned();
             }
-            if of_fio {
-                command.read_own(name, value);
-                continue;
-            }
-            let value = value.unwrap_or_else(|| "1".to_owned());
-            if name == "name" {
-                command.jobs.extend(current.take());
-                let mut job = command.globals.clone();
-                job.set("name", &value);
-                current = Some(job);
-            } else {
-                current.as_mut().unwrap_or(&mut command.globals).set(name, &value);
+            match name {
+                Name::Own(name, _) => command.read_own(name, value),
+                Name::Job("name", _) => {
+                    command.jobs.extend(current.take());
+                    current = command.begin(&value.unwrap_or_default());
+                }
+                Name::Job(name, _) => {
+                    current.as_mut().unwrap_or(&mut command.globals).set(name, value.as_deref().unwrap_or("1"));
+                }
+                Name::Unknown => {
+                    let why = format!("the option {word} is not known");
+                    current.as_mut().unwrap_or(&mut command.globals).miss(&why);
+                }
             }
         }
         command.jobs.extend(current);
         command
     }
 
+    /// The job that `--name` begins. What follows is for all jobs where it is `global`, and where the job is not one
+    /// of those that are to run alone.
+    fn begin(&mut self, name: &str) -> Option<JobOptions> {
+        if is_global(name) || !self.runs(name) {
+            return None;
+        }
+        let mut job = self.globals.clone();
+        job.set("name", name);
+        Some(job)
+    }
+
+    /// Whether a section runs.
+    pub(super) fn runs(&self, section: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|wanted| wanted == section)
+    }
+
     fn read_own(&mut self, name: &str, value: Option<String>) {
+        self.runs_nothing |= NO_RUN.contains(&name);
         let value = value.unwrap_or_default();
         match name {
-            "output" | "o" => self.output = Some(value).filter(|name| !name.is_empty()),
-            "output-format" | "F" | "f" => self.formats = value,
-            "minimal" | "m" => "terse".clone_into(&mut self.formats),
+            "output" => self.output = Some(value).filter(|name| !name.is_empty()),
+            "output-format" => self.formats = value,
+            "minimal" => "terse".clone_into(&mut self.formats),
             "append-terse" => self.formats.push_str(",terse"),
-            "section" | "x" => self.sections.push(value),
-            "client" | "C" | "daemonize" | "D" | "remote-config" | "R" => self.runs_nothing = true,
-            name if NO_RUN.contains(&name) => self.runs_nothing = true,
+            "section" => self.sections.push(value),
+            // It makes jobs of its own.
+            "profile" => self.globals.miss(&format!("the profile {value} is not known")),
             _ => {}
         }
     }
@@ -204,6 +135,11 @@ impl Command {
     pub(super) fn prints_json(&self) -> bool {
         self.prints("json") || self.prints("json+")
     }
+}
+
+/// Whether a section's options are for all jobs after it.
+pub(super) fn is_global(section: &str) -> bool {
+    section.starts_with("global")
 }
 
 #[cfg(test)]
@@ -231,7 +167,7 @@ mod tests {
     #[test]
     fn jobs_have_what_stood_before_the_first_name() {
         let command = parse("fio --rw=read --size=1g --name=a --bs 4k --name=b --rw=write --time_based j.fio");
-        let value = |job: usize, key: &str| command.jobs[job].get(key).map(str::to_owned);
+        let value = |job: usize, key: &str| command.jobs[job].stated(key).map(str::to_owned);
         assert_eq!(command.jobs.len(), 2);
         assert_eq!((value(0, "rw").as_deref(), value(0, "bs").as_deref()), (Some("read"), Some("4k")));
         assert_eq!((value(1, "rw").as_deref(), value(1, "size").as_deref()), (Some("write"), Some("1g")));
@@ -244,7 +180,7 @@ mod tests {
     fn a_switch_takes_no_word_after_it() {
         for switch in ["refill_buffers", "bs_unaligned", "exitall_on_error", "thread"] {
             let command = parse(&format!("fio --name=a --{switch} --end_fsync=1"));
-            let value = |key| command.jobs[0].get(key);
+            let value = |key| command.jobs[0].stated(key);
             assert_eq!((value(switch), value("end_fsync")), (Some("1"), Some("1")), "{switch}");
         }
     }
@@ -258,5 +194,23 @@ mod tests {
         }
         assert!(!parse("fio --output=x --name=a").runs_nothing);
         assert_eq!(parse("fio --output=x --name=a").output.as_deref(), Some("x"));
+    }
+    #[test]
+    fn words_are_taken_as_fio_takes_them() {
+        for (line, jobs, files, whole) in [
+            ("fio --name=a --ioeng=libaio j.fio", vec!["a"], vec!["j.fio"], true),
+            ("fio --name=global --rw=write --name=b", vec!["b"], vec![], true),
+            ("fio --section=b --name=a --rw=write --name=b", vec!["b"], vec![], true),
+            ("fio --name=a --nonvectored 1 --thread j.fio", vec!["a"], vec!["j.fio"], true),
+            ("fio --name=a --no_such_option x", vec!["a"], vec![], false),
+            ("fio --profile=tiobench --name=a", vec!["a"], vec![], false),
+            ("fio --name=a -- --b", vec!["a"], vec!["--b"], true),
+            ("fio -", vec![], vec!["-"], true),
+        ] {
+            let command = parse(line);
+            let names: Vec<&str> = command.jobs.iter().map(JobOptions::name).collect();
+            assert_eq!((names, command.files.iter().map(String::as_str).collect()), (jobs, files), "{line}");
+            assert_eq!(command.jobs.iter().all(JobOptions::is_whole), whole, "{line}");
+        }
     }
 }

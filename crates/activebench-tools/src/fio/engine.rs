@@ -23,7 +23,9 @@ pub(super) enum Kind {
     Other,
 }
 
-pub(super) fn kind(engine: &str) -> Kind {
+/// The kind of an engine; `None` stands for one that is not known.
+pub(super) fn kind(engine: Option<&str>) -> Kind {
+    let Some(engine) = engine else { return Kind::Other };
     match engine {
         "psync" | "sync" | "vsync" | "pvsync" | "pvsync2" | "splice" | "ftruncate" | "falloc" | "e4defrag" => {
             Kind::Synchronous

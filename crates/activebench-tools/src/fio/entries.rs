@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::jobs::{Job, JobOptions, Setup};
-use super::report::{Entry, Way};
+use super::jobs::{Job, Setup};
+use super::options::JobOptions;
+use super::report::{Entry, Head, Told, Way};
 
 /// An entry of the report with the jobs behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,8 +13,10 @@ pub(super) struct Paired {
     pub(super) base: String,
     /// Its jobs, by their places in the setup; empty where the command is not known.
     pub(super) places: Vec<usize>,
-    /// Its jobs; where the command is not known what the report says of one of them.
+    /// Its jobs; where the command is not known as many as the report says, and at least one.
     pub(super) jobs: Vec<Job>,
+    /// Whether it is known how many jobs there are.
+    pub(super) counted: bool,
 }
 
 impl Paired {
@@ -26,14 +29,22 @@ impl Paired {
         self.jobs.first().map(|job| &job.options)
     }
 
-    /// How many jobs the entry covers.
+    /// How many jobs the entry covers; `None` where that is not known.
     pub(super) fn jobs_of(&self, entry: &Entry) -> Option<u32> {
-        entry.jobs.or_else(|| u32::try_from(self.jobs.len()).ok().filter(|count| *count > 0))
+        entry.jobs.or_else(|| u32::try_from(self.jobs.len()).ok().filter(|count| self.counted && *count > 0))
+    }
+
+    /// Why options of its jobs may be given that were not read.
+    pub(super) fn unread(&self) -> Option<&str> {
+        self.jobs.iter().find_map(|job| job.options.unread())
     }
 }
 
 /// Pairs entries with jobs, in order; where the numbers or the names differ the entries speak for
 /// themselves.
+///
+/// What fio says of a job counts more than what was read of its command: its JSON states every option that has a
+/// value, its first lines the order, blocks, engine and depth.
 pub(super) fn pair(setup: &Setup, entries: &[Entry]) -> Vec<Paired> {
     let planned = setup.entries();
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
@@ -41,30 +52,97 @@ pub(super) fn pair(setup: &Setup, entries: &[Entry]) -> Vec<Paired> {
     let fits = planned.len() == entries.len()
         && planned.iter().zip(entries).all(|(jobs, entry)| {
             let first = jobs.first().map(|place| setup.jobs[*place].options.name());
-            first == Some(entry.name.as_str()) && entry.jobs.is_none_or(|count| count as usize == jobs.len())
+            let counted = match entry.jobs {
+                Some(count) => count as usize == jobs.len(),
+                None => setup.open.is_none(),
+            };
+            first == Some(entry.name.as_str()) && counted
         });
     let pair = |(index, base): (usize, String)| {
+        let entry = &entries[index];
         if fits {
             let places = planned[index].clone();
-            let jobs = places.iter().map(|place| setup.jobs[*place].clone()).collect();
-            return Paired { base, places, jobs };
-        }
-        let entry = &entries[index];
-        let mut options = JobOptions::default();
-        entry.options.iter().for_each(|(name, value)| options.set(name, value));
-        // A report for people states no options: what is not stated is not known.
-        let jobs = match entry.options.is_empty() {
-            true => Vec::new(),
-            false => {
-                let count = entry.jobs.unwrap_or(1).clamp(1, 4096) as usize;
-                let job =
-                    |clone| Job { options: options.clone(), group: entry.group.unwrap_or(0), clone, clones: count };
-                (0..count).map(job).collect()
+            let mut jobs: Vec<Job> = places.iter().map(|place| setup.jobs[*place].clone()).collect();
+            let one_definition = jobs.first().is_some_and(|job| job.clone == 0 && job.clones == jobs.len());
+            let known = jobs.first().map(|job| correct(&job.options, entry, setup)).filter(|_| one_definition);
+            for job in &mut jobs {
+                job.options = known.as_ref().unwrap_or(&job.options).clone();
             }
-        };
-        Paired { base, places: Vec::new(), jobs }
+            return Paired { base, places, jobs, counted: true };
+        }
+        let options = of_entry(entry, setup);
+        let count = entry.jobs.unwrap_or(1).clamp(1, 4096) as usize;
+        let job = |clone| Job { options: options.clone(), group: entry.group.unwrap_or(0), clone, clones: count };
+        let counted = entry.jobs.is_some();
+        Paired { base, places: Vec::new(), jobs: (0..count).map(job).collect(), counted }
     };
     bases.into_iter().enumerate().map(pair).collect()
+}
+
+/// Whether the global options of the JSON hold for every job: those of the last file hold for its own.
+fn are_of_all(setup: &Setup) -> bool {
+    setup.command.files.len() <= 1
+}
+
+/// The options of jobs that are clones of one, as they were read, and as fio states them.
+fn correct(read: &JobOptions, entry: &Entry, setup: &Setup) -> JobOptions {
+    let Some(told) = &entry.told else { return with_head(read.clone(), entry.head.as_ref()) };
+    if read.unread().is_some() && are_of_all(setup) {
+        let mut options = of_told(told, entry);
+        // A switch without a value is in what was read alone; one with a value would be stated.
+        options.fill_from(read);
+        return options;
+    }
+    let mut options = read.clone();
+    if !options.is_whole() && are_of_all(setup) {
+        options.fill_from(&JobOptions::told(told.globals.iter().chain(&told.own)));
+    }
+    for (place, (name, value)) in told.own.iter().enumerate() {
+        let is_last = told.own[place + 1..].iter().all(|(other, _)| other != name);
+        if name != "filename" && is_last {
+            options.correct(name, value);
+        }
+    }
+    with_head(options, entry.head.as_ref())
+}
+
+/// The options of an entry's jobs where the command does not tell them.
+fn of_entry(entry: &Entry, setup: &Setup) -> JobOptions {
+    let why = setup.open.as_deref().unwrap_or("the jobs of the command are not those of the report");
+    let mut unknown = JobOptions::unknown(why);
+    unknown.set("name", &entry.name);
+    let Some(told) = entry.told.as_ref().filter(|_| are_of_all(setup)) else {
+        return with_head(unknown, entry.head.as_ref());
+    };
+    // Of several jobs the last one's options are stated: they are those of all where it has so many clones.
+    let clones = told.own("numjobs").map_or(Some(1), |count| count.parse::<u32>().ok());
+    match entry.jobs {
+        Some(jobs) if Some(jobs) == clones || jobs == 1 => of_told(told, entry),
+        _ => with_head(unknown, entry.head.as_ref()),
+    }
+}
+
+/// What fio's JSON and its first lines say of a job.
+fn of_told(told: &Told, entry: &Entry) -> JobOptions {
+    let mut options = JobOptions::told(told.globals.iter().chain(&told.own));
+    if options.stated("name") != Some(entry.name.as_str()) {
+        options.set("name", &entry.name);
+    }
+    let of_head = with_head(options.clone(), entry.head.as_ref());
+    if of_head.agrees(&options) {
+        return of_head;
+    }
+    // A file may have several sections of global options: some of them stand behind the job.
+    let mut own = JobOptions::told(&told.own);
+    own.miss("the global options that fio states are not all those of the job");
+    own.set("name", &entry.name);
+    with_head(own, entry.head.as_ref())
+}
+
+/// Options with what fio says of a job before it starts.
+fn with_head(mut options: JobOptions, head: Option<&Head>) -> JobOptions {
+    head.into_iter().for_each(|head| options.take_head(head));
+    options
 }
 
 /// The entries that a command would print, before it ran.
@@ -73,7 +151,7 @@ pub(super) fn planned(setup: &Setup) -> Vec<Paired> {
     let names: Vec<String> = entries.iter().map(|jobs| setup.jobs[jobs[0]].options.name().to_owned()).collect();
     let paired = |(places, base): (Vec<usize>, String)| {
         let jobs = places.iter().map(|place| setup.jobs[*place].clone()).collect();
-        Paired { base, places, jobs }
+        Paired { base, places, jobs, counted: setup.open.is_none() }
     };
     entries.into_iter().zip(unique(&names)).map(paired).collect()
 }
@@ -110,6 +188,8 @@ fn unique(names: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::output::ToolFile;
+
     use super::*;
 
     #[test]
@@ -123,5 +203,73 @@ mod tests {
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
             assert_eq!(unique(&names), expected);
         }
+    }
+
+    fn setup(line: &str, file: Option<&str>) -> Setup {
+        let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let file = file.map(|text| ToolFile { name: "j.fio".to_owned(), bytes: text.as_bytes().to_vec() });
+        Setup::new(&argv, file.as_slice())
+    }
+
+    fn entry(jobs: Option<u32>, told: Option<(&str, &str)>, head: Option<Head>) -> Entry {
+        let options = |text: &str| -> Vec<(String, String)> {
+            let pair = |word: &str| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+            text.split_whitespace().filter_map(pair).collect()
+        };
+        let told = told.map(|(globals, own)| Told { globals: options(globals), own: options(own) });
+        Entry { name: "a".to_owned(), jobs, told, head, ..Entry::default() }
+    }
+
+    fn head(rw: &str, block_bytes: u64) -> Option<Head> {
+        let (engine, depth) = (Some("libaio".to_owned()), Some("4".to_owned()));
+        Some(Head { rw: Some(rw.to_owned()), engine, depth, block_bytes: [Some(block_bytes); 3] })
+    }
+
+    #[test]
+    fn what_fio_says_of_a_job_counts_more_than_what_was_read() {
+        // Order, block of reads, direct, whether options may be given that were not read.
+        type Known = (Option<&'static str>, Option<u64>, Option<bool>, bool);
+        fn check(setup: &Setup, entry: Entry, expected: Known) {
+            let paired = pair(setup, std::slice::from_ref(&entry));
+            let job = paired[0].job().expect("an entry has a job");
+            let seen = (job.rw(), job.block_bytes(Way::Read), job.is_on("direct"), paired[0].unread().is_some());
+            assert_eq!(seen, expected, "{entry:?}");
+        }
+        let told = || Some(("direct=1 bs=8k ioengine=libaio", "rw=randread iodepth=4"));
+        let whole = setup("fio j.fio", Some("[a]\nrw=randread\nbs=8k\n"));
+        check(&whole, entry(Some(1), None, None), (Some("randread"), Some(8192), Some(false), false));
+        check(
+            &whole,
+            entry(Some(1), Some(("", "rw=write bs=8k")), None),
+            (Some("write"), Some(8192), Some(false), false),
+        );
+        check(&whole, entry(Some(1), None, head("read", 4096)), (Some("read"), Some(4096), Some(false), false));
+        // Not all was read: what the JSON states is all that was given, but for switches.
+        let part = setup("fio j.fio", Some("[a]\ninclude x\nthread\n"));
+        check(&part, entry(Some(1), told(), None), (Some("randread"), Some(8192), Some(true), false));
+        check(&part, entry(Some(1), told(), head("randread", 8192)), (Some("randread"), Some(8192), Some(true), false));
+        check(&part, entry(Some(1), None, None), (None, None, None, true));
+        let options = pair(&part, &[entry(Some(1), told(), None)])[0].job().cloned().expect("an entry has a job");
+        assert_eq!((options.is_on("thread"), options.is_on("time_based")), (Some(true), None));
+        // Nothing was read.
+        let none = setup("fio -", None);
+        check(&none, entry(Some(1), told(), None), (Some("randread"), Some(8192), Some(true), false));
+        check(&none, entry(None, told(), None), (None, None, None, true));
+        check(&none, entry(Some(2), told(), None), (None, None, None, true));
+        check(
+            &none,
+            entry(Some(2), Some(("bs=8k", "numjobs=2")), None),
+            (Some("read"), Some(8192), Some(false), false),
+        );
+        // Global options behind the job are not its own: the first lines contradict them.
+        check(&none, entry(Some(1), told(), head("randread", 4096)), (Some("randread"), Some(4096), None, true));
+        let substituted = setup("fio j.fio", Some("[a]\nbs=$pagesize\n"));
+        check(&substituted, entry(Some(1), None, None), (Some("read"), None, Some(false), false));
+        check(
+            &substituted,
+            entry(Some(1), Some(("", "bs=4096")), None),
+            (Some("read"), Some(4096), Some(false), false),
+        );
+        check(&substituted, entry(Some(1), None, head("read", 4096)), (Some("read"), Some(4096), Some(false), false));
     }
 }

@@ -127,38 +127,77 @@ pub(super) struct Section<'t> {
     pub(super) is_object: bool,
 }
 
-/// Objects and what stands between them, in order.
+/// Objects and what stands between them, in order. Objects are fio's own, whole or cut short, and what another program
+/// made of them: laid out in another way, but whole.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let (mut begin, mut begin_line) = (0, 1);
-    let mut inside = false;
     let (mut at, mut number) = (0, 1);
-    let mut lines = text.split_inclusive('\n').peekable();
     let mut push = |from: usize, to: usize, first_line: u64, is_object: bool| {
         if from < to {
             sections.push(Section { text: &text[from..to], first_line, is_object });
         }
     };
-    while let Some(line) = lines.next() {
-        let bare = line.trim_end_matches(['\n', '\r']);
-        let begins = !inside
-            && bare.rsplit('\r').next() == Some("{")
-            && lines.peek().is_some_and(|next| next.starts_with("  \"fio version\" :"));
-        if begins {
-            // What stands before its brace on the line is no part of it.
-            let brace = at + bare.len() - 1;
-            push(begin, brace, begin_line, false);
-            (begin, begin_line, inside) = (brace, number, true);
-        }
-        at += line.len();
-        number += 1;
-        if inside && bare == "}" {
-            push(begin, at, begin_line, true);
-            (begin, begin_line, inside) = (at, number, false);
-        }
+    while at < text.len() {
+        let end = line_end(text, at);
+        let line = text[at..end].trim_end_matches(['\n', '\r']);
+        // What stands before its brace on the line is no part of it.
+        let brace = at + line.rfind('\r').map_or(0, |place| place + 1);
+        let object_end = match text[brace..].starts_with('{') {
+            true => own_object_end(text, brace, end).or_else(|| rewritten_object_end(text, brace)),
+            false => None,
+        };
+        let Some(object_end) = object_end else {
+            (at, number) = (end, number + 1);
+            continue;
+        };
+        push(begin, brace, begin_line, false);
+        push(brace, object_end, number, true);
+        number += text[at..object_end].matches('\n').count() as u64;
+        (at, begin, begin_line) = (object_end, object_end, number);
     }
-    push(begin, text.len(), begin_line, inside);
+    push(begin, text.len(), begin_line, false);
     sections
+}
+
+/// Where the line behind a place ends, its line end included.
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |place| at + place + 1)
+}
+
+/// The end of an object as fio lays it out: the brace alone on its line, or the end of the text where fio was killed.
+fn own_object_end(text: &str, brace: usize, first_end: usize) -> Option<usize> {
+    let alone = text[brace..first_end].trim_end_matches(['\n', '\r']) == "{";
+    if !alone || !text[first_end..].starts_with("  \"fio version\" :") {
+        return None;
+    }
+    let mut at = first_end;
+    while at < text.len() {
+        let end = line_end(text, at);
+        if text[at..end].trim_end_matches(['\n', '\r']) == "}" {
+            return Some(end);
+        }
+        at = end;
+    }
+    Some(text.len())
+}
+
+/// How far into an object its first key begins at most.
+const FIRST_KEY_BYTES: usize = 64;
+
+/// The end of a whole object that another program laid out.
+fn rewritten_object_end(text: &str, brace: usize) -> Option<usize> {
+    let begins = text[brace + 1..].trim_start();
+    let blanks = text.len() - brace - 1 - begins.len();
+    if blanks > FIRST_KEY_BYTES || !begins.starts_with("\"fio version\"") {
+        return None;
+    }
+    let mut objects = serde_json::Deserializer::from_str(&text[brace..]).into_iter::<serde::de::IgnoredAny>();
+    objects.next()?.ok()?;
+    let end = brace + objects.byte_offset();
+    let rest = &text[end..];
+    let line_break = if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
+    Some(end + line_break)
 }
 
 #[cfg(test)]
@@ -211,6 +250,19 @@ mod tests {
         let text = format!("a\n{OBJECT}b\n{}", &OBJECT[..40]);
         let found: Vec<_> = sections(&text).iter().map(|part| (part.first_line, part.is_object)).collect();
         assert_eq!(found, [(1, false), (2, true), (9, false), (10, true)]);
+    }
+
+    #[test]
+    fn an_object_that_another_program_laid_out_is_one() {
+        for (text, expected) in [
+            ("{\n    \"fio version\": \"fio-3.33\",\n    \"jobs\": []\n}\n", vec![(1, true)]),
+            ("a\n{\"fio version\":\"fio-3.33\",\"jobs\":[]}\nb\n", vec![(1, false), (2, true), (3, false)]),
+            ("{\"fio version\":\"fio-3.33\"", vec![(1, false)]),
+            ("{\"other\": {\"fio version\": 1}}\n", vec![(1, false)]),
+        ] {
+            let found: Vec<_> = sections(text).iter().map(|part| (part.first_line, part.is_object)).collect();
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     proptest! {

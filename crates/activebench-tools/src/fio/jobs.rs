@@ -1,152 +1,10 @@
 //! fio's jobs: their options from the command line and job files, their clones and groups.
 
-use std::collections::BTreeMap;
-
 use activebench_model::output::ToolFile;
 
-use super::command::Command;
-use super::numbers::{bytes, is_true, time_ns};
-
-/// Most clones of all jobs together: fio itself allows 4096 jobs.
-const MOST_JOBS: usize = 4096;
-
-/// The options of one job, the later ones over the earlier ones, by their usual names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct JobOptions {
-    values: BTreeMap<String, String>,
-}
-
-/// Other names of options.
-const ALIASES: &[(&str, &str)] = &[
-    ("readwrite", "rw"),
-    ("blocksize", "bs"),
-    ("blocksize_range", "bsrange"),
-    ("io_limit", "io_size"),
-    ("timeout", "runtime"),
-    ("wait_for_previous", "stonewall"),
-    ("fill_fs", "fill_device"),
-    ("fileoffset", "offset"),
-    ("start_delay", "startdelay"),
-];
-
-impl JobOptions {
-    /// Sets an option by any of its names.
-    pub(super) fn set(&mut self, name: &str, value: &str) {
-        let name = name.trim();
-        let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, usual)| usual);
-        // What a shell would have taken away is still there where words come from a script.
-        let value = value.trim().trim_matches(['"', '\'']);
-        // `buffered` is `direct` upside down.
-        if name == "buffered" {
-            let direct = if is_true(value) { "0" } else { "1" };
-            self.values.insert("direct".to_owned(), direct.to_owned());
-            return;
-        }
-        // Each of both sets the other; the later one counts.
-        let opposite = match name {
-            "rwmixread" => Some("rwmixwrite"),
-            "rwmixwrite" => Some("rwmixread"),
-            _ => None,
-        };
-        opposite.map(|opposite| self.values.remove(opposite));
-        self.values.insert(name.to_owned(), value.to_owned());
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.values.get(name).map(String::as_str)
-    }
-
-    /// Whether a switch is on; off where it is not given.
-    pub(super) fn is_on(&self, name: &str) -> bool {
-        self.get(name).is_some_and(is_true)
-    }
-
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
-        bytes(self.get(name)?, 1024)
-    }
-
-    /// A size in bytes by the job's own base.
-    pub(super) fn size(&self, name: &str) -> Option<u64> {
-        let base = if self.get("kb_base") == Some("1000") { 1000 } else { 1024 };
-        bytes(self.get(name)?, base)
-    }
-
-    /// A time; without a unit it is in seconds.
-    pub(super) fn seconds_as_ns(&self, name: &str) -> Option<u64> {
-        time_ns(self.get(name)?, 1_000_000_000)
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.get("name").unwrap_or("")
-    }
-
-    pub(super) fn engine(&self) -> &str {
-        let engine = self.get("ioengine").unwrap_or("psync");
-        // `external:path` and options behind a colon.
-        engine.split(':').next().unwrap_or(engine)
-    }
-
-    /// The order and direction without what may stand behind a colon.
-    pub(super) fn rw(&self) -> &str {
-        let rw = self.get("rw").unwrap_or("read");
-        rw.split([':', ',']).next().unwrap_or(rw)
-    }
-
-    pub(super) fn reads(&self) -> bool {
-        matches!(self.rw(), "read" | "randread") || self.mixes()
-    }
-
-    pub(super) fn writes(&self) -> bool {
-        matches!(self.rw(), "write" | "randwrite" | "trimwrite" | "randtrimwrite") || self.mixes()
-    }
-
-    pub(super) fn mixes(&self) -> bool {
-        matches!(self.rw(), "rw" | "readwrite" | "randrw")
-    }
-
-    /// The option that sets the mix of reads and writes, and the share of reads, from 0 to 1. Half where
-    /// none is given; `None` for a job that does not mix, or whose mix comes from elsewhere: a log of I/O, or
-    /// the reads of a check beside its own.
-    pub(super) fn mix(&self) -> Option<(String, f64)> {
-        if !self.mixes() || self.get("read_iolog").is_some() || self.verify().is_some() {
-            return None;
-        }
-        let percent = |name: &str| self.get(name).map(|value| (value, value.parse::<u32>().ok()));
-        match (percent("rwmixread"), percent("rwmixwrite")) {
-            (Some((value, reads)), _) => {
-                Some((format!("rwmixread={value}"), f64::from(reads.filter(|reads| *reads <= 100)?) / 100.0))
-            }
-            (None, Some((value, writes))) => {
-                let reads = 100 - writes.filter(|writes| *writes <= 100)?;
-                Some((format!("rwmixwrite={value}"), f64::from(reads) / 100.0))
-            }
-            (None, None) => Some((format!("rw={}", self.rw()), 0.5)),
-        }
-    }
-
-    pub(super) fn trims(&self) -> bool {
-        matches!(self.rw(), "trim" | "randtrim" | "trimwrite" | "randtrimwrite")
-    }
-
-    pub(super) fn is_random(&self) -> bool {
-        self.rw().starts_with("rand")
-    }
-
-    /// The check of the data that it asks for; `None` without.
-    pub(super) fn verify(&self) -> Option<&str> {
-        self.get("verify").filter(|method| !matches!(*method, "0" | "none" | "null" | "pattern_hdr_none"))
-    }
-
-    /// Whether what was written is read back and checked after each loop.
-    pub(super) fn verifies_after(&self) -> bool {
-        self.verify().is_some() && self.writes() && self.get("do_verify").is_none_or(is_true)
-    }
-
-    fn clones(&self) -> usize {
-        let clones = self.get("numjobs").and_then(|count| count.parse().ok()).unwrap_or(1);
-        clones.clamp(1, MOST_JOBS)
-    }
-}
+use super::command::{Command, is_global};
+use super::numbers::is_true;
+use super::options::{Answer, JobOptions, MOST_JOBS};
 
 /// One job as fio runs it: a clone where `numjobs` makes several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,8 +22,12 @@ pub(super) struct Job {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Setup {
     pub(super) command: Command,
+    /// The words that fio was executed with, its own name first.
+    pub(super) argv: Vec<String>,
     /// In fio's own order, clones one after another.
     pub(super) jobs: Vec<Job>,
+    /// Which jobs there are is not wholly known, for this reason.
+    pub(super) open: Option<String>,
     /// What is not known of them.
     pub(super) notes: Vec<String>,
 }
@@ -174,39 +36,31 @@ impl Setup {
     /// From the command line and the job files that it names.
     pub(super) fn new(argv: &[String], files: &[ToolFile]) -> Self {
         let command = Command::parse(argv);
-        let mut notes = Vec::new();
+        let mut reader = FileReader { command: &command, files, open: None, notes: Vec::new() };
         let mut all = command.jobs.clone();
-        let mut globals = command.globals.clone();
-        for name in &command.files {
-            let found = files.iter().find(|file| file.name == *name);
-            match found.or_else(|| files.iter().find(|file| file.file_name() == last_component(name))) {
+        for (place, name) in command.files.iter().enumerate() {
+            match find(files, name) {
                 Some(file) => {
-                    let text = String::from_utf8_lossy(&file.bytes);
-                    all.append(&mut read_job_file(&text, &globals, &command.sections, &mut notes));
+                    // fio forgets the global options of a file before it reads the next one, whose first job waits.
+                    let globals = if place == 0 { command.globals.clone() } else { JobOptions::default() };
+                    all.append(&mut reader.read(&file.name, &file.bytes, globals, place > 0));
                 }
-                None => notes.push(format!("the job file {name} was not kept: what it asks for is not known")),
-            }
-            globals = JobOptions::default();
-        }
-        Self { jobs: with_clones(all), command, notes }
-    }
-
-    /// The logs that jobs replay (`read_iolog`): a colon stands between two, unless a backslash is before it.
-    pub(super) fn replayed_logs(&self) -> Vec<String> {
-        let mut logs = Vec::new();
-        for option in self.jobs.iter().filter_map(|job| job.options.get("read_iolog")) {
-            let mut log = String::new();
-            let mut characters = option.chars();
-            while let Some(character) = characters.next() {
-                match character {
-                    '\\' => log.extend(characters.next()),
-                    ':' => logs.push(std::mem::take(&mut log)),
-                    plain => log.push(plain),
+                None => {
+                    let why = format!("the job file {name} was not kept: what it asks for is not known");
+                    reader.open.get_or_insert_with(|| why.clone());
+                    reader.notes.push(why);
                 }
             }
-            logs.push(log);
         }
-        logs
+        let FileReader { mut open, mut notes, .. } = reader;
+        if let Some(job) = all.iter().find(|job| job.clones().is_none() || job.unread().is_some()) {
+            let why = job.unread().unwrap_or("how many clones a job has is not known").to_owned();
+            if !notes.contains(&why) {
+                notes.push(why.clone());
+            }
+            open.get_or_insert(why);
+        }
+        Self { jobs: with_clones(all), command, argv: argv.to_vec(), open, notes }
     }
 
     /// The jobs of each entry of the report, in order.
@@ -214,10 +68,10 @@ impl Setup {
         let mut entries: Vec<Vec<usize>> = Vec::new();
         let mut last_group = None;
         for (index, job) in self.jobs.iter().enumerate() {
-            if job.options.get("stats").is_some_and(|value| !is_true(value)) {
+            if matches!(job.options.get("stats"), Answer::Stated(stats) if !is_true(stats)) {
                 continue;
             }
-            let joins = job.options.is_on("group_reporting") && last_group == Some(job.group);
+            let joins = job.options.has("group_reporting") && last_group == Some(job.group);
             last_group = Some(job.group);
             match entries.last_mut() {
                 Some(entry) if joins => entry.push(index),
@@ -236,11 +90,11 @@ fn with_clones(all: Vec<JobOptions>) -> Vec<Job> {
     let mut jobs = Vec::new();
     let (mut group, mut in_group) = (0, false);
     for options in all {
-        if in_group && (options.is_on("stonewall") || options.is_on("new_group")) {
+        if in_group && (options.has("stonewall") || options.has("new_group")) {
             group += 1;
         }
         in_group = true;
-        let clones = options.clones();
+        let clones = options.clones().unwrap_or(1);
         for clone in 0..clones {
             if jobs.len() == MOST_JOBS {
                 return jobs;
@@ -251,40 +105,128 @@ fn with_clones(all: Vec<JobOptions>) -> Vec<Job> {
     jobs
 }
 
-/// The jobs of an INI file. `[global]` sections hold for the jobs after them.
-fn read_job_file(text: &str, globals: &JobOptions, sections: &[String], notes: &mut Vec<String>) -> Vec<JobOptions> {
-    let mut globals = globals.clone();
-    let mut jobs = Vec::new();
-    let mut current: Option<JobOptions> = None;
-    let mut in_section = false;
-    for line in text.lines() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-            jobs.extend(current.take());
-            in_section = true;
-            if !name.eq_ignore_ascii_case("global") {
+/// The file of a name, as the tool wrote it; another spelling of its folder is no other file.
+fn find<'f>(files: &'f [ToolFile], name: &str) -> Option<&'f ToolFile> {
+    let same = files.iter().find(|file| file.name == name);
+    same.or_else(|| files.iter().find(|file| file.file_name() == last_component(name)))
+}
+
+/// Files that include each other end here.
+const MOST_INCLUDED: usize = 16;
+
+/// Reads job files.
+struct FileReader<'a> {
+    command: &'a Command,
+    files: &'a [ToolFile],
+    /// See [`Setup::open`].
+    open: Option<String>,
+    notes: Vec<String>,
+}
+
+impl FileReader<'_> {
+    /// The jobs of a file. `[global]` sections hold for the jobs after them.
+    fn read(&mut self, file_name: &str, bytes: &[u8], mut globals: JobOptions, waits: bool) -> Vec<JobOptions> {
+        let mut jobs: Vec<JobOptions> = Vec::new();
+        for (name, lines) in sections(&String::from_utf8_lossy(bytes)) {
+            if is_global(&name) {
+                self.set(&mut globals, file_name, &lines);
+            } else if self.command.runs(&name) {
                 let mut job = globals.clone();
-                job.set("name", name);
-                current = Some(job);
+                job.set("name", &name);
+                if waits && jobs.is_empty() {
+                    job.set("stonewall", "1");
+                }
+                self.set(&mut job, file_name, &lines);
+                jobs.push(job);
             }
-            continue;
         }
-        if !in_section {
-            continue;
-        }
-        if line.strip_prefix("include").is_some_and(|rest| rest.starts_with([' ', '\t'])) {
-            notes.push("an included job file is not read: its options are not known".to_owned());
-            continue;
-        }
-        let (name, value) = line.split_once('=').unwrap_or((line, "1"));
-        current.as_mut().unwrap_or(&mut globals).set(name, value);
+        jobs
     }
-    jobs.extend(current);
-    jobs.retain(|job| sections.is_empty() || sections.iter().any(|section| section == job.name()));
-    jobs
+
+    /// Sets the options of a section in fio's order: those that others depend on come first.
+    fn set(&mut self, options: &mut JobOptions, file_name: &str, lines: &[String]) {
+        let mut given = Vec::new();
+        self.gather(options, file_name, lines, &mut given, 0);
+        given.sort_by_key(|(name, _)| !FIRST.contains(&name.as_str()));
+        for (name, value) in given {
+            match value {
+                Some(value) if !is_substituted(&value) => options.set(&name, &value),
+                Some(_) => options.set_unknown(&name),
+                None => options.set(&name, "1"),
+            }
+        }
+    }
+
+    /// Lines to names and values, those of included files in their places.
+    fn gather(
+        &mut self,
+        options: &mut JobOptions,
+        file_name: &str,
+        lines: &[String],
+        given: &mut Vec<(String, Option<String>)>,
+        depth: usize,
+    ) {
+        for line in lines {
+            let Some(included) = line.strip_prefix("include") else {
+                let (name, value) = match line.split_once('=') {
+                    Some((name, value)) => (name, Some(value.trim().to_owned())),
+                    None => (line.as_str(), None),
+                };
+                match is_substituted(name) {
+                    true => options.miss("which option a variable of the environment names is known to fio alone"),
+                    false => given.push((name.trim().to_owned(), value)),
+                }
+                continue;
+            };
+            let included = included.trim();
+            let beside = match file_name.rsplit_once('/') {
+                Some((folder, _)) => format!("{folder}/{included}"),
+                None => included.to_owned(),
+            };
+            match find(self.files, included).or_else(|| find(self.files, &beside)).filter(|_| depth < MOST_INCLUDED) {
+                Some(file) => {
+                    let text = String::from_utf8_lossy(&file.bytes).into_owned();
+                    let lines: Vec<String> = text.lines().filter_map(option_line).collect();
+                    self.gather(options, &file.name, &lines, given, depth + 1);
+                }
+                None => {
+                    let why = format!("the included job file {included} was not kept: its options are not known");
+                    options.miss(&why);
+                    self.notes.push(why);
+                }
+            }
+        }
+    }
+}
+
+/// Options of a section that fio sets before the others (their `prio` in options.c, 3.33).
+const FIRST: &[&str] = &["kb_base", "unit_base"];
+
+/// Whether fio puts something else in the place of a part: variables of the environment, the machine's sizes.
+fn is_substituted(text: &str) -> bool {
+    ["${", "$pagesize", "$mb_memory", "$ncpus"].iter().any(|word| text.contains(word))
+}
+
+/// Sections with their lines. Nothing stands outside of one.
+fn sections(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut sections: Vec<(String, Vec<String>)> = Vec::new();
+    for line in text.lines().filter_map(option_line) {
+        match (line.strip_prefix('['), sections.last_mut()) {
+            // The name goes to the end of the line, without its last character.
+            (Some(name), _) => {
+                sections.push((name[..name.char_indices().last().map_or(0, |(at, _)| at)].to_owned(), Vec::new()))
+            }
+            (None, Some((_, lines))) => lines.push(line),
+            (None, None) => {}
+        }
+    }
+    sections
+}
+
+/// A line without what is a comment to fio: everything behind a `;` or `#`. `None` where nothing is left.
+fn option_line(line: &str) -> Option<String> {
+    let line = line.split([';', '#']).next().unwrap_or(line).trim();
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 #[cfg(test)]
@@ -305,7 +247,7 @@ mod tests {
         let seen: Vec<_> = setup
             .jobs
             .iter()
-            .map(|job| (job.options.name(), job.options.rw(), job.options.size("bs"), job.group))
+            .map(|job| (job.options.name(), job.options.rw().unwrap_or(""), job.options.size("bs"), job.group))
             .collect();
         assert_eq!(seen, [("job1", "randread", None, 0), ("job2", "read", Some(65536), 1)]);
         let only = super::Setup::new(
@@ -355,9 +297,54 @@ mod tests {
     }
 
     #[test]
-    fn buffered_is_direct_upside_down() {
-        let mut options = JobOptions::default();
-        options.set("buffered", "0");
-        assert!(options.is_on("direct"));
+    fn job_files_are_read_as_fio_does() {
+        for (text, option, expected) in [
+            ("[a]\nbs=8k ; a comment\n", "bs", Answer::Stated("8k")),
+            ("[a]\ndirect=0 # off\n", "direct", Answer::Stated("0")),
+            ("[global of all]\nbs=8k\n[a]\n", "bs", Answer::Stated("8k")),
+            ("[Global]\nbs=8k\n", "name", Answer::Stated("Global")),
+            ("[a]\nbs=$pagesize\n", "bs", Answer::Unknown),
+            ("[a]\nbs=$pagesize\n", "rw", Answer::Default),
+            ("[a]\nsize=${SIZE}\n", "size", Answer::Unknown),
+            ("[a]\n${OPTION}\n", "rw", Answer::Unknown),
+            ("[a]\ninclude other.fio\n", "rw", Answer::Unknown),
+            ("[global]\ninclude other.fio\n[a]\nbs=8k\n", "rw", Answer::Unknown),
+            ("[global]\ninclude other.fio\n[a]\nbs=8k\n", "bs", Answer::Stated("8k")),
+            ("[a]\ninclude j.fio\n", "rw", Answer::Unknown),
+            ("[a]\nno_such_option=1\n", "rw", Answer::Unknown),
+        ] {
+            let setup = setup("fio j.fio", text);
+            assert_eq!(setup.jobs[0].options.get(option), expected, "{text}");
+            let unknown = setup.jobs[0].options.unread().is_some();
+            assert_eq!(setup.open.is_some() && !setup.notes.is_empty(), unknown, "{text}");
+        }
+        let base = setup("fio j.fio", "[a]\nsize=4k\nkb_base=1000\n");
+        assert_eq!(base.jobs[0].options.size("size"), Some(4000));
+        assert_eq!(
+            setup("fio j.fio", "[a]\nnumjobs=$ncpus\n").open.as_deref(),
+            Some("how many clones a job has is not known")
+        );
+    }
+
+    #[test]
+    fn included_files_that_were_kept_are_read() {
+        let file = |name: &str, text: &str| ToolFile { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
+        let files = [file("d/j.fio", "[global]\ninclude more.fio\n[a]\n"), file("d/more.fio", "bs=8k # blocks\n")];
+        let setup = Setup::new(&["fio".to_owned(), "d/j.fio".to_owned()], &files);
+        assert_eq!(setup.jobs[0].options.stated("bs"), Some("8k"));
+        assert_eq!((setup.open, setup.notes), (None, vec![]));
+    }
+
+    #[test]
+    fn a_second_file_begins_anew() {
+        let file = |name: &str, text: &str| ToolFile { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
+        let files = [file("a.fio", "[global]\nbs=8k\n[a]\n"), file("b.fio", "[b]\n[c]\n")];
+        let argv = ["fio", "--size=1m", "a.fio", "b.fio"].map(str::to_owned);
+        let seen: Vec<_> = Setup::new(&argv, &files)
+            .jobs
+            .iter()
+            .map(|job| (job.options.stated("bs").map(str::to_owned), job.options.lacks("size"), job.group))
+            .collect();
+        assert_eq!(seen, [(Some("8k".to_owned()), false, 0), (None, true, 1), (None, true, 1)]);
     }
 }

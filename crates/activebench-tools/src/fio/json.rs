@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use activebench_model::claim::SourceLine;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::filter::Section;
 use super::report::{
-    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution,
+    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Told, Way, percentile_resolution, rate_resolution,
 };
 
 /// Reads one object; the error says why it is none.
@@ -15,12 +17,14 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String
     let value: Value = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
     let places = Places { lines: scan(section), stream, first_line: section.first_line };
     let version = value.get("fio version").and_then(Value::as_str);
-    let globals = options_of(value.get("global options"));
+    // The values have lost the order of options, and all but one of a name.
+    let stated: Stated = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
     let jobs = value.get("jobs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let entries = jobs.iter().enumerate();
-    let entries = entries.map(|(index, job)| read_job(job, &format!("/jobs/{index}"), &globals, &places)).collect();
+    let entries =
+        entries.map(|(index, job)| read_job(job, &format!("/jobs/{index}"), stated.of(index), &places)).collect();
     let version = version.map(|version| version.trim_start_matches("fio-").to_owned());
-    Ok(Report { version, entries, complete: true, heads: Vec::new() })
+    Ok(Report { version, entries, complete: true, ..Report::default() })
 }
 
 /// Where each scalar stands.
@@ -80,9 +84,58 @@ fn scan<'t>(section: &Section<'t>) -> HashMap<String, (u64, &'t str)> {
     lines
 }
 
-fn options_of(value: Option<&Value>) -> Vec<(String, String)> {
-    let Some(options) = value.and_then(Value::as_object) else { return Vec::new() };
-    options.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+/// The options of a report and of its jobs.
+#[derive(Default, Deserialize)]
+struct Stated {
+    #[serde(rename = "global options", default)]
+    globals: Options,
+    #[serde(default)]
+    jobs: Vec<StatedJob>,
+}
+
+#[derive(Default, Deserialize)]
+struct StatedJob {
+    #[serde(rename = "job options", default)]
+    own: Options,
+}
+
+impl Stated {
+    /// Those of an entry; `None` of a fio that states none.
+    fn of(&self, index: usize) -> Option<Told> {
+        let any = !self.globals.0.is_empty() || self.jobs.iter().any(|job| !job.own.0.is_empty());
+        let own = self.jobs.get(index).filter(|_| any)?.own.0.clone();
+        Some(Told { globals: self.globals.0.clone(), own })
+    }
+}
+
+/// An object of texts, in its order: `filename` may occur more than once.
+#[derive(Default)]
+struct Options(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OptionsVisitor)
+    }
+}
+
+struct OptionsVisitor;
+
+impl<'de> Visitor<'de> for OptionsVisitor {
+    type Value = Options;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("an object of options")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Options, A::Error> {
+        let mut options = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            if let Value::String(value) = value {
+                options.push((name, value));
+            }
+        }
+        Ok(Options(options))
+    }
 }
 
 /// Reads figures below one path.
@@ -135,7 +188,7 @@ impl<'a, 't> Reader<'a, 't> {
     }
 }
 
-fn read_job(job: &Value, path: &str, globals: &[(String, String)], places: &Places<'_>) -> Entry {
+fn read_job(job: &Value, path: &str, told: Option<Told>, places: &Places<'_>) -> Entry {
     let reader = Reader { value: job, path: path.to_owned(), places };
     let name = job.get("jobname").and_then(Value::as_str).unwrap_or("").to_owned();
     let error = job.get("error").and_then(Value::as_i64).filter(|error| *error != 0);
@@ -144,7 +197,7 @@ fn read_job(job: &Value, path: &str, globals: &[(String, String)], places: &Plac
         group: reader.whole("groupid").and_then(|group| u32::try_from(group).ok()),
         error: error.map(|error| (error, places.of(&format!("{path}/error"), &job["error"]).1)),
         job_runtime_ms: reader.whole("job_runtime"),
-        options: globals.iter().cloned().chain(options_of(job.get("job options"))).collect(),
+        told,
         ..Entry::default()
     };
     for way in Way::ALL {

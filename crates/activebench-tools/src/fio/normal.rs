@@ -6,7 +6,7 @@
 use activebench_model::claim::SourceLine;
 
 use super::filter::Section;
-use super::report::{Entry, Figure, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution};
+use super::report::{Entry, Figure, Head, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution};
 
 /// Reads one section of plain text; the entries of its last report.
 pub(super) fn read(section: &Section<'_>, stream: &str) -> Report {
@@ -57,6 +57,9 @@ impl Reader<'_> {
             return;
         }
         if let Some(entry) = header(words, source()) {
+            if std::mem::take(&mut self.report.headless) {
+                self.report.entries.clear();
+            }
             // A repeated report names the same processes; another run of fio names others.
             if self.ended && self.report.entries.iter().any(|known| known.pid == entry.pid) {
                 self.report.entries.clear();
@@ -74,10 +77,15 @@ impl Reader<'_> {
             self.part = Part::Nothing;
             return;
         }
-        if self.ended {
+        if self.ended && !self.begin_headless(text) {
             return;
         }
         let source = source();
+        let again =
+            |(way, _): &(Way, &str)| self.report.entries.last().is_some_and(|entry| entry.of(*way).bandwidth.is_some());
+        if self.report.headless && way_of(text).as_ref().is_some_and(again) {
+            self.report.entries.push(Entry::default());
+        }
         let Some(entry) = self.report.entries.last_mut() else { return };
         if let Some((way, rest)) = way_of(text) {
             read_rates(entry, way, rest, &source);
@@ -94,6 +102,17 @@ impl Reader<'_> {
         } else {
             self.latency_line(text, &source);
         }
+    }
+
+    /// Takes a line of rates without a job before it for a new entry, where it is not one more direction of the last;
+    /// whether lines of an entry may follow.
+    fn begin_headless(&mut self, text: &str) -> bool {
+        let rates = way_of(text).filter(|(_, rest)| rest.contains("IOPS=") && rest.contains("BW="));
+        let Some((way, _)) = rates.filter(|_| self.report.entries.is_empty()) else { return false };
+        (self.report.headless, self.ended) = (true, false);
+        self.report.entries.push(Entry::default());
+        self.part = Part::Other(way);
+        true
     }
 
     fn latencies(&mut self) -> Option<&mut Latencies> {
@@ -179,39 +198,38 @@ impl Reader<'_> {
 }
 
 /// `w: (g=0): rw=write, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1`.
-fn head(line: &str) -> Option<(String, Vec<(String, String)>)> {
+fn head(line: &str) -> Option<(String, Head)> {
     let (name, rest) = line.split_once(": (g=")?;
     let (_, rest) = rest.split_once("): ")?;
-    let mut options = vec![("name".to_owned(), name.to_owned())];
-    for key in ["rw", "ioengine", "iodepth"] {
-        if let Some(value) = value_after(rest, &format!("{key}=")) {
-            options.push((key.to_owned(), value.to_owned()));
-        }
-    }
+    let stated = |key| value_after(rest, key).map(str::to_owned);
+    let mut head =
+        Head { rw: stated("rw="), engine: stated("ioengine="), depth: stated("iodepth="), block_bytes: [None; 3] };
     // Smallest and largest block of reads, writes and trims; fio 2 has no words beside them.
     let blocks = rest.split_once("bs=").map_or("", |(_, blocks)| blocks.split("ioengine=").next().unwrap_or(blocks));
-    let mut sizes = blocks.split([' ', ',', '/', '-']).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    let first = sizes.next().and_then(block_bytes);
-    match first {
-        Some(first) if sizes.all(|size| block_bytes(size) == Some(first)) => {
-            options.push(("bs".to_owned(), first.to_string()))
-        }
-        // They differ: no one size is it.
-        _ => options.push(("bsrange".to_owned(), blocks.trim().to_owned())),
+    let sizes = blocks.split([' ', ',', '/', '-']).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let sizes: Vec<Option<u64>> = sizes.map(block_bytes).collect();
+    // With `bs_is_seq_rand` there are two, and not of directions.
+    if let [a, b, c, d, e, f] = sizes[..] {
+        let same = |smallest: Option<u64>, largest| smallest.filter(|_| smallest == largest);
+        head.block_bytes = [same(a, b), same(c, d), same(e, f)];
     }
-    Some((name.to_owned(), options))
+    Some((name.to_owned(), head))
 }
 
-/// `4096B`, `64.0KiB`, `4K`.
+/// `4096B`, `64.0KiB`, `4K`. The digits of the larger units may be rounded: only where they are those of a power of two
+/// they are taken for all of it.
 fn block_bytes(size: &str) -> Option<u64> {
     let (number, unit) = split_unit(size)?;
-    let factor = match unit {
-        "K" => 1024.0,
-        "M" => 1024.0 * 1024.0,
-        unit => unit_bytes(unit)?,
+    let factor: u64 = match unit {
+        "B" => return number.parse().ok().filter(|bytes| *bytes > 0),
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        _ => return None,
     };
-    let bytes = number.parse::<f64>().ok()? * factor;
-    (bytes > 0.0 && bytes.fract() == 0.0 && bytes < 1e15).then_some(bytes as u64)
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let bytes = whole.parse::<u64>().ok()?.checked_mul(factor)?;
+    (bytes.is_power_of_two() && decimals.bytes().all(|digit| digit == b'0')).then_some(bytes)
 }
 
 /// `w: (groupid=0, jobs=1): err= 0: pid=3654: Sat Nov 21 02:47:59 2026`.
@@ -240,6 +258,7 @@ fn way_of(text: &str) -> Option<(Way, &str)> {
 }
 
 fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
+    let is_fio_2 = !text.contains("IOPS=");
     let directed = entry.of_mut(way);
     let figure = |words: &str, unit: &str, value: f64, step: f64| Figure {
         value,
@@ -251,6 +270,7 @@ fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
     let sized = |words: &str| {
         let (number, unit) = split_unit(words)?;
         let (value, step) = number_of(number)?;
+        let unit_bytes = if is_fio_2 { unit_bytes_of_fio_2 } else { unit_bytes };
         let factor = unit_bytes(unit.trim_end_matches("/s"))?;
         Some(figure(number, unit, value * factor, step * factor))
     };
@@ -280,7 +300,10 @@ fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
 /// `issued rwts: total=2824,1272,0,0 short=...`; fio 2: `issued    : total=r=30720/w=0/d=0, ...`.
 fn read_issued(entry: &mut Entry, rest: &str, source: &SourceLine) {
     let Some(totals) = value_of(rest, "total=") else { return };
-    for (way, printed) in Way::ALL.into_iter().zip(totals.split(',')) {
+    // Where all directions are reported as one, they stand in the place of the reads.
+    let as_one = entry.of(Way::Mixed).bandwidth.is_some() && entry.of(Way::Read).bandwidth.is_none();
+    for (way, printed) in Way::DIRECTIONS.into_iter().zip(totals.split(',')) {
+        let way = if as_one && way == Way::Read { Way::Mixed } else { way };
         if let Ok(count) = printed.parse::<u64>() {
             entry.of_mut(way).operations = Some(count_of(count, printed, source));
         }
@@ -349,16 +372,29 @@ fn number_of(word: &str) -> Option<(f64, f64)> {
     Some((number * factor, factor * 10f64.powi(-(decimals as i32))))
 }
 
+/// Units of fio 3, which follow IEC 80000-13.
 fn unit_bytes(unit: &str) -> Option<f64> {
-    // In fio 2, and in fio 3 beside a power of ten, `KB` and `MB` are told apart by the `i`; where
-    // it stands first on the line it is the unit that the job asked for.
     Some(match unit {
         "B" => 1.0,
-        "KiB" | "KB" => 1024.0,
-        "MiB" | "MB" => 1024.0 * 1024.0,
-        "GiB" | "GB" => 1024.0 * 1024.0 * 1024.0,
-        "TiB" | "TB" => 1024.0f64.powi(4),
-        "kB" => 1000.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "TiB" => 1024.0f64.powi(4),
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
         _ => return None,
+    })
+}
+
+/// Units of fio 2, whose KB is 1024.
+fn unit_bytes_of_fio_2(unit: &str) -> Option<f64> {
+    unit_bytes(match unit {
+        "KB" => "KiB",
+        "MB" => "MiB",
+        "GB" => "GiB",
+        "TB" => "TiB",
+        other => other,
     })
 }

@@ -1,32 +1,33 @@
 //! fio's numbers in options: sizes with suffixes, times, truth values.
 
-/// A size in bytes: `4k`, `1g`, `512`. `None` for a percentage, a range and what is no number.
+/// A size in bytes: `4k`, `1g`, `512`. `None` for a percentage, a range and what is no number, and for a suffix where
+/// the base is not known.
 ///
-/// `kb_base` is 1024, or 1000 where the job says so: then `k` is 1000 and `ki` 1024.
-pub(super) fn bytes(text: &str, kb_base: u64) -> Option<u64> {
+/// fio's `kb_base` is the base of `k`, `kb`, `ki` and their kin. The long words (`kib`) have the other base: with 1000
+/// they are powers of 1024, and with 1024, the default, powers of 1000.
+pub(super) fn bytes(text: &str, kb_base: Option<u64>) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let number: u64 = text[..digits].parse().ok()?;
-    let suffix = &text[digits..];
-    let suffix = suffix.strip_suffix('b').unwrap_or(suffix);
-    let (letter, base) = match suffix.strip_suffix('i') {
-        // With the traditional base the two are told apart the other way round, but 1024 is what `ki` says.
-        Some(letter) => (letter, 1024),
-        None => (suffix, kb_base),
+    let power = match text[digits..].chars().next() {
+        None | Some('b') => return Some(number),
+        Some('k') => 1,
+        Some('m') => 2,
+        Some('g') => 3,
+        Some('t') => 4,
+        Some('p') => 5,
+        _ => return None,
     };
-    let power = match letter {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
+    let base = match (&text[digits + 1..], kb_base?) {
+        ("" | "b" | "i", base) => base,
+        ("ib", 1000) => 1024,
+        ("ib", _) => 1000,
         _ => return None,
     };
     number.checked_mul(base.checked_pow(power)?)
 }
 
-/// A time in ns; without a unit it is in `unit_ns`.
+/// A time in ns; without a unit it is in `unit_ns`. fio takes an unknown unit, `sec` among them, for us: `None`.
 pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -35,7 +36,7 @@ pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
         "" => unit_ns,
         "us" | "usec" => 1_000,
         "ms" | "msec" => 1_000_000,
-        "s" | "sec" => 1_000_000_000,
+        "s" => 1_000_000_000,
         "m" => 60_000_000_000,
         "h" => 3_600_000_000_000,
         "d" => 86_400_000_000_000,
@@ -59,8 +60,14 @@ mod tests {
             ("4096", 1024, Some(4096)),
             ("4k", 1024, Some(4096)),
             ("4K", 1000, Some(4000)),
+            ("4ki", 1000, Some(4000)),
             ("4kib", 1000, Some(4096)),
+            ("4kib", 1024, Some(4000)),
+            ("4MiB", 1024, Some(4_000_000)),
             ("4kb", 1024, Some(4096)),
+            ("512b", 1024, Some(512)),
+            ("1.5g", 1024, None),
+            ("4kx", 1024, None),
             ("2g", 1024, Some(2 << 30)),
             ("50%", 1024, None),
             ("4k-16k", 1024, None),
@@ -69,8 +76,9 @@ mod tests {
             ("9999999999p", 1024, None),
             ("\u{212a}", 1024, None),
         ] {
-            assert_eq!(bytes(text, base), expected, "{text}");
+            assert_eq!(bytes(text, Some(base)), expected, "{text}");
         }
+        assert_eq!((bytes("4096", None), bytes("4k", None)), (Some(4096), None));
     }
 
     #[test]
@@ -80,6 +88,7 @@ mod tests {
             ("10s", Some(10_000_000_000)),
             ("250ms", Some(250_000_000)),
             ("2m", Some(120_000_000_000)),
+            ("10sec", None),
             ("x", None),
             ("18446744073709551615", None),
         ] {

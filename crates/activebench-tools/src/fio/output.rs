@@ -7,8 +7,9 @@ use activebench_model::units::{Quantity, Unit};
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
 use super::filter::sections;
-use super::jobs::{JobOptions, Setup, last_component};
-use super::report::{Directed, Entry, Figure, Latencies, Report, Way, rate_resolution};
+use super::jobs::{Setup, last_component};
+use super::options::JobOptions;
+use super::report::{Directed, Entry, Figure, Head, Latencies, Report, Way, rate_resolution};
 use super::{json, normal, subject, terse};
 
 /// What was read, before anything is claimed.
@@ -26,7 +27,7 @@ pub(super) struct Read {
 pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     let mut read = Read::default();
     let (mut of_json, mut of_terse, mut of_people) = (None, None, None);
-    let mut heads: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    let mut heads: Vec<(String, Head)> = Vec::new();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let written = setup.command.output.as_deref().and_then(|name| {
         let same = |file: &&activebench_model::output::ToolFile| file.name == name;
@@ -74,11 +75,57 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
         read.restated = found.next_back().filter(|other| other.entries.len() == read.report.entries.len());
     }
     read.report.version = read.report.version.take().or(version);
-    for entry in read.report.entries.iter_mut().filter(|entry| entry.options.is_empty()) {
-        let head = heads.iter().find(|(name, _)| *name == entry.name);
-        entry.options = head.map_or_else(Vec::new, |(_, options)| options.clone());
+    name_headless(&mut read, setup);
+    if let Some(people) = &read.restated {
+        read.report.entries.iter_mut().zip(&people.entries).for_each(|(entry, other)| join(entry, other));
+    }
+    for entry in &mut read.report.entries {
+        let mut of_name = heads.iter().filter(|(name, _)| *name == entry.name).map(|(_, head)| head);
+        // Jobs of one name may differ: which of them this is cannot be told.
+        entry.head = of_name.next().filter(|first| of_name.all(|other| other == *first)).cloned();
     }
     read
+}
+
+/// Gives entries without names those of the jobs, where numbers and directions say which is which; drops them otherwise.
+fn name_headless(read: &mut Read, setup: &Setup) {
+    read.restated = read.restated.take().filter(|report| !report.headless);
+    if !read.report.headless {
+        return;
+    }
+    let planned = setup.entries();
+    let fits = |(entry, places): (&Entry, &Vec<usize>)| {
+        let job = places.first().map(|place| &setup.jobs[*place].options);
+        let does = |way| match way {
+            Way::Read => job?.reads(),
+            Way::Write => job?.writes(),
+            Way::Trim => job?.trims(),
+            Way::Mixed => Some(!job?.lacks("unified_rw_reporting")),
+        };
+        Way::ALL.into_iter().all(|way| does(way) == Some(entry.of(way).bandwidth.is_some()))
+    };
+    let entries = &mut read.report.entries;
+    if setup.open.is_none() && planned.len() == entries.len() && entries.iter().zip(&planned).all(fits) {
+        for (entry, places) in entries.iter_mut().zip(&planned) {
+            entry.name = setup.jobs[places[0]].options.name().to_owned();
+        }
+        // What there is of it is whole.
+        read.report.complete = true;
+        return;
+    }
+    let of_entry = |entry: &Entry| Way::ALL.into_iter().find_map(|way| entry.of(way).bandwidth.clone());
+    for figure in entries.drain(..).filter_map(|entry| of_entry(&entry)) {
+        let message = "figures without the job that they are of: they are not claimed".to_owned();
+        read.notes.push(Note { source: figure.source, message });
+    }
+}
+
+/// The report for people alone says how many jobs an entry covers, and their process.
+fn join(entry: &mut Entry, of_people: &Entry) {
+    if entry.name == of_people.name {
+        entry.jobs = entry.jobs.or(of_people.jobs);
+        entry.pid = entry.pid.or(of_people.pid);
+    }
 }
 
 /// Terse lines repeat without a head: the last report is that of the last so many jobs.
@@ -166,8 +213,15 @@ impl Claims {
             self.parsed.errors.push(Note { source: source.clone(), message });
         }
         for way in Way::ALL {
-            if entry.of(way).happened() {
+            let directed = entry.of(way);
+            // Beside the directions themselves it says nothing new, and fio 3.33 prints zeros there for people.
+            if way == Way::Mixed && Way::DIRECTIONS.iter().any(|way| entry.of(*way).is_counted()) {
+                continue;
+            }
+            if directed.happened() {
                 self.of_way(entry, paired, way, beside);
+            } else if let Some(figure) = directed.operations.as_ref().filter(|_| directed.is_counted()) {
+                self.note(figure, "operations without a clock: their figures are not claimed");
             }
         }
         self.of_syncs(entry, paired);
@@ -214,6 +268,12 @@ impl Claims {
             Metric::CompletionLatencyP99,
             Metric::CompletionLatencyP999,
         ];
+        if way == Way::Mixed && paired.job().is_none_or(|job| job.mixes() != Some(false)) {
+            if let Some(figure) = operations {
+                self.note(figure, "percentiles of reads and writes together are not claimed");
+            }
+            return;
+        }
         let synchronous = matches!(kind, Some(Kind::Synchronous | Kind::Mapped | Kind::Nothing));
         // One call does all of a synchronous operation: the two clocks differ by nothing.
         let twice = synchronous && total.percentiles.iter().any(Option::is_some);
@@ -238,7 +298,8 @@ impl Claims {
         let target = Target { paired, way };
         // Syncs that fio makes and does not count, and such as are none to the kernel.
         let others = paired.job().is_none_or(|job| {
-            job.is_on("end_fsync") || job.is_on("fsync_on_close") || job.get("sync_file_range").is_some()
+            ["end_fsync", "fsync_on_close"].iter().any(|name| job.is_on(name) != Some(false))
+                || !job.lacks("sync_file_range")
         });
         if others {
             self.note(syncs, "syncs beside those that are counted: their number and latencies are not claimed");
@@ -259,16 +320,16 @@ impl Claims {
     fn of_processor(&mut self, entry: &Entry, paired: &Paired) {
         let happened: Vec<Way> = Way::ALL.into_iter().filter(|way| entry.of(*way).happened()).collect();
         let one_pass = paired.job().is_some_and(|job| {
-            !job.verifies_after()
-                && job.get("ramp_time").is_none()
-                && !job.trims()
-                && (happened.len() == 1 || job.mixes())
+            job.verifies_after() == Some(false)
+                && job.seconds_as_ns("ramp_time") == Some(0)
+                && job.trims() == Some(false)
+                && (happened.len() == 1 || job.mixes() == Some(true))
         });
         let (Some(way), true) = (happened.first(), one_pass) else { return };
         // Helpers make the calls, and the job's own time is counted alone; or there are none.
         let own_calls = |job: &JobOptions| {
-            job.engine() != "posixaio"
-                && !job.is_on("sqthread_poll")
+            job.engine() != Some("posixaio")
+                && (job.is_on("sqthread_poll") == Some(false) || job.engine() != Some("io_uring"))
                 && matches!(engine::kind(job.engine()), Kind::Synchronous | Kind::Asynchronous | Kind::Libaio)
         };
         if !paired.job().is_some_and(own_calls) {
@@ -349,4 +410,13 @@ impl Paired {
     fn kind(&self) -> Option<Kind> {
         self.job().map(|job: &JobOptions| engine::kind(job.engine()))
     }
+}
+
+/// Whether fio wrote this: its JSON, or its version on a line of its own before a report.
+pub(super) fn is_of_fio(output: &ToolOutput) -> bool {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    sections(&stdout).iter().any(|section| match section.is_object {
+        true => true,
+        false => normal::read(section, "stdout").version.is_some() && normal::read(section, "stdout").complete,
+    })
 }

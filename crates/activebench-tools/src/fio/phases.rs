@@ -15,11 +15,12 @@ use activebench_model::phase::{NameOperation, Part, PartEnd, Phase, TaskSpan};
 
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
-use super::jobs::{JobOptions, Setup, last_component};
+use super::jobs::{Setup, last_component};
+use super::options::JobOptions;
 use super::output;
 use super::plan;
 use super::report::Way;
-use super::seen::Seen;
+use super::seen::{Asides, Seen};
 use super::subject::syncs;
 use super::tasks::{self, JobTask};
 
@@ -28,9 +29,12 @@ const DOUBTFUL_BYTES: f64 = 0.01;
 
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
-    let report = output::read(setup, output).report;
+    let mut report = output::read(setup, output).report;
+    let as_printed = entries::pair(setup, &report.entries);
+    let options = || setup.jobs.iter().chain(as_printed.iter().flat_map(|paired| &paired.jobs)).map(|job| &job.options);
+    let seen = Seen::new(activity, Asides::of(options()));
+    tasks::count_jobs(setup, &mut report.entries, &seen);
     let paired = entries::pair(setup, &report.entries);
-    let seen = Seen::new(activity, setup.replayed_logs());
     let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
     let mut phases = Vec::new();
     let mut totals = (0.0, 0.0);
@@ -80,7 +84,7 @@ struct Locator<'a> {
 impl Locator<'_> {
     /// Fills parts or spans; gives the bytes that the parts' calls moved, where calls show them.
     fn locate(&self, tasks: &[JobTask], phase: &mut Phase) -> Option<f64> {
-        let unknown = JobOptions::default();
+        let unknown = JobOptions::unknown("the job is not known");
         let mut moved = 0.0;
         let mut exact = true;
         for (number, task) in tasks.iter().enumerate() {
@@ -92,13 +96,18 @@ impl Locator<'_> {
                 exact = false;
                 continue;
             }
-            exact &= job.get("ramp_time").is_none() && engine::kind(job.engine()) != Kind::Mapped;
-            if job.verifies_after() && plan::loops(job) > 1 {
+            exact &= job.seconds_as_ns("ramp_time") == Some(0) && engine::kind(job.engine()) != Kind::Mapped;
+            if self.way == Way::Mixed && job.verifies_after() != Some(false) {
+                let why = "the check of the data, on another clock, is reported with the rest";
+                phase.incomplete = Some(why.to_owned());
+                continue;
+            }
+            if job.verifies_after() == Some(true) && job.loops() != Some(1) {
                 // Its clock is a sum of spans that lie apart: no one window is it.
                 phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
                 continue;
             }
-            if job.get("latency_target").is_some() {
+            if job.stated("latency_target").is_some() {
                 let why = "with latency_target fio counts anew whenever it tries another depth";
                 phase.incomplete = Some(why.to_owned());
                 continue;
@@ -123,8 +132,10 @@ impl Locator<'_> {
             !task.is_thread || opened || moved()
         };
         let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
-        if let Some(names) = job.get("filename").filter(|names| !names.contains('$')) {
-            let names: Vec<&str> = names.split(':').map(last_component).collect();
+        if let Some(names) =
+            job.filenames().filter(|names| !names.is_empty() && !names.iter().any(|name| name.contains('$')))
+        {
+            let names: Vec<&str> = names.into_iter().map(last_component).collect();
             let named = |pass: &&Pass| match &pass.name {
                 Some(name) => names.contains(&last_component(name)),
                 None => self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name))),
@@ -134,7 +145,7 @@ impl Locator<'_> {
                 passes = of_names;
             }
         }
-        if job.is_on("pre_read") {
+        if job.has("pre_read") {
             let mut known: HashSet<FileId> = HashSet::new();
             passes.retain(|pass| {
                 let first = known.insert(pass.file);
@@ -159,6 +170,7 @@ impl Locator<'_> {
                 continue;
             }
             let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
+            let clock = clock.map(|clock| with_later_syncs(clock, pass, passes, job));
             let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
             moved += bytes_of(pass, self.way);
             let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };
@@ -193,7 +205,7 @@ impl Locator<'_> {
         }
         let mut tids = self.tids_of(task);
         // The C library's helpers make the calls.
-        if job.engine() == "posixaio" {
+        if job.engine() == Some("posixaio") {
             tids.extend(pass.steps.iter().flat_map(|step| step.tids.iter().copied()));
         }
         tids.sort_unstable();
@@ -237,12 +249,17 @@ impl Locator<'_> {
 }
 
 fn is_of(step: &Step, way: Way) -> bool {
-    let kind = match way {
-        Way::Read => StepKind::Read,
-        Way::Write => StepKind::Write,
-        Way::Trim => StepKind::Discard,
+    let is_kind = match way {
+        Way::Read => step.kind == StepKind::Read,
+        Way::Write => step.kind == StepKind::Write,
+        Way::Trim => step.kind == StepKind::Discard,
+        Way::Mixed => is_data(step),
     };
-    step.kind == kind && step.calls > 0
+    is_kind && step.calls > 0
+}
+
+fn is_data(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Discard)
 }
 
 fn moves(pass: &Pass, way: Way) -> bool {
@@ -266,12 +283,12 @@ struct Clock {
 }
 
 fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
-    let is_data =
-        |step: &Step| matches!(step.kind, StepKind::Read | StepKind::Write | StepKind::Discard) && step.calls > 0;
-    let last = pass.steps.iter().rposition(is_data)?;
-    let last_data_ns = pass.steps.iter().filter(|step| is_data(step)).map(|step| step.end_ns).max()?;
+    let moved = |step: &Step| is_data(step) && step.calls > 0;
+    let last = pass.steps.iter().rposition(moved)?;
+    let last_data_ns = pass.steps.iter().filter(|step| moved(step)).map(|step| step.end_ns).max()?;
     let mut clock = Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None };
-    if syncs(job).is_some() {
+    // fio makes no sync that no option asks for.
+    if syncs(job).is_some() || job.unread().is_some() {
         let trailing = pass.steps[last + 1..].iter().find(|step| step.kind == StepKind::Sync);
         clock.end_ns = trailing.map_or(clock.end_ns, |step| step.end_ns).max(clock.end_ns);
         let inside = trailing.or_else(|| pass.steps.iter().rfind(|step| step.kind == StepKind::Sync));
@@ -280,10 +297,29 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     Some(clock)
 }
 
+/// The last syncs may come after the close: for `end_fsync` and `fsync_on_close` fio opens a file again that it has
+/// closed (backend.c, `fio_file_fsync`, 3.33).
+fn with_later_syncs(mut clock: Clock, pass: &Pass, passes: &[&Pass], job: &JobOptions) -> Clock {
+    if ["end_fsync", "fsync_on_close"].iter().all(|name| job.is_on(name) == Some(false)) {
+        return clock;
+    }
+    let later = passes.iter().filter(|other| other.file == pass.file && started_ns(other) >= clock.last_data_ns);
+    let syncs_alone =
+        later.take_while(|other| other.steps.iter().all(|step| !is_data(step) && step.kind != StepKind::Map));
+    for sync in syncs_alone.flat_map(|other| &other.steps).filter(|step| step.kind == StepKind::Sync) {
+        clock.end_ns = clock.end_ns.max(sync.end_ns);
+        clock.sync_inside = sync.head.last().map(|brief| brief.span).or(clock.sync_inside);
+    }
+    clock
+}
+
 /// Data moves through memory: what ends it is the call after.
 fn mapped_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     let map = pass.steps.iter().position(|step| step.kind == StepKind::Map)?;
-    let sync = pass.steps[map..].iter().rfind(|step| step.kind == StepKind::Sync).filter(|_| syncs(job).is_some());
+    let sync = pass.steps[map..]
+        .iter()
+        .rfind(|step| step.kind == StepKind::Sync)
+        .filter(|_| syncs(job).is_some() || job.unread().is_some());
     let unmap_ns = pass.steps[map..].iter().rfind(|step| step.kind == StepKind::Unmap).map(|step| step.start_ns);
     let left_ns = unmap_ns.into_iter().chain(pass.close.map(|close| close.start_ns)).min();
     let end_ns = sync.map(|step| step.end_ns).or(left_ns).unwrap_or(pass.steps[map].end_ns);

@@ -6,13 +6,11 @@ use activebench_model::phase::{
 
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
-use super::jobs::{Job, JobOptions, Setup};
+use super::jobs::{Job, Setup};
 use super::numbers::is_true;
+use super::options::{Answer, JobOptions};
 use super::report::Way;
 use crate::Plan;
-
-/// fio's block where none is stated.
-const DEFAULT_BLOCK: u64 = 4096;
 
 /// See [`crate::Adapter::plan`].
 pub(super) fn plan(setup: &Setup) -> Plan {
@@ -23,11 +21,28 @@ pub(super) fn plan(setup: &Setup) -> Plan {
     }
     for paired in entries::planned(setup) {
         let Some(job) = paired.job() else { continue };
-        let reads = job.reads() || job.verifies_after();
-        for (way, happens) in [(Way::Read, reads), (Way::Write, job.writes()), (Way::Trim, job.trims())] {
-            if happens && engine::kind(job.engine()) != Kind::Processor {
-                plan.phases.push(phase(&paired, way, None));
-            }
+        if engine::kind(job.engine()) == Kind::Processor {
+            continue;
+        }
+        let Some(reads) = job.reads() else {
+            // It may do anything.
+            let why = job.unread().unwrap_or("its directions are known to fio alone, or stand in a log");
+            plan.phases.push(Phase {
+                requested_tasks: u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX),
+                unread: Some(why.to_owned()),
+                ..Phase::planned(&paired.base, &paired.base, Direction::Mixed)
+            });
+            continue;
+        };
+        let reads = reads || job.verifies_after() == Some(true);
+        if matches!(job.get("unified_rw_reporting"), Answer::Stated("mixed" | "1")) {
+            plan.phases.push(phase(&paired, Way::Mixed, None));
+            continue;
+        }
+        let happens =
+            [(Way::Read, reads), (Way::Write, job.writes() == Some(true)), (Way::Trim, job.trims() == Some(true))];
+        for (way, _) in happens.into_iter().filter(|(_, happens)| *happens) {
+            plan.phases.push(phase(&paired, way, None));
         }
     }
     plan
@@ -40,6 +55,12 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
         Way::Trim => Direction::Discard,
+        Way::Mixed => match paired.job().map(|job| (job.reads(), job.writes(), job.trims())) {
+            Some((Some(true), Some(false), Some(false))) => Direction::Read,
+            Some((Some(false), Some(true), Some(false))) => Direction::Write,
+            Some((Some(false), Some(false), Some(true))) => Direction::Discard,
+            _ => Direction::Mixed,
+        },
     };
     let id = paired.phase_id(way);
     let count = u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX);
@@ -52,27 +73,34 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             ..Phase::planned(id, format!("{}: {}", paired.base, way.word()), direction)
         };
     };
-    let checks = way == Way::Read && !job.reads();
+    // Of a job whose directions are not known the reads may be a check.
+    let checks = if way == Way::Read { job.reads().map(|reads| !reads) } else { Some(false) };
     // Of several jobs their names tell the passes apart.
-    let name = match (checks, job.mixes()) {
-        (true, _) => format!("{}: verify", paired.base),
-        (false, true) => format!("{}: {} of {}", paired.base, way.word(), job.rw()),
-        (false, false) => format!("{}: {}", paired.base, job.rw()),
+    let name = match (checks, job.mixes(), job.order()) {
+        (Some(true), ..) => format!("{}: verify", paired.base),
+        (_, Some(true), _) => format!("{}: {} of {}", paired.base, way.word(), job.rw().unwrap_or("")),
+        (Some(false), _, Some(_)) => format!("{}: {}", paired.base, job.rw().unwrap_or("")),
+        _ => format!("{}: {}", paired.base, way.word()),
     };
     let kind = engine::kind(job.engine());
+    let moves = !matches!(kind, Kind::Names(_));
     let region = Region::of(&paired.jobs);
+    let rounds = region.rounds(job);
     Phase {
-        pattern: if checks { Pattern::Unknown } else { pattern(job, &region) },
-        block_bytes: agreed(&paired.jobs, |job| block_bytes(job, way)).filter(|_| !matches!(kind, Kind::Names(_))),
-        requested_bytes: requested_bytes(&paired.jobs, way).filter(|_| !matches!(kind, Kind::Names(_))),
-        size_bytes: size_bytes(&paired.jobs, way).filter(|_| !matches!(kind, Kind::Names(_))),
+        pattern: match (checks, rounds) {
+            (Some(false), Some(_)) => pattern(job, &region),
+            _ => Pattern::Unknown,
+        },
+        block_bytes: agreed(&paired.jobs, |job| job.block_bytes(way)).filter(|_| moves),
+        requested_bytes: requested_bytes(paired, way).filter(|_| moves),
+        size_bytes: size_bytes(paired, way).filter(|_| moves),
         region_bytes: region.bytes,
-        rounds: region.rounds(job),
+        rounds: rounds.unwrap_or(1),
         requested_tasks: tasks,
         clock: clock(Some(job)),
         // fio adds the bytes of a group and takes the longest of its jobs' times (stat.c, `sum_thread_stats`, 3.33).
         rate_clock: RateClock::LongestTask,
-        submission: kind.submission(),
+        submission: agreed(&paired.jobs, |job| Some(engine::kind(job.engine()).submission())).unwrap_or_default(),
         promises: promises(&paired.jobs, way),
         mix: agreed(&paired.jobs, JobOptions::mix).map(|(option, read_ratio)| Mix {
             option,
@@ -87,9 +115,10 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             }
             _ => None,
         },
-        cold_by_design: way == Way::Read && job.is_on("invalidate"),
-        verifies: job.verify().filter(|_| way == Way::Read).map(|method| format!("verify={method}")),
-        ..Phase::planned(id, name, if matches!(kind, Kind::Names(_)) { Direction::None } else { direction })
+        cold_by_design: way == Way::Read && job.has("invalidate"),
+        verifies: job.verify().flatten().filter(|_| way == Way::Read).map(|method| format!("verify={method}")),
+        unread: paired.unread().map(str::to_owned),
+        ..Phase::planned(id, name, if moves { direction } else { Direction::None })
     }
 }
 
@@ -101,50 +130,40 @@ fn agreed<T: PartialEq>(jobs: &[Job], of: impl Fn(&JobOptions) -> Option<T>) -> 
 
 /// What the clock covers, in words.
 fn clock(job: Option<&JobOptions>) -> String {
-    let start = match job.and_then(|job| job.get("ramp_time")) {
+    let start = match job.and_then(|job| job.stated("ramp_time")) {
         Some(_) => "from the end of the ramp time",
         None => "from the job's start, the open of its file included,",
     };
     let end = match job {
-        Some(job) if job.is_on("end_fsync") => "the end of the fsync at its end",
-        Some(job) if job.is_on("fsync_on_close") => "the end of the fsync before the close",
+        Some(job) if job.has("end_fsync") => "the end of the fsync at its end",
+        Some(job) if job.has("fsync_on_close") => "the end of the fsync before the close",
         _ => "the last completion",
     };
     format!("{start} to {end}")
 }
 
-fn block_bytes(job: &JobOptions, way: Way) -> Option<u64> {
-    if ["bsrange", "bssplit"].iter().any(|name| job.get(name).is_some()) || job.is_on("bs_unaligned") {
-        return None;
-    }
-    let Some(sizes) = job.get("bs") else { return Some(DEFAULT_BLOCK) };
-    let base = if job.get("kb_base") == Some("1000") { 1000 } else { 1024 };
-    let sizes: Vec<&str> = sizes.split(',').collect();
-    // A direction that is not stated has the size of the one before.
-    let stated = sizes.iter().take(way as usize + 1).rfind(|size| !size.trim().is_empty())?;
-    super::numbers::bytes(stated, base).filter(|bytes| *bytes > 0)
-}
-
-fn requested_bytes(jobs: &[Job], way: Way) -> Option<u64> {
+fn requested_bytes(paired: &Paired, way: Way) -> Option<u64> {
     let of_one = |job: &JobOptions| {
         // How a mixed job divides its size is drawn.
-        let shared = job.mixes() || (job.trims() && way != Way::Trim && job.rw() != "write");
-        if shared || job.get("runtime").is_some() { None } else { amount(job) }
+        let shared =
+            way != Way::Mixed && job.mixes()? || (job.trims()? && way != Way::Trim && job.rw() != Some("write"));
+        if shared || !job.lacks("runtime") { None } else { amount(job) }
     };
-    sum_over(jobs, of_one)
+    sum_over(paired, of_one)
 }
 
 /// See [`Phase::size_bytes`].
-fn size_bytes(jobs: &[Job], way: Way) -> Option<u64> {
-    let of_one = |job: &JobOptions| if job.trims() || job.verifies_after() { None } else { amount(job) };
-    match requested_bytes(jobs, way) {
+fn size_bytes(paired: &Paired, way: Way) -> Option<u64> {
+    let of_one = |job: &JobOptions| if job.trims()? || job.verifies_after()? { None } else { amount(job) };
+    match requested_bytes(paired, way) {
         Some(_) => None,
-        None => sum_over(jobs, of_one),
+        None => sum_over(paired, of_one),
     }
 }
 
-fn sum_over(jobs: &[Job], of_one: impl Fn(&JobOptions) -> Option<u64>) -> Option<u64> {
-    jobs.iter().map(|job| of_one(&job.options)).try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
+fn sum_over(paired: &Paired, of_one: impl Fn(&JobOptions) -> Option<u64>) -> Option<u64> {
+    let each = || paired.jobs.iter().map(|job| of_one(&job.options));
+    each().try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?)).filter(|_| paired.counted)
 }
 
 /// Bytes that a job moves where no time limit ends it, both directions together; `None` where
@@ -158,31 +177,45 @@ fn amount(job: &JobOptions) -> Option<u64> {
         "zonesize",
         "offset",
         "offset_increment",
-        "bs_unaligned",
+        "verify_only",
     ];
-    if bound.iter().any(|name| job.get(name).is_some()) || job.is_on("time_based") {
+    let timed = !job.lacks("runtime") && job.is_on("time_based") != Some(false);
+    if timed || bound.iter().any(|name| !job.lacks(name) && !is_switched_off(job, name)) {
         return None;
     }
     let size = size(job)?;
-    job.size("io_size").unwrap_or(size).checked_mul(loops(job))
+    let moved = if job.lacks("io_size") { size } else { job.size("io_size")? };
+    moved.checked_mul(job.loops()?)
+}
+
+/// Whether an option has no effect: it is not known to be stated, and fio's JSON would state its value.
+fn is_switched_off(job: &JobOptions, name: &str) -> bool {
+    match job.get(name) {
+        Answer::Stated(value) => !is_true(value),
+        Answer::Default => true,
+        Answer::Unknown => false,
+    }
 }
 
 /// Bytes of one job's files together.
 fn size(job: &JobOptions) -> Option<u64> {
-    if job.get("size").is_some() {
+    if !job.lacks("size") {
         return job.size("size").filter(|size| *size > 0);
     }
-    let files = job.get("nrfiles").map_or(Some(1), |count| count.parse::<u64>().ok())?;
-    job.size("filesize")?.checked_mul(files)
+    job.size("filesize")?.checked_mul(files(job)?)
+}
+
+/// How many files a job has.
+fn files(job: &JobOptions) -> Option<u64> {
+    match job.filenames()?.len() {
+        0 => job.files(),
+        named => u64::try_from(named).ok(),
+    }
 }
 
 fn files_of(jobs: &[Job]) -> Option<u64> {
-    let of_one = |job: &JobOptions| job.get("nrfiles").map_or(Some(1), |count| count.parse::<u64>().ok());
-    jobs.iter().try_fold(0_u64, |sum, job| sum.checked_add(of_one(&job.options)?.checked_mul(loops(&job.options))?))
-}
-
-pub(super) fn loops(job: &JobOptions) -> u64 {
-    job.get("loops").and_then(|loops| loops.parse().ok()).filter(|loops| *loops > 0).unwrap_or(1)
+    let of_one = |job: &JobOptions| files(job)?.checked_mul(job.loops()?);
+    jobs.iter().try_fold(0_u64, |sum, job| sum.checked_add(of_one(&job.options)?))
 }
 
 /// The bytes that jobs go over, and how often by design.
@@ -195,13 +228,17 @@ struct Region {
 
 impl Region {
     fn of(jobs: &[Job]) -> Self {
-        let named = |job: &Job| job.options.get("filename").filter(|name| !name.contains('$')).map(str::to_owned);
+        let named = |job: &Job| -> Option<Vec<String>> {
+            let names = job.options.filenames()?;
+            let plain = !names.is_empty() && names.iter().all(|name| !name.contains('$'));
+            plain.then(|| names.into_iter().map(str::to_owned).collect())
+        };
         let first = jobs.first().and_then(named);
         let shared = jobs.len() > 1 && first.is_some() && jobs.iter().all(|job| named(job) == first);
         let placed = |job: &Job| {
             ["offset", "offset_increment", "zonesize", "zonemode", "read_iolog"]
                 .iter()
-                .any(|name| job.options.get(name).is_some())
+                .any(|name| !job.options.lacks(name))
         };
         if jobs.iter().any(placed) {
             return Region { bytes: None, sharing: jobs.len() as u64 };
@@ -215,32 +252,48 @@ impl Region {
         Region { bytes: sizes().try_fold(0_u64, |sum, size| sum.checked_add(size?)), sharing: 1 }
     }
 
-    fn rounds(&self, job: &JobOptions) -> u32 {
+    /// How often the jobs go over the region; `None` where that is not known.
+    fn rounds(&self, job: &JobOptions) -> Option<u32> {
         // Jobs that draw do so apart from each other.
-        let sharing = if job.is_random() { 1 } else { self.sharing };
-        u32::try_from(loops(job).saturating_mul(sharing)).unwrap_or(u32::MAX)
+        let sharing = if job.is_random()? { 1 } else { self.sharing };
+        Some(u32::try_from(job.loops()?.saturating_mul(sharing)).unwrap_or(u32::MAX))
     }
 }
 
 fn pattern(job: &JobOptions, region: &Region) -> Pattern {
-    let modified = job.get("rw").is_some_and(|rw| rw.contains(':'));
-    if job.get("read_iolog").is_some() || job.get("zonemode").is_some_and(|mode| mode != "none") {
+    let (Some(order), Some(random)) = (job.order(), job.is_random()) else { return Pattern::Unknown };
+    let modified = order.contains(':');
+    let zoned = job.get("zonemode") == Answer::Unknown && job.unread().is_none();
+    if zoned || job.stated("zonemode").is_some_and(|mode| mode != "none") {
         return Pattern::Unknown;
     }
-    if !job.is_random() {
+    if !random {
         return match modified {
             true => Pattern::Strided,
             false => Pattern::Sequential,
         };
     }
-    let other_draws = job.get("random_distribution").is_some_and(|draws| draws != "random");
-    let partly = job.get("percentage_random").is_some_and(|share| !share.starts_with("100"));
-    if modified || partly {
+    let answers = ["random_distribution", "percentage_random", "ba", "softrandommap"].map(|name| job.get(name));
+    let [distribution, share, aligned, soft] = answers;
+    if job.unread().is_some() {
+        return Pattern::RandomIndependent;
+    }
+    if modified || answers.contains(&Answer::Unknown) {
+        return Pattern::Unknown;
+    }
+    let other_draws = matches!(distribution, Answer::Stated(draws) if draws != "random");
+    let partly = matches!(share, Answer::Stated(share) if !share.starts_with("100"));
+    if partly {
         Pattern::Unknown
-    } else if other_draws || job.is_on("norandommap") || region.sharing > 1 {
-        // Zipf and its kin are no permutation, and "random" is what the reader takes the figure for.
+    } else if aligned != Answer::Default {
+        // Blocks begin at multiples of something else: they overlap or leave gaps, and the map of blocks that were
+        // visited is off (init.c, `fixup_options`, 3.33).
+        Pattern::Strided
+    } else if other_draws || job.is_on("norandommap") != Some(false) || region.sharing > 1 {
+        // Zipf and its kin are no permutation, and "random" is what the reader takes the figure for. Where it is not
+        // known whether blocks may repeat, no more is promised than that they are drawn.
         Pattern::RandomIndependent
-    } else if job.is_on("softrandommap") {
+    } else if matches!(soft, Answer::Stated(soft) if is_true(soft)) {
         Pattern::Unknown
     } else {
         Pattern::RandomPermutation
@@ -251,9 +304,10 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
 fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
     let mut limits = Vec::new();
     for name in ["rate", "rate_iops"] {
-        let Some(value) = job.get(name) else { continue };
+        let Some(value) = job.stated(name) else { continue };
         // One value for all directions, or one each: `rate=,10m` leaves the reads alone.
         let of_way = match value.contains(',') {
+            true if way == Way::Mixed => value.split(',').find(|value| is_true(value)).unwrap_or(""),
             true => value.split(',').nth(way as usize).unwrap_or(""),
             false => value,
         };
@@ -261,8 +315,8 @@ fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
             limits.push(OwnLimit { option: format!("{name}={value}"), computes: false });
         }
     }
-    if let Some(value) = job.get("thinktime").filter(|value| is_true(value)) {
-        let computes = job.get("thinktime_spin").is_some_and(is_true);
+    if let Some(value) = job.stated("thinktime").filter(|value| is_true(value)) {
+        let computes = job.has("thinktime_spin");
         limits.push(OwnLimit { option: format!("thinktime={value}"), computes });
     }
     limits
@@ -276,18 +330,19 @@ fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {
     if matches!(kind, Kind::Names(_)) || way == Way::Trim {
         return promises;
     }
-    let all = |name: &str| jobs.iter().all(|job| job.options.is_on(name));
+    let all = |name: &str| jobs.iter().all(|job| job.options.has(name));
     if all("direct") && kind != Kind::Mapped {
         promise("direct=1".to_owned(), Mechanism::DirectIo);
     }
-    if way == Way::Write {
-        match job.get("sync") {
+    let writes = way == Way::Write || (way == Way::Mixed && job.writes() != Some(false));
+    if writes {
+        match job.stated("sync") {
             Some("dsync") => promise("sync=dsync".to_owned(), Mechanism::DataSyncWrites),
             Some(value) if is_true(value) => promise(format!("sync={value}"), Mechanism::SyncWrites),
             _ => {}
         }
         for name in ["end_fsync", "fsync_on_close", "fsync", "fdatasync"] {
-            if let Some(value) = job.get(name).filter(|value| is_true(value)) {
+            if let Some(value) = job.stated(name).filter(|value| is_true(value)) {
                 promise(format!("{name}={value}"), Mechanism::SyncInsideClock);
             }
         }
@@ -295,7 +350,10 @@ fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {
     if kind == Kind::Mapped {
         promise("ioengine=mmap".to_owned(), Mechanism::MappedIo);
     }
-    if let Some(depth) = job.get("iodepth").and_then(|depth| depth.parse::<u32>().ok()).filter(|depth| *depth > 1) {
+    // fio looks for the depth itself where a latency is asked for.
+    let searches = !job.lacks("latency_target");
+    let depth = job.number("iodepth", 1).and_then(|depth| u32::try_from(depth).ok());
+    if let Some(depth) = depth.filter(|depth| *depth > 1 && !searches) {
         promise(format!("iodepth={depth}"), Mechanism::QueueDepth(depth));
     }
     promises

@@ -22,10 +22,15 @@ pub(super) enum Way {
     Read,
     Write,
     Trim,
+    /// Reads and writes (and trims) as one: `unified_rw_reporting`.
+    Mixed,
 }
 
 impl Way {
-    pub(super) const ALL: [Way; 3] = [Way::Read, Way::Write, Way::Trim];
+    /// All that a report may state.
+    pub(super) const ALL: [Way; 4] = [Way::Read, Way::Write, Way::Trim, Way::Mixed];
+    /// Those in which data moves, in the order of fio's lists.
+    pub(super) const DIRECTIONS: [Way; 3] = [Way::Read, Way::Write, Way::Trim];
 
     /// As in the report and in the ids of phases.
     pub(super) fn word(self) -> &'static str {
@@ -33,6 +38,7 @@ impl Way {
             Way::Read => "read",
             Way::Write => "write",
             Way::Trim => "trim",
+            Way::Mixed => "mixed",
         }
     }
 }
@@ -63,8 +69,14 @@ pub(super) struct Directed {
 }
 
 impl Directed {
-    /// Whether anything happened this way.
+    /// Whether anything happened this way while the clock ran.
     pub(super) fn happened(&self) -> bool {
+        self.is_counted() && self.runtime_ms != Some(0)
+    }
+
+    /// Whether something is counted, on a clock or without one: fio counts the writes that it leaves out with
+    /// `verify_only`, and the chunks of cpuio.
+    pub(super) fn is_counted(&self) -> bool {
         let positive = |figure: &Option<Figure>| figure.as_ref().is_some_and(|figure| figure.value > 0.0);
         positive(&self.bandwidth) || positive(&self.rate) || positive(&self.operations)
     }
@@ -81,8 +93,8 @@ pub(super) struct Entry {
     pub(super) group: Option<u32>,
     /// The number of the job's error with its place; `None` for none.
     pub(super) error: Option<(i64, SourceLine)>,
-    /// Reads, writes, trims.
-    pub(super) directed: [Directed; 3],
+    /// By [`Way`].
+    pub(super) directed: [Directed; 4],
     pub(super) syncs: Option<Figure>,
     pub(super) sync_latencies: Latencies,
     /// Shares of one processor.
@@ -90,8 +102,10 @@ pub(super) struct Entry {
     pub(super) system: Option<Figure>,
     /// The clock of the shares, over all jobs of the entry, in ms.
     pub(super) job_runtime_ms: Option<u64>,
-    /// The job's options as the report states them, the global ones first.
-    pub(super) options: Vec<(String, String)>,
+    /// The options that fio's JSON states; `None` in a report that states none.
+    pub(super) told: Option<Told>,
+    /// What fio said of its first job before it started.
+    pub(super) head: Option<Head>,
 }
 
 impl Entry {
@@ -104,6 +118,32 @@ impl Entry {
     }
 }
 
+/// Options in the order in which fio set them, as its JSON states them: with values alone (3.33). Those of an entry of
+/// several jobs are the last job's, its name is the first job's (stat.c, `__show_run_stats`, 3.33).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Those of all jobs: of all `[global]` sections of the last job file together.
+    pub(super) globals: Vec<(String, String)>,
+    pub(super) own: Vec<(String, String)>,
+}
+
+impl Told {
+    /// The last value of an option of the job's own.
+    pub(super) fn own(&self, name: &str) -> Option<&str> {
+        self.own.iter().rfind(|(stated, _)| stated == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What fio says of a job before it starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) rw: Option<String>,
+    pub(super) engine: Option<String>,
+    pub(super) depth: Option<String>,
+    /// The blocks of reads, writes and trims in bytes; `None` where they vary, or are printed with too few digits.
+    pub(super) block_bytes: [Option<u64>; 3],
+}
+
 /// One report: the last one counts where it is repeated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Report {
@@ -111,8 +151,10 @@ pub(super) struct Report {
     pub(super) entries: Vec<Entry>,
     /// Whether it came to its end.
     pub(super) complete: bool,
+    /// The lines that name the jobs are not there, only those of figures: entries have no names.
+    pub(super) headless: bool,
     /// What fio says of each job before it starts, by its name.
-    pub(super) heads: Vec<(String, Vec<(String, String)>)>,
+    pub(super) heads: Vec<(String, Head)>,
 }
 
 /// Half a step of a rate that was computed over a time in whole milliseconds, rounded up: the

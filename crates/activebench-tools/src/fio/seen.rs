@@ -1,10 +1,13 @@
 //! The observed calls by file and process: a job of file creation has as many files as passes, and
 //! looking through all of them for each would take minutes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{Activity, CallSpan, FileSeen, Pass, StepKind};
 use activebench_model::call::FileId;
+
+use super::jobs::last_component;
+use super::options::{JobOptions, split_names};
 
 /// See the module.
 pub(super) struct Seen<'a> {
@@ -13,20 +16,58 @@ pub(super) struct Seen<'a> {
     by_file: HashMap<FileId, Vec<&'a Pass>>,
     by_process: HashMap<u32, Vec<&'a Pass>>,
     removals: HashMap<&'a str, Vec<u64>>,
+    asides: Asides,
+}
+
+/// What the names of files say of them, by the jobs' options.
+#[derive(Debug, Default)]
+pub(super) struct Asides {
     /// Logs that jobs replay.
-    replayed: Vec<String>,
+    pub(super) replayed: Vec<String>,
+    /// Files that jobs name: they are data, whatever they are called.
+    pub(super) named: HashSet<String>,
+    /// Folders that jobs name for their files.
+    pub(super) folders: Vec<String>,
+}
+
+impl Asides {
+    /// Those of some jobs.
+    pub(super) fn of<'o>(jobs: impl Iterator<Item = &'o JobOptions> + Clone) -> Self {
+        let lists = |name: &'static str| jobs.clone().filter_map(move |job| job.stated(name)).flat_map(split_names);
+        let names = jobs.clone().filter_map(JobOptions::filenames).flatten().map(last_component);
+        Asides {
+            replayed: lists("read_iolog").collect(),
+            named: names.map(str::to_owned).collect(),
+            folders: lists("directory").chain(lists("opendir")).collect(),
+        }
+    }
+
+    /// Whether a file of this name is none of a benchmark's.
+    fn has(&self, name: &str) -> bool {
+        if self.named.contains(last_component(name)) {
+            return false;
+        }
+        let is_in = |folders: &[&str]| folders.iter().any(|folder| name.starts_with(folder));
+        let of_job = self.folders.iter().any(|folder| name.starts_with(folder.as_str()));
+        let is_log = name.ends_with(".log") && ["_bw.", "lat.", "_iops."].iter().any(|kind| name.contains(kind));
+        is_in(&["/proc/", "/sys/"])
+            || (is_in(&["/etc/", "/usr/", "/lib"]) && !of_job)
+            || name.ends_with(".state")
+            || is_log
+            || self.replayed.iter().any(|log| log == name)
+    }
 }
 
 impl<'a> Seen<'a> {
-    /// `replayed` are logs that the jobs read their work from.
-    pub(super) fn new(activity: &'a Activity, replayed: Vec<String>) -> Self {
+    /// `asides` are those of the jobs.
+    pub(super) fn new(activity: &'a Activity, asides: Asides) -> Self {
         let mut seen = Seen {
             activity,
             files: activity.files.iter().map(|file| (file.id, file)).collect(),
             by_file: HashMap::new(),
             by_process: HashMap::new(),
             removals: HashMap::new(),
-            replayed,
+            asides,
         };
         for pass in &activity.passes {
             seen.by_file.entry(pass.file).or_default().push(pass);
@@ -54,14 +95,8 @@ impl<'a> Seen<'a> {
     }
 
     fn is_aside(&self, file: FileId) -> bool {
-        let aside = |name: &str| {
-            ["/proc/", "/sys/", "/etc/", "/usr/", "/lib"].iter().any(|folder| name.starts_with(folder))
-                || name.ends_with(".state")
-                || self.replayed.iter().any(|log| log == name)
-                || (name.ends_with(".log") && ["_bw.", "lat.", "_iops."].iter().any(|kind| name.contains(kind)))
-        };
         let mut names = self.names_of(file).peekable();
-        names.peek().is_some() && names.all(aside)
+        names.peek().is_some() && names.all(|name| self.asides.has(name))
     }
 
     /// The first sync that covers a file after a time and before its data change again or it is
@@ -78,5 +113,33 @@ impl<'a> Seen<'a> {
             .chain(self.activity.global_syncs.iter().copied())
             .filter(|span| span.returned >= 0 && span.start_ns >= after_ns && span.start_ns < until_ns)
             .min_by_key(|span| span.start_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_names_is_data_wherever_it_is() {
+        let named = Asides {
+            named: HashSet::from(["data.state".to_owned(), "x_bw.log".to_owned()]),
+            folders: vec!["/usr/local".to_owned()],
+            replayed: vec!["the.log".to_owned()],
+        };
+        for (name, aside) in [
+            ("/mnt/a.0.0", false),
+            ("/proc/self/stat", true),
+            ("/usr/lib/libc.so", true),
+            ("/usr/local/a.0.0", false),
+            ("/etc/localtime", true),
+            ("local-a-0-verify.state", true),
+            ("/x/data.state", false),
+            ("y_bw.1.log", true),
+            ("x_bw.log", false),
+            ("the.log", true),
+        ] {
+            assert_eq!(named.has(name), aside, "{name}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use activebench_model::claim::Subject;
 
 use super::engine::{self, Kind};
-use super::jobs::JobOptions;
+use super::options::JobOptions;
 use super::report::Way;
 
 /// The subject of a direction's figures, with the reason as a short sentence.
@@ -15,6 +15,7 @@ pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject
         Way::Read => "a read figure without further words is taken for the storage",
         Way::Write => "a write figure without further words is taken for the storage",
         Way::Trim => "a trim figure without further words is taken for the storage",
+        Way::Mixed => "a figure of reads and writes without further words is taken for the storage",
     };
     let Some(job) = job else { return (Subject::Device, taken().to_owned()) };
     let (subject, reason) = match engine::kind(job.engine()) {
@@ -30,26 +31,13 @@ pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject
             Subject::CachedFilesystem,
             "ioengine=mmap maps the file: the figure is that of copies to and from the page cache",
         ),
-        _ if job.is_on("direct") => (Subject::Device, "direct=1 asks for direct I/O"),
+        _ if job.has("direct") => (Subject::Device, "direct=1 asks for direct I/O"),
         _ => (Subject::Device, taken()),
     };
     (subject, reason.to_owned())
 }
 
-/// The option that makes writes durable before the clock stops.
+/// The option that makes writes durable before the clock stops, where it is known to be given.
 pub(super) fn syncs(job: &JobOptions) -> Option<&'static str> {
-    let counts = |name| job.number(name).is_some_and(|count| count > 0);
-    if job.get("sync").is_some_and(super::numbers::is_true) {
-        Some("sync")
-    } else if job.is_on("end_fsync") {
-        Some("end_fsync")
-    } else if counts("fsync") {
-        Some("fsync")
-    } else if counts("fdatasync") {
-        Some("fdatasync")
-    } else if job.is_on("fsync_on_close") {
-        Some("fsync_on_close")
-    } else {
-        None
-    }
+    ["sync", "end_fsync", "fsync", "fdatasync", "fsync_on_close"].into_iter().find(|name| job.has(name))
 }

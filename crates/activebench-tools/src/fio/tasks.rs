@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use activebench_model::activity::Task;
 
 use super::entries::Paired;
-use super::jobs::{JobOptions, Setup};
+use super::jobs::Setup;
+use super::options::JobOptions;
 use super::report::Entry;
 use super::seen::Seen;
 
@@ -41,7 +42,7 @@ struct Slot {
 
 pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: &Seen<'_>) -> Assigned {
     let slots = slots(setup, entries, paired);
-    let (processes, threads) = candidates(seen);
+    let (processes, threads) = candidates(setup, seen);
     let mut assigned = Assigned { of_entry: vec![Ok(Vec::new()); entries.len()], by_order: false };
     if seen.activity.tasks.is_empty() {
         assigned.of_entry.fill(Err("no task was observed".to_owned()));
@@ -68,6 +69,21 @@ pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: 
     assigned
 }
 
+/// Says how many jobs each entry covers where neither the report nor the command does: as many as fio made tasks, if
+/// there is one entry for all of them or one for each.
+pub(super) fn count_jobs(setup: &Setup, entries: &mut [Entry], seen: &Seen<'_>) {
+    if setup.open.is_none() || entries.iter().any(|entry| entry.jobs.is_some()) {
+        return;
+    }
+    let (processes, threads) = candidates(setup, seen);
+    let made = processes.len() + threads.len();
+    match entries {
+        [entry] if made > 0 => entry.jobs = u32::try_from(made).ok(),
+        _ if made == entries.len() => entries.iter_mut().for_each(|entry| entry.jobs = Some(1)),
+        _ => {}
+    }
+}
+
 fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
     // The number of a group is that of its first job alone.
     let pid = |entry: usize, jobs: usize| entries[entry].pid.filter(|_| jobs == 1);
@@ -92,12 +108,16 @@ fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
 }
 
 /// Processes that fio's main processes made, and threads of them that open files; by birth.
-fn candidates(seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
+fn candidates(setup: &Setup, seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
     let activity = seen.activity;
     let mains: Vec<u32> = activity
         .execs
         .iter()
-        .filter(|exec| exec.filename.rsplit('/').next() == Some("fio"))
+        .filter(|exec| {
+            // Under another name it is known by its words.
+            let by_words = !exec.arguments.is_empty() && exec.arguments == setup.argv;
+            by_words || exec.filename.rsplit('/').next() == Some("fio")
+        })
         .map(|exec| exec.tgid)
         .collect();
     let executed: HashSet<u32> = activity.execs.iter().map(|exec| exec.tgid).collect();
@@ -141,18 +161,22 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Resul
     let mut order: Vec<(u32, u64, usize)> = Vec::new();
     for (index, slot) in slots.iter().enumerate() {
         let first_clone = index == 0 || slots[index - 1].options != slot.options;
-        if index > 0 && first_clone && slot.options.is_on("stonewall") {
+        if index > 0 && first_clone && slot.options.has("stonewall") {
             waves += 1;
         }
         order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));
     }
     order.sort_unstable();
+    // Where it is not known whether jobs are threads, the numbers of both tell.
+    let known = |is_thread| slots.iter().filter(|slot| slot.options.is_on("thread") == Some(is_thread)).count();
+    let unknown = slots.len() - known(false) - known(true);
+    let unknown_are_threads = unknown > 0 && known(false) + unknown != processes.len();
     let mut tasks: Vec<Option<JobTask>> = vec![None; slots.len()];
     for (is_thread, made) in [(false, processes), (true, threads)] {
         let own: Vec<usize> = order
             .iter()
             .map(|(.., index)| *index)
-            .filter(|index| slots[*index].options.is_on("thread") == is_thread)
+            .filter(|index| slots[*index].options.is_on("thread").unwrap_or(unknown_are_threads) == is_thread)
             .collect();
         if own.len() != made.len() && !own.is_empty() {
             let kind = if is_thread { "threads that open files" } else { "processes" };
