@@ -61,15 +61,15 @@ pub(crate) fn of_run(run: &Run<'_>, judged: &[JudgedClaim]) -> Shares {
     let mut shares = Vec::new();
     for (claim, judged) in run.parsed.claims.iter().zip(judged) {
         let Some(phase) = run.phase_of(claim).filter(|phase| phase.is_found()) else { continue };
-        let way = match judged.verdict {
-            ClaimVerdict::Confirmed => Way::Observed,
+        let way = match judged.verdict() {
+            ClaimVerdict::Confirmed | ClaimVerdict::NotChecked => Way::Observed,
             _ if run.subject_of(claim).is_storage() => Way::Storage,
             _ => Way::Observed,
         };
         if let Some(honest) = judged.honest(claim) {
             shares.extend(share(run, phase, claim, ShareOf::Honest, honest, way));
         }
-        if matches!(judged.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted) {
+        if judged.verdict().is_contradicted() {
             shares.extend(share(run, phase, claim, ShareOf::Claimed, claim.value, Way::Observed));
         }
     }

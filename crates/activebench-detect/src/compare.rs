@@ -87,7 +87,7 @@ pub fn contribution(run: &JudgedRun) -> OfRun {
             metric: claim.metric,
             claimed: claim.value,
             honest: honest_or_why(claim, judged),
-            verdict: judged.verdict,
+            verdict: judged.verdict(),
             subject: run.manifest.choices.subject.unwrap_or(claim.subject),
             findings: judged.findings.clone(),
         })
@@ -193,9 +193,10 @@ fn row(phase: &str, metric: Metric, stated: &[Vec<&Stated>]) -> Compared {
 fn rank(verdict: ClaimVerdict) -> u8 {
     match verdict {
         ClaimVerdict::Confirmed => 0,
-        ClaimVerdict::Unverifiable => 1,
-        ClaimVerdict::Misleading => 2,
-        ClaimVerdict::Refuted => 3,
+        ClaimVerdict::NotChecked => 1,
+        ClaimVerdict::Unverifiable => 2,
+        ClaimVerdict::Misleading => 3,
+        ClaimVerdict::Refuted => 4,
     }
 }
 

@@ -7,7 +7,7 @@
 //! well-known conversion factor is AB103's and nobody else's.
 
 use activebench_model::claim::{Claim, Metric};
-use activebench_model::fact::FactName;
+use activebench_model::fact::{Fact, FactName};
 use activebench_model::finding::{Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, RateClock};
 use activebench_model::units::{Quantity, Unit};
@@ -17,14 +17,14 @@ use crate::case::{Case, Firing, Halt, fact_if_any, seen};
 use crate::context::Run;
 
 /// A claim's figure as the observation gives it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rebuilt {
     /// Lowest value that the observation allows.
     pub(crate) low: f64,
     /// Highest value that it allows.
     pub(crate) high: f64,
-    /// The figure itself, where the evidence gives one and not only borders.
-    pub(crate) figure: Option<Quantity>,
+    /// The figure itself; where the evidence gives only borders, why.
+    pub(crate) figure: Result<Quantity, String>,
     /// Unit of all of them.
     pub(crate) unit: Unit,
 }
@@ -128,9 +128,9 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
     };
     let exactly = |value: f64| {
         let unit = claim.value.unit;
-        Rebuilt { low: value, high: value, figure: Some(Quantity { value, unit }), unit }
+        Rebuilt { low: value, high: value, figure: Ok(Quantity { value, unit }), unit }
     };
-    let between = |low: f64, high: f64, figure: Option<f64>| {
+    let between = |low: f64, high: f64, figure: Result<f64, String>| {
         let unit = claim.value.unit;
         Rebuilt { low, high, figure: figure.map(|value| Quantity { value, unit }), unit }
     };
@@ -178,7 +178,7 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
                 Unit::OpsPerSec => operations(run, phase)?,
                 _ => run.moved(phase)?,
             };
-            let figure = per_second(amount, FactName::ParentWindow).ok();
+            let figure = per_second(amount, FactName::ParentWindow);
             Ok(between(0.0, per_second(amount, FactName::Window)?, figure))
         }
         Metric::MinTaskThroughput => Ok(exactly(in_unit(fact(FactName::MinTaskRate)?)?)),
@@ -188,28 +188,40 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
         // Facts are those of the pass: of one task among several only the borders are known.
         Metric::TaskThroughput => {
             let (low, high) = (in_unit(fact(FactName::MinTaskRate)?)?, in_unit(fact(FactName::MaxTaskRate)?)?);
-            Ok(between(low, high, (low == high).then_some(low)))
+            let figure = match low == high || tasks_of(phase) <= 2.0 {
+                // Of one task, and of two, each of the borders is the rate of one of them.
+                true if claim.value.value - low < high - claim.value.value => Ok(low),
+                true => Ok(high),
+                false => Err("of more than two tasks only the slowest and the fastest rate are known".to_owned()),
+            };
+            Ok(between(low, high, figure))
         }
         Metric::BytesMoved => {
             let moved = run.moved(phase)?;
             let alone = phase.requested_tasks <= 1 || moved_by_all(run, phase, claim);
-            Ok(if alone { exactly(moved) } else { between(0.0, moved, None) })
+            let why = "the bytes of each single task are not a fact of the pass";
+            Ok(if alone { exactly(moved) } else { between(0.0, moved, Err(why.to_owned())) })
         }
         Metric::OperationsDone => Ok(exactly(operations(run, phase)?)),
         Metric::SyncsDone => Ok(exactly(fact(FactName::SyncsInside)?)),
         Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal => {
             let used = share_of_processor(run, phase, claim.metric)?;
+            // Most kernels sample at their ticks how a task's time divides into user and system: all of it can fall to
+            // either of them, so only their sum bounds a claim.
+            let all = share_of_processor(run, phase, Metric::CpuTotal)?;
             // Its clock and its accounting begin and end outside the calls of the pass.
-            let slack = run.thresholds.ab101_cpu_slack_ratio.value.value * used.max(1.0);
-            let unaccounted = run.thresholds.ab101_cpu_below_ratio.value.value * used;
-            Ok(between((used - unaccounted - slack).max(0.0), used + slack, Some(used)))
+            let slack = run.thresholds.ab101_cpu_slack_ratio.value.value * all.max(1.0);
+            let accounting = run.thresholds.ab101_cpu_below_ratio.value.value * all;
+            let low = if claim.metric == Metric::CpuTotal { least_processor(run, phase, used, slack)? } else { 0.0 };
+            Ok(between(low, all + accounting + slack, Ok(used)))
         }
         metric if metric.is_latency() => {
-            latency(run, phase, metric).map(|(low, figure)| between(low, f64::MAX, figure))
+            let (low, figure) = latency(run, phase, metric)?;
+            Ok(between(low, f64::MAX, figure))
         }
         Metric::MinTaskBytes => {
             let (moved, tasks) = (run.moved(phase)?, tasks_of(phase));
-            Ok(if tasks > 1.0 { between(0.0, moved / tasks, None) } else { exactly(moved) })
+            Ok(if tasks > 1.0 { between(0.0, moved / tasks, fact(FactName::MinTaskBytes)) } else { exactly(moved) })
         }
         _ => Err("this metric has no rule".to_owned()),
     }
@@ -229,22 +241,57 @@ fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f6
     Ok(used / window)
 }
 
+/// The least share of processor time that the kernel can have accounted for: what the threads used between their
+/// switches, without what the hypervisor may have taken meanwhile, which the kernel may leave out.
+fn least_processor(run: &Run<'_>, phase: &Phase, used: f64, slack: f64) -> Result<f64, String> {
+    let stolen = time_at_most(phase, FactName::Steal).unwrap_or(0.0) / run.fact(phase, FactName::Window)?;
+    let unaccounted = run.thresholds.ab101_cpu_below_ratio.value.value * used;
+    Ok((used - unaccounted - stolen - slack).max(0.0))
+}
+
+/// The longest time that a fact can stand for which only widens a tolerance. 0 where it was not asked for: what was
+/// recorded without it.
+///
+/// # Errors
+/// When it is missing, or partial by more than is known.
+fn time_at_most(phase: &Phase, name: FactName) -> Result<f64, String> {
+    let beside = match name {
+        FactName::Steal => FactName::StealError,
+        _ => FactName::CpuTimesError,
+    };
+    let error_ns = phase.facts.complete(beside);
+    match (phase.facts.get(name), phase.facts.complete(name)) {
+        (None, _) => Ok(0.0),
+        (Some(_), Ok(time_ns)) => Ok(time_ns + error_ns.unwrap_or(0.0)),
+        // Known in part only because it is blurred: by how much is known.
+        (Some(Fact { value: Some(time), .. }), Err(why)) => {
+            error_ns.map(|error_ns| time.value + error_ns).map_err(|_| why)
+        }
+        (Some(_), Err(why)) => Err(why),
+    }
+}
+
+/// The time for which the threads of a pass waited for a processor, and for which the hypervisor took one.
+fn waited_ns(phase: &Phase) -> Result<f64, String> {
+    Ok(time_at_most(phase, FactName::Preempted)? + time_at_most(phase, FactName::Steal)?)
+}
+
 /// The shortest time that the observation allows for a latency, and the time that it gives.
 ///
 /// A tool's clock lies around the calls, so its figure is never below that of the calls by more
 /// than its own rounding; by how much it lies above, no call shows.
-fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<f64>), String> {
+fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<f64, String>), String> {
     let fact = |name| run.fact(phase, name);
     let limits = run.thresholds;
     let exact = 1.0 - limits.ab101_latency_slack_ratio.value.value;
     if metric.is_sync_latency() {
         let observed = fact(sync_latency(metric))?;
-        return Ok((observed * exact, Some(observed)));
+        return Ok((observed * exact, Ok(observed)));
     }
     if phase.names.is_some() {
         let observed = fact(FactName::NameLatencyMax)?;
         return match metric {
-            Metric::LatencyMax => Ok((observed * exact, Some(observed))),
+            Metric::LatencyMax => Ok((observed * exact, Ok(observed))),
             _ => Err("of calls with names only the longest is known".to_owned()),
         };
     }
@@ -255,7 +302,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
         Direction::Mixed => {
             let (observed, sampled) = latency_both_ways(run, phase, metric)?;
             let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
-            return Ok((observed * share, Some(observed)));
+            return Ok((observed * share, Ok(observed)));
         }
         Direction::None => return Err("the pass moves no data".to_owned()),
     };
@@ -270,8 +317,13 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
         _ => write_latency(metric),
     };
     if metric.is_completion_latency() {
+        let figure = match (sampled, completion_latency(metric).filter(|name| phase.facts.get(*name).is_some())) {
+            (_, Some(name)) => fact(name),
+            (false, None) => Err("the end of the hand-over was not seen for each request".to_owned()),
+            (true, None) => Err("of fast calls a sample was timed".to_owned()),
+        };
         if sampled && percentile_below(metric).is_some() {
-            return Ok((0.0, None));
+            return Ok((0.0, figure));
         }
         // Of the handing over only its p99.9 is known, and that may be one of a sample. The slowest of it belong to any
         // calls: by so few the percentiles of the rest can be those of a little less, and where that lies between fast
@@ -284,14 +336,24 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Option<
             Some(below) if handed_over > 0.0 => fact(of_direction(below))?.min(observed),
             _ => observed,
         };
-        return Ok(((bound - handed_over).max(0.0) * coarse, None));
+        return Ok(((bound - handed_over).max(0.0) * coarse, figure));
     }
+    // A thread that waits for the completion learns of it some time after the kernel posted it.
+    let collected = match metric {
+        Metric::LatencyMean => Some(FactName::CollectedLatencyMean),
+        Metric::LatencyMax => Some(FactName::CollectedLatencyMax),
+        _ => None,
+    };
+    let figure = match collected.filter(|name| phase.facts.get(*name).is_some()) {
+        Some(name) => fact(name),
+        None => Ok(observed),
+    };
     // Where a percentile lies between fast and slow calls, a few calls that are not in the sample move it
     // from the ones to the others: the percentile below bounds it.
     if sampled && let Some(below) = percentile_below(metric) {
-        return Ok((fact(of_direction(below))?.min(observed) * share, Some(observed)));
+        return Ok((fact(of_direction(below))?.min(observed) * share, figure));
     }
-    Ok((observed * share, Some(observed)))
+    Ok((observed * share, figure))
 }
 
 /// The latency of reads and writes together, and whether either was sampled.
@@ -320,6 +382,18 @@ fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f6
         (_, false) => Err("no operation was seen".to_owned()),
         (Metric::LatencyMax, true) => Ok((longest, sampled)),
         (_, true) => Ok((sum / all, sampled)),
+    }
+}
+
+/// The fact of a completion latency.
+fn completion_latency(metric: Metric) -> Option<FactName> {
+    match metric {
+        Metric::CompletionLatencyMean => Some(FactName::CompletionLatencyMean),
+        Metric::CompletionLatencyP50 => Some(FactName::CompletionLatencyP50),
+        Metric::CompletionLatencyP95 => Some(FactName::CompletionLatencyP95),
+        Metric::CompletionLatencyP99 => Some(FactName::CompletionLatencyP99),
+        Metric::CompletionLatencyP999 => Some(FactName::CompletionLatencyP999),
+        _ => None,
     }
 }
 
@@ -418,9 +492,9 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
         Metric::MaxTaskThroughput => vec![FactName::MaxTaskRate],
         Metric::TaskThroughput => vec![FactName::MinTaskRate, FactName::MaxTaskRate],
         Metric::SyncsDone => vec![FactName::SyncsInside],
-        Metric::CpuUser => vec![FactName::UserCpu],
-        Metric::CpuSystem => vec![FactName::KernelCpu],
-        Metric::CpuTotal => vec![FactName::UserCpu, FactName::KernelCpu],
+        _ if metric.is_cpu() => {
+            vec![FactName::UserCpu, FactName::KernelCpu, FactName::Steal, FactName::StealError]
+        }
         _ if metric.is_sync_latency() => vec![sync_latency(metric)],
         _ if metric.is_latency() && phase.names.is_some() => vec![FactName::NameLatencyMax],
         _ if metric.is_latency() => {
@@ -429,11 +503,18 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
                 by_direction(FactName::ReadLatencyTimed, FactName::WriteLatencyTimed, FactName::DiscardLatencyTimed);
             let handed_over = metric.is_completion_latency().then_some(FactName::SubmitLatencyP999);
             let below = percentile_below(metric).map(of).unwrap_or_default();
-            [of(metric), below, calls(), timed, handed_over.into_iter().collect()].concat()
+            let waits = [FactName::Window, FactName::Preempted, FactName::Steal, FactName::CpuTimesError];
+            let completions: Vec<FactName> = handed_over
+                .into_iter()
+                .chain(completion_latency(metric))
+                .chain(handed_over.is_some().then_some(waits).into_iter().flatten())
+                .collect();
+            [of(metric), below, calls(), timed, completions].concat()
         }
         _ => Vec::new(),
     };
     if !metric.is_count() {
+        facts.extend([FactName::Preempted, FactName::Steal, FactName::CpuTimesError, FactName::StealError]);
         let is_of_the_pass =
             metric.is_cpu() || matches!(metric, Metric::ParentThroughput | Metric::ParentOperationRate);
         facts.extend(is_of_the_pass.then_some(FactName::Window));
@@ -510,12 +591,34 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     }
     // The borders of a share of processor time and of a latency are those of our slack: what was seen lies inside.
     let ours = claim.metric.is_cpu() || claim.metric.is_latency();
-    let seen = rebuilt.figure.filter(|_| ours).map_or(nearest, |figure| figure.value);
+    let seen = rebuilt.figure.as_ref().ok().filter(|_| ours).map_or(nearest, |figure| figure.value);
     let observed = Quantity { value: seen, unit: rebuilt.unit };
-    let noise = if timed { noise_share(run, phase, excess)? } else { 0.0 };
-    // Twice the noise before anything fails: the noise is a measured typical size, not a bound.
-    let sized =
-        |warn: f64, fail: f64| Difference { observed, excess, warn: warn.max(noise), fail: fail.max(2.0 * noise) };
+    // The tool reads its clock some time after the hand-over: where it waits for a processor there, an honest figure is
+    // shorter than what was observed.
+    if claim.metric.is_completion_latency()
+        && waited_ns(phase)? > limits.ab101_waiting_ratio.value.value * run.fact(phase, FactName::Window)?
+    {
+        return Ok(Agreement::Agrees);
+    }
+    if claim.metric == Metric::CpuTotal && excess < 0.0 {
+        time_at_most(phase, FactName::Steal)?;
+    }
+    let Noise { typical, bound } = if timed { noise_share(run, phase, excess)? } else { Noise::none() };
+    // What is not known widens nothing; a difference that it could explain is undecided.
+    let least_warn = limits.ab104_difference_warn_ratio.value.value.min(limits.ab101_difference_warn_ratio.value.value);
+    let bound = match bound {
+        Ok(bound) => bound,
+        Err(_) if excess.abs() <= least_warn.max(typical) => return Ok(Agreement::Agrees),
+        Err(why) => return Err(Halt::Undecided(why)),
+    };
+    let noise = typical + bound;
+    // Twice the typical size before anything fails.
+    let sized = |warn: f64, fail: f64| Difference {
+        observed,
+        excess,
+        warn: warn.max(noise),
+        fail: fail.max(2.0 * typical + bound),
+    };
     let by_clock =
         sized(limits.ab104_difference_warn_ratio.value.value, limits.ab104_difference_fail_ratio.value.value);
     let by_bytes =
@@ -532,7 +635,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     // Only bytes have such units.
     let converted = matches!(rebuilt.unit, Unit::Bytes | Unit::BytesPerSec);
     if converted
-        && noise <= tolerance
+        && typical <= tolerance
         && !operations_differ_too(run, phase, ratio, tolerance)
         && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
     {
@@ -550,8 +653,8 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
 fn operations_differ_too(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f64) -> bool {
     let mut rates = run.claims_of(phase).filter(|other| other.metric == Metric::OperationRate);
     rates.any(|other| {
-        let rebuilt = rebuild(run, phase, other).ok().and_then(|rebuilt| rebuilt.figure);
-        rebuilt.is_some_and(|rebuilt| (other.value.value / rebuilt.value / ratio - 1.0).abs() <= tolerance)
+        let rebuilt = rebuild(run, phase, other).and_then(|rebuilt| rebuilt.figure);
+        rebuilt.is_ok_and(|rebuilt| (other.value.value / rebuilt.value / ratio - 1.0).abs() <= tolerance)
     })
 }
 
@@ -611,22 +714,41 @@ fn bytes_agree(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
     }
 }
 
-/// The share of the window that a difference in this direction may have without meaning:
-/// the step of the tool's clock, the time between its reading and the nearest call, and,
-/// where the tool's clock may have run longer than the calls, the work at either end.
-fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<f64, Halt> {
+/// The share of the window that a difference may have without meaning.
+#[derive(Clone, Debug)]
+pub(crate) struct Noise {
+    /// A measured typical size: a difference can be larger.
+    pub(crate) typical: f64,
+    /// A size that cannot be exceeded; why it is not known.
+    pub(crate) bound: Result<f64, String>,
+}
+
+impl Noise {
+    fn none() -> Self {
+        Self { typical: 0.0, bound: Ok(0.0) }
+    }
+}
+
+/// The noise of a difference in this direction: the step of the tool's clock, the time between its reading and the
+/// nearest call, the wait for a processor between the two, and, where the tool's clock may have run longer than the
+/// calls, the work at either end.
+pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<Noise, String> {
     let window_ns = run.fact(phase, rate_window(phase))?;
     if window_ns <= 0.0 {
-        return Err(Halt::undecided("the window has no length"));
+        return Err("the window has no length".to_owned());
     }
     let step_ns = run.parsed.clock_step_ns.map_or(0.0, |step| step as f64);
-    let noise = (step_ns + run.thresholds.ab104_noise_ns.value.value) / window_ns;
+    let typical = (step_ns + run.thresholds.ab104_noise_ns.value.value) / window_ns;
+    // At both ends together no more than two waits.
+    let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
+    let bound = waited_ns(phase).map(|waited_ns| waited_ns.min(most_ns) / window_ns);
     if excess > 0.0 {
-        return Ok(noise);
+        return Ok(Noise { typical, bound });
     }
     let operations = operations(run, phase)?;
     let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
-    Ok(if operations > 0.0 { noise + idle / operations } else { noise })
+    let at_the_ends = if operations > 0.0 { idle / operations } else { 0.0 };
+    Ok(Noise { typical: typical + at_the_ends, bound })
 }
 
 /// Whether two figures of one claim are the same but for rounding.

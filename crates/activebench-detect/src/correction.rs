@@ -151,10 +151,8 @@ pub(crate) fn of_refuted(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<
     if rebuilt.high == 0.0 {
         return Err("no call moved data".to_owned());
     }
-    match rebuilt.figure {
-        Some(value) => Ok(Corrected { value, meaning: "what the calls inside the clock give".to_owned() }),
-        None => Err("the evidence gives the borders of this figure, not the figure".to_owned()),
-    }
+    let value = rebuilt.figure?;
+    Ok(Corrected { value, meaning: "what the calls inside the clock give".to_owned() })
 }
 
 /// A figure for all tasks in the claim's own metric, from an amount of bytes and operations.

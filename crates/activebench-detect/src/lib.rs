@@ -12,6 +12,7 @@ mod case;
 mod causes;
 pub mod compare;
 mod comparison;
+mod confirmation;
 pub mod context;
 mod correction;
 pub mod detectors;

@@ -9,7 +9,7 @@ use activebench_model::limiter::Limiter;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::report::Answer;
 use activebench_model::units::Quantity;
-use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
+use activebench_model::verdict::JudgedClaim;
 
 use crate::context::Run;
 use crate::goal::Goal;
@@ -120,8 +120,7 @@ fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
 }
 
 fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> Answer {
-    let beyond =
-        judged.iter().filter(|claim| matches!(claim.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted)).count();
+    let beyond = judged.iter().filter(|claim| claim.verdict().is_contradicted()).count();
     let all = run.parsed.claims.len();
     let claims = match beyond {
         0 => "no claim went beyond what was observed".to_owned(),

@@ -76,7 +76,7 @@ pub fn side_by_side(as_given: JudgedRun, with_advice: JudgedRun, remedied: Remed
 /// The figures of a run, in the order of its output.
 fn sides(run: &JudgedRun) -> Vec<(String, Metric, Side)> {
     let side = |(claim, judged): (&Claim, &JudgedClaim)| {
-        let side = Side { claimed: claim.value, honest: judged.honest(claim), verdict: judged.verdict };
+        let side = Side { claimed: claim.value, honest: judged.honest(claim), verdict: judged.verdict() };
         (claim.phase.clone(), claim.metric, side)
     };
     run.parsed.claims.iter().zip(&run.judged).map(side).collect()

@@ -127,7 +127,7 @@ pub fn engine_claims(replay: &JudgedRun) -> (Option<Quantity>, Vec<String>) {
         claims().filter(|(claim, _)| claim.metric == Metric::Throughput).map(|(claim, _)| claim.value.value).collect();
     let counts = [Metric::BytesMoved, Metric::OperationsDone, Metric::SyncsDone];
     let refuted = claims()
-        .filter(|(claim, judged)| counts.contains(&claim.metric) && judged.verdict == ClaimVerdict::Refuted)
+        .filter(|(claim, judged)| counts.contains(&claim.metric) && judged.verdict() == ClaimVerdict::Refuted)
         .map(|(claim, _)| claim.source.text.trim().to_owned());
     let rate = (!rates.is_empty()).then(|| Quantity::bytes_per_sec(rates.iter().sum()));
     (rate, refuted.collect())
@@ -248,7 +248,7 @@ fn figures(run: &JudgedRun, pass: &ReplicatedPass, tolerance: f64) -> Vec<Replic
                 metric,
                 over,
                 claimed,
-                verdict: claim.map(|(_, judged)| judged.verdict),
+                verdict: claim.map(|(_, judged)| judged.verdict()),
                 observed,
                 honest,
                 of_claimed_ratio: ratio(claimed),
@@ -299,7 +299,7 @@ fn rate_claim<'run>(run: &'run JudgedRun, phase: &Phase) -> Option<(&'run Claim,
 /// The fact that is in the way.
 fn amount(phase: &Phase, metric: Metric, claim: Option<(&Claim, &JudgedClaim)>) -> Result<f64, String> {
     let fact = |name| phase.facts.complete(name);
-    let rebuilt = claim.and_then(|(_, judged)| judged.observed).filter(|rate| rate.unit == unit(metric));
+    let rebuilt = claim.and_then(|(_, judged)| judged.observed()).filter(|rate| rate.unit == unit(metric));
     if let (Metric::Throughput | Metric::OperationRate, Some(rate)) = (metric, rebuilt) {
         return Ok(rate.value * fact(FactName::Window)? / 1e9);
     }
@@ -405,15 +405,7 @@ mod tests {
             claimed_bytes: None,
             source: SourceLine { stream: "stdout".to_owned(), line: 1, text: String::new() },
         };
-        let judged = JudgedClaim {
-            claim: "c1".to_owned(),
-            verdict: ClaimVerdict::Confirmed,
-            observed: None,
-            corrected: None,
-            no_correction: None,
-            measured_instead: None,
-            findings: Vec::new(),
-        };
+        let judged = JudgedClaim::not_checked("c1", None, "a test");
         JudgedRun {
             manifest: Manifest::default(),
             directory: String::new(),

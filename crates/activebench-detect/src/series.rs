@@ -26,7 +26,7 @@ pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSerie
         value: claim.value,
         resolution: claim.resolution,
         of_storage: run.manifest.choices.subject.unwrap_or(claim.subject).is_storage(),
-        verdict: judged.verdict,
+        verdict: judged.verdict(),
         corrected: judged.corrected.as_ref().map(|corrected| corrected.value),
     });
     let random = run.phases.iter().filter(|phase| !phase.first_offsets.is_empty());

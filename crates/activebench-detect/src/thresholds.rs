@@ -111,9 +111,12 @@ thresholds! {
     ab101_sampled_latency_slack_ratio = 0.5, Ratio, "proposed: the tail of a sample is not that of all calls";
     /// How far a share of processor time may lie from that of the calls, for each processor used.
     ab101_cpu_slack_ratio = 0.05, Ratio, "proposed: the tool's accounting begins and ends outside its calls";
-    /// How far it may lie below, as a share of it: the kernel's accounting leaves out interrupts and
-    /// what a hypervisor took, which the time between two switches holds.
+    /// How far it may lie below or above beside that, as a share of it: the kernel's accounting leaves out interrupts and
+    /// what a hypervisor took, which the time between two switches holds, and counts work before the first call.
     ab101_cpu_below_ratio = 0.20, Ratio, "proposed; up to 12 % below, measured with bonnie++ 2.00a on a busy virtual machine";
+    /// Share of the window in which the threads waited for a processor, or the hypervisor took one, from which on a
+    /// completion latency is not refuted: the tool reads its clock after such waits.
+    ab101_waiting_ratio = 0.01, Ratio, "proposed";
     /// AB102: bytes claimed for direct I/O over bytes at the device, above which it fails.
     ab102_excess_fail_ratio = 1.02, Ratio, "proposed; fio #752";
     /// AB103: how near to a conversion factor the ratio of claim and observation must lie.
@@ -128,6 +131,8 @@ thresholds! {
     /// AB104: time between the tool's reading of its clock and the calls beside it, that is no
     /// disagreement. Added to the step of the tool's clock.
     ab104_noise_ns = 100_000.0, Ns, "measured: 37 us at a window of 33 ms (iozone 3.489 read), with a margin";
+    /// AB104: the longest wait for a processor between the tool's reading of its clock and the call beside it.
+    ab104_wait_ns = 100_000_000.0, Ns, "period of the scheduler's bandwidth control (Linux, sched-bwc.rst): 100 ms";
     /// AB104: operations' worth of time that a tool may spend before its first call and after
     /// its last one (filling a buffer, checking the last block) without a disagreement.
     ab104_idle_operations_count = 2.0, Count, "proposed: one operation at either end";
@@ -334,6 +339,20 @@ thresholds! {
     ab705_deviation_note_ratio = 0.025, Ratio, "Phoronix Test Suite, default configuration";
     /// AB705: runs that are needed.
     ab705_runs_least_count = 5.0, Count, "MLPerf Storage 6.7";
+    /// How far a rate may lie from the observed one and be confirmed by it, as a share of the latter.
+    confirmed_rate_ratio = 0.05, Ratio, "as AB101 and AB104, which accuse beyond it";
+    /// The same where a short window or waits for a processor make more noise than that: it never confirms more.
+    confirmed_short_window_ratio = 0.10, Ratio, "proposed";
+    /// The same of a count.
+    confirmed_count_ratio = 0.01, Ratio, "as AB101, which warns beyond it";
+    /// The same of a latency, to which the next is added.
+    confirmed_latency_ratio = 0.10, Ratio, "proposed; fio's histograms round by up to 1.6 %";
+    /// What reading the tool's own clock may add to a latency, or take from it.
+    confirmed_latency_ns = 500.0, Ns, "proposed";
+    /// How far a share of processor time may lie from the observed one, as a share of it, to which the next is added.
+    confirmed_cpu_ratio = 0.10, Ratio, "proposed";
+    /// The same, as a share of one processor.
+    confirmed_cpu_points_ratio = 0.02, Ratio, "proposed: bonnie++ prints whole percents, and accounting begins outside the calls";
     /// The limiter: share of the threads' time that one thing must take to have limited a pass.
     limiter_share_ratio = 0.5, Ratio, "more than half: nothing else can have taken as much";
     /// The limiter: share of the window with a request at the device, from which on the threads waited for it.
@@ -449,7 +468,7 @@ mod tests {
             assert!(name.ends_with(suffix), "{name} should end with {suffix}");
             assert!(!threshold.source.is_empty(), "{name} has no origin");
             let code = name.split('_').next().expect("a name").to_uppercase();
-            let is_known = code == "LIMITER" || crate::registry::find(&code).is_some();
+            let is_known = code == "LIMITER" || code == "CONFIRMED" || crate::registry::find(&code).is_some();
             assert!(is_known, "{name}: no detector {code}");
         }
     }

@@ -9,7 +9,8 @@
 //!    neighbour or a short window does not take them back.
 //! 3. Unverifiable for any other reason: such a finding, a pass that was not found or is
 //!    not what the command promises, a deciding detector that is undecided.
-//! 4. Confirmed.
+//! 4. Confirmed, where the same figure was observed and the claim lies inside its tolerance
+//!    ([`crate::confirmation`]); otherwise not checked.
 //!
 //! Warnings and notes change no claim unless they say so. What our own observation cost (AB903)
 //! changes nothing while it is not known: it makes a figure worse, never better.
@@ -20,12 +21,15 @@ use activebench_model::bound::Shares;
 use activebench_model::claim::{Claim, Subject};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::limiter::Limiter;
+use activebench_model::phase::Phase;
 use activebench_model::report::Answer;
 use activebench_model::run::{ChildEnd, Choices, FailOn};
+use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::bound;
 use crate::comparison::rebuild;
+use crate::confirmation::confirmation;
 use crate::context::Run;
 use crate::correction::{measured_instead, of_misleading, of_refuted};
 use crate::limiter;
@@ -111,12 +115,14 @@ fn concerns(finding: &Finding, claim: &Claim) -> bool {
 /// Whether a claim cannot be confirmed while this detector is undecided.
 ///
 /// These are the questions whose answer could make the figure false or make it mean something
-/// else: the arithmetic for every claim; where the bytes came from or went to, and whether the
+/// else: the arithmetic for rates and counts (a latency and a share of processor time that cannot be rebuilt are
+/// not checked, which takes nothing from the others); where the bytes came from or went to, and whether the
 /// storage limited the pass, for rates of storage; the flush only where durability is claimed.
 fn decides(code: &str, claim: &Claim, subject: Subject) -> bool {
     let rate = !claim.metric.is_count() && !claim.metric.is_cpu();
     match code {
-        "AB101" | "AB104" | "AB901" | "AB902" => true,
+        "AB101" | "AB104" => !claim.metric.is_latency() && !claim.metric.is_cpu(),
+        "AB901" | "AB902" => true,
         "AB106" | "AB201" | "AB203" | "AB204" | "AB205" | "AB207" | "AB301" | "AB302" | "AB401" | "AB403" | "AB404"
         | "AB501" => subject.is_storage() && rate,
         "AB303" => subject == Subject::DurableWrite && rate,
@@ -135,20 +141,23 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClai
             codes.push(finding.code.clone());
         }
     }
-    let with = |effect: Effect| fired.iter().filter(move |finding| finding.effect == Some(effect));
     let phase = run.phase_of(claim);
-    let observed = phase.and_then(|phase| rebuild(run, phase, claim).ok()).and_then(|rebuilt| rebuilt.figure);
-    let base = JudgedClaim {
-        claim: claim.id.clone(),
-        verdict: ClaimVerdict::Confirmed,
-        observed,
-        corrected: None,
-        no_correction: None,
-        measured_instead: None,
-        findings: codes,
-    };
-    let unverifiable =
-        |why: String| JudgedClaim { verdict: ClaimVerdict::Unverifiable, no_correction: Some(why), ..base.clone() };
+    let observed = phase.and_then(|phase| rebuild(run, phase, claim).ok()).and_then(|rebuilt| rebuilt.figure.ok());
+    verdict_on(run, claim, findings, &fired, phase, observed).with_findings(codes)
+}
+
+/// The verdict on a claim, from the findings that fire on it.
+fn verdict_on(
+    run: &Run<'_>,
+    claim: &Claim,
+    findings: &[Finding],
+    fired: &[&Finding],
+    phase: Option<&Phase>,
+    observed: Option<Quantity>,
+) -> JudgedClaim {
+    let id = claim.id.as_str();
+    let with = |effect: Effect| fired.iter().filter(move |finding| finding.effect == Some(effect));
+    let unverifiable = |why: String| JudgedClaim::unverifiable(id, observed, why);
     let lost = |finding: &&&Finding| matches!(finding.code.as_str(), "AB901" | "AB902");
     if let Some(lost) = with(Effect::Unverifiable).find(lost) {
         return unverifiable(lost.message.clone());
@@ -157,14 +166,12 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClai
         return unverifiable("the phase that it speaks of was not found".to_owned());
     };
     if with(Effect::Refuted).next().is_some() {
-        let (corrected, no_correction) = split(of_refuted(run, phase, claim));
-        return JudgedClaim { verdict: ClaimVerdict::Refuted, corrected, no_correction, ..base };
+        return JudgedClaim::refuted(id, observed, of_refuted(run, phase, claim));
     }
     let misleading: Vec<&str> = with(Effect::Misleading).map(|finding| finding.code.as_str()).collect();
     if !misleading.is_empty() {
-        let (corrected, no_correction) = split(of_misleading(run, phase, claim, &misleading));
-        let measured_instead = measured_instead(run, phase, &misleading);
-        return JudgedClaim { verdict: ClaimVerdict::Misleading, corrected, no_correction, measured_instead, ..base };
+        let honest = of_misleading(run, phase, claim, &misleading);
+        return JudgedClaim::misleading(id, observed, measured_instead(run, phase, &misleading), honest);
     }
     if let Some(finding) = with(Effect::Unverifiable).next() {
         return unverifiable(finding.message.clone());
@@ -182,16 +189,12 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClai
             && decides(&finding.code, claim, subject)
             && suppression(&run.manifest.choices, finding).is_none()
     });
-    match open {
-        Some(finding) => unverifiable(format!("{} {} is undecided: {}", finding.code, finding.name, finding.message)),
-        None => base,
+    if let Some(finding) = open {
+        return unverifiable(format!("{} {} is undecided: {}", finding.code, finding.name, finding.message));
     }
-}
-
-fn split<T>(answer: Result<T, String>) -> (Option<T>, Option<String>) {
-    match answer {
-        Ok(value) => (Some(value), None),
-        Err(why) => (None, Some(why)),
+    match confirmation(run, phase, claim) {
+        Ok(confirmation) => JudgedClaim::confirmed(id, confirmation),
+        Err(why) => JudgedClaim::not_checked(id, observed, why),
     }
 }
 
@@ -221,7 +224,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     if let Some(ended) = judge_child(&run.manifest.child) {
         return ended;
     }
-    let count = |verdict: ClaimVerdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
+    let count = |verdict: ClaimVerdict| judged.iter().filter(|claim| claim.verdict() == verdict).count();
     let (refuted, misleading) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Misleading));
     let all = judged.len();
     if refuted + misleading > 0 {
@@ -229,7 +232,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Discrepancy, because);
     }
     let open_claim =
-        |id: &String| judged.iter().any(|claim| claim.claim == *id && claim.verdict == ClaimVerdict::Unverifiable);
+        |id: &String| judged.iter().any(|claim| claim.claim == *id && claim.verdict() == ClaimVerdict::Unverifiable);
     let accuses = |finding: &&Finding| {
         finding.severity == Some(Severity::Fail)
             && finding.effect != Some(Effect::Unverifiable)
@@ -248,6 +251,9 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     if unverifiable > 0 {
         return (RunVerdict::Inconclusive, format!("of {all} claims {unverifiable} could not be verified"));
     }
+    if let Some(why) = too_little_checked(run, judged) {
+        return (RunVerdict::Inconclusive, why);
+    }
     if let Some(finding) = findings.iter().find(|finding| finding.effect == Some(Effect::Unverifiable)) {
         return (RunVerdict::Inconclusive, format!("{} {}: the evidence does not suffice", finding.code, finding.name));
     }
@@ -258,10 +264,34 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         .filter(|finding| suppression(&run.manifest.choices, finding).is_none())
         .count();
     if warnings + open > 0 {
-        let because = format!("every claim holds; {warnings} warnings, {open} questions undecided");
+        let because = format!("no claim is contradicted; {warnings} warnings, {open} questions undecided");
         return (RunVerdict::Qualified, because);
     }
-    (RunVerdict::Verified, format!("{all} of {all} claims agree with the observation"))
+    let confirmed = count(ClaimVerdict::Confirmed);
+    let not_checked = match all - confirmed {
+        0 => String::new(),
+        left => format!(", {left} were not checked"),
+    };
+    (RunVerdict::Verified, format!("{confirmed} of {all} claims agree with the observation{not_checked}"))
+}
+
+/// Why a run of which no claim is contradicted shows nothing all the same: a pass has rates, and none of them is
+/// confirmed, or nothing at all is. Latencies and shares of processor time stand beside the rates.
+fn too_little_checked(run: &Run<'_>, judged: &[JudgedClaim]) -> Option<String> {
+    let is_confirmed = |claim: &Claim| {
+        judged.iter().any(|judged| judged.claim == claim.id && judged.verdict() == ClaimVerdict::Confirmed)
+    };
+    for phase in run.phases {
+        let rates =
+            |main: bool| -> Vec<&Claim> { run.claims_of(phase).filter(|claim| claim.metric.is_rate(main)).collect() };
+        let of_all_tasks = rates(true);
+        let rates = if of_all_tasks.is_empty() { rates(false) } else { of_all_tasks };
+        if !rates.is_empty() && !rates.iter().any(|claim| is_confirmed(claim)) {
+            return Some(format!("no rate of {} could be checked", phase.name));
+        }
+    }
+    let nothing = !run.parsed.claims.iter().any(is_confirmed);
+    nothing.then(|| "no claim could be checked".to_owned())
 }
 
 /// The exit code of a verdict.

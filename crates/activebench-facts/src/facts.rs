@@ -14,6 +14,7 @@
 
 mod blocks;
 mod call_facts;
+mod completions;
 mod courses;
 mod cpu_times;
 mod depth;

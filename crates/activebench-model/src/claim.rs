@@ -188,6 +188,14 @@ impl Metric {
         }
     }
 
+    /// Whether it is a rate, or the time of one operation; with `of_all_tasks` only what the tasks of a pass did
+    /// together over one clock or each over its own.
+    pub fn is_rate(self, of_all_tasks: bool) -> bool {
+        let together = matches!(self, Metric::Throughput | Metric::OperationRate | Metric::TimePerOperation)
+            || matches!(self, Metric::SumOfTaskThroughput | Metric::SumOfTaskOperationRate);
+        together || !of_all_tasks && !self.is_latency() && !self.is_count() && !self.is_cpu()
+    }
+
     /// Whether it is a share of processor time.
     pub fn is_cpu(self) -> bool {
         matches!(self, Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal)

@@ -333,6 +333,26 @@ fact_names! {
     /// Time that the phase's threads spent in `io_submit` inside the window, all calls together. Absent without
     /// such calls. Source: calls.
     SubmitTime = "io_submit_time_ns", Ns;
+    /// Mean time of the asynchronous requests of the phase's direction from the return of the call that handed them
+    /// over until the thread learned of their end: until the call that collected them returned (libaio), until the
+    /// completion was posted or the `io_uring_enter` that waited for it returned (io_uring). The facts named
+    /// `completion_latency` and `collected_latency` are absent without such requests, partial where the hand-over of
+    /// some was not seen. The quantiles are at most 0.1 % too high. Source: calls.
+    CompletionLatencyMean = "completion_latency_mean_ns", Ns;
+    /// Time that half of them do not exceed. Source: calls.
+    CompletionLatencyP50 = "completion_latency_p50_ns", Ns;
+    /// As above, for 95 %. Source: calls.
+    CompletionLatencyP95 = "completion_latency_p95_ns", Ns;
+    /// As above, for 99 %. Source: calls.
+    CompletionLatencyP99 = "completion_latency_p99_ns", Ns;
+    /// As above, for 99.9 %. Source: calls.
+    CompletionLatencyP999 = "completion_latency_p999_ns", Ns;
+    /// The longest of them. Exact. Source: calls.
+    CompletionLatencyMax = "completion_latency_max_ns", Ns;
+    /// Mean time of the same requests with the hand-over: from their submission on. Source: calls.
+    CollectedLatencyMean = "collected_latency_mean_ns", Ns;
+    /// The longest of them. Exact. Source: calls.
+    CollectedLatencyMax = "collected_latency_max_ns", Ns;
     /// What `O_DIRECT` requests of the phase's direction inserted into the page cache, in bytes. Source: calls.
     DirectCachedBytes = "direct_cached_bytes", Bytes;
     /// mmap calls on the phase's files inside the pass: data that moves without calls. Source: calls.
@@ -346,6 +366,8 @@ fact_names! {
     /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs was on its
     /// way: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
     InFlight = "calls_in_flight_ns", Ns;
+    /// Bytes that the task which moved the fewest did in the phase's direction, inside its own window. Source: calls.
+    MinTaskBytes = "min_task_bytes", Bytes;
     /// Rate at which calls moved data of the phase's direction in the first fifth of the time in which all its tasks
     /// were at work; what took a while counts evenly over it. Missing when they were at work together for less
     /// than half of the window. Source: calls.

@@ -16,7 +16,7 @@ use crate::units::Quantity;
 use crate::verdict::{JudgedClaim, RunVerdict};
 
 /// All stages of one run, judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedRun {
     /// The run's manifest.
     pub manifest: Manifest,

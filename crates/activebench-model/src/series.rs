@@ -139,7 +139,7 @@ impl ClaimOfRun {
             ClaimVerdict::Misleading | ClaimVerdict::Refuted => {
                 self.corrected.filter(|corrected| corrected.unit == self.value.unit)
             }
-            ClaimVerdict::Unverifiable => None,
+            ClaimVerdict::Unverifiable | ClaimVerdict::NotChecked => None,
         }
     }
 }

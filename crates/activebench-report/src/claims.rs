@@ -65,14 +65,14 @@ pub(crate) fn table(run: &JudgedRun) -> Table {
                 names.get(&claim.phase).to_owned(),
                 claim.value.to_string(),
                 printed(claim),
-                judged.and_then(|j| j.observed).map_or_else(|| "not known".to_owned(), |value| value.to_string()),
+                judged.and_then(|j| j.observed()).map_or_else(|| "not known".to_owned(), |value| value.to_string()),
                 honest(judged),
-                judged.map_or("not judged", |judged| judged.verdict.as_str()).to_owned(),
+                judged.map_or("not judged", |judged| judged.verdict().words()).to_owned(),
             ];
             if with_metric {
                 cells.insert(1, wording::metric(claim.metric).to_owned());
             }
-            Row { verdict: judged.map(|j| j.verdict), cells, codes: codes(run, claim, judged) }
+            Row { verdict: judged.map(|j| j.verdict()), cells, codes: codes(run, claim, judged) }
         })
         .collect();
     Table { heads, rows }
@@ -88,7 +88,7 @@ fn printed(claim: &Claim) -> String {
 fn honest(judged: Option<&JudgedClaim>) -> String {
     match judged {
         Some(JudgedClaim { corrected: Some(corrected), .. }) => corrected.value.to_string(),
-        Some(JudgedClaim { verdict: ClaimVerdict::Confirmed, .. }) => "same".to_owned(),
+        Some(judged) if judged.verdict() == ClaimVerdict::Confirmed => "same".to_owned(),
         _ => "not known".to_owned(),
     }
 }
@@ -113,18 +113,23 @@ fn codes(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -> Vec<St
 }
 
 /// At most `most` rows, and what was left out: all rows where they fit, else those that do
-/// not hold, in the order of the output; confirmed claims are then only counted.
+/// not hold, in the order of the output; claims that are confirmed or not checked are then only counted.
 pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String>) {
     if rows.len() <= most {
         return (rows, None);
     }
-    let (confirmed, mut open): (Vec<Row>, Vec<Row>) =
+    let (confirmed, open): (Vec<Row>, Vec<Row>) =
         rows.into_iter().partition(|row| row.verdict == Some(ClaimVerdict::Confirmed));
+    let (not_checked, mut open): (Vec<Row>, Vec<Row>) =
+        open.into_iter().partition(|row| row.verdict == Some(ClaimVerdict::NotChecked));
     let open_left_out = open.len().saturating_sub(most);
     open.truncate(most);
     let mut left_out = Vec::new();
     if open_left_out > 0 {
         left_out.push(format!("{open_left_out} more that do not hold or could not be verified"));
+    }
+    if !not_checked.is_empty() {
+        left_out.push(format!("{} not checked", count(not_checked.len(), "claim")));
     }
     if !confirmed.is_empty() {
         left_out.push(count(confirmed.len(), "confirmed claim"));
@@ -143,7 +148,10 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     let about =
         |judged: &JudgedClaim| phase_of.get(judged.claim.as_str()).map_or(judged.claim.clone(), |p| (*p).into());
 
-    let honest = run.judged.iter().filter_map(|judged| match (&judged.corrected, &judged.no_correction) {
+    let (unchecked, judged): (Vec<&JudgedClaim>, Vec<&JudgedClaim>) =
+        run.judged.iter().partition(|judged| judged.verdict() == ClaimVerdict::NotChecked);
+    let unchecked = unchecked.into_iter().filter_map(|judged| Some((about(judged), judged.no_correction.clone()?)));
+    let honest = judged.into_iter().filter_map(|judged| match (&judged.corrected, &judged.no_correction) {
         (Some(corrected), _) => Some((about(judged), corrected.meaning.clone())),
         (None, Some(reason)) => Some((about(judged), format!("none, {reason}"))),
         (None, None) => None,
@@ -159,6 +167,7 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     });
     [
         remark("honest", honest.collect()),
+        remark("not checked", unchecked.collect()),
         remark("measured", if says_more { instead } else { Vec::new() }),
         remark("bound", bound::of_phases(run)),
         bound::notes(run).map(|notes| format!("on bounds: {notes}")),

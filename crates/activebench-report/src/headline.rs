@@ -35,19 +35,34 @@ pub(crate) fn why(run: &JudgedRun) -> String {
         RunVerdict::Inconclusive => why_inconclusive(run),
         RunVerdict::Qualified => {
             let warnings = codes_firing(run, Severity::Warn);
-            let claims = match run.judged.len() {
-                0 => "there is no claim to judge".to_owned(),
-                1 => "the claim holds".to_owned(),
-                all => format!("all {all} claims hold"),
+            let claims = match (run.judged.len(), not_checked(run)) {
+                (0, _) => "there is no claim to judge".to_owned(),
+                (1, 0) => "the claim holds".to_owned(),
+                (all, 0) => format!("all {all} claims hold"),
+                (all, left) => format!("{} of {all} claims hold, {}", all - left, were_not_checked(left)),
             };
             if warnings.is_empty() { claims } else { format!("{claims}, with warnings: {}", list(&warnings, 4)) }
         }
-        RunVerdict::Verified => match run.judged.len() {
-            0 => "there is no claim to judge, and no discrepancy was found".to_owned(),
-            1 => "the claim agrees with what was observed and means what its label says".to_owned(),
-            all => format!("all {all} claims agree with what was observed and mean what their labels say"),
+        RunVerdict::Verified => match (run.judged.len(), not_checked(run)) {
+            (0, _) => "there is no claim to judge, and no discrepancy was found".to_owned(),
+            (1, 0) => "the claim agrees with what was observed and means what its label says".to_owned(),
+            (all, 0) => format!("all {all} claims agree with what was observed and mean what their labels say"),
+            (all, left) => format!(
+                "{} of {all} claims agree with what was observed and mean what their labels say, {}",
+                all - left,
+                were_not_checked(left)
+            ),
         },
     }
+}
+
+/// Claims that nothing contradicts and that no observation confirms.
+fn not_checked(run: &JudgedRun) -> usize {
+    run.judged.iter().filter(|judged| judged.verdict() == ClaimVerdict::NotChecked).count()
+}
+
+fn were_not_checked(left: usize) -> String {
+    format!("{left} {} not checked", if left == 1 { "was" } else { "were" })
 }
 
 /// What must be read before the figures.
@@ -122,11 +137,7 @@ fn why_failed(run: &JudgedRun) -> String {
 }
 
 fn why_discrepancy(run: &JudgedRun) -> String {
-    let wrong: Vec<&JudgedClaim> = run
-        .judged
-        .iter()
-        .filter(|judged| matches!(judged.verdict, ClaimVerdict::Misleading | ClaimVerdict::Refuted))
-        .collect();
+    let wrong: Vec<&JudgedClaim> = run.judged.iter().filter(|judged| judged.verdict().is_contradicted()).collect();
     if wrong.is_empty() {
         let failing = codes_firing(run, Severity::Fail);
         let firing = if failing.is_empty() { codes_firing(run, Severity::Warn) } else { failing };
@@ -151,12 +162,14 @@ fn why_discrepancy(run: &JudgedRun) -> String {
 }
 
 fn why_inconclusive(run: &JudgedRun) -> String {
-    let open = run.judged.iter().filter(|judged| judged.verdict == ClaimVerdict::Unverifiable).count();
-    let claims = match (open, run.judged.len()) {
-        (0, 0) => "there is no claim to judge".to_owned(),
-        (0, _) => "the evidence does not suffice".to_owned(),
-        (1, 1) => "the claim cannot be verified".to_owned(),
-        (open, all) => format!("{open} of {all} claims cannot be verified"),
+    let open = run.judged.iter().filter(|judged| judged.verdict() == ClaimVerdict::Unverifiable).count();
+    let claims = match (open, not_checked(run), run.judged.len()) {
+        (0, _, 0) => "there is no claim to judge".to_owned(),
+        (0, 0, _) => "the evidence does not suffice".to_owned(),
+        (0, left, all) if left == all => "no claim could be checked".to_owned(),
+        (0, left, all) => format!("the evidence does not suffice, {left} of {all} claims {}", "were not checked"),
+        (1, _, 1) => "the claim cannot be verified".to_owned(),
+        (open, _, all) => format!("{open} of {all} claims cannot be verified"),
     };
     let reason = run
         .manifest

@@ -22,7 +22,7 @@ use activebench_model::profile::CpuProfile;
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, Redaction};
 use activebench_model::units::Quantity;
-use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
+use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance};
 use serde::Serialize;
 
 use crate::{Format, Style, escape};
@@ -64,6 +64,7 @@ pub(crate) struct Report<'run> {
     target: Option<&'run str>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
     claims: Vec<ClaimEntry<'run>>,
+    claims_by_verdict: BTreeMap<&'static str, usize>,
     bound_notes: &'run [String],
     phases: Vec<PhaseEntry<'run>>,
     findings: Vec<FindingEntry<'run>>,
@@ -106,11 +107,19 @@ struct ClaimEntry<'run> {
     source: &'run SourceLine,
     verdict: Option<ClaimVerdict>,
     observed: Option<Value>,
+    tolerance: Option<ToleranceEntry<'run>>,
     corrected: Option<CorrectedEntry<'run>>,
     no_correction: Option<&'run str>,
     measured_instead: Option<&'run str>,
     findings: &'run [String],
     shares: Vec<ShareEntry<'run>>,
+}
+
+#[derive(Serialize)]
+struct ToleranceEntry<'run> {
+    low: Number,
+    high: Number,
+    reason: &'run str,
 }
 
 #[derive(Serialize)]
@@ -280,6 +289,7 @@ impl<'run> Report<'run> {
             target: manifest.choices.target.as_deref(),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied(), run)).collect(),
+            claims_by_verdict: claims_by_verdict(run),
             bound_notes: &run.shares.notes,
             phases: run.phases.iter().map(|phase| phase_entry(phase, run)).collect(),
             findings: run.findings.iter().flat_map(finding_entries).collect(),
@@ -328,6 +338,12 @@ fn changed_entry(changed: &ChangedThreshold) -> ChangedEntry<'_> {
     }
 }
 
+/// How many claims have each verdict; every verdict has a number.
+pub(crate) fn claims_by_verdict(run: &JudgedRun) -> BTreeMap<&'static str, usize> {
+    let count = |verdict: ClaimVerdict| run.judged.iter().filter(|judged| judged.verdict() == verdict).count();
+    ClaimVerdict::ALL.iter().map(|verdict| (verdict.as_str(), count(*verdict))).collect()
+}
+
 fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>, run: &'run JudgedRun) -> ClaimEntry<'run> {
     ClaimEntry {
         id: &claim.id,
@@ -339,8 +355,9 @@ fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>, run:
         subject: claim.subject.as_str(),
         subject_reason: &claim.subject_reason,
         source: &claim.source,
-        verdict: judged.map(|j| j.verdict),
-        observed: judged.and_then(|j| j.observed).map(Value::from),
+        verdict: judged.map(|j| j.verdict()),
+        observed: judged.and_then(|j| j.observed()).map(Value::from),
+        tolerance: judged.and_then(|j| j.tolerance()).map(tolerance_entry),
         corrected: judged.and_then(|j| j.corrected.as_ref()).map(corrected_entry),
         no_correction: judged.and_then(|j| j.no_correction.as_deref()),
         measured_instead: judged.and_then(|j| j.measured_instead.as_deref()),
@@ -365,6 +382,10 @@ fn share_entry(share: &Share) -> ShareEntry<'_> {
             .map(|of| BoundEntry { part: &of.part, bound: bound(of), measured: of.measured })
             .collect(),
     }
+}
+
+fn tolerance_entry(tolerance: &Tolerance) -> ToleranceEntry<'_> {
+    ToleranceEntry { low: tolerance.low.into(), high: tolerance.high.into(), reason: &tolerance.reason }
 }
 
 fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {

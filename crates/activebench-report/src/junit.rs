@@ -19,6 +19,7 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::findings::{message, severity_name};
+use crate::json::claims_by_verdict;
 use crate::wording::{metric, quoted, shell_command, utc};
 use crate::{Format, Style, escape, headline};
 
@@ -57,6 +58,9 @@ fn suite(run: &JudgedRun) -> TestSuite {
         ("activebench", manifest.activebench.as_str()),
     ] {
         suite.add_property((name, escape::xml(value).as_str()));
+    }
+    for (verdict, claims) in claims_by_verdict(run) {
+        suite.add_property((format!("claims {verdict}").as_str(), claims.to_string().as_str()));
     }
     let tool = tool(run);
     let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
@@ -177,10 +181,10 @@ fn case_of_claim(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -
         line_of_output(&claim.source),
     ];
     let Some(judged) = judged else { return Case::of(skipped("not judged")).saying(said) };
-    let verdict = judged.verdict.as_str();
-    let status = match judged.verdict {
+    let verdict = judged.verdict().words();
+    let status = match judged.verdict() {
         ClaimVerdict::Confirmed => TestCaseStatus::success(),
-        ClaimVerdict::Unverifiable => {
+        ClaimVerdict::Unverifiable | ClaimVerdict::NotChecked => {
             let why = judged.no_correction.as_deref().unwrap_or("the evidence does not suffice");
             skipped(&format!("{verdict}: {why}"))
         }

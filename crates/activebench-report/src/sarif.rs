@@ -32,6 +32,7 @@ use self::log::{
     LogicalLocation, Notification, PhysicalLocation, Region, Report, Rule, RuleReference, Run, Suppression, Text, Tool,
 };
 use crate::findings::{message, severity_name};
+use crate::json::claims_by_verdict;
 use crate::wording::{PHASES_NAMED, list, merged, quoted, utc};
 use crate::{Format, Style, escape, headline};
 
@@ -103,6 +104,7 @@ fn of(run: &JudgedRun) -> Run {
         results,
         properties: BTreeMap::from([
             ("verdict", json!(run.verdict)),
+            ("claimsByVerdict", json!(claims_by_verdict(run))),
             ("exitCode", json!(run.exit_code)),
             ("profile", json!(escape::terminal(&run.manifest.choices.profile))),
         ]),

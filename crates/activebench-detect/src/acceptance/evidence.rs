@@ -83,7 +83,7 @@ impl RunEvidence {
                     claimed: Some(claim.value),
                     no_honest: honest.as_ref().err().cloned(),
                     honest: honest.ok(),
-                    verdict: Some(judged.verdict),
+                    verdict: Some(judged.verdict()),
                     resolution: Some(Quantity { value: claim.resolution, ..claim.value }),
                 },
             }

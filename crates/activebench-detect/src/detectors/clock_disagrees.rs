@@ -12,14 +12,16 @@
 //! ran at the same time is AB110's question. The difference, less
 //! the printed number's resolution: above 1 % it warns, above 5 % it fails. Both limits widen
 //! to the noise of a short window: the step of the tool's clock and 100 us (measured), for
-//! failing twice as much. A clock that ran longer than the calls may in addition cover two
+//! failing twice as much. They widen further by the time in which the threads waited for a CPU or the hypervisor took
+//! one, at most 100 ms at either end: no call shows the wait between the tool's clock and the call beside it.
+//! A clock that ran longer than the calls may in addition cover two
 //! operations for each task, the work before the first call and after the last one.
 //! A claim that overstates and fails is refuted: a clock cannot honestly run shorter than the
 //! calls inside it. One that understates is unverifiable: the tool's clock may cover work
 //! that is no call.
 //!
 //! # When it is wrong
-//! When the tool was kept off the processor between its clock and its first call; when an
+//! When the tool waited for a CPU for more than 100 ms between its clock and its first call; when an
 //! option takes time out of the clock (`iozone -J`), where it is undecided.
 //!
 //! # What to do

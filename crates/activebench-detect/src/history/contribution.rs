@@ -37,7 +37,7 @@ fn figure(run: &JudgedRun, claim: &Claim, judged: &JudgedClaim) -> RunFigure {
         claimed: claim.value,
         honest,
         no_honest: honest.is_none().then(|| judged.why_no_honest()),
-        verdict: judged.verdict,
+        verdict: judged.verdict(),
         disk: Disk::below(&run.manifest.host, phase.iter().flat_map(|phase| &phase.parts).map(|part| part.file)),
         foreign_io_ratio: phase.and_then(Phase::foreign_io_ratio),
     }

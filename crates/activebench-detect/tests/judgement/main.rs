@@ -2,6 +2,7 @@
 
 mod bound;
 mod cases;
+mod confirmed;
 mod detectors;
 mod evidence;
 mod limiter;

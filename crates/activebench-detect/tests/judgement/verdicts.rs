@@ -16,12 +16,12 @@ fn judged(base: &str, case: &Value, profile: &str) -> Judgement {
 
 fn check(base: &str, case: Value, expected: (RunVerdict, i32, ClaimVerdict)) {
     let judgement = judged(base, &case, "default");
-    let claim = judgement.judged.first().map_or(ClaimVerdict::Unverifiable, |claim| claim.verdict);
+    let claim = judgement.judged.first().map_or(ClaimVerdict::Unverifiable, |claim| claim.verdict());
     assert_eq!((judgement.verdict, judgement.exit_code, claim), expected, "{case}: {}", judgement.because);
     for claim in &judgement.judged {
-        let holds = claim.verdict == ClaimVerdict::Confirmed;
+        let holds = claim.verdict() == ClaimVerdict::Confirmed;
         assert_eq!(holds, claim.corrected.is_none() && claim.no_correction.is_none(), "{case}: {claim:?}");
-        assert_eq!(claim.measured_instead.is_some(), claim.verdict == ClaimVerdict::Misleading, "{case}: {claim:?}");
+        assert_eq!(claim.measured_instead.is_some(), claim.verdict() == ClaimVerdict::Misleading, "{case}: {claim:?}");
     }
 }
 
@@ -42,7 +42,7 @@ fn honest_runs_are_verified() {
             assert_eq!((judgement.verdict, judgement.exit_code), (RunVerdict::Verified, 0), "{}", judgement.because);
             assert_eq!(judgement.judged.len(), stored.parsed.claims.len());
             for claim in &judgement.judged {
-                assert_eq!(claim.verdict, ClaimVerdict::Confirmed, "{}: {claim:?}", stored.says);
+                assert_eq!(claim.verdict(), ClaimVerdict::Confirmed, "{}: {claim:?}", stored.says);
             }
         }
     }
@@ -180,7 +180,7 @@ fn no_number_is_confirmed_that_is_none() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut stored = cases::honest("write");
         stored.parsed.claims[0].value.value = value;
-        assert_eq!(judge(&stored.run()).judged[0].verdict, ClaimVerdict::Unverifiable);
+        assert_eq!(judge(&stored.run()).judged[0].verdict(), ClaimVerdict::Unverifiable);
     }
 }
 
@@ -190,8 +190,8 @@ fn render(judgement: &Judgement) -> String {
     let verdict = judgement.verdict.as_str();
     writeln!(text, "{verdict}, exit {}: {}", judgement.exit_code, judgement.because).expect("a string takes it");
     for claim in &judgement.judged {
-        write!(text, "{}: {}", claim.claim, claim.verdict.as_str()).expect("a string takes it");
-        if let Some(observed) = &claim.observed {
+        write!(text, "{}: {}", claim.claim, claim.verdict().as_str()).expect("a string takes it");
+        if let Some(observed) = &claim.observed() {
             write!(text, ", observed {observed}").expect("a string takes it");
         }
         if let Some(corrected) = &claim.corrected {
@@ -225,7 +225,7 @@ fn judged_runs_read_as_they_should() {
     }]);
     let half_cached = json!({"cache_inserted_bytes": 536870912, "storage_read_bytes": 536870912,
         "device_read_bytes": 536870912, "device_requests": 4096});
-    let stonewalled = json!({"write_bytes": 838860800, "untimed_bytes": 234881024, "durable_span_ns": 15000000000_u64,
+    let stonewalled = json!({"write_bytes": 838860800, "untimed_bytes": 234881024, "min_task_bytes": 314572800, "durable_span_ns": 15000000000_u64,
         "sum_of_task_rates_bytes_per_sec": 89478485.33});
     let mut text = String::new();
     for (says, base, case) in [

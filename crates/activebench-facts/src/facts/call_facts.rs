@@ -130,12 +130,27 @@ impl View<'_> {
         if let Some(time_ns) = self.tally.io_submit_ns_of(self.number) {
             add(FactName::SubmitTime, Quantity::ns(time_ns));
         }
+        self.add_completions(facts);
         self.add_shares(read_bytes + write_bytes, write_bytes, facts);
         self.add_rates(facts);
         self.add_blocks(facts);
         self.tally.shape_of(self.number).add_facts(gap, facts);
         if write_bytes > 0 {
             self.add_durability(window, facts);
+        }
+    }
+
+    /// Latencies of asynchronous requests; none of a pass that makes none.
+    fn add_completions(&self, facts: &mut Facts) {
+        let of = self.tally.completions_of(self.number);
+        let lost = (of.unknown > 0).then(|| format!("the hand-over of {} requests was not seen", of.unknown));
+        let gap = self.gaps.calls.clone().and_lost(lost);
+        let completion = of.completion.quantities(&LatencyNames::COMPLETIONS).into_iter().flatten();
+        let total = of.total.mean_and_longest().into_iter().flat_map(|(mean, longest)| {
+            [(FactName::CollectedLatencyMean, mean), (FactName::CollectedLatencyMax, longest)]
+        });
+        for (name, latency) in completion.chain(total) {
+            facts.insert(name, gap.fact(latency, Scope::Tree, CALLS_HOOK));
         }
     }
 
@@ -190,6 +205,7 @@ impl View<'_> {
         };
         let rates = per_second(|task| task.bytes);
         let over = |fold: fn(&[f64]) -> f64| rates.as_deref().map(fold).map(Quantity::bytes_per_sec);
+        add(FactName::MinTaskBytes, tasks.values().map(|task| task.bytes).min().map(Quantity::bytes));
         add(FactName::SumOfTaskRates, over(|rates| rates.iter().sum()));
         add(FactName::MinTaskRate, over(|rates| rates.iter().copied().fold(f64::INFINITY, f64::min)));
         add(FactName::MaxTaskRate, over(|rates| rates.iter().copied().fold(0.0, f64::max)));

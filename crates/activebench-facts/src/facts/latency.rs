@@ -88,6 +88,17 @@ impl LatencyNames {
         mean: None,
         timed: None,
     };
+    pub(super) const COMPLETIONS: Self = Self {
+        quantiles: [
+            (0.5, FactName::CompletionLatencyP50),
+            (0.95, FactName::CompletionLatencyP95),
+            (0.99, FactName::CompletionLatencyP99),
+            (0.999, FactName::CompletionLatencyP999),
+        ],
+        longest: FactName::CompletionLatencyMax,
+        mean: Some(FactName::CompletionLatencyMean),
+        timed: None,
+    };
     pub(super) const SYNCS: Self = Self {
         quantiles: [
             (0.5, FactName::SyncLatencyP50),
@@ -167,6 +178,13 @@ impl Latencies {
     pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
         let at = |histogram: &Histogram<u64>| Quantity::ns(histogram.value_at_quantile(share).min(self.longest_ns));
         (self.stood_for > 0).then(|| self.histogram.as_ref().map_or_else(|| at(&self.histogram()), at))
+    }
+
+    /// Mean and longest; `None` without a single latency.
+    pub(super) fn mean_and_longest(&self) -> Option<(Quantity, Quantity)> {
+        let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
+        let mean = Quantity { value: mean_ns, ..Quantity::ns(0) };
+        (self.stood_for > 0).then_some((mean, Quantity::ns(self.longest_ns)))
     }
 
     /// The facts of this distribution; `None` without a single latency.

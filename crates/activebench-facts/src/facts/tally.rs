@@ -8,6 +8,7 @@ use activebench_model::call::{Call, FileId, Op, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
 
 use super::blocks::{BlockHits, Grid, HitDistribution};
+use super::completions::{Completions, OfPhase};
 use super::index::Index;
 use super::intervals::Intervals;
 use super::latency::Latencies;
@@ -119,6 +120,7 @@ pub(super) struct Tally {
     submissions: Vec<Latencies>,
     /// The part of it in `io_submit`.
     io_submit_ns: Vec<Option<u64>>,
+    completions: Completions,
 }
 
 impl Tally {
@@ -188,11 +190,13 @@ impl Tally {
             cpu,
             submissions: vec![Latencies::default(); phases.len()],
             io_submit_ns: vec![None; phases.len()],
+            completions: Completions::new(phases.len()),
         }
     }
 
     pub(super) fn feed(&mut self, call: &Call) {
         self.feed_time(call);
+        self.completions.feed(call);
         if !call.op.is_data() {
             return;
         }
@@ -208,6 +212,7 @@ impl Tally {
                 tally.add(plan, call);
                 self.shapes[plan.phase].feed(plan.part.file, call);
                 if is_of(plan.direction, call) {
+                    self.completions.request(plan.phase, call);
                     self.touched[plan.touched].add(plan, call);
                 }
             } else if call.end_ns <= plan.part.last_data_ns {
@@ -267,11 +272,17 @@ impl Tally {
     /// To be called after the last call.
     pub(super) fn close(&mut self) {
         self.shapes.iter_mut().for_each(Shape::close);
+        self.completions.close();
     }
 
     /// How long handing over asynchronous requests took.
     pub(super) fn submissions_of(&self, phase: usize) -> &Latencies {
         &self.submissions[phase]
+    }
+
+    /// Latencies of asynchronous requests without the hand-over.
+    pub(super) fn completions_of(&self, phase: usize) -> &OfPhase {
+        self.completions.of(phase)
     }
 
     /// Time in `io_submit`; `None` without such calls.

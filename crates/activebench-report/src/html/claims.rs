@@ -14,7 +14,7 @@ use crate::{headline, surroundings};
 /// Rows; past it confirmed claims are counted.
 const ROWS: usize = 200;
 /// Remarks that the table says row by row.
-const SAID_IN_THE_TABLE: [&str; 2] = ["honest: ", "measured: "];
+const SAID_IN_THE_TABLE: [&str; 3] = ["honest: ", "not checked: ", "measured: "];
 
 /// A row of the shared table, and what only this format shows.
 struct Shown<'run> {
@@ -122,7 +122,7 @@ fn verdict(verdict: Option<ClaimVerdict>, word: &str) -> Markup {
     let tone = match verdict {
         Some(ClaimVerdict::Confirmed) => "good",
         Some(ClaimVerdict::Misleading | ClaimVerdict::Refuted) => "bad",
-        Some(ClaimVerdict::Unverifiable) | None => "doubtful",
+        Some(ClaimVerdict::Unverifiable | ClaimVerdict::NotChecked) | None => "doubtful",
     };
     html! { span.tag.(tone) { (word) } }
 }
@@ -141,7 +141,7 @@ fn honest(judged: Option<&JudgedClaim>) -> Option<&str> {
 fn measured(claim: &Claim, judged: Option<&JudgedClaim>) -> String {
     match judged {
         Some(JudgedClaim { measured_instead: Some(instead), .. }) => instead.clone(),
-        Some(JudgedClaim { verdict: ClaimVerdict::Confirmed, .. }) => {
+        Some(judged) if judged.verdict() == ClaimVerdict::Confirmed => {
             format!("as labelled ({})", claim.subject.as_str())
         }
         _ => "not known".to_owned(),

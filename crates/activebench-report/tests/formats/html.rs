@@ -135,7 +135,7 @@ fn every_claim_stands_with_its_verdict() {
             .iter()
             .map(|row| words(row.select(&Selector::parse(".tag").expect("a selector")).next().expect("a verdict")))
             .collect();
-        let mut expected: Vec<&str> = run.judged.iter().map(|judged| judged.verdict.as_str()).collect();
+        let mut expected: Vec<&str> = run.judged.iter().map(|judged| judged.verdict().words()).collect();
         shown.sort_unstable();
         expected.sort_unstable();
         assert_eq!(shown, expected, "{name}");

@@ -15,7 +15,7 @@ use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadC
 use activebench_model::report::{Answer, DetectorPage, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
 use activebench_model::units::{Quantity, Unit};
-use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict};
+use activebench_model::verdict::{Confirmation, Corrected, JudgedClaim, RunVerdict, Tolerance};
 use std::collections::BTreeMap;
 
 pub(crate) fn base(argv: &[&str]) -> JudgedRun {
@@ -207,35 +207,26 @@ pub(crate) fn kib_rate(kib_per_sec: f64) -> Quantity {
     Quantity::bytes_per_sec(kib_per_sec * 1024.0)
 }
 
+/// A claim that is what was observed, within 5 %.
+pub(crate) fn confirmed_by(claim: &str, observed: Quantity) -> JudgedClaim {
+    let value = observed.value;
+    let tolerance = Tolerance { low: 0.95 * value, high: 1.05 * value, reason: "5 %".into() };
+    let confirmation = Confirmation::of(observed, 0.0, observed, tolerance).expect("it is what was observed");
+    JudgedClaim::confirmed(claim, confirmation)
+}
+
 pub(crate) fn confirmed(claim: &str, observed: f64) -> JudgedClaim {
-    JudgedClaim {
-        claim: claim.into(),
-        verdict: ClaimVerdict::Confirmed,
-        observed: Some(kib_rate(observed)),
-        corrected: None,
-        no_correction: None,
-        measured_instead: None,
-        findings: Vec::new(),
-    }
+    confirmed_by(claim, kib_rate(observed))
 }
 
 pub(crate) fn unverifiable(claim: &str) -> JudgedClaim {
-    JudgedClaim {
-        verdict: ClaimVerdict::Unverifiable,
-        observed: None,
-        no_correction: Some("block records were lost".into()),
-        ..confirmed(claim, 0.0)
-    }
+    JudgedClaim::unverifiable(claim, None, "block records were lost")
 }
 
 pub(crate) fn cached_write(claim: &str, observed: f64, durable: f64, meaning: &str) -> JudgedClaim {
-    JudgedClaim {
-        verdict: ClaimVerdict::Misleading,
-        corrected: Some(Corrected { value: kib_rate(durable), meaning: format!("durable write rate: {meaning}") }),
-        measured_instead: Some("copying into the page cache".into()),
-        findings: vec!["AB302".into()],
-        ..confirmed(claim, observed)
-    }
+    let honest = Corrected { value: kib_rate(durable), meaning: format!("durable write rate: {meaning}") };
+    let instead = Some("copying into the page cache".into());
+    JudgedClaim::misleading(claim, Some(kib_rate(observed)), instead, Ok(honest)).with_findings(vec!["AB302".into()])
 }
 
 pub(crate) fn fires(

@@ -16,12 +16,12 @@ use activebench_model::preparation::{Preconditioning, Preparation, Purge};
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, ThresholdFile};
 use activebench_model::units::Quantity;
-use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
+use activebench_model::verdict::{JudgedClaim, RunVerdict};
 
 use crate::courses;
 use crate::parts::{
-    base, cache_served, cached_write, claim, compressible, confirmed, course, cpu_bound, facts, fires, kib_rate,
-    missing_fsync, note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
+    base, cache_served, cached_write, claim, compressible, confirmed, confirmed_by, course, cpu_bound, facts, fires,
+    kib_rate, missing_fsync, note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
 };
 
 /// Every sample with its name.
@@ -31,6 +31,7 @@ pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
         ("cached", cached()),
         ("suppressed", suppressed()),
         ("verified", verified()),
+        ("not_checked", not_checked()),
         ("evidence_only", evidence_only()),
         ("failed_child", failed_child()),
         ("interrupted", interrupted()),
@@ -147,13 +148,10 @@ pub(crate) fn cached() -> JudgedRun {
         let mut claim = claim(id, phase, printed);
         claim.subject_reason = "a read figure without further words is taken for the storage".into();
         run.parsed.claims.push(claim);
-        run.judged.push(JudgedClaim {
-            verdict: ClaimVerdict::Misleading,
-            no_correction: Some("nothing was read from the device".into()),
-            measured_instead: Some("copying from the page cache".into()),
-            findings: ["AB201", "AB501", "AB701"].map(str::to_owned).to_vec(),
-            ..confirmed(id, printed as f64)
-        });
+        let instead = Some("copying from the page cache".into());
+        let none = Err("nothing was read from the device".into());
+        let judged = JudgedClaim::misleading(id, Some(kib_rate(printed as f64)), instead, none);
+        run.judged.push(judged.with_findings(["AB201", "AB501", "AB701"].map(str::to_owned).to_vec()));
         run.findings.push(cache_served(phase, id, printed));
         run.findings.push(cpu_bound(phase, id, on_cpu, "uncached or direct reads"));
         run.findings.push(too_short(phase, id, window_ns));
@@ -192,6 +190,20 @@ pub(crate) fn verified() -> JudgedRun {
         outcome("AB302", "sync-outside-clock", Outcome::Silent, "write", ""),
     ];
     run.profiles.phases = BTreeMap::from([("write".into(), profile("")), ("rewrite".into(), profile(""))]);
+    run
+}
+
+/// The rates are confirmed, a longest latency that the calls do not show is not checked.
+pub(crate) fn not_checked() -> JudgedRun {
+    let mut run = verified();
+    let mut latency = claim("c3", "write", 0);
+    latency.metric = Metric::LatencyMax;
+    latency.value = Quantity::ns(4_049_000);
+    latency.printed = Printed { text: "4049".into(), unit: "us".into() };
+    latency.claimed_bytes = None;
+    run.parsed.claims.push(latency);
+    let why = "the tool's clock also covers its own work and its waits around the calls";
+    run.judged.push(JudgedClaim::not_checked("c3", Some(Quantity::ns(43_870)), why));
     run
 }
 
@@ -243,11 +255,8 @@ pub(crate) fn inconclusive() -> JudgedRun {
             ],
         )
     });
-    run.judged[0] = JudgedClaim {
-        no_correction: Some("other processes used the device".into()),
-        findings: vec!["AB601".into()],
-        ..unverifiable("c1")
-    };
+    run.judged[0] =
+        JudgedClaim::unverifiable("c1", None, "other processes used the device").with_findings(vec!["AB601".into()]);
     run.verdict = RunVerdict::Inconclusive;
     run.exit_code = 3;
     run
@@ -304,13 +313,10 @@ pub(crate) fn interrupted() -> JudgedRun {
     };
     run.parsed.complete = false;
     run.parsed.claims.truncate(1);
-    run.judged = vec![JudgedClaim {
-        corrected: None,
-        no_correction: Some("the run was stopped before a sync made the data durable".into()),
-        measured_instead: None,
-        verdict: ClaimVerdict::Unverifiable,
-        ..run.judged[0].clone()
-    }];
+    let why = "the run was stopped before a sync made the data durable";
+    let before = &run.judged[0];
+    let judged = JudgedClaim::unverifiable(&before.claim, before.observed(), why);
+    run.judged = vec![judged.with_findings(before.findings.clone())];
     run.phases[1].incomplete = Some("cut short at 37 % of the requested bytes".into());
     run.findings = vec![outcome(
         "AB302",
@@ -522,7 +528,7 @@ pub(crate) fn undecided() -> JudgedRun {
             )
         },
     ];
-    run.judged = ["c1", "c2"].map(|id| JudgedClaim { findings: vec!["AB902".into()], ..unverifiable(id) }).to_vec();
+    run.judged = ["c1", "c2"].map(|id| unverifiable(id).with_findings(vec!["AB902".into()])).to_vec();
     run.verdict = RunVerdict::Inconclusive;
     run.exit_code = 3;
     run
@@ -579,7 +585,7 @@ pub(crate) fn throughput() -> JudgedRun {
     bytes.value = Quantity::bytes(524_288 * 1024);
     bytes.printed = Printed { text: "524288.00".into(), unit: "kB".into() };
     run.parsed.claims.push(bytes);
-    run.judged.push(JudgedClaim { observed: Some(Quantity::bytes(524_288 * 1024)), ..confirmed("c7", 0.0) });
+    run.judged.push(confirmed_by("c7", Quantity::bytes(524_288 * 1024)));
     run.findings = vec![Finding {
         threshold: Some(Threshold {
             value: Quantity::ns(500_000_000),

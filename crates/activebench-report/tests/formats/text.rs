@@ -59,7 +59,14 @@ fn a_run_full_of_discrepancies_stays_short() {
     let (wrong, finding) = (run.judged[7].clone(), run.findings[0].clone());
     run.findings.clear();
     for (index, judged) in run.judged.iter_mut().enumerate() {
-        *judged = activebench_model::verdict::JudgedClaim { claim: judged.claim.clone(), ..wrong.clone() };
+        judged.clone_from(&activebench_model::verdict::JudgedClaim::misleading(
+            &judged.claim,
+            wrong.observed(),
+            wrong.measured_instead.clone(),
+            Err(String::new()),
+        ));
+        judged.findings.clone_from(&wrong.findings);
+        judged.no_correction = None;
         let mut corrected = wrong.corrected.clone().expect("it is misleading");
         corrected.meaning = format!("durable write rate over {index} ms");
         judged.corrected = Some(corrected);

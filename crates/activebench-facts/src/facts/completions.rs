@@ -1,0 +1,250 @@
+//! Latency of asynchronous requests from the end of the call that handed them over to their collection.
+//!
+//! fio's `clat`: it reads its clock after `io_submit` or `io_uring_enter` has returned, and again when it has collected
+//! the request. A libaio request is collected by a call, at whose return it ends. An io_uring request ends when the
+//! kernel posts its completion; its thread looks at the ring only when as many requests are in flight as it lets there
+//! be, or waits for one in `io_uring_enter`. When that was follows from the calls: at the return of the first call that
+//! waits, or that makes the requests in flight as many as there ever were.
+
+use std::collections::{HashMap, VecDeque};
+
+use activebench_model::call::{Call, Op};
+
+use super::latency::Latencies;
+
+/// Hand-overs remembered for each thread: more than any queue depth, which is what has to be looked back over.
+const REMEMBERED: usize = 1 << 13;
+
+/// Completion latencies of every phase, fed call by call.
+///
+/// Memory: 16 bytes a remembered call and thread, and 24 bytes for each io_uring request that waits for the next call.
+pub(super) struct Completions {
+    threads: HashMap<u32, Thread>,
+    phases: Vec<OfPhase>,
+}
+
+/// Of the requests of one phase's direction.
+#[derive(Debug, Default)]
+pub(super) struct OfPhase {
+    /// From the end of the hand-over to the collection.
+    pub(super) completion: Latencies,
+    /// From the submission to the collection.
+    pub(super) total: Latencies,
+    /// Requests whose hand-over was not seen; they are in neither.
+    pub(super) unknown: u64,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    /// Start and end of its calls that hand requests over or wait for them, in order.
+    calls: VecDeque<(u64, u64)>,
+    /// Requests of io_uring that were posted and not collected yet.
+    posted: Vec<Posted>,
+    /// Requests of io_uring that were handed over and not collected yet.
+    in_flight: u64,
+    /// The most that there ever were.
+    deepest: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    /// `None` for one that no phase counts.
+    phase: Option<usize>,
+    /// The same request counted for a second phase.
+    again: bool,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl Completions {
+    pub(super) fn new(phases: usize) -> Self {
+        Self { threads: HashMap::new(), phases: (0..phases).map(|_| OfPhase::default()).collect() }
+    }
+
+    /// Takes a call of any kind.
+    pub(super) fn feed(&mut self, call: &Call) {
+        match call.op {
+            Op::IoSubmit | Op::IoUringEnter => {}
+            Op::UringRead | Op::UringWrite | Op::UringFsync | Op::UringFdatasync | Op::UringOther => {
+                let thread = self.threads.entry(call.tid).or_default();
+                let (start_ns, end_ns) = (call.start_ns, call.end_ns);
+                return thread.posted.push(Posted { phase: None, again: false, start_ns, end_ns });
+            }
+            _ => return,
+        }
+        let thread = self.threads.entry(call.tid).or_default();
+        let before_ns = thread.calls.back().map_or(0, |(_, end_ns)| *end_ns);
+        if thread.calls.len() == REMEMBERED {
+            thread.calls.pop_front();
+        }
+        thread.calls.push_back((call.start_ns, call.end_ns));
+        if call.op == Op::IoSubmit {
+            return;
+        }
+        // More than ever are to be in flight: some were collected before.
+        if call.requested > 0 && thread.in_flight + call.requested > thread.deepest {
+            thread.collect(call.start_ns, |posted| posted.end_ns.max(before_ns), &mut self.phases);
+        }
+        if call.requested > 0 {
+            thread.in_flight += u64::try_from(call.returned).unwrap_or(0);
+        }
+        thread.deepest = thread.deepest.max(thread.in_flight);
+        if call.requested == 0 || thread.in_flight >= thread.deepest {
+            thread.collect(call.end_ns, |_| call.end_ns, &mut self.phases);
+        }
+    }
+
+    /// Takes a data request of a phase's direction, after [`Self::feed`] took it.
+    pub(super) fn request(&mut self, phase: usize, call: &Call) {
+        let thread = self.threads.entry(call.tid).or_default();
+        match (call.op, thread.posted.last_mut()) {
+            (Op::AioRead | Op::AioWrite, _) => self.phases[phase].add(thread, call.start_ns, call.end_ns),
+            (Op::UringRead | Op::UringWrite, Some(posted)) if posted.phase.is_none() => posted.phase = Some(phase),
+            (Op::UringRead | Op::UringWrite, _) => {
+                let (start_ns, end_ns) = (call.start_ns, call.end_ns);
+                thread.posted.push(Posted { phase: Some(phase), again: true, start_ns, end_ns });
+            }
+            _ => {}
+        }
+    }
+
+    /// To be called after the last call.
+    pub(super) fn close(&mut self) {
+        for thread in self.threads.values_mut() {
+            thread.collect(u64::MAX, |posted| posted.end_ns, &mut self.phases);
+        }
+    }
+
+    pub(super) fn of(&self, phase: usize) -> &OfPhase {
+        &self.phases[phase]
+    }
+}
+
+impl Thread {
+    /// Collects what was posted by some time.
+    fn collect(&mut self, until_ns: u64, at_ns: impl Fn(&Posted) -> u64, phases: &mut [OfPhase]) {
+        let collected: Vec<Posted> = self.posted.extract_if(.., |posted| posted.end_ns <= until_ns).collect();
+        for posted in collected {
+            self.in_flight = self.in_flight.saturating_sub(u64::from(!posted.again));
+            if let Some(phase) = posted.phase {
+                phases[phase].add(self, posted.start_ns, at_ns(&posted));
+            }
+        }
+    }
+}
+
+impl OfPhase {
+    fn add(&mut self, thread: &Thread, start_ns: u64, collected_ns: u64) {
+        let after = thread.calls.partition_point(|(called_ns, _)| *called_ns <= start_ns);
+        let handed_over = after.checked_sub(1).and_then(|number| thread.calls.get(number));
+        match handed_over.filter(|(_, ended_ns)| start_ns <= *ended_ns) {
+            // What was complete before the call returned took no time after it.
+            Some((_, ended_ns)) => {
+                self.completion.record(collected_ns.saturating_sub(*ended_ns), 1);
+                self.total.record(collected_ns.saturating_sub(start_ns), 1);
+            }
+            None => self.unknown += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::call::FileKind;
+
+    use super::*;
+
+    fn call(op: Op, start_ns: u64, end_ns: u64) -> Call {
+        Call {
+            start_ns,
+            end_ns,
+            tid: 7,
+            tgid: 7,
+            op,
+            fd: 3,
+            file: None,
+            kind: FileKind::Regular,
+            open_flags: 0,
+            offset: 0,
+            requested: 1,
+            returned: 1,
+            storage_read_bytes: 0,
+            cached_bytes: 0,
+            cpu_ns: 0,
+            user_before_ns: 0,
+            stands_for: 1,
+        }
+    }
+
+    /// The longest completion and total latency, and how many are not known.
+    fn check(calls: &[Call], completion: Option<u64>, total: Option<u64>, unknown: u64) {
+        let mut completions = Completions::new(1);
+        for call in calls {
+            completions.feed(call);
+            if call.op.is_data() {
+                completions.request(0, call);
+            }
+        }
+        completions.close();
+        let of = completions.of(0);
+        let longest = |latencies: &Latencies| latencies.at_most(1.0).map(|longest| longest.value as u64);
+        assert_eq!(
+            (longest(&of.completion), longest(&of.total), of.unknown),
+            (completion, total, unknown),
+            "{calls:?}"
+        );
+    }
+
+    #[test]
+    fn handing_over_is_left_out_and_waiting_for_the_completion_is_not() {
+        use Op::{AioRead, AioWrite, IoSubmit, IoUringEnter, UringRead};
+        // libaio: submitted at the entry of its call, collected at the end of another.
+        check(&[call(IoSubmit, 100, 130), call(AioRead, 100, 500)], Some(370), Some(400), 0);
+        // Two of one call, the second collected later.
+        let calls = [call(IoSubmit, 100, 130), call(AioWrite, 100, 200), call(AioWrite, 100, 900)];
+        check(&calls, Some(770), Some(800), 0);
+        // A call before, and one after, are not the one that handed it over.
+        let calls =
+            [call(IoSubmit, 10, 20), call(IoSubmit, 100, 130), call(IoSubmit, 200, 230), call(AioRead, 100, 500)];
+        check(&calls, Some(370), Some(400), 0);
+        // io_uring: posted while the thread waited.
+        let wait = |start_ns, end_ns| Call { requested: 0, ..call(IoUringEnter, start_ns, end_ns) };
+        let calls = [call(IoUringEnter, 100, 130), call(UringRead, 110, 400), wait(140, 420)];
+        check(&calls, Some(290), Some(310), 0);
+        // Posted while it did something else; the next request is handed over after it was collected.
+        let calls = [call(IoUringEnter, 100, 130), call(UringRead, 110, 400), call(IoUringEnter, 450, 480)];
+        check(&calls, Some(270), Some(290), 0);
+        // Two in flight at most: after both are collected both are handed over anew, and what is posted meanwhile is
+        // collected after the second.
+        let calls = [
+            call(IoUringEnter, 0, 10),
+            call(IoUringEnter, 20, 30),
+            call(UringRead, 5, 50),
+            call(UringRead, 25, 55),
+            wait(40, 60),
+            call(IoUringEnter, 100, 110),
+            call(UringRead, 105, 120),
+            call(IoUringEnter, 300, 310),
+        ];
+        check(&calls, Some(200), Some(205), 0);
+        // Complete before the call that handed it over returned.
+        check(&[call(UringRead, 110, 120), call(IoUringEnter, 100, 130)], Some(0), Some(20), 0);
+        // The last one, which no call follows.
+        check(&[call(IoUringEnter, 100, 130), call(UringRead, 110, 400)], Some(270), Some(290), 0);
+        // A hand-over that was not seen.
+        check(&[call(AioRead, 100, 500)], None, None, 1);
+        check(&[call(IoSubmit, 10, 20), call(AioRead, 100, 500)], None, None, 1);
+    }
+
+    #[test]
+    fn calls_are_forgotten_past_the_deepest_queue() {
+        let mut completions = Completions::new(1);
+        for number in 0..=REMEMBERED as u64 {
+            completions.feed(&call(Op::IoSubmit, 100 * number, 100 * number + 10));
+        }
+        completions.request(0, &call(Op::AioRead, 0, 5));
+        completions.request(0, &call(Op::AioRead, 100, 150));
+        assert_eq!(completions.of(0).unknown, 1);
+        assert_eq!(completions.of(0).completion.at_most(1.0).map(|longest| longest.value), Some(40.0));
+    }
+}
