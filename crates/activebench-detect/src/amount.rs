@@ -52,6 +52,8 @@ pub(crate) const INSERTED: Counted<Begun> = Counted::new(FactName::WindowInserte
 pub(crate) const DEVICE_READ_BEGUN: Counted<Begun> = Counted::new(FactName::DeviceReadBegunBytes);
 /// Pages that entered the page cache in the pass.
 pub(crate) const INSERTED_OF_PASS: Counted<OfPass> = Counted::new(FactName::CacheInsertedBytes);
+/// Write calls: all that they wrote has the time until it is durable to get to the device.
+pub(crate) const WRITTEN: Counted<UntilDurable> = Counted::new(FactName::WriteBytes);
 /// Writes of the files' data at the device until durable.
 pub(crate) const DEVICE_WRITTEN_DURABLE: Counted<UntilDurable> = Counted::new(FactName::DeviceWriteBytesDurable);
 /// Writes at the layers below the device in that time.
@@ -140,6 +142,7 @@ mod tests {
             INSERTED.name,
             DEVICE_READ_BEGUN.name,
             INSERTED_OF_PASS.name,
+            WRITTEN.name,
             DEVICE_WRITTEN_DURABLE.name,
             BELOW_WRITTEN_DURABLE.name,
         ];

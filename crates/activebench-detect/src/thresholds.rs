@@ -194,6 +194,11 @@ thresholds! {
     ab205_cached_fail_ratio = 0.20, Ratio, "proposed, as AB201's";
     /// AB206: distinct bytes touched over the size of the device's cache, below which the cache can hold them.
     ab206_cache_warn_ratio = 1.0, Ratio, "mlcommons/storage #464: 37 TB that an array's cache served";
+    /// AB206: visits of each block of a set, repetitions that the command asks for left out, from which on the set is one
+    /// that a cache can answer.
+    ab206_visits_least_count = 8.0, Count, "proposed";
+    /// AB206: distinct bytes of such a set up to which every device's own cache is taken to hold it.
+    ab206_small_set_bytes = 16_777_216.0, Bytes, "proposed: disks of today have 64 MiB and more";
     /// AB207: share of the bytes read for which the device was not asked, from which on it warns.
     ab207_unwritten_warn_ratio = 0.001, Ratio, "proposed";
     /// AB207: the same, from which on it fails.
@@ -220,6 +225,9 @@ thresholds! {
     ab401_distinct_fail_ratio = 0.5, Ratio, "proposed";
     /// AB401: standard deviations that chance may take from the expectation of independent draws.
     ab401_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 30,000";
+    /// AB401: distinct bytes, and bytes at the device until durable, over the bytes written, below which most of them
+    /// were overwritten in the page cache.
+    ab401_overwritten_fail_ratio = 0.5, Ratio, "proposed";
     /// AB402: Jaccard index of the first offsets of two runs, above which they are the same.
     ab402_same_offsets_warn_ratio = 0.9, Ratio, "proposed";
     /// AB402: blocks of the region for each offset that is compared, at least: two runs then share few by chance.
