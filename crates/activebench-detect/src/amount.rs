@@ -38,6 +38,8 @@ impl<Time> Counted<Time> {
 
 /// Read calls.
 pub(crate) const READ: Counted<Completed> = Counted::new(FactName::ReadBytes);
+/// Read calls of other passes on the same files, whose bytes are among those of the device.
+pub(crate) const OTHERS_READ: Counted<Completed> = Counted::new(FactName::OthersReadBytes);
 /// Completed reads of the files' data at the device.
 pub(crate) const DEVICE_READ: Counted<Completed> = Counted::new(FactName::DeviceReadBytes);
 /// Completed writes of the files' data at the device.
@@ -85,6 +87,11 @@ impl<Time> Amount<Time> {
     /// The smaller of two of the same time.
     pub(crate) fn least(self, other: Self) -> Self {
         Self::of(self.bytes.min(other.bytes))
+    }
+
+    /// Both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self::of(self.bytes + other.bytes)
     }
 
     /// The larger of two of the same time.
@@ -135,6 +142,7 @@ mod tests {
     fn a_fact_is_of_one_time() {
         let names = [
             READ.name,
+            OTHERS_READ.name,
             DEVICE_READ.name,
             DEVICE_WRITTEN.name,
             BELOW_READ.name,

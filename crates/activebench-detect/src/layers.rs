@@ -6,7 +6,8 @@ use activebench_model::host::Target;
 use activebench_model::phase::Phase;
 
 use crate::amount::{
-    Amount, BELOW_READ, BELOW_WRITTEN_DURABLE, Completed, Counted, DEVICE_READ, DEVICE_WRITTEN_DURABLE, UntilDurable,
+    Amount, BELOW_READ, BELOW_WRITTEN_DURABLE, Completed, Counted, DEVICE_READ, DEVICE_WRITTEN_DURABLE, OTHERS_READ,
+    READ, UntilDurable,
 };
 use crate::context::Run;
 
@@ -82,4 +83,31 @@ pub(crate) fn lies_on(target: &Target) -> String {
         below if below.is_empty() => format!("{devices} lies on other devices"),
         below => format!("{devices} lies on {below}"),
     }
+}
+
+/// Bytes of a pass that are missing at the device, which counts those of all passes on the same files together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Missing {
+    /// So many are the pass's own whatever the others met.
+    pub(crate) least: f64,
+    /// So many can be.
+    pub(crate) most: f64,
+}
+
+impl Missing {
+    /// Of so many bytes that are missing of all passes together.
+    pub(crate) fn of(run: &Run<'_>, phase: &Phase, of_all: f64) -> Result<Self, String> {
+        let others = run.amount_if_any(phase, OTHERS_READ)?.map_or(0.0, |others| others.bytes());
+        let own = run.amount(phase, READ)?.bytes();
+        Ok(Self { least: (of_all - others).clamp(0.0, own), most: of_all.clamp(0.0, own) })
+    }
+}
+
+/// What the calls of all passes on the files of a reading pass read while it ran.
+///
+/// # Errors
+/// When a fact is missing or partial.
+pub(crate) fn read_by_all(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed>, String> {
+    let own = run.amount(phase, READ)?;
+    Ok(run.amount_if_any(phase, OTHERS_READ)?.map_or(own, |others| others.and(own)))
 }

@@ -161,6 +161,12 @@ fact_names! {
     /// Share of all hits that went to the most hit 1 % of the distinct blocks, rounded up to whole blocks: 0.01
     /// when all are hit alike. Missing when none was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
+    /// Bytes that read calls of other phases returned from the phase's files inside its window. The device counts by
+    /// file, so that they are among its bytes. Absent where no other phase ran on the files at that time. Scope: file.
+    /// Source: calls.
+    OthersReadBytes = "others_read_bytes", Bytes;
+    /// As above, bytes that their write calls accepted.
+    OthersWriteBytes = "others_write_bytes", Bytes;
     /// Share of data bytes through descriptors with `O_DIRECT`. Counts what was asked for. Source: calls.
     DirectShare = "direct_ratio", Ratio;
     /// Share of written bytes through descriptors with `O_SYNC` or `O_DSYNC`. Source: calls.

@@ -28,7 +28,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
-use crate::layers::{from_lowest, to_lowest};
+use crate::layers::{from_lowest, read_by_all, to_lowest};
 
 /// See the head of this file.
 pub struct ClaimExceedsDevice;
@@ -43,6 +43,7 @@ const FACTS: &[FactName] = &[
     FactName::BelowWriteBytesDurable,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::OthersReadBytes,
 ];
 
 impl Detector for ClaimExceedsDevice {
@@ -99,6 +100,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let limit = &limits.ab102_excess_fail_ratio;
     if claimed <= own * limit.value.value {
+        let others = if phase.direction == Direction::Read { read_by_all(run, phase)?.bytes() - moved } else { 0.0 };
+        if others > 0.0 && claimed + others > own * limit.value.value {
+            return Err(Halt::undecided(
+                "other passes read the same files, and whose bytes the device moved is not known",
+            ));
+        }
         return Ok(case.silent(""));
     }
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };

@@ -14,6 +14,10 @@
 //! - through a loop device, a device mapper or RAID, either way: the bytes that the device delivered and that the layers
 //!   below it did not read. There the image file behind the device was never written.
 //!
+//! The device counts by file: where other passes read the same files at the same time (`others_read_bytes`), what is missing
+//! of all of them together is this pass's as far as it exceeds what the others read; what can be theirs or its own is
+//! undecided.
+//!
 //! Bytes that passed the device for nobody else and could not be put down to a file count as delivered. As a share of the
 //! bytes read: above 0.1 % it warns, above 1 % it fails, and rates for storage are
 //! misleading. At the layers below, less than 1 MiB of buffered reads is left out: requests on their way when the clock
@@ -47,7 +51,7 @@ use crate::amount::{
 };
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
-use crate::layers::{below, from_device, lies_on};
+use crate::layers::{Missing, below, from_device, lies_on, read_by_all};
 use crate::thresholds::Thresholds;
 
 /// See the head of this file.
@@ -65,6 +69,7 @@ const FACTS: &[FactName] = &[
     FactName::WindowInsertedBytes,
     FactName::DirectCachedBytes,
     FactName::WriteBytes,
+    FactName::OthersReadBytes,
 ];
 
 impl Detector for UnwrittenBlocksRead {
@@ -112,15 +117,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         if fact_if_any(phase, FactName::DirectCachedBytes)?.unwrap_or(0.0) > 0.0 {
             return Err(Halt::not_applicable("the direct reads passed the page cache: AB204 speaks of it"));
         }
-        delivered.short_of(&read_by_calls)
+        Missing::of(run, phase, delivered.short_of(&read_by_all(run, phase)?))?
     } else if direct == 0.0 {
-        through_the_cache(run, phase, &read_by_calls, &delivered)?
+        let missing = through_the_cache(run, phase, &read_by_calls, &delivered)?.min(read);
+        Missing { least: missing, most: missing }
     } else {
         return Err(Halt::undecided("direct and buffered reads are mixed: they cannot be told apart at the device"));
     };
-    let missing = missing.min(read);
     let how = if direct >= 1.0 { "read with O_DIRECT" } else { "read through the page cache" };
-    let missing_below = missing_below(run, phase, direct, limits)?.min(read);
+    let below = Missing::of(run, phase, missing_below(run, phase, direct, limits)?)?;
+    let warns_from = read * limits.ab207_unwritten_warn_ratio.value.value;
+    if missing.least.max(below.least) <= warns_from && missing.most.max(below.most) > warns_from {
+        return Err(Halt::undecided(format!(
+            "{} of what this pass and others read of the same files came from no device, and whose they were is not known",
+            in_bytes(missing.most.max(below.most))
+        )));
+    }
+    let (missing, missing_below) = (missing.least, below.least);
     if missing_below > missing {
         let lies_on = lies_on(target);
         return Ok(judged(
@@ -140,7 +153,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             },
         ));
     }
-    if missing / read <= limits.ab207_unwritten_warn_ratio.value.value {
+    if missing <= warns_from {
         return Ok(case.silent(""));
     }
     if target.fs_type == "btrfs" || target.options.contains("compress") {

@@ -5,7 +5,7 @@ use activebench_model::call::{DeviceNumber, FileId, Op, open_bits};
 use activebench_model::event::{BlockAction, BlockEventKind, Origin, TaskEventKind};
 use activebench_model::fact::{Completeness, FactName, FactName::*};
 use activebench_model::host::{ABOVE, BACKING_INODE, BACKING_S_DEV, Layer};
-use activebench_model::phase::{Direction, Part, PartEnd};
+use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
 #[test]
 fn data_calls_inside_the_window_count_and_others_do_not() {
@@ -846,4 +846,30 @@ fn insertions_and_reads_in_progress_are_of_one_time() {
         (DeviceReadBegunBytes, blocks(3)),
     ];
     check("readahead", &story.facts(read_phase(3, window)), &expected);
+}
+
+#[test]
+fn what_other_passes_move_on_the_same_file_is_told() {
+    let mut story = Story::new();
+    story.flags = direct();
+    story.open(3, "f");
+    story.by(200, 200).open(3, "f");
+    let begin = story.now;
+    for block in 0..4 {
+        story.by(TOOL, TOOL).read(3, block);
+        story.by(200, 200).read(3, block);
+    }
+    let window = (begin, story.now);
+    story.by(200, 200).read(3, 5);
+    let other = Part { tgid: 200, ..part(3, window.0, story.now) };
+    let one = read_phase(3, window);
+    let two = Phase { id: "q".to_owned(), ..phase(Direction::Read, vec![other]) };
+    let (phases, _) = story.resolve(vec![one.clone(), two]);
+    check("at once", &phases[0].facts, &[(ReadBytes, blocks(4)), (OthersReadBytes, blocks(4))]);
+    check("the longer one", &phases[1].facts, &[(ReadBytes, blocks(5)), (OthersReadBytes, blocks(4))]);
+    // Both directions of a mix are of the same parts.
+    let mixed = Phase { id: "q".to_owned(), ..phase(Direction::Write, one.parts.clone()) };
+    let (phases, _) = story.resolve(vec![one.clone(), mixed]);
+    check("a mix", &phases[0].facts, &[(OthersReadBytes, Is::Absent)]);
+    check("alone", &story.facts(one), &[(OthersReadBytes, Is::Absent)]);
 }
