@@ -8,7 +8,7 @@ use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::context::{Detector, Run};
+use crate::context::{Basis, Detector, Run};
 use crate::thresholds::Thresholds;
 
 /// Why a detector gives no judgement.
@@ -87,6 +87,19 @@ pub(crate) struct Firing {
 /// One of several things that a detector looks for; `None` where it is not there.
 pub(crate) type Question = fn(&Case<'_>, &Phase) -> Result<Option<Finding>, Halt>;
 
+/// What was observed of a question that can also be answered by inference.
+#[derive(Clone, Debug)]
+pub(crate) enum Observed {
+    /// It is not so: why.
+    Clean(String),
+    /// It is so.
+    Found(Finding),
+    /// There was nothing to observe, or it leaves the question open: the inference is asked.
+    Open,
+    /// The observation was lost: why. The inference accuses nobody then.
+    Lost(String),
+}
+
 /// A detector before one phase, or before the whole run.
 #[derive(Clone)]
 pub(crate) struct Case<'a> {
@@ -157,6 +170,28 @@ impl<'a> Case<'a> {
         });
         let told: Vec<Finding> = findings.collect();
         if told.is_empty() { vec![self.silent("")] } else { told }
+    }
+
+    /// Asks what was observed first, and what is inferred only where that leaves the question open. Every detector with
+    /// both passes through here, so that a clean observation silences the inference everywhere.
+    pub(crate) fn observed_first(
+        &self,
+        basis: Basis,
+        observed: impl FnOnce(&Self) -> Observed,
+        inferred: impl FnOnce(&Self) -> Result<Finding, Halt>,
+    ) -> Result<Finding, Halt> {
+        let mut facts = self.facts.clone();
+        facts.extend(basis.observed.iter().filter(|fact| !self.facts.contains(fact)));
+        let by_both = self.resting_on(facts);
+        match observed(&by_both) {
+            Observed::Clean(why) => Ok(by_both.silent(why)),
+            Observed::Found(finding) => Ok(finding),
+            Observed::Open => inferred(&by_both),
+            Observed::Lost(why) => match inferred(&by_both)? {
+                finding if finding.outcome == Outcome::Fires => Err(Halt::undecided(why)),
+                finding => Ok(finding),
+            },
+        }
     }
 
     pub(crate) fn claims(&self) -> &[&'a Claim] {

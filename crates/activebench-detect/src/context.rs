@@ -136,6 +136,41 @@ pub struct Series<'a> {
     pub thresholds: &'a Thresholds,
 }
 
+/// Two kinds of evidence for one question. What was observed answers it; only where the observation was not made, or does not
+/// reach so far, what the circumstances suggest is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Basis {
+    /// Facts that answer the question.
+    pub observed: &'static [FactName],
+    /// What suggests an answer.
+    pub inferred: &'static [Inference],
+}
+
+/// What suggests an answer without being one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inference {
+    /// A figure of the calls or of their payload.
+    Fact(FactName),
+    /// How the file system was mounted.
+    MountOptions,
+    /// How a device was set up.
+    DeviceSettings,
+    /// How much memory the machine has.
+    Memory,
+}
+
+impl Inference {
+    /// In words, for the manual page.
+    pub fn describe(self) -> String {
+        match self {
+            Inference::Fact(name) => format!("`{}`", name.as_str()),
+            Inference::MountOptions => "mount options".to_owned(),
+            Inference::DeviceSettings => "settings of the device".to_owned(),
+            Inference::Memory => "the size of memory".to_owned(),
+        }
+    }
+}
+
 /// One detector.
 pub trait Detector: Sync {
     /// `AB302`.
@@ -152,6 +187,11 @@ pub trait Detector: Sync {
     /// Whether it compares the runs of a series (`verify --repeat`). Of a single run it is not applicable.
     fn is_of_the_series(&self) -> bool {
         false
+    }
+    /// What it observes and what it infers, where it has both. Through `Case::observed_first` a clean
+    /// observation then silences the inference.
+    fn basis(&self) -> Option<Basis> {
+        None
     }
     /// Judges a series: at least one finding of a detector that compares runs, none of others.
     fn judge_series(&self, _series: &Series<'_>) -> Vec<Finding> {

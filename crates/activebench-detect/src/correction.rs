@@ -7,9 +7,11 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::Corrected;
 
+use crate::amount::BELOW_READ;
 use crate::comparison::{operations, rebuild, tasks_of};
 use crate::context::Run;
 use crate::detectors::cliff_or_throttling::Basis;
+use crate::layers::below;
 
 /// What decides the corrected figure of a misleading claim, and what the claim measured
 /// instead: the first that fires. What never happened comes before what was not timed, and
@@ -197,7 +199,10 @@ fn durable(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, Str
 }
 
 fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
-    let bytes = run.fact(phase, FactName::DeviceReadBytes)?;
+    let mut bytes = run.fact(phase, FactName::DeviceReadBytes)?;
+    if let Some(below) = below(run, phase, BELOW_READ)? {
+        bytes = bytes.min(below.bytes());
+    }
     if bytes == 0.0 {
         return Err("nothing was read from the device".to_owned());
     }

@@ -6,6 +6,7 @@
 
 pub mod acceptance;
 mod advice;
+mod amount;
 mod bound;
 mod bounds;
 mod case;
@@ -18,6 +19,7 @@ mod correction;
 pub mod detectors;
 pub mod goal;
 pub mod history;
+mod layers;
 mod limiter;
 mod link;
 mod lint;

@@ -3,7 +3,7 @@
 
 use activebench_model::report::DetectorPage;
 
-use crate::context::Detector;
+use crate::context::{Basis, Detector};
 
 /// The headings that every page has, in this order.
 pub const HEADINGS: [&str; 6] =
@@ -58,6 +58,9 @@ pub fn introduction(detector: &dyn Detector) -> DetectorPage {
 pub fn manual_page(detector: &dyn Detector) -> String {
     let mut text = format!("# {} `{}`\n\n", detector.code(), detector.name());
     for line in detector.manual().lines() {
+        if line.strip_prefix("# ") == Some(HEADINGS[3]) {
+            text.push_str(&detector.basis().map_or_else(String::new, basis));
+        }
         if line.starts_with("# ") {
             text.push('#');
         }
@@ -65,6 +68,17 @@ pub fn manual_page(detector: &dyn Detector) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What a detector observes and what it infers, as a paragraph of its page.
+fn basis(basis: Basis) -> String {
+    let observed: Vec<String> = basis.observed.iter().map(|fact| format!("`{}`", fact.as_str())).collect();
+    let inferred: Vec<String> = basis.inferred.iter().map(|inference| inference.describe()).collect();
+    format!(
+        "Observed: {}. Inferred from: {}. Where the observation answers the question, the inference is not asked.\n\n",
+        observed.join(", "),
+        inferred.join(", ")
+    )
 }
 
 #[cfg(test)]

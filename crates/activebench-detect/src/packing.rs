@@ -1,11 +1,82 @@
-//! What the detectors of payload have in common: who below stores data packed, and whether enough was sampled.
+//! What the detectors of payload have in common: who below stores data packed, whether enough was sampled, and whether all
+//! that was written reached the device, whatever mount options and samples suggest.
 
 use activebench_model::fact::FactName;
-use activebench_model::host::Target;
+use activebench_model::host::{MOST_COPIES, Target};
 use activebench_model::phase::{Direction, Phase};
+use activebench_model::units::Quantity;
 
-use crate::case::{Case, Halt};
-use crate::context::Run;
+use crate::case::{Case, Halt, Observed};
+use crate::context::{Basis, Inference, Run};
+
+/// The facts that show whether all that was written reached the device.
+const OF_REACHED: &[FactName] = &[
+    FactName::DeviceWriteBytesDurable,
+    FactName::WriteBytes,
+    FactName::OthersWriteBytes,
+    FactName::UniqueBlocks,
+    FactName::BlockGrid,
+];
+
+/// What AB404 observes and infers.
+pub(crate) const COMPRESSION: Basis = Basis {
+    observed: OF_REACHED,
+    inferred: &[
+        Inference::MountOptions,
+        Inference::Fact(FactName::PayloadCompressed),
+        Inference::Fact(FactName::PayloadZeroShare),
+    ],
+};
+
+/// What AB405 observes and infers.
+pub(crate) const DUPLICATION: Basis =
+    Basis { observed: OF_REACHED, inferred: &[Inference::MountOptions, Inference::Fact(FactName::PayloadDuplicates)] };
+
+/// Whether the device got all that the pass wrote: then nothing above it packed any of it. Less leaves the question open: it
+/// may be on its way.
+pub(crate) fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
+    let run = &case.run;
+    let whole = || -> Result<Option<String>, String> {
+        let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
+        let target = target.ok_or_else(|| "it is not known which devices lie below the file".to_owned())?;
+        let Some(copies) = copies_above_device(target) else { return Ok(None) };
+        let written = run.fact(phase, FactName::WriteBytes)?;
+        let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
+        // What is overwritten in the page cache gets there once.
+        let expected = touched.min(written);
+        let reached = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
+        let least = run.thresholds.ab404_reached_least_ratio.value.value;
+        let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+        // The device counts by file: what other passes wrote to the same ones is among its bytes.
+        let others = match phase.facts.get(FactName::OthersWriteBytes) {
+            None => 0.0,
+            Some(_) => run.fact(phase, FactName::OthersWriteBytes)?,
+        };
+        let all = expected > 0.0 && reached >= (expected + others) * copies * least;
+        if !all && others > 0.0 {
+            return Err("other passes wrote the same files, and whose bytes the device got is not known".to_owned());
+        }
+        Ok(all.then(|| format!("the device got {} of the {} written", in_bytes(reached), in_bytes(expected))))
+    };
+    match whole() {
+        Ok(Some(why)) => Observed::Clean(why),
+        Ok(None) => Observed::Open,
+        Err(why) => Observed::Lost(why),
+    }
+}
+
+/// The most bytes that the devices of a target get for one byte of data; `None` where these devices pack themselves, or where
+/// the file system may keep copies and it is not known how many.
+fn copies_above_device(target: &Target) -> Option<f64> {
+    if target.devices().any(|layer| layer.kind == "zram") {
+        return None;
+    }
+    match target.fs_type.as_str() {
+        "btrfs" => target.device()?.attributes.get(MOST_COPIES)?.parse().ok(),
+        "zfs" | "bcachefs" => None,
+        _ => Some(1.0),
+    }
+}
 
 /// The layer or file system below that compresses or deduplicates, as far as it says so.
 pub(crate) fn packs(target: &Target) -> Option<String> {

@@ -140,6 +140,21 @@ mod tests {
         assert_eq!(modules.matches("pub mod ").count(), DETECTORS.len());
     }
 
+    /// Suspicious circumstances and a clean observation: the twin that shows which of the two decides.
+    #[test]
+    fn every_detector_with_two_kinds_of_evidence_has_a_twin_whose_observation_is_clean() {
+        for detector in DETECTORS {
+            let Some(basis) = detector.basis() else { continue };
+            assert!(!basis.observed.is_empty() && !basis.inferred.is_empty(), "{}", detector.code());
+            let folder = format!("../../fixtures/truth/{}-{}", detector.code(), detector.name());
+            let files =
+                std::fs::read_dir(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))).expect("a folder of cases");
+            let names = files.map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned());
+            let has_twin = names.into_iter().any(|name| name.starts_with("honest-observed-"));
+            assert!(has_twin, "{folder} has no honest-observed-*.toml");
+        }
+    }
+
     #[test]
     fn every_manual_page_has_the_six_headings_in_order() {
         for detector in DETECTORS {

@@ -192,12 +192,25 @@ thresholds! {
     ab204_cached_warn_ratio = 0.001, Ratio, "kernel commit 825cf206ed51: statx reports where O_DIRECT is not supported; share proposed";
     /// AB204: the same, from which on it fails.
     ab204_cached_fail_ratio = 0.05, Ratio, "proposed, as AB201's; btrfs gave 2 of 512 direct reads to its cache (measured)";
+    /// AB205: bytes at a device that did not pass the layers below a page cache between them, as a share of those at the
+    /// device, from which on it warns.
+    ab205_cached_warn_ratio = 0.05, Ratio, "proposed, as AB201's";
+    /// AB205: the same, from which on it fails.
+    ab205_cached_fail_ratio = 0.20, Ratio, "proposed, as AB201's";
     /// AB206: distinct bytes touched over the size of the device's cache, below which the cache can hold them.
     ab206_cache_warn_ratio = 1.0, Ratio, "mlcommons/storage #464: 37 TB that an array's cache served";
+    /// AB206: visits of each block of a set, repetitions that the command asks for left out, from which on the set is one
+    /// that a cache can answer.
+    ab206_visits_least_count = 8.0, Count, "proposed";
+    /// AB206: distinct bytes of such a set up to which every device's own cache is taken to hold it.
+    ab206_small_set_bytes = 16_777_216.0, Bytes, "proposed: disks of today have 64 MiB and more";
     /// AB207: share of the bytes read for which the device was not asked, from which on it warns.
     ab207_unwritten_warn_ratio = 0.001, Ratio, "proposed";
     /// AB207: the same, from which on it fails.
     ab207_unwritten_fail_ratio = 0.01, Ratio, "proposed";
+    /// AB207: bytes of buffered reads that the layers below the device need not have read while the clock ran: those on
+    /// their way when it starts and stops.
+    ab207_below_floor_bytes = 1_048_576.0, Bytes, "proposed: several windows of readahead, each mostly of 128 KiB";
     /// AB208: bytes received over bytes read, below which it warns.
     ab208_received_warn_ratio = 0.95, Ratio, "proposed; mlcommons/storage #464, ior #139";
     /// AB208: the same, below which it fails.
@@ -217,6 +230,9 @@ thresholds! {
     ab401_distinct_fail_ratio = 0.5, Ratio, "proposed";
     /// AB401: standard deviations that chance may take from the expectation of independent draws.
     ab401_chance_deviations_count = 4.0, Count, "proposed: 1 honest pass in 30,000";
+    /// AB401: distinct bytes, and bytes at the device until durable, over the bytes written, below which most of them
+    /// were overwritten in the page cache.
+    ab401_overwritten_fail_ratio = 0.5, Ratio, "proposed";
     /// AB402: Jaccard index of the first offsets of two runs, above which they are the same.
     ab402_same_offsets_warn_ratio = 0.9, Ratio, "proposed";
     /// AB402: blocks of the region for each offset that is compared, at least: two runs then share few by chance.
@@ -242,6 +258,8 @@ thresholds! {
     ab404_compressed_least_ratio = 0.5, Ratio, "proposed";
     /// AB404: share of the samples that are zeros alone.
     ab404_zeros_most_ratio = 0.01, Ratio, "proposed";
+    /// AB404 and AB405: bytes that reached the device over the bytes that were written, from which on nothing was packed.
+    ab404_reached_least_ratio = 0.98, Ratio, "proposed; without packing 100 % were counted, measured on btrfs with preallocated extents";
     /// AB405: share of the samples that equal another one, from which on it warns.
     ab405_duplicates_warn_ratio = 0.01, Ratio, "proposed";
     /// AB405: the same, from which on it fails.

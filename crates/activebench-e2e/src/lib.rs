@@ -216,6 +216,8 @@ pub struct Volume {
     folder: TempDir,
     /// The first one is where the file system is mounted from.
     devices: Vec<String>,
+    /// The mount point, where it lies in another volume.
+    inside: Option<PathBuf>,
 }
 
 impl Volume {
@@ -232,7 +234,7 @@ impl Volume {
     fn on_loop_with(fs_type: &str, mib: u64, mount_options: &str, direct_io: &str) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, direct_io);
-        let volume = Self { folder, devices: vec![device.clone()] };
+        let volume = Self { folder, devices: vec![device.clone()], inside: None };
         volume.make_and_mount(fs_type, mount_options);
         volume
     }
@@ -245,7 +247,7 @@ impl Volume {
         let number = fs::read_to_string(ZRAM_ADD).map_err(|error| format!("needs zram: {ZRAM_ADD}: {error}"))?;
         let name = format!("zram{}", number.trim());
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        let volume = Self { folder, devices: vec![format!("/dev/{name}")] };
+        let volume = Self { folder, devices: vec![format!("/dev/{name}")], inside: None };
         fs::write(format!("/sys/block/{name}/disksize"), format!("{mib}M")).expect("zram takes a size");
         volume.make_and_mount(fs_type, mount_options);
         Ok(volume)
@@ -271,7 +273,7 @@ impl Volume {
     pub fn raw(mib: u64) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, "on");
-        Self { folder, devices: vec![device] }
+        Self { folder, devices: vec![device], inside: None }
     }
 
     /// Makes a file system on the device, and mounts it.
@@ -284,7 +286,7 @@ impl Volume {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let backing = |number| folder.path().join(format!("backing-{number}.img"));
         let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each, "on")).collect();
-        let volume = Self { folder, devices: devices.clone() };
+        let volume = Self { folder, devices: devices.clone(), inside: None };
         let mut arguments = vec!["-q", "-d", "raid0"];
         arguments.extend(devices.iter().map(String::as_str));
         run("mkfs.btrfs", &arguments);
@@ -298,7 +300,7 @@ impl Volume {
         let devices = ["one", "two"].map(|name| loop_device(&folder.path().join(name), mib_each, "on"));
         let [one, two] = &devices;
         run("mkfs.btrfs", &["-q", "-d", "raid1", "-m", "raid1", one, two]);
-        let volume = Self { folder, devices: devices.to_vec() };
+        let volume = Self { folder, devices: devices.to_vec(), inside: None };
         volume.mount(&["-t", "btrfs", "-o", "noatime", &volume.devices[0]]);
         volume
     }
@@ -321,7 +323,7 @@ impl Volume {
     pub fn swap(mib: u64) -> Result<Self, String> {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("swap.img"), mib, "on");
-        let volume = Self { folder, devices: vec![device.clone()] };
+        let volume = Self { folder, devices: vec![device.clone()], inside: None };
         run("mkswap", &[&device]);
         let output = Command::new("swapon").arg(&device).output().map_err(|error| format!("needs swap: {error}"))?;
         match output.status.success() {
@@ -341,7 +343,7 @@ impl Volume {
 
     fn without_device() -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        Self { folder, devices: Vec::new() }
+        Self { folder, devices: Vec::new(), inside: None }
     }
 
     /// A tmpfs.
@@ -361,6 +363,20 @@ impl Volume {
         let folder = folder.display();
         let options = format!("lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work");
         volume.mount(&["-t", "overlay", "overlay", "-o", &options]);
+        volume
+    }
+
+    /// The same, mounted in the folder of the file system below with names from there.
+    pub fn relative_overlay(below: &Volume) -> Self {
+        let mut volume = Self::without_device();
+        for name in ["lower", "upper", "work", "merged"] {
+            fs::create_dir(below.path().join(name)).expect("a folder");
+        }
+        volume.inside = Some(below.path().join("merged"));
+        let options = "lowerdir=lower,upperdir=upper,workdir=work";
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "overlay", "overlay", "-o", options, "merged"]).current_dir(below.path());
+        assert!(mount.status().expect("mount runs").success(), "an overlay is mounted");
         volume
     }
 
@@ -386,7 +402,7 @@ impl Volume {
 
     /// The mount point.
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join("mount")
+        self.inside.clone().unwrap_or_else(|| self.folder.path().join("mount"))
     }
 
     /// The block device; `None` for tmpfs.

@@ -35,6 +35,7 @@ mod profile;
 mod requests;
 mod run_facts;
 mod shape;
+mod shared;
 mod span_index;
 mod steal;
 mod surroundings;
@@ -136,12 +137,14 @@ pub fn resolve_phases(
     let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &blocks);
     let mut paces = pace::Paces::new(&phases);
     let mut names = names::NameTally::new(&phases);
+    let mut shared = shared::SharedBytes::new(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
             tally.feed(call);
             paces.feed(&phases, call);
             names.feed(call);
+            shared.feed(call);
             whole.feed(call);
         }
     }
@@ -173,8 +176,9 @@ pub fn resolve_phases(
         if let Some(window) = phase.window {
             view.add_call_facts(window, &mut of_phase);
             view.add_time_facts(&mut of_phase);
-            let shared = inserted::shares_a_process(&phases, number);
-            view.add_cache_facts(inserted[number], shared, &mut of_phase);
+            let in_process = inserted::shares_a_process(&phases, number);
+            view.add_cache_facts(inserted[number], in_process, &mut of_phase);
+            shared.add_facts(number, &gaps[number].calls, &mut of_phase);
             names.add_facts(number, phase, &gaps[number].calls, &mut of_phase);
         }
         durable.push(view.durable_ends());

@@ -146,6 +146,12 @@ impl Reader {
         Ok(is_block.then(|| DeviceNumber::new(libc::major(number), libc::minor(number))))
     }
 
+    /// The inode number of a file, links followed.
+    pub(crate) fn inode(&self, path: &Path) -> Result<u64, ReadError> {
+        let metadata = fs::metadata(self.real(path));
+        metadata.map(|metadata| metadata.ino()).map_err(|source| ReadError::Io { path: path.to_owned(), source })
+    }
+
     /// The names in a folder, sorted.
     pub(crate) fn names(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
         let read = || {

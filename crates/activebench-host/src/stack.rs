@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::host::{Layer, Tier};
+use activebench_model::host::{BACKING_INODE, BACKING_S_DEV, Layer, MOST_COPIES, Tier};
 
 use crate::block::{BlockDevice, device_of_node, linked_devices, read_device};
 use crate::mounts::{Mount, Mounts, source_nodes};
@@ -129,7 +129,17 @@ impl<'a> Walk<'a> {
         }
         let what = format!("the backing file {} of {name}", file.display());
         let Some(mount) = self.mount_at(&place, &what) else { return Some(Tier::Unknown) };
-        self.layers[index].attributes.insert("backing_file_system".to_owned(), mount.fs_type.clone());
+        let attributes = &mut self.layers[index].attributes;
+        attributes.insert("backing_file_system".to_owned(), mount.fs_type.clone());
+        // By these numbers the probes know the file. One that was deleted has only its folder left, and none of an
+        // overlay is known by the overlay's own number.
+        if place == file && family(&mount.fs_type) != Family::Overlay {
+            let inode = self.reader.inode(&file);
+            if let Some(inode) = self.reader.optional(inode) {
+                attributes.insert(BACKING_S_DEV.to_owned(), mount.device.0.to_string());
+                attributes.insert(BACKING_INODE.to_owned(), inode.to_string());
+            }
+        }
         self.file_system(&mount, Some(name))
     }
 
@@ -141,7 +151,8 @@ impl<'a> Walk<'a> {
         let upper = mount.option("upperdir");
         // Mounts made by fsconfig(2) have one option for each lower one, the topmost first.
         let role = if upper.is_some() { "upper" } else { "lower" };
-        let Some(path) = directories_of_overlay(mount).into_iter().next() else {
+        let directories = directories_of_overlay(self.reader, mount);
+        let Some(path) = directories.into_iter().next() else {
             self.reader.note(format!("the overlay at {place} does not say what it lies on"));
             return Some(Tier::Unknown);
         };
@@ -202,17 +213,52 @@ impl<'a> Walk<'a> {
             self.reader.note(format!("the devices below {fs_type} are not known: {source:?} is not a block device"));
             return Some(Tier::Unknown);
         }
-        self.all(&devices, above)
+        let tier = self.all(&devices, above);
+        if mount.fs_type == "btrfs"
+            && let Some(copies) = devices.first().and_then(|device| self.btrfs_copies(*device, devices.len()))
+        {
+            let members = self.layers.iter_mut().filter(|layer| devices.contains(&layer.device));
+            members.for_each(|layer| drop(layer.attributes.insert(MOST_COPIES.to_owned(), copies.to_string())));
+        }
+        tier
+    }
+
+    /// The most copies that a btrfs keeps of data, by the profiles that its data have. `None` where these are not known.
+    fn btrfs_copies(&mut self, device: DeviceNumber, devices: usize) -> Option<usize> {
+        let data = self.btrfs_of(device)?.join("allocation/data");
+        let names = self.reader.names(&data);
+        let names = self.reader.optional(names)?;
+        // Each profile is a folder, beside files of counters.
+        names.iter().filter_map(|name| copies_of(name.to_str()?, devices)).max()
+    }
+
+    /// The folder of the btrfs that has this device among its members.
+    fn btrfs_of(&mut self, device: DeviceNumber) -> Option<PathBuf> {
+        let file_systems = self.reader.names(Path::new("/sys/fs/btrfs"));
+        let file_systems = self.reader.wanted(file_systems)?;
+        let mut folders = file_systems.iter().map(|id| Path::new("/sys/fs/btrfs").join(id));
+        folders.find(|folder| linked_devices(self.reader, &folder.join("devices")).contains(&device))
     }
 
     /// The devices of the btrfs that has this one among its members, in sysfs's order.
     fn btrfs_members(&mut self, device: DeviceNumber) -> Option<Vec<DeviceNumber>> {
-        let file_systems = self.reader.names(Path::new("/sys/fs/btrfs"));
-        let file_systems = self.reader.wanted(file_systems)?;
-        file_systems
-            .iter()
-            .map(|id| linked_devices(self.reader, &Path::new("/sys/fs/btrfs").join(id).join("devices")))
-            .find(|members| members.contains(&device))
+        let folder = self.btrfs_of(device)?;
+        Some(linked_devices(self.reader, &folder.join("devices")))
+    }
+}
+
+/// The most bytes that a device gets for one byte of data under a profile of btrfs, `devices` members together, rounded up:
+/// copies, and parity at its most (fs/btrfs/volumes.c, `btrfs_raid_array`, Linux 6.12). `None` for other words.
+fn copies_of(profile: &str, devices: usize) -> Option<usize> {
+    let beside = |parity: usize| devices.div_ceil(devices.saturating_sub(parity).max(1));
+    match profile {
+        "single" | "raid0" => Some(1),
+        "dup" | "raid1" | "raid10" => Some(2),
+        "raid1c3" => Some(3),
+        "raid1c4" => Some(4),
+        "raid5" => Some(beside(1)),
+        "raid6" => Some(beside(2)),
+        _ => None,
     }
 }
 
@@ -234,11 +280,40 @@ fn lowers(option: OsString) -> Vec<PathBuf> {
 }
 
 /// The directories of an overlay: the upper one, if there is one, and the lower ones.
-pub(crate) fn directories_of_overlay(mount: &Mount) -> Vec<PathBuf> {
+///
+/// Relative ones are relative to where mount was run, which the kernel does not keep. They are looked for from the folders
+/// above the mount point and from the process's own: the right one is where all of them exist and the first of them, the
+/// upper or the topmost lower one, has the inode number of the overlay's root (fs/overlayfs/super.c, `ovl_get_root`, Linux
+/// 6.12; only where all are on one file system). Otherwise they stay relative.
+pub(crate) fn directories_of_overlay(reader: &Reader, mount: &Mount) -> Vec<PathBuf> {
     let upper = mount.option("upperdir").map(PathBuf::from);
     let appended = mount.option("lowerdir+").map(PathBuf::from);
     let lower = mount.option("lowerdir").map(lowers).unwrap_or_default();
-    upper.into_iter().chain(appended).chain(lower).collect()
+    let written: Vec<PathBuf> = upper.into_iter().chain(appended).chain(lower).collect();
+    if written.iter().all(|path| path.is_absolute()) {
+        return written;
+    }
+    let own = reader.link(&reader.process().folder().join("cwd")).ok();
+    let bases = mount.mount_point.ancestors().skip(1).map(Path::to_owned).chain(own);
+    let mut found = bases.filter_map(|base| from_base(reader, mount, &written, &base));
+    found.next().unwrap_or(written)
+}
+
+/// The directories as seen from a folder or from any folder in it; `None` where the overlay does not lie on these.
+fn from_base(reader: &Reader, mount: &Mount, written: &[PathBuf], base: &Path) -> Option<Vec<PathBuf>> {
+    let up = |path: &PathBuf| path.components().take_while(|part| *part == Component::ParentDir).count();
+    let all_up = written.iter().filter(|path| path.is_relative()).map(up).min().unwrap_or(0);
+    for levels in 0..=all_up {
+        let seen_from = |path: &PathBuf| base.join(path.components().skip(levels).collect::<PathBuf>());
+        let absolute = |path: &PathBuf| if path.is_absolute() { path.clone() } else { seen_from(path) };
+        let found: Vec<PathBuf> = written.iter().map(absolute).collect();
+        let exist = found.iter().all(|path| matches!(reader.exists(path), Ok(true)));
+        let first = found.first().and_then(|path| reader.inode(path).ok());
+        if exist && first.is_some() && first == reader.inode(&mount.mount_point).ok() {
+            return found.iter().map(|path| reader.resolve(path).ok()).collect();
+        }
+    }
+    None
 }
 
 /// What several devices side by side are: what all of them are, or else block storage as soon
@@ -277,6 +352,11 @@ fn family(fs_type: &str) -> Family {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use crate::roots::{Process, Roots};
+
     use super::*;
 
     #[test]
@@ -293,6 +373,22 @@ mod tests {
     }
 
     #[test]
+    fn profiles_of_btrfs_are_copies() {
+        for (profile, devices, expected) in [
+            ("single", 1, Some(1)),
+            ("dup", 1, Some(2)),
+            ("raid0", 2, Some(1)),
+            ("raid1", 2, Some(2)),
+            ("raid5", 2, Some(2)),
+            ("raid5", 4, Some(2)),
+            ("raid6", 3, Some(3)),
+            ("bytes_used", 2, None),
+        ] {
+            assert_eq!(copies_of(profile, devices), expected, "{profile} on {devices}");
+        }
+    }
+
+    #[test]
     fn lower_directories_end_at_plain_colons() {
         let cases: [(&str, &[&str]); 5] = [
             ("/a:/b", &["/a", "/b"]),
@@ -304,6 +400,31 @@ mod tests {
         for (option, expected) in cases {
             assert_eq!(lowers(option.into()), expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{option}");
         }
+    }
+
+    #[test]
+    fn relative_directories_are_those_with_the_number_of_the_overlays_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("proc/self/root");
+        for name in ["srv/lower", "srv/upper", "srv/in", "lower", "upper"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        // A mounted overlay's root has the number of its upper directory.
+        symlink("upper", root.join("srv/merged")).unwrap();
+        symlink("/", folder.path().join("proc/self/cwd")).unwrap();
+        let reader = Reader::new(&Roots::at(folder.path()), Process::Own);
+        let check = |options: &str, expected: [&str; 2]| {
+            let line = format!("46 42 0:41 / /srv/merged rw - overlay overlay rw,{options}\n");
+            let (mounts, _) = Mounts::parse(line.as_bytes());
+            let found = directories_of_overlay(&reader, &mounts.0[0]);
+            assert_eq!(found, expected.map(PathBuf::from), "{options}");
+        };
+        check("lowerdir=lower,upperdir=upper,workdir=work", ["/srv/upper", "/srv/lower"]);
+        check("lowerdir=../lower,upperdir=../upper,workdir=../work", ["/srv/upper", "/srv/lower"]);
+        check("lowerdir=/lower,upperdir=upper", ["/srv/upper", "/lower"]);
+        // Nowhere the first of them is the overlay's.
+        check("lowerdir=upper,upperdir=lower", ["lower", "upper"]);
+        check("lowerdir=lower,upperdir=gone", ["gone", "lower"]);
     }
 
     #[test]

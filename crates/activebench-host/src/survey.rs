@@ -65,7 +65,7 @@ impl Survey {
     pub fn overlays(&mut self) -> Vec<(DeviceNumber, DeviceNumber)> {
         let mut found = Vec::new();
         for mount in self.mounts.0.iter().filter(|mount| mount.fs_type == "overlay") {
-            let below: Option<BTreeSet<DeviceNumber>> = directories_of_overlay(mount)
+            let below: Option<BTreeSet<DeviceNumber>> = directories_of_overlay(&self.reader, mount)
                 .iter()
                 .map(|path| {
                     let seen = path.is_absolute() && self.reader.sees(path) != Some(false);

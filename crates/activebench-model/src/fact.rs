@@ -161,6 +161,12 @@ fact_names! {
     /// Share of all hits that went to the most hit 1 % of the distinct blocks, rounded up to whole blocks: 0.01
     /// when all are hit alike. Missing when none was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
+    /// Bytes that read calls of other phases returned from the phase's files inside its window. The device counts by
+    /// file, so that they are among its bytes. Absent where no other phase ran on the files at that time. Scope: file.
+    /// Source: calls.
+    OthersReadBytes = "others_read_bytes", Bytes;
+    /// As above, bytes that their write calls accepted.
+    OthersWriteBytes = "others_write_bytes", Bytes;
     /// Share of data bytes through descriptors with `O_DIRECT`. Counts what was asked for; none of a pass whose data
     /// moves through mappings alone. Source: calls.
     DirectShare = "direct_ratio", Ratio;
@@ -171,9 +177,12 @@ fact_names! {
     /// brought in at the same time are not counted. Scope: file. Source: page cache probe.
     CacheInsertedBytes = "cache_inserted_bytes", Bytes;
     /// Bytes of pages that the phase's own processes put into the page cache for its files inside the window. Missing
-    /// where other phases' threads of one of these processes were at the same files. Scope: tree. Source: page cache
-    /// probe.
+    /// where other phases' threads of one of these processes were at the same files and any of them inserted pages. Scope:
+    /// tree. Source: page cache probe.
     TaskInsertedBytes = "task_inserted_bytes", Bytes;
+    /// The part of `cache_inserted_bytes` that entered the page cache inside the window. Scope: file. Source: page cache
+    /// probe.
+    WindowInsertedBytes = "cache_inserted_in_window_bytes", Bytes;
     /// Bytes that the phase's calls themselves read from storage. Scope: tree. Source: task I/O accounting.
     StorageReadBytes = "storage_read_bytes", Bytes;
     /// Bytes of the phase's files that were resident in the page cache when the window began, at
@@ -181,10 +190,22 @@ fact_names! {
     ResidentAtStart = "resident_at_start_bytes", Bytes;
     /// Data bytes of the phase's files read from the device inside the window. Scope: device. Source: block probe.
     DeviceReadBytes = "device_read_bytes", Bytes;
+    /// Data bytes of the phase's files whose reading from the device was in progress inside the window: requests that
+    /// completed in it, and those that were issued in it and completed later. Scope: device. Source: block probe.
+    DeviceReadBegunBytes = "device_read_begun_bytes", Bytes;
     /// Data bytes of the phase's files completed at the device from the start of the window to its end. Scope: device.
     DeviceWriteBytes = "device_write_bytes", Bytes;
     /// As above, to the end of the sync that made them durable, or to the next pass over the file. Scope: device.
     DeviceWriteBytesDurable = "device_write_bytes_until_durable", Bytes;
+    /// Data bytes that the devices below the target device read inside the window, at the layer that read least:
+    /// what lies below a loop device, a device mapper or RAID, down to the disks. Counted are all requests but those of
+    /// other processes and of files that are not the phase's; requests of kernel workers count, because they carry the
+    /// data down. Absent where nothing lies below the target device. Scope: device. Source: block probe.
+    BelowReadBytes = "below_device_read_bytes", Bytes;
+    /// As above, bytes written. Scope: device.
+    BelowWriteBytes = "below_device_write_bytes", Bytes;
+    /// As above, for the time of `device_write_bytes_until_durable`. Scope: device.
+    BelowWriteBytesDurable = "below_device_write_bytes_until_durable", Bytes;
     /// All bytes at the target device inside the window (for writes: until durable), whoever asked. Scope: device.
     DeviceTotalBytes = "device_total_bytes", Bytes;
     /// The part of them by processes outside the tree on files outside the run (file system

@@ -126,6 +126,15 @@ pub struct Layer {
 /// device, or a file system's type.
 pub const ABOVE: &str = "above";
 
+/// The key under which a loop device's attributes hold the number of its backing file's super block device.
+pub const BACKING_S_DEV: &str = "backing_s_dev";
+
+/// The key under which they hold its inode number.
+pub const BACKING_INODE: &str = "backing_inode";
+
+/// The most copies that a file system of its own RAID keeps of each byte, under its devices' attributes.
+pub const MOST_COPIES: &str = "most_copies";
+
 /// The type of the "file system" of a raw device.
 pub const RAW_DEVICE: &str = "block-device";
 
@@ -209,6 +218,56 @@ impl Target {
         })
     }
 
+    /// The layers below the devices at which the claim is judged, one set a level, from the topmost to the disks. All
+    /// data of the target passes each set: a device below which nothing is listed stays in the sets further down.
+    /// Partitions are left out, because requests carry the whole disk's number. Empty where nothing lies below.
+    pub fn levels_below(&self) -> Vec<Vec<&Layer>> {
+        let mut levels: Vec<Vec<&Layer>> = Vec::new();
+        let mut level: Vec<&Layer> = self.devices().collect();
+        // Each level but the last names a layer that no other one does.
+        for _ in 0..self.layers.len() {
+            let next: Vec<&Layer> = level.iter().flat_map(|layer| self.directly_below(layer)).collect();
+            let known = |layer: &&Layer| level.iter().any(|other| other.device == layer.device);
+            if next.iter().all(known) {
+                break;
+            }
+            levels.push(next.clone());
+            level = next;
+        }
+        levels
+    }
+
+    /// The devices that carry a device, a disk in the place of its partition; the device itself where none is listed.
+    fn directly_below<'a>(&'a self, layer: &'a Layer) -> Vec<&'a Layer> {
+        let mut below: Vec<&Layer> = Vec::new();
+        for member in self.carriers_of(&layer.name) {
+            match member.kind.as_str() {
+                "partition" => below.extend(self.carriers_of(&member.name).next()),
+                _ => below.push(member),
+            }
+        }
+        if below.is_empty() { vec![layer] } else { below }
+    }
+
+    /// The layers that are listed directly below this one.
+    fn carriers_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Layer> {
+        self.layers.iter().filter(move |layer| layer.attributes.get(ABOVE).is_some_and(|above| above == name))
+    }
+
+    /// The first layer below the file system that goes through a page cache of its own: a loop device without direct I/O
+    /// to its backing file, or one of which that is not known.
+    pub fn cached_layer(&self) -> Option<&Layer> {
+        self.layers.iter().find(|layer| layer.kind == "loop" && layer.loop_direct_io != Some(true))
+    }
+
+    /// The backing files of the loop devices, where their numbers are known.
+    pub fn backing_files(&self) -> impl Iterator<Item = FileId> {
+        self.layers.iter().filter_map(|layer| {
+            let number = |name| layer.attributes.get(name)?.parse().ok();
+            Some(FileId { s_dev: u32::try_from(number(BACKING_S_DEV)?).ok()?, ino: number(BACKING_INODE)? })
+        })
+    }
+
     /// The layers below which no other is known.
     pub fn bottom(&self) -> impl Iterator<Item = &Layer> {
         let carries = |name: &String| self.layers.iter().any(|layer| layer.attributes.get(ABOVE) == Some(name));
@@ -219,6 +278,51 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stacked(layers: &[(&str, &str, &str)]) -> Target {
+        let layer = |(number, (name, kind, above)): (usize, &(&str, &str, &str))| Layer {
+            name: (*name).to_owned(),
+            device: DeviceNumber(number as u32 + 1),
+            kind: (*kind).to_owned(),
+            attributes: BTreeMap::from([(ABOVE.to_owned(), (*above).to_owned())]),
+            ..Layer::default()
+        };
+        Target {
+            s_dev: DeviceNumber(0),
+            mount_point: "/mnt".to_owned(),
+            fs_type: "ext4".to_owned(),
+            options: String::new(),
+            layers: layers.iter().enumerate().map(layer).collect(),
+            tier: Tier::Block,
+        }
+    }
+
+    #[test]
+    fn all_data_pass_each_level() {
+        fn check(what: &str, layers: &[(&str, &str, &str)], expected: &[&[&str]]) {
+            let target = stacked(layers);
+            let levels = target.levels_below();
+            let names: Vec<Vec<&str>> =
+                levels.iter().map(|level| level.iter().map(|layer| layer.name.as_str()).collect()).collect();
+            assert_eq!(names, expected, "{what}");
+        }
+        check("a disk", &[("vda", "virtio", "ext4")], &[]);
+        check("a partition", &[("vda1", "partition", "ext4"), ("vda", "virtio", "vda1")], &[]);
+        let image = [("loop0", "loop", "ext4"), ("vda1", "partition", "loop0"), ("vda", "virtio", "vda1")];
+        check("an image on a partition", &image, &[&["vda"]]);
+        let partition_of_image =
+            [("loop0p1", "partition", "ext4"), ("loop0", "loop", "loop0p1"), ("vda", "virtio", "loop0")];
+        check("a partition of an image", &partition_of_image, &[&["vda"]]);
+        let volume =
+            [("dm-0", "dm", "xfs"), ("dm-1", "dm", "dm-0"), ("sda2", "partition", "dm-1"), ("sda", "scsi", "sda2")];
+        check("a crypt on a volume", &volume, &[&["dm-1"], &["sda"]]);
+        let raid =
+            [("md0", "md", "ext4"), ("sda", "scsi", "md0"), ("loop0", "loop", "md0"), ("vda", "virtio", "loop0")];
+        check("legs of different depth", &raid, &[&["sda", "loop0"], &["sda", "vda"]]);
+        // The disk below both is listed below the first.
+        let two = [("loop0", "loop", "btrfs"), ("vda", "virtio", "loop0"), ("loop1", "loop", "btrfs")];
+        check("two images on one disk", &two, &[&["vda", "loop1"]]);
+    }
 
     #[test]
     fn a_raw_partition_has_a_size_of_its_own() {

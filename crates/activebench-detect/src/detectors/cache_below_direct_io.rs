@@ -4,15 +4,20 @@
 //!
 //! # Why it matters
 //! O_DIRECT leaves out the page cache of the file. The loop device then goes through that of its backing file, and the
-//! figure is memory's all the same.
+//! figure is memory's all the same. So it is for buffered reads of a file that was not in its own cache.
 //!
 //! # How it decides
-//! For passes whose bytes went through O_DIRECT (99.9 %): a loop device with `dio` 0 among the layers below fails, and
-//! rates for storage are misleading. A writing pass that syncs inside its clock is silent, because the sync goes down
-//! through the loop device. Unknown `dio` leaves it undecided.
+//! Where a loop device with `dio` 0 is among the layers below: the bytes at the device against those at the layers below
+//! it in the same time. Of all bytes at the device, 5 % and more that did not get that far warn, 20 % and more
+//! fail, and rates for storage are misleading. Reads of which as many bytes passed below as above are silent: the cache was
+//! cold. A writing pass that syncs inside its clock is silent, because the sync goes down through the loop device.
+//!
+//! Where the layers below were not observed, and of writes that are not short of anything there (dirty pages of before can be
+//! what was written meanwhile), `dio` 0 fails for passes whose bytes went through O_DIRECT (99.9 %). Unknown
+//! `dio` leaves it undecided.
 //!
 //! # When it is wrong
-//! When the backing file was not cached at all, reads came from its device.
+//! Reads of others on the disk below, by workers of the kernel, can hide that the cache answered.
 //!
 //! # What to do
 //! `losetup --direct-io=on`, or name a file on the real device.
@@ -23,17 +28,28 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
-use activebench_model::host::Tier;
+use activebench_model::host::{Layer, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
-use crate::context::{Detector, Run};
+use crate::amount::{BELOW_READ, BELOW_WRITTEN, DEVICE_READ, DEVICE_WRITTEN};
+use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase, what_lies_below};
+use crate::context::{Basis, Detector, Inference, Run};
 
 /// See the head of this file.
 pub struct CacheBelowDirectIo;
 
 const FACTS: &[FactName] = &[FactName::DirectShare, FactName::SyncsInside, FactName::ReadBytes, FactName::WriteBytes];
+
+const BASIS: Basis = Basis {
+    observed: &[
+        FactName::DeviceReadBytes,
+        FactName::DeviceWriteBytes,
+        FactName::BelowReadBytes,
+        FactName::BelowWriteBytes,
+    ],
+    inferred: &[Inference::DeviceSettings],
+};
 
 impl Detector for CacheBelowDirectIo {
     fn code(&self) -> &'static str {
@@ -44,6 +60,10 @@ impl Detector for CacheBelowDirectIo {
     }
     fn source(&self) -> &'static str {
         include_str!("cache_below_direct_io.rs")
+    }
+
+    fn basis(&self) -> Option<Basis> {
+        Some(BASIS)
     }
 
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
@@ -66,32 +86,96 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction == Direction::Discard {
         return Err(Halt::not_applicable("a discard moves no data that a cache could keep"));
     }
-    if run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
-        return Err(Halt::not_applicable("the pass does not go past the page cache"));
-    }
     if !has_loop {
         return Err(what_lies_below(target));
     }
-    let loops = target.layers.iter().filter(|layer| layer.kind == "loop");
-    let Some(buffered) = loops.clone().find(|layer| layer.loop_direct_io != Some(true)) else {
-        return Ok(case.silent(""));
-    };
+    let direct = run.fact(phase, FactName::DirectShare)? >= limits.ab112_promised_share_ratio.value.value;
+    if phase.direction == Direction::Write && !direct {
+        return Err(Halt::not_applicable("the pass does not go past the page cache: AB301 and AB302 judge it"));
+    }
+    let Some(cached) = target.cached_layer() else { return Ok(case.silent("")) };
     if phase.direction == Direction::Write && run.fact(phase, FactName::SyncsInside)? > 0.0 {
         return Ok(case.silent("a sync inside the clock goes down through the loop device"));
     }
-    if buffered.loop_direct_io.is_none() {
-        return Err(Halt::undecided(format!("how {} reads and writes its backing file is not known", buffered.name)));
+    case.observed_first(BASIS, |case| below_the_cache(case, phase, cached), |case| by_settings(case, cached, direct))
+}
+
+/// Holds the bytes at the device against those below the cache, in the same window.
+fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
+    let (run, limits) = (&case.run, case.thresholds());
+    let ways = match phase.direction {
+        Direction::Read => vec![(DEVICE_READ, BELOW_READ)],
+        Direction::Write => vec![(DEVICE_WRITTEN, BELOW_WRITTEN)],
+        _ => vec![(DEVICE_READ, BELOW_READ), (DEVICE_WRITTEN, BELOW_WRITTEN)],
+    };
+    let (mut at_device, mut kept) = (0.0, 0.0);
+    for (above, below) in ways {
+        let (above, below) = match (run.amount(phase, above), run.amount_if_any(phase, below)) {
+            (Ok(above), Ok(Some(below))) => (above, below),
+            (_, Ok(None)) => return Observed::Open,
+            (Err(why), _) | (_, Err(why)) => return Observed::Lost(why),
+        };
+        at_device += above.bytes();
+        kept += below.short_of(&above);
     }
-    let backing = buffered.backing_file.as_deref().unwrap_or("its backing file");
+    if at_device == 0.0 {
+        return Observed::Clean("nothing passed the device: AB106 and AB201 speak of it".to_owned());
+    }
+    let share = kept / at_device;
+    let (weight, threshold) = match share {
+        share if share >= limits.ab205_cached_fail_ratio.value.value => {
+            (Weight::Fail(Effect::Misleading), &limits.ab205_cached_fail_ratio)
+        }
+        share if share >= limits.ab205_cached_warn_ratio.value.value => {
+            (Weight::Warn(Effect::Misleading), &limits.ab205_cached_warn_ratio)
+        }
+        // Dirty pages of before can be what was written meanwhile.
+        _ if phase.direction != Direction::Read => return Observed::Open,
+        _ => return Observed::Clean("as many bytes passed the layers below the cache as the device".to_owned()),
+    };
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Observed::Found(case.fires(Firing {
+        weight,
+        observed: Some(Quantity::ratio(share)),
+        threshold: threshold.clone(),
+        message: format!(
+            "{} goes through the page cache of {}: of {} at the device {} did not pass the layers below",
+            cached.name,
+            backing(cached),
+            in_bytes(at_device),
+            in_bytes(kept)
+        ),
+        meaning: "the figure is that of this host's memory as far as it holds the backing file".to_owned(),
+        advice: advice(cached),
+    }))
+}
+
+/// Without an observation the setting of the loop device decides.
+fn by_settings(case: &Case<'_>, cached: &Layer, direct: bool) -> Result<Finding, Halt> {
+    if !direct {
+        return Err(Halt::not_applicable("the pass does not go past the page cache"));
+    }
+    if cached.loop_direct_io.is_none() {
+        return Err(Halt::undecided(format!("how {} reads and writes its backing file is not known", cached.name)));
+    }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Misleading),
         observed: Some(Quantity::count(0)),
         threshold: Threshold { value: Quantity::count(1), source: "`dio` of the loop device".to_owned() },
         message: format!(
-            "{} goes through the page cache of {backing}, past which O_DIRECT does not reach",
-            buffered.name
+            "{} goes through the page cache of {}, past which O_DIRECT does not reach",
+            cached.name,
+            backing(cached)
         ),
         meaning: "the figure is that of this host's memory as far as it holds the backing file".to_owned(),
-        advice: format!("`losetup --direct-io=on /dev/{}`, or name a file on the real device", buffered.name),
+        advice: advice(cached),
     }))
+}
+
+fn backing(cached: &Layer) -> &str {
+    cached.backing_file.as_deref().unwrap_or("its backing file")
+}
+
+fn advice(cached: &Layer) -> String {
+    format!("`losetup --direct-io=on /dev/{}`, or name a file on the real device", cached.name)
 }

@@ -8,7 +8,8 @@
 //! # How it decides
 //! For passes whose bytes went through O_DIRECT (99.9 %): the bytes that the tool counts, or where it prints none those
 //! that the calls moved, above 1.02 times the bytes at the device fail, and rates for storage are misleading. Bytes
-//! of the run that passed the device and could not be put down to a file count as its own.
+//! of the run that passed the device and could not be put down to a file count as its own. Where other devices lie below
+//! it, without a page cache between, the layer that moved least counts.
 //!
 //! # When it is wrong
 //! Where requests of the run are made by another device than the one below the file.
@@ -25,8 +26,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::layers::{from_lowest, read_by_all, to_lowest};
 
 /// See the head of this file.
 pub struct ClaimExceedsDevice;
@@ -37,8 +39,11 @@ const FACTS: &[FactName] = &[
     FactName::DeviceWriteBytesDurable,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
+    FactName::BelowReadBytes,
+    FactName::BelowWriteBytesDurable,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::OthersReadBytes,
 ];
 
 impl Detector for ClaimExceedsDevice {
@@ -67,12 +72,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case;
     let (run, limits) = (&case.run, case.thresholds());
-    let at_device = match phase.direction {
-        Direction::Read => FactName::DeviceReadBytes,
-        Direction::Write => FactName::DeviceWriteBytesDurable,
-        Direction::Discard => FactName::DeviceDiscardBytes,
-        Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
-    };
+    if matches!(phase.direction, Direction::Mixed | Direction::None) {
+        return Err(Halt::not_applicable("the pass has no one direction"));
+    }
     let moved = run.moved(phase)?;
     if moved == 0.0 {
         return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
@@ -87,20 +89,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
     let claimed = counted.map_or(moved, |counted| counted as f64);
-    let of_files = run.fact(phase, at_device)?;
-    if discards && of_files == 0.0 {
+    let own = match phase.direction {
+        // Discards carry no data, and none is put down to a file.
+        Direction::Discard => run.fact(phase, FactName::DeviceDiscardBytes)?,
+        Direction::Read => from_lowest(run, phase)?.bytes(),
+        _ => to_lowest(run, phase)?.bytes(),
+    };
+    if discards && own == 0.0 {
         return Err(Halt::not_applicable("no discard reached the device: AB106 speaks of it"));
     }
-    // Discards carry no data, and none is put down to a file.
-    let own = match discards {
-        true => of_files,
-        false => {
-            let total = run.fact(phase, FactName::DeviceTotalBytes)?;
-            of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0))
-        }
-    };
     let limit = &limits.ab102_excess_fail_ratio;
     if claimed <= own * limit.value.value {
+        let others = if phase.direction == Direction::Read { read_by_all(run, phase)?.bytes() - moved } else { 0.0 };
+        if others > 0.0 && claimed + others > own * limit.value.value {
+            return Err(Halt::undecided(
+                "other passes read the same files, and whose bytes the device moved is not known",
+            ));
+        }
         return Ok(case.silent(""));
     }
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };

@@ -10,6 +10,9 @@
 //! than 1 % zeros. Where something below says that it compresses (btrfs with a compress option, zram, ZFS) it
 //! fails, and rates for storage are misleading; elsewhere it is a note, because a device need not say what it does.
 //!
+//! Where the device got all bytes that were written (98 %, copies of the file system's own RAID counted), nothing was packed
+//! on the way: silent, whatever the options and the samples say.
+//!
 //! # When it is wrong
 //! Only the beginning of each write is looked at. Each sample is compressed on its own.
 //!
@@ -27,8 +30,8 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-use crate::packing::packer_of_sampled;
+use crate::context::{Basis, Detector, Run};
+use crate::packing::{COMPRESSION, packer_of_sampled, reached_whole};
 
 /// See the head of this file.
 pub struct CompressiblePayload;
@@ -47,6 +50,10 @@ impl Detector for CompressiblePayload {
         include_str!("compressible_payload.rs")
     }
 
+    fn basis(&self) -> Option<Basis> {
+        Some(COMPRESSION)
+    }
+
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         of_each_seen_phase(self, run, FACTS, judge)
     }
@@ -54,6 +61,17 @@ impl Detector for CompressiblePayload {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (case, packer) = packer_of_sampled(case, phase)?;
+    if packer.is_none() {
+        return by_samples(&case, phase, None);
+    }
+    case.observed_first(
+        COMPRESSION,
+        |case| reached_whole(case, phase),
+        |case| by_samples(case, phase, packer.as_deref()),
+    )
+}
+
+fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     let left = run.fact(phase, FactName::PayloadCompressed)?;
     let zeros = run.fact(phase, FactName::PayloadZeroShare)?;
@@ -70,7 +88,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             "of what was written {} is left after compression, {} of the samples are zeros{}",
             Quantity::ratio(left),
             Quantity::ratio(zeros),
-            packer.as_ref().map_or_else(String::new, |packer| format!("; {packer} compresses"))
+            packer.map_or_else(String::new, |packer| format!("; {packer} compresses"))
         ),
         meaning: match packer.is_some() {
             true => "the storage moved a part of these bytes only".to_owned(),

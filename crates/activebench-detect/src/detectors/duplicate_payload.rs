@@ -9,6 +9,9 @@
 //! where something below is known to pack data, it warns, above 10 % it fails and rates for storage are
 //! misleading; elsewhere it is a note, because a device need not say what it does.
 //!
+//! Where the device got all bytes that were written (98 %, copies of the file system's own RAID counted), nothing was packed
+//! on the way: silent, whatever the options and the samples say.
+//!
 //! # When it is wrong
 //! Two samples that are equal can be far apart in a stream that a device deduplicates in a window only.
 //!
@@ -25,8 +28,8 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-use crate::packing::packer_of_sampled;
+use crate::context::{Basis, Detector, Run};
+use crate::packing::{DUPLICATION, packer_of_sampled, reached_whole};
 
 /// See the head of this file.
 pub struct DuplicatePayload;
@@ -44,6 +47,10 @@ impl Detector for DuplicatePayload {
         include_str!("duplicate_payload.rs")
     }
 
+    fn basis(&self) -> Option<Basis> {
+        Some(DUPLICATION)
+    }
+
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         of_each_seen_phase(self, run, FACTS, judge)
     }
@@ -51,6 +58,17 @@ impl Detector for DuplicatePayload {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (case, packer) = packer_of_sampled(case, phase)?;
+    if packer.is_none() {
+        return by_samples(&case, phase, None);
+    }
+    case.observed_first(
+        DUPLICATION,
+        |case| reached_whole(case, phase),
+        |case| by_samples(case, phase, packer.as_deref()),
+    )
+}
+
+fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     let duplicates = run.fact(phase, FactName::PayloadDuplicates)?;
     if duplicates <= limits.ab405_duplicates_warn_ratio.value.value {
@@ -70,7 +88,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         message: format!(
             "{} of the sampled writes carry what another one carried{}",
             Quantity::ratio(duplicates),
-            packer.as_ref().map_or_else(String::new, |packer| format!("; {packer} packs data"))
+            packer.map_or_else(String::new, |packer| format!("; {packer} packs data"))
         ),
         meaning: "storage that keeps one copy would move a part of these bytes only".to_owned(),
         advice: Given::new(run).random_payload(),

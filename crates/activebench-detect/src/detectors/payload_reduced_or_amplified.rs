@@ -9,6 +9,8 @@
 //! For passes whose bytes were all synced: `device_write_bytes_until_durable` against the bytes that had to get there,
 //! the blocks that were touched, each once, because what is overwritten in the page cache is written back once. Below 90 %
 //! it fails and rates for storage are misleading. Above 150 % it is a note. Below 1 MiB, data may lie in the inode.
+//! Where other devices lie below, without a page cache between, the layer that wrote least counts.
+//!
 //! Bytes that passed the device and belong to no file (packed extents, a journal that carries data) count for the run.
 //!
 //! # When it is wrong
@@ -26,8 +28,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::layers::to_lowest;
 
 /// See the head of this file.
 pub struct PayloadReducedOrAmplified;
@@ -40,6 +43,7 @@ const FACTS: &[FactName] = &[
     FactName::DeviceWriteBytesDurable,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
+    FactName::BelowWriteBytesDurable,
 ];
 
 impl Detector for PayloadReducedOrAmplified {
@@ -78,9 +82,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
     let expected = touched.min(written);
     let of_files = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
-    // Packed extents and journals carry the data without its file: at most so much of it got there.
-    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
-    let reached = of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0));
+    let reached = to_lowest(run, phase)?.bytes();
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     if reached <= 0.0 {
         return Err(Halt::not_applicable("nothing reached the device: AB106 speaks of it"));

@@ -18,6 +18,11 @@
 //! by design (one record again and again, a stride) are a note, and so is every repetition under
 //! claims that are not for storage.
 //!
+//! Whatever the pattern: where the blocks are written again and again through the page cache and synced, so that they and
+//! the bytes at the device until durable are less than half of the bytes written, the rest was overwritten in memory. That
+//! fails, and rates for storage are misleading. It warns where the command says so (loops, a time limit,
+//! one record again and again).
+//!
 //! # When it is wrong
 //! For a tool that goes over one region several times in one pass and whose adapter does not know.
 //!
@@ -30,13 +35,16 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
 use crate::advice::Given;
+use crate::amount::{Amount, WRITTEN};
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::calls;
 use crate::context::{Detector, Run};
+use crate::layers::to_lowest;
 use crate::lint::read_whole;
 
 /// See the head of this file.
@@ -51,6 +59,11 @@ const FACTS: &[FactName] = &[
     FactName::WriteCalls,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::UnsyncedBytes,
+    FactName::DeviceWriteBytesDurable,
+    FactName::DeviceTotalBytes,
+    FactName::ForeignBytes,
+    FactName::BelowWriteBytesDurable,
 ];
 
 impl Detector for RepeatedOffsets {
@@ -100,6 +113,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let block = run.fact(phase, FactName::BlockGrid)?;
     if unique <= 0.0 || block <= 0.0 {
         return Err(Halt::undecided("no block was counted"));
+    }
+    if let Some(finding) = overwritten(case, phase, unique * block)? {
+        return Ok(finding);
     }
     // What is gone over more than once by design was asked for more than once.
     let rounds = f64::from(phase.rounds.max(1));
@@ -169,6 +185,44 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             false => Given::new(run).distinct_offsets(),
         },
     }))
+}
+
+/// Whether most of what was written and synced was overwritten before it got to the device.
+fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<Finding>, Halt> {
+    let Ok(case) = case.concerning_storage() else { return Ok(None) };
+    let (run, limit) = (&case.run, &case.thresholds().ab401_overwritten_fail_ratio);
+    if phase.direction != Direction::Write {
+        return Ok(None);
+    }
+    let written = run.amount(phase, WRITTEN)?;
+    let half = Amount::of(written.bytes() * limit.value.value);
+    if distinct >= half.bytes() || run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
+        return Ok(None);
+    }
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    if target.tier != Tier::Block {
+        return Ok(None);
+    }
+    let reached = to_lowest(run, phase)?;
+    if reached.short_of(&half) == 0.0 {
+        return Ok(None);
+    }
+    let said = phase.rounds > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Ok(Some(case.fires(Firing {
+        weight: if said { Weight::Warn(Effect::Misleading) } else { Weight::Fail(Effect::Misleading) },
+        observed: Some(Quantity::ratio(reached.bytes() / written.bytes())),
+        threshold: limit.clone(),
+        message: format!(
+            "{} were written to {} of blocks, and the device got {} until they were durable",
+            in_bytes(written.bytes()),
+            in_bytes(distinct),
+            in_bytes(reached.bytes())
+        ),
+        meaning:
+            "the rest was overwritten in the page cache: the figure is mostly the rate of copying to memory".to_owned(),
+        advice: "write each block once, or write with O_DIRECT".to_owned(),
+    })))
 }
 
 #[cfg(test)]

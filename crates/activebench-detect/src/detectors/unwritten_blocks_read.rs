@@ -9,18 +9,28 @@
 //! For passes that only read, on a block device that keeps its data:
 //!
 //! - through O_DIRECT: the bytes read that the device did not deliver for the phase's files;
-//! - through the page cache: the bytes that entered it without the device delivering them.
+//! - through the page cache: the bytes that entered it while the clock ran without the device reading them in the same
+//!   time;
+//! - through a loop device, a device mapper or RAID, either way: the bytes that the device delivered and that the layers
+//!   below it did not read. There the image file behind the device was never written.
+//!
+//! The device counts by file: where other passes read the same files at the same time (`others_read_bytes`), what is missing
+//! of all of them together is this pass's as far as it exceeds what the others read; what can be theirs or its own is
+//! undecided.
 //!
 //! Bytes that passed the device for nobody else and could not be put down to a file count as delivered. As a share of the
 //! bytes read: above 0.1 % it warns, above 1 % it fails, and rates for storage are
-//! misleading.
+//! misleading. At the layers below, less than 1 MiB of buffered reads is left out: requests on their way when the clock
+//! starts and stops. Below a page cache (a loop device without direct I/O) AB205 judges.
 //!
 //! Where a file system stores data packed (btrfs, or a mount with a compress option) fewer bytes are
-//! read than are delivered, so there it is undecided.
+//! read than are delivered, so there it is undecided. Of the layers below it is decided all the same: whether an image has
+//! holes or is stored packed, the disk did not read what the figure counts.
 //!
 //! # When it is wrong
 //! Files that lie in their inode (ext4 up to 150 bytes) need no data block. Data that was prefetched
-//! before the clock ran is in the cache and enters it no more.
+//! before the clock ran is in the cache and enters it no more. Reads of others on the disk below, by workers of the
+//! kernel, can hide a hole; they never make one.
 //!
 //! # What to do
 //! Write the whole file with data before it is read (fio lays files out only where they are missing or
@@ -36,8 +46,13 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
+use crate::amount::{
+    Amount, BELOW_READ, Completed, DEVICE_READ, DEVICE_READ_BEGUN, INSERTED, INSERTED_OF_PASS, READ, inserted_before,
+};
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
+use crate::layers::{Missing, below, from_device, lies_on, read_by_all};
+use crate::thresholds::Thresholds;
 
 /// See the head of this file.
 pub struct UnwrittenBlocksRead;
@@ -48,9 +63,13 @@ const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
+    FactName::DeviceReadBegunBytes,
+    FactName::BelowReadBytes,
     FactName::CacheInsertedBytes,
+    FactName::WindowInsertedBytes,
     FactName::DirectCachedBytes,
     FactName::WriteBytes,
+    FactName::OthersReadBytes,
 ];
 
 impl Detector for UnwrittenBlocksRead {
@@ -92,24 +111,49 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("the pass writes too: what it reads can be its own data"));
     }
     let direct = run.fact(phase, FactName::DirectShare)?;
-    let of_files = run.fact(phase, FactName::DeviceReadBytes)?;
-    // Requests that a worker of the kernel issues later (a throttled group's) carry the data without its file.
-    let total = run.fact(phase, FactName::DeviceTotalBytes)?;
-    let from_device = of_files.max(total - fact_if_any(phase, FactName::ForeignBytes)?.unwrap_or(0.0));
-    let (expected, how) = if direct >= 1.0 {
+    let read_by_calls = run.amount(phase, READ)?;
+    let delivered = from_device(run, phase)?;
+    let missing = if direct >= 1.0 {
         if fact_if_any(phase, FactName::DirectCachedBytes)?.unwrap_or(0.0) > 0.0 {
             return Err(Halt::not_applicable("the direct reads passed the page cache: AB204 speaks of it"));
         }
-        (read, "read with O_DIRECT")
+        Missing::of(run, phase, delivered.short_of(&read_by_all(run, phase)?))?
     } else if direct == 0.0 {
-        // What was brought in beyond what was read can still be on its way when the clock stops.
-        (run.fact(phase, FactName::CacheInsertedBytes)?.min(read), "brought into the page cache to be read")
+        let missing = through_the_cache(run, phase, &read_by_calls, &delivered)?.min(read);
+        Missing { least: missing, most: missing }
     } else {
         return Err(Halt::undecided("direct and buffered reads are mixed: they cannot be told apart at the device"));
     };
-    let missing = (expected - from_device).max(0.0).min(read);
-    let share = missing / read;
-    if share <= limits.ab207_unwritten_warn_ratio.value.value {
+    let how = if direct >= 1.0 { "read with O_DIRECT" } else { "read through the page cache" };
+    let below = Missing::of(run, phase, missing_below(run, phase, direct, limits)?)?;
+    let warns_from = read * limits.ab207_unwritten_warn_ratio.value.value;
+    if missing.least.max(below.least) <= warns_from && missing.most.max(below.most) > warns_from {
+        return Err(Halt::undecided(format!(
+            "{} of what this pass and others read of the same files came from no device, and whose they were is not known",
+            in_bytes(missing.most.max(below.most))
+        )));
+    }
+    let (missing, missing_below) = (missing.least, below.least);
+    if missing_below > missing {
+        let lies_on = lies_on(target);
+        return Ok(judged(
+            case,
+            missing_below,
+            read,
+            Words {
+                message: format!(
+                    "{} were {how}; {lies_on}, and {} of them were not read there",
+                    in_bytes(read),
+                    in_bytes(missing_below)
+                ),
+                meaning: "a layer between made these bytes up, from holes, blocks that were never written or packed data: \
+                          the figure is not that of the disk",
+                advice: "write the whole device with data before reading it (`dd if=/dev/urandom`), after it was made \
+                         or discarded",
+            },
+        ));
+    }
+    if missing <= warns_from {
         return Ok(case.silent(""));
     }
     if target.fs_type == "btrfs" || target.options.contains("compress") {
@@ -119,24 +163,75 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             target.fs_type
         )));
     }
-    let (weight, threshold) = match share > limits.ab207_unwritten_fail_ratio.value.value {
-        true => (Weight::Fail(Effect::Misleading), &limits.ab207_unwritten_fail_ratio),
-        false => (Weight::Warn(Effect::Misleading), &limits.ab207_unwritten_warn_ratio),
+    Ok(judged(
+        case,
+        missing,
+        read,
+        Words {
+            message: format!(
+                "{} were {how}, {} of them without a read at the device: holes, or blocks that were never written",
+                in_bytes(read),
+                in_bytes(missing)
+            ),
+            meaning: "the file system made these bytes up: the figure is not that of the device",
+            advice: "write the whole file with data before reading it (`dd if=/dev/urandom`, or the tool's own writing \
+                     pass), and do not make it with truncate or fallocate",
+        },
+    ))
+}
+
+/// How a finding says it.
+struct Words {
+    message: String,
+    meaning: &'static str,
+    advice: &'static str,
+}
+
+/// Bytes that entered the page cache and were read from no device. Two bounds, each of which an honest pass meets: what
+/// entered while the clock ran against the reads in progress then, and what the calls read and was not in the cache
+/// before against the reads that completed. A hole that readahead met and nobody read exceeds the first one, and data
+/// from an earlier pass the second.
+fn through_the_cache(
+    run: &Run<'_>,
+    phase: &Phase,
+    read: &Amount<Completed>,
+    delivered: &Amount<Completed>,
+) -> Result<f64, String> {
+    let inserted = run.amount(phase, INSERTED)?;
+    let begun = run.amount(phase, DEVICE_READ_BEGUN)?.bytes().max(delivered.bytes());
+    let before = inserted_before(&run.amount(phase, INSERTED_OF_PASS)?, &inserted);
+    let unread = Amount::of(begun).short_of(&inserted);
+    Ok(unread.min(delivered.short_of(read) - before).max(0.0))
+}
+
+/// Bytes that the device delivered for the phase and that the layers below did not read.
+fn missing_below(run: &Run<'_>, phase: &Phase, direct: f64, limits: &Thresholds) -> Result<f64, String> {
+    let Some(read_below) = below(run, phase, BELOW_READ)? else { return Ok(0.0) };
+    let missing = read_below.short_of(&run.amount(phase, DEVICE_READ)?);
+    let on_the_way = direct < 1.0 && missing <= limits.ab207_below_floor_bytes.value.value;
+    Ok(if on_the_way { 0.0 } else { missing })
+}
+
+fn judged(case: &Case<'_>, missing: f64, read: f64, words: Words) -> Finding {
+    let limits = case.thresholds();
+    let share = missing / read;
+    let (weight, threshold) = match share {
+        share if share > limits.ab207_unwritten_fail_ratio.value.value => {
+            (Weight::Fail(Effect::Misleading), &limits.ab207_unwritten_fail_ratio)
+        }
+        share if share > limits.ab207_unwritten_warn_ratio.value.value => {
+            (Weight::Warn(Effect::Misleading), &limits.ab207_unwritten_warn_ratio)
+        }
+        _ => return case.silent(""),
     };
-    Ok(case.fires(Firing {
+    case.fires(Firing {
         weight,
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
-        message: format!(
-            "{} were {how}, {} of them without a read at the device: holes, or blocks that were never written",
-            in_bytes(expected),
-            in_bytes(missing)
-        ),
-        meaning: "the file system made these bytes up: the figure is not that of the device".to_owned(),
-        advice: "write the whole file with data before reading it (`dd if=/dev/urandom`, or the tool's own writing \
-                 pass), and do not make it with truncate or fallocate"
-            .to_owned(),
-    }))
+        message: words.message,
+        meaning: words.meaning.to_owned(),
+        advice: words.advice.to_owned(),
+    })
 }
 
 fn in_bytes(value: f64) -> Quantity {

@@ -7,8 +7,10 @@
 //! # How it decides
 //! The distinct bytes touched (`unique_blocks` x `block_grid_bytes`) below the size of the cache warn. The size is what
 //! `verify --device-cache` declares, or what sysfs states (the caching device of bcache). Where neither does and the volume is
-//! served by an array, a controller with a cache or another machine, it is a note. Not applicable elsewhere: disks do
-//! not tell the size of their cache.
+//! served by an array, a controller with a cache or another machine, it is a note. Elsewhere disks do
+//! not tell the size of their cache: there it warns of direct I/O and synced writes that come back to each block of a set of at most 16 MiB
+//! eight times and more on average, which any cache holds. Repetitions that the command names as such (loops, tasks that
+//! share a file) are left out; a pass that ends by time, or goes over one block by design, is a note.
 //!
 //! # When it is wrong
 //! A cache that is turned off, or full of other data, does not answer.
@@ -22,8 +24,8 @@
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::host::{Target, Tier};
-use activebench_model::phase::Phase;
-use activebench_model::units::Quantity;
+use activebench_model::phase::{Direction, Pattern, Phase};
+use activebench_model::units::{Quantity, significant};
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Detector, Run};
@@ -31,7 +33,8 @@ use crate::context::{Detector, Run};
 /// See the head of this file.
 pub struct WorkingSetFitsDeviceCache;
 
-const FACTS: &[FactName] = &[FactName::UniqueBlocks, FactName::BlockGrid];
+const FACTS: &[FactName] =
+    &[FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare, FactName::ReadBytes, FactName::WriteBytes];
 
 impl Detector for WorkingSetFitsDeviceCache {
     fn code(&self) -> &'static str {
@@ -89,7 +92,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         }));
     }
     let Some(remote) = remote(case, target)? else {
-        return Err(Halt::not_applicable("no size of a device cache is declared, and no array serves the volume"));
+        return again_and_again(case, phase);
     };
     let touched = working_set()?;
     Ok(case.fires(Firing {
@@ -105,6 +108,44 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         ),
         meaning: "a cache on the other side may have answered".to_owned(),
         advice: "declare the size of its cache with `--device-cache`, and touch several times as much".to_owned(),
+    }))
+}
+
+/// Without a size that is known: a set that is so small, and visited so often, that any cache answers.
+fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let unknown = || Halt::not_applicable("no size of a device cache is declared, and no array serves the volume");
+    if matches!(phase.direction, Direction::None | Direction::Discard) || phase.names.is_some() {
+        return Err(unknown());
+    }
+    let moved = run.moved(phase)?;
+    // What the page cache answered is no question to the device's.
+    let to_device = moved > 0.0
+        && (run.fact(phase, FactName::DirectShare)? >= 1.0
+            || phase.direction == Direction::Write && run.fact(phase, FactName::UnsyncedBytes)? == 0.0);
+    if !to_device {
+        return Err(unknown());
+    }
+    let set = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
+    let visits = if set > 0.0 { moved / set / f64::from(phase.rounds.max(1)) } else { 0.0 };
+    let (least, most) = (&limits.ab206_visits_least_count, &limits.ab206_small_set_bytes);
+    if visits < least.value.value || set > most.value.value {
+        return Err(unknown());
+    }
+    let said = phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    Ok(case.fires(Firing {
+        weight: if said { Weight::Note } else { Weight::Warn(Effect::Unverifiable) },
+        observed: Some(in_bytes(set)),
+        threshold: most.clone(),
+        message: format!(
+            "{} went to or came from the same {}, each block {} times",
+            in_bytes(moved),
+            in_bytes(set),
+            significant(moved / set)
+        ),
+        meaning: "the cache of any device holds so little: the figure may be that of the cache".to_owned(),
+        advice: "touch each block once, in a region of several times the device's cache".to_owned(),
     }))
 }
 

@@ -26,14 +26,19 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::advice::Given;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
+use crate::context::{Basis, Detector, Inference, Run};
 
 /// See the head of this file.
 pub struct WorkingSetFitsMemory;
 
 const FACTS: &[FactName] =
     &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
+
+const BASIS: Basis = Basis {
+    observed: &[FactName::CacheInsertedBytes],
+    inferred: &[Inference::Fact(FactName::UniqueBlocks), Inference::Fact(FactName::BlockGrid), Inference::Memory],
+};
 
 impl Detector for WorkingSetFitsMemory {
     fn code(&self) -> &'static str {
@@ -44,6 +49,10 @@ impl Detector for WorkingSetFitsMemory {
     }
     fn source(&self) -> &'static str {
         include_str!("working_set_fits_memory.rs")
+    }
+
+    fn basis(&self) -> Option<Basis> {
+        Some(BASIS)
     }
 
     fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
@@ -75,9 +84,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             }));
         }
     }
-    if run.fact(phase, FactName::CacheInsertedBytes).is_ok() {
-        return Ok(case.silent("where the reads came from was observed: AB201 judges"));
-    }
+    let seen = |case: &Case<'_>| match case.run.fact(phase, FactName::CacheInsertedBytes) {
+        Ok(_) => Observed::Clean("where the reads came from was observed: AB201 judges".to_owned()),
+        Err(_) => Observed::Open,
+    };
+    case.observed_first(BASIS, seen, |case| by_size(case, phase))
+}
+
+fn by_size(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let run = &case.run;
     if run.fact(phase, FactName::DirectShare)? > 0.5 {
         return Err(Halt::not_applicable("the reads go past the page cache"));
     }

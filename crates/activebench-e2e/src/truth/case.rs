@@ -71,6 +71,8 @@ pub enum Medium {
     Tmpfs,
     /// An overlay over ext4 on a loop device.
     Overlay,
+    /// The same, mounted with folders that are named from where mount was run.
+    RelativeOverlay,
     /// ext4 in a file, served by a process.
     Fuse,
 }

@@ -106,9 +106,12 @@ impl Stage {
             Medium::Zram => Volume::on_zram(&spec.fs, spec.mib, &spec.mount)?,
             Medium::Tmpfs => Volume::tmpfs(spec.mib),
             Medium::Fuse => Volume::fuse(spec.mib),
-            Medium::Overlay => {
+            Medium::Overlay | Medium::RelativeOverlay => {
                 let below = Volume::on_loop(&spec.fs, spec.mib, &spec.mount);
-                let overlay = Volume::overlay(&below);
+                let overlay = match spec.kind {
+                    Medium::RelativeOverlay => Volume::relative_overlay(&below),
+                    _ => Volume::overlay(&below),
+                };
                 self.below = Some(below);
                 overlay
             }

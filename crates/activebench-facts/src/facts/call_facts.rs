@@ -394,9 +394,14 @@ impl View<'_> {
         let cache = &self.gaps.cache;
         let own = if shared { self.sum(|part| part.cached_bytes) } else { inserted.own };
         facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(own), Scope::File, CACHE_HOOK));
+        // Calls show what they inserted themselves, and those that count were inside the window.
+        let in_window = if shared { own } else { inserted.own_in_window };
+        facts.insert(FactName::WindowInsertedBytes, cache.fact(Quantity::bytes(in_window), Scope::File, CACHE_HOOK));
+        let whose = "threads of one process used the file for several passes";
         let by_tasks = match shared {
-            true => Fact::missing("threads of one process used the file for several passes", Scope::Tree, CACHE_HOOK),
-            false => cache.fact(Quantity::bytes(inserted.by_tasks), Scope::Tree, CACHE_HOOK),
+            // What no thread inserted, none of this pass did.
+            true if inserted.by_tasks > 0 => Fact::missing(whose, Scope::Tree, CACHE_HOOK),
+            _ => cache.fact(Quantity::bytes(inserted.by_tasks), Scope::Tree, CACHE_HOOK),
         };
         facts.insert(FactName::TaskInsertedBytes, by_tasks);
         // Reads past the cache say nothing of what is in it.

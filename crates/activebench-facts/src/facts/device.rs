@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, Origin};
-use activebench_model::host::Host;
+use activebench_model::host::{Host, Layer, Target};
 use activebench_model::phase::{Direction, Window};
 
 use super::depth::QueueDepth;
@@ -26,6 +26,59 @@ pub(super) struct DevicePlan {
     pub(super) direction: Direction,
     /// The time whose fifths are looked at; `Err` says why there is none, `None` leaves them out.
     pub(super) together: Option<Result<Window, String>>,
+    /// What lies below the devices of the files.
+    pub(super) below: Below,
+}
+
+/// The devices below those at which a phase is judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Below {
+    /// From the topmost to the disks; all data pass each of them.
+    pub(super) levels: Vec<HashSet<DeviceNumber>>,
+    /// Of all of them: those that complete no requests.
+    pub(super) bios_only: HashSet<DeviceNumber>,
+    /// The files behind loop devices: through the page cache, their pages carry the data down.
+    pub(super) backing_files: HashSet<FileId>,
+}
+
+impl Below {
+    /// What lies below several targets together.
+    pub(super) fn of<'a>(targets: impl IntoIterator<Item = &'a Target>, seen: &Seen) -> Self {
+        let mut below = Self::default();
+        let targets: Vec<&Target> = targets.into_iter().collect();
+        let numbers = |layers: &[&Layer]| layers.iter().map(|layer| layer.device).collect::<HashSet<_>>();
+        let of_each: Vec<Vec<HashSet<DeviceNumber>>> =
+            targets.iter().map(|target| target.levels_below().iter().map(|level| numbers(level)).collect()).collect();
+        let deepest = of_each.iter().map(Vec::len).max().unwrap_or(0);
+        for depth in 0..deepest {
+            let at_depth = targets.iter().zip(&of_each).flat_map(|(target, levels)| {
+                // A target that ends further up keeps its bytes there.
+                let lowest = levels.get(depth).or(levels.last()).cloned();
+                lowest.unwrap_or_else(|| target.devices().map(|layer| layer.device).collect())
+            });
+            below.levels.push(at_depth.collect());
+        }
+        below.bios_only = below.levels.iter().flatten().copied().filter(|device| seen.takes_bios(*device)).collect();
+        below.backing_files = targets.iter().flat_map(|target| target.backing_files()).collect();
+        below
+    }
+
+    /// Whether an event shows data of a device: its completion, or its queueing where the device completes no requests.
+    fn shows(&self, event: &BlockEvent) -> bool {
+        match event.kind {
+            BlockEventKind::Completed | BlockEventKind::Inferred => !self.bios_only.contains(&event.device),
+            BlockEventKind::Queued => self.bios_only.contains(&event.device),
+        }
+    }
+}
+
+/// What one level below moved for a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BelowTally {
+    /// In the window.
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+    pub(super) durable_write_bytes: u64,
 }
 
 /// One file of a phase.
@@ -64,6 +117,10 @@ pub(super) struct DeviceTally {
     pub(super) depth: QueueDepth,
     /// The files' data of the phase's direction over its time.
     pub(super) fifths: Option<Fifths>,
+    /// Reads of the files' data in progress in the window, whenever they completed.
+    pub(super) read_begun_bytes: u64,
+    /// For each level of [`DevicePlan::below`].
+    pub(super) below: Vec<BelowTally>,
     /// Serial number of the last request that was counted.
     counted: Option<u64>,
     /// Serial number of the last request that was in flight.
@@ -114,6 +171,11 @@ impl Seen {
         Ok(seen)
     }
 
+    /// Whether a device only queues bios: its driver takes them without requests (dm, md, zram).
+    fn takes_bios(&self, device: DeviceNumber) -> bool {
+        !self.completed.contains(&device) && self.queued.contains(&device)
+    }
+
     /// How the devices show themselves, given that completions were looked for at all.
     pub(super) fn devices(&self, devices: HashSet<DeviceNumber>) -> Devices {
         if self.completed.is_disjoint(&devices) && !self.queued.is_disjoint(&devices) {
@@ -132,6 +194,7 @@ pub(super) fn read(
 ) -> Result<Vec<DeviceTally>, Unreadable> {
     let tally = |(plan, _): &(DevicePlan, Devices)| DeviceTally {
         fifths: plan.together.iter().flatten().next().map(|span| Fifths::new(*span)),
+        below: vec![BelowTally::default(); plan.below.levels.len()],
         ..DeviceTally::default()
     };
     let mut tallies: Vec<DeviceTally> = plans.iter().map(tally).collect();
@@ -157,6 +220,7 @@ pub(super) fn read(
                     }
                     _ => {}
                 }
+                tallies[number].add_below(plan, event);
             }
         }
     }
@@ -245,6 +309,11 @@ impl DeviceTally {
             let latency_ns = request.map_or(event.latency_ns, |request| request.latency_ns);
             fifths.add(at_ns.saturating_sub(latency_ns), at_ns, event.bytes);
         }
+        if !is_write {
+            let latency_ns = request.map_or(event.latency_ns, |request| request.latency_ns);
+            let begun_ns = at_ns.saturating_sub(latency_ns);
+            self.read_begun_bytes += if begun_ns <= window.end_ns { event.bytes } else { 0 };
+        }
         if is_write && at_ns <= file.durable_ns {
             self.durable_write_bytes += event.bytes;
         }
@@ -281,6 +350,37 @@ impl DeviceTally {
 }
 
 impl DeviceTally {
+    /// Counts an event at the levels below. A request of unknown owner is one of a kernel worker that carries data down,
+    /// or metadata: it can be the phase's. One of another process, or of a file that is not the phase's, is not.
+    fn add_below(&mut self, plan: &DevicePlan, event: &BlockEvent) {
+        let moves_data = matches!(event.action, BlockAction::Read | BlockAction::Write) && event.status == 0;
+        let in_time = event.at_ns >= plan.window.start_ns && event.at_ns <= plan.last_ns();
+        if self.below.is_empty() || !moves_data || !in_time || !plan.below.shows(event) {
+            return;
+        }
+        let is_of_phase = match event.file {
+            Some(file) => plan.files.contains_key(&file) || plan.below.backing_files.contains(&file),
+            None => !matches!(event.origin, Origin::Foreign | Origin::Observer),
+        };
+        if !is_of_phase {
+            return;
+        }
+        let in_window = plan.window.contains(event.at_ns);
+        for (level, tally) in plan.below.levels.iter().zip(&mut self.below) {
+            if !level.contains(&event.device) {
+                continue;
+            }
+            let (bytes, now) = (event.bytes, if in_window { event.bytes } else { 0 });
+            match event.action {
+                BlockAction::Write => {
+                    tally.write_bytes += now;
+                    tally.durable_write_bytes += bytes;
+                }
+                _ => tally.read_bytes += now,
+            }
+        }
+    }
+
     /// A failed request was in flight too, and one that completes after the window was in it.
     fn add_in_flight(&mut self, plan: &DevicePlan, event: &BlockEvent, request: Option<Request>) {
         let (Some(request), BlockEventKind::Completed) = (request, event.kind) else { return };

@@ -11,7 +11,7 @@ use activebench_model::units::Quantity;
 use super::Gaps;
 use super::call_facts::DurableEnds;
 use super::depth::QueueDepth;
-use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
+use super::device::{Below, BelowTally, DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
 use super::fifths::{FifthNames, time_together};
 use super::gaps::Gap;
 use super::index::Index;
@@ -25,8 +25,9 @@ pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
 /// Where page-cache insertions come from.
 pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
 
-const OF_DEVICE: [FactName; 18] = [
+const OF_DEVICE: [FactName; 19] = [
     FactName::DeviceReadBytes,
+    FactName::DeviceReadBegunBytes,
     FactName::DeviceWriteBytes,
     FactName::DeviceWriteBytesDurable,
     FactName::DeviceTotalBytes,
@@ -101,8 +102,10 @@ pub(super) fn plan(
         None if all.is_empty() => Devices::None("the phase has no files".to_owned()),
         None => seen.devices(all),
     };
-    let together = time_together(phase);
-    (DevicePlan { window, files, span_end_ns, direction: phase.direction, together: Some(together) }, devices)
+    let together = Some(time_together(phase));
+    let targets = manifest.host.targets_of(phase.parts.iter().map(|part| part.file));
+    let below = Below::of(targets, seen);
+    (DevicePlan { window, files, span_end_ns, direction: phase.direction, together, below }, devices)
 }
 
 /// When the next pass over a file began, after the phase was over.
@@ -140,6 +143,9 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
     }
     let mut put = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Device, &source));
     put(FactName::DeviceReadBytes, Quantity::bytes(device.read_bytes));
+    if plan.together.is_some() {
+        put(FactName::DeviceReadBegunBytes, Quantity::bytes(device.read_begun_bytes));
+    }
     put(FactName::DeviceWriteBytes, Quantity::bytes(device.write_bytes));
     put(FactName::DeviceWriteBytesDurable, Quantity::bytes(device.durable_write_bytes));
     put(FactName::DeviceTotalBytes, Quantity::bytes(device.total_bytes));
@@ -150,6 +156,7 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
     }
     put(FactName::Flushes, Quantity::count(device.flushes));
     put(FactName::FuaWrites, Quantity::count(device.fua_writes));
+    add_below(gaps, &plan.below, &device.below, facts);
     if !by_requests {
         let why = "the device takes bios and reports no completions";
         for name in OF_REQUESTS {
@@ -194,6 +201,25 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
     let unseen = (unseen * 100 > device.requests)
         .then(|| format!("the issue or completion of {unseen} of {} requests was not seen", device.requests));
     add_depth(&gap.clone().and_lost(unseen), &source, window, device.depth, facts);
+}
+
+/// Adds what the devices below moved, at the level that moved least.
+fn add_below(gaps: &Gaps, below: &Below, levels: &[BelowTally], facts: &mut Facts) {
+    let gap = match below.bios_only.is_empty() {
+        true => gaps.completed.clone(),
+        false => gaps.completed.clone().and(&gaps.queued),
+    };
+    let source = format!("{COMPLETED_HOOK}, {QUEUED_HOOK}");
+    let of_each: [(FactName, fn(&BelowTally) -> u64); 3] = [
+        (FactName::BelowReadBytes, |level| level.read_bytes),
+        (FactName::BelowWriteBytes, |level| level.write_bytes),
+        (FactName::BelowWriteBytesDurable, |level| level.durable_write_bytes),
+    ];
+    for (name, bytes) in of_each {
+        if let Some(least) = levels.iter().map(bytes).min() {
+            facts.insert(name, gap.fact(Quantity::bytes(least), Scope::Device, &source));
+        }
+    }
 }
 
 /// In how much of the window requests of the phase's own can have been in flight, seen or not.

@@ -17,6 +17,8 @@ use activebench_model::source::{EventSource, Unreadable};
 pub(super) struct Inserted {
     /// By the phase's own processes, by the kernel's, and by any that no phase knows.
     pub(super) own: u64,
+    /// Of these: inside its window.
+    pub(super) own_in_window: u64,
     /// By whomever.
     pub(super) all: u64,
     /// By the phase's own processes alone, inside its window.
@@ -59,6 +61,7 @@ pub(super) fn read(
                 }
                 if !known || processes[phase].contains(&event.tgid) {
                     inserted[phase].own += event.bytes;
+                    inserted[phase].own_in_window += if in_window { event.bytes } else { 0 };
                 }
             }
         }

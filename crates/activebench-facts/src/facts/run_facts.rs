@@ -11,7 +11,7 @@ use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
 use super::Gaps;
-use super::device::{DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
+use super::device::{Below, DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
 use super::device_facts::{self, CACHE_HOOK};
 use super::gaps::CALLS_HOOK;
 use crate::blind::data_mappings;
@@ -126,8 +126,14 @@ impl WholeRun {
             None if all.is_empty() => Devices::None("no data moved".to_owned()),
             None => seen.devices(all),
         };
-        let plan =
-            DevicePlan { window, files, span_end_ns: window.end_ns, direction: Direction::Mixed, together: None };
+        let plan = DevicePlan {
+            window,
+            files,
+            span_end_ns: window.end_ns,
+            direction: Direction::Mixed,
+            together: None,
+            below: Below::default(),
+        };
         (plan, devices)
     }
 

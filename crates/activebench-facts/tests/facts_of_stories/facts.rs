@@ -4,7 +4,8 @@ use crate::story::*;
 use activebench_model::call::{DeviceNumber, FileId, Op, open_bits};
 use activebench_model::event::{BlockAction, BlockEventKind, Origin, TaskEventKind};
 use activebench_model::fact::{Completeness, FactName, FactName::*};
-use activebench_model::phase::{Direction, Part, PartEnd};
+use activebench_model::host::{ABOVE, BACKING_INODE, BACKING_S_DEV, Layer};
+use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
 #[test]
 fn data_calls_inside_the_window_count_and_others_do_not() {
@@ -738,4 +739,137 @@ fn direct_io_through_a_loop_device_is_counted_on_the_declared_device_only() {
         &facts,
         &[(DeviceWriteBytes, blocks(5)), (DeviceTotalBytes, Is::Absent), (Flushes, Is::Absent)],
     );
+}
+
+/// [`FILE`] on a loop device, its image on a volume of a disk.
+fn stacked(story: &mut Story) -> (DeviceNumber, DeviceNumber) {
+    let (volume, disk) = (DeviceNumber(253 << 20), DeviceNumber(8 << 20));
+    let below = |name: &str, device, kind: &str, above: &str| Layer {
+        kind: kind.to_owned(),
+        attributes: [(ABOVE.to_owned(), above.to_owned())].into(),
+        ..layer(name, device)
+    };
+    let layers = vec![
+        below("loop0", DISK, "loop", "ext4"),
+        below("dm-0", volume, "dm", "loop0"),
+        below("vda", disk, "virtio", "dm-0"),
+    ];
+    story.manifest.host.targets[0] = target(DISK, layers);
+    (volume, disk)
+}
+
+#[test]
+fn the_layer_below_that_moved_least_is_told() {
+    let mut story = Story::new();
+    let (volume, disk) = stacked(&mut story);
+    story.flags = direct();
+    story.open(3, "f");
+    let window = story.reads(3, 8);
+    let at = window.0 + 50;
+    let stranger = FileId { s_dev: 8 << 20, ino: 99 };
+    story.completed(at, BlockAction::Read, 8 * BLOCK, Some(FILE));
+    // The volume only queues bios; the disk completes requests, and what is queued there is the same data.
+    story.completed(at, BlockAction::Read, 8 * BLOCK, None).kind = BlockEventKind::Queued;
+    story.events.block.last_mut().expect("it was pushed").device = volume;
+    for (bytes, file, origin, kind, when) in [
+        (3 * BLOCK, None, Origin::Kernel, BlockEventKind::Queued, at),
+        (3 * BLOCK, None, Origin::Kernel, BlockEventKind::Completed, at),
+        (BLOCK, Some(FILE), Origin::Kernel, BlockEventKind::Inferred, at),
+        (BLOCK, None, Origin::Kernel, BlockEventKind::Completed, window.1 + 1),
+        (BLOCK, None, Origin::Foreign, BlockEventKind::Completed, at),
+        (BLOCK, None, Origin::Observer, BlockEventKind::Completed, at),
+        (BLOCK, Some(stranger), Origin::Kernel, BlockEventKind::Completed, at),
+    ] {
+        let event = story.completed(when, BlockAction::Read, bytes, file);
+        (event.device, event.origin, event.kind) = (disk, origin, kind);
+    }
+    let expected = [(DeviceReadBytes, blocks(8)), (BelowReadBytes, blocks(4)), (BelowWriteBytes, blocks(0))];
+    check("a hole in the image", &story.facts(read_phase(3, window)), &expected);
+
+    // The pages of the image itself, through its page cache.
+    let attributes = &mut story.manifest.host.targets[0].layers[0].attributes;
+    attributes.insert(BACKING_S_DEV.to_owned(), stranger.s_dev.to_string());
+    attributes.insert(BACKING_INODE.to_owned(), stranger.ino.to_string());
+    check("the image's own pages", &story.facts(read_phase(3, window)), &[(BelowReadBytes, blocks(5))]);
+
+    story.lose("block_queued");
+    let part = [(BelowReadBytes, Is::Part(5.0 * BLOCK as f64, "block_queued"))];
+    check("bios were lost", &story.facts(read_phase(3, window)), &part);
+
+    let mut disk_only = Story::new();
+    disk_only.open(3, "f");
+    let window = disk_only.reads(3, 1);
+    check("nothing below", &disk_only.facts(read_phase(3, window)), &[(BelowReadBytes, Is::Absent)]);
+}
+
+#[test]
+fn what_is_written_below_counts_until_it_is_durable() {
+    let mut story = Story::new();
+    let (_, disk) = stacked(&mut story);
+    story.manifest.host.targets[0].layers.remove(1);
+    story.manifest.host.targets[0].layers[1].attributes.insert(ABOVE.to_owned(), "loop0".to_owned());
+    story.open(3, "f");
+    let window = story.writes(3, 4);
+    let sync = story.fsync(3);
+    for (when, bytes) in [(window.1, BLOCK), (sync.end_ns, 3 * BLOCK), (sync.end_ns + 1, 9 * BLOCK)] {
+        story.completed(when, BlockAction::Write, bytes, Some(FILE));
+        story.completed(when, BlockAction::Write, bytes, Some(FILE)).device = disk;
+    }
+    let expected = [
+        (DeviceWriteBytesDurable, blocks(4)),
+        (BelowWriteBytes, blocks(1)),
+        (BelowWriteBytesDurable, blocks(4)),
+        (BelowReadBytes, blocks(0)),
+    ];
+    check("synced", &story.facts(write_phase(3, window)), &expected);
+}
+
+#[test]
+fn insertions_and_reads_in_progress_are_of_one_time() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    // Primed before the clock ran.
+    story.insert(2);
+    story.now += 1000;
+    let window = story.reads(3, 4);
+    story.now = window.0 + 10;
+    story.insert(3);
+    story.completed(window.0 - 1, BlockAction::Read, 2 * BLOCK, Some(FILE));
+    story.completed(window.0 + 20, BlockAction::Read, BLOCK, Some(FILE));
+    // On its way when the clock stops, and one that is issued later.
+    story.completed(window.1 + 50, BlockAction::Read, 2 * BLOCK, Some(FILE)).latency_ns = 60;
+    story.completed(window.1 + 90, BlockAction::Read, 5 * BLOCK, Some(FILE)).latency_ns = 60;
+    let expected = [
+        (CacheInsertedBytes, blocks(5)),
+        (WindowInsertedBytes, blocks(3)),
+        (DeviceReadBytes, blocks(1)),
+        (DeviceReadBegunBytes, blocks(3)),
+    ];
+    check("readahead", &story.facts(read_phase(3, window)), &expected);
+}
+
+#[test]
+fn what_other_passes_move_on_the_same_file_is_told() {
+    let mut story = Story::new();
+    story.flags = direct();
+    story.open(3, "f");
+    story.by(200, 200).open(3, "f");
+    let begin = story.now;
+    for block in 0..4 {
+        story.by(TOOL, TOOL).read(3, block);
+        story.by(200, 200).read(3, block);
+    }
+    let window = (begin, story.now);
+    story.by(200, 200).read(3, 5);
+    let other = Part { tgid: 200, ..part(3, window.0, story.now) };
+    let one = read_phase(3, window);
+    let two = Phase { id: "q".to_owned(), ..phase(Direction::Read, vec![other]) };
+    let (phases, _) = story.resolve(vec![one.clone(), two]);
+    check("at once", &phases[0].facts, &[(ReadBytes, blocks(4)), (OthersReadBytes, blocks(4))]);
+    check("the longer one", &phases[1].facts, &[(ReadBytes, blocks(5)), (OthersReadBytes, blocks(4))]);
+    // Both directions of a mix are of the same parts.
+    let mixed = Phase { id: "q".to_owned(), ..phase(Direction::Write, one.parts.clone()) };
+    let (phases, _) = story.resolve(vec![one.clone(), mixed]);
+    check("a mix", &phases[0].facts, &[(OthersReadBytes, Is::Absent)]);
+    check("alone", &story.facts(one), &[(OthersReadBytes, Is::Absent)]);
 }

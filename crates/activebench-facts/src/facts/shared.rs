@@ -1,0 +1,78 @@
+//! What other passes moved on the files of a phase while it ran: the device counts by file, calls by pass.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::call::{Call, FileId};
+use activebench_model::fact::{FactName, Facts, Scope};
+use activebench_model::phase::{Part, Phase};
+use activebench_model::units::Quantity;
+
+use super::gaps::{CALLS_HOOK, Gap};
+use super::span_index::SpanIndex;
+use super::windows::is_on;
+
+/// Bytes of others, fed call by call. Calls on files of one phase at a time cost one look-up.
+pub(super) struct SharedBytes {
+    by_file: HashMap<FileId, SpanIndex>,
+    parts: Vec<Vec<Part>>,
+    /// For each phase that shares files `(read, written)`.
+    moved: Vec<Option<(u64, u64)>>,
+}
+
+impl SharedBytes {
+    /// For phases whose windows are resolved.
+    pub(super) fn new(phases: &[Phase]) -> Self {
+        let files = |phase: &Phase| phase.parts.iter().map(|part| part.file).collect::<HashSet<FileId>>();
+        let spans = phases.iter().enumerate().filter_map(|(number, phase)| {
+            let window = phase.window?;
+            Some(files(phase).into_iter().map(move |file| (file, (window.start_ns, window.end_ns, number))))
+        });
+        let mut by_file = SpanIndex::by_key(spans.flatten());
+        // The two directions of a mix are made by the same parts and share nothing with others.
+        let same = |one: &Phase, other: &Phase| {
+            one.parts.iter().all(|part| {
+                other.parts.iter().any(|own| (own.tgid, own.fd, &own.tids) == (part.tgid, part.fd, &part.tids))
+            })
+        };
+        let mut moved = vec![None; phases.len()];
+        by_file.retain(|_, index| {
+            let mut shared = false;
+            for (number, phase) in phases.iter().enumerate() {
+                let Some(window) = phase.window else { continue };
+                let mut at_once: Vec<usize> = index.overlapping(window.start_ns, window.end_ns).collect();
+                at_once.retain(|other| !same(&phases[*other], phase));
+                if !at_once.is_empty() && index.overlapping(window.start_ns, window.end_ns).any(|own| own == number) {
+                    moved[number] = Some((0, 0));
+                    shared = true;
+                }
+            }
+            shared
+        });
+        Self { by_file, parts: phases.iter().map(|phase| phase.parts.clone()).collect(), moved }
+    }
+
+    pub(super) fn feed(&mut self, call: &Call) {
+        if self.by_file.is_empty() || !call.op.is_data() {
+            return;
+        }
+        let Some(index) = call.file.and_then(|file| self.by_file.get(&file)) else { return };
+        let bytes = u64::try_from(call.returned).unwrap_or(0);
+        for number in index.overlapping(call.end_ns, call.end_ns) {
+            if self.parts[number].iter().any(|part| is_on(part, call)) {
+                continue;
+            }
+            if let Some((read, written)) = &mut self.moved[number] {
+                *(if call.op.is_read() { read } else { written }) += bytes;
+            }
+        }
+    }
+
+    /// Adds the facts of a phase; none where no other one ran on its files.
+    pub(super) fn add_facts(&self, number: usize, gap: &Gap, facts: &mut Facts) {
+        if let Some((read, written)) = self.moved[number] {
+            for (name, bytes) in [(FactName::OthersReadBytes, read), (FactName::OthersWriteBytes, written)] {
+                facts.insert(name, gap.fact(Quantity::bytes(bytes), Scope::File, CALLS_HOOK));
+            }
+        }
+    }
+}
