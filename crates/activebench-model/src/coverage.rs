@@ -35,6 +35,10 @@ pub struct Coverage {
     /// Why the host's steal time is not known for the whole run; `None` when it is.
     #[serde(default)]
     pub steal_unread: Option<String>,
+    /// Executed files that are links to a benchmark of another name, each with the path that it led to when the run
+    /// ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub linked_programs: BTreeMap<String, String>,
 }
 
 /// How stacks were sampled.

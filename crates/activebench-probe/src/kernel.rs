@@ -468,6 +468,7 @@ impl Probe {
             }),
             payload: Some(payload.account()),
             steal_unread: None,
+            linked_programs: BTreeMap::new(),
         };
         let stacks = symbols::resolve(&mut store.stacks);
         Ok(Observation::new(store, payload, self.root, stacks, coverage))

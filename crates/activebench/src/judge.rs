@@ -1,5 +1,6 @@
 //! A stored run to a judged run: the same path for `verify`, `recheck`, `report` and `show`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use activebench_detect::context::Run;
@@ -99,7 +100,7 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
 }
 
 fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutput) -> (Parsed, Vec<Phase>) {
-    let known = tool_command(&manifest.command, activity);
+    let known = tool_command(&manifest.command, &activity.execs, &manifest.coverage.linked_programs);
     match known.or_else(|| tool_by_output(&manifest.command, activity, output)) {
         Some((adapter, command)) => {
             let parsed = adapter.parse(&command, output, manifest.choices.subject);
@@ -112,14 +113,15 @@ fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutp
 
 /// The adapter for what the tree executed, and the tool's own command line: behind a wrapper
 /// (`nice iozone ...`) what it was executed with.
-pub(crate) fn tool_command(
+fn tool_command(
     command: &CommandLine,
-    activity: &Activity,
+    execs: &[Exec],
+    links: &BTreeMap<String, String>,
 ) -> Option<(&'static dyn activebench_tools::Adapter, CommandLine)> {
     if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
         return Some((adapter, command.clone()));
     }
-    let executed = executed_tools(command, &activity.execs);
+    let executed = executed_tools(command, execs, links);
     // One that was only asked for its version measured nothing.
     let measuring = executed.iter().position(|(adapter, command)| measures(*adapter, command));
     executed.into_iter().nth(measuring.unwrap_or(0))
@@ -134,7 +136,7 @@ fn tool_by_output(
     let adapter = activebench_tools::adapter_for_output(output)?;
     let of_exec = |exec: &Exec| CommandLine { argv: exec.arguments.clone(), cwd: command.cwd.clone() };
     let executed = activity.execs.iter().filter(|exec| !exec.arguments.is_empty()).map(of_exec);
-    let mut measuring = executed.filter(|command| !adapter.plan(command, &[]).phases.is_empty());
+    let mut measuring = executed.filter(|command| measures(adapter, command));
     // Of several none is told from the others.
     let found = measuring.next()?;
     measuring.next().is_none().then_some((adapter, found))
@@ -145,14 +147,17 @@ fn measures(adapter: &dyn activebench_tools::Adapter, command: &CommandLine) -> 
     !adapter.input_files(command).is_empty() || !adapter.plan(command, &[]).phases.is_empty()
 }
 
-/// Every tool that the tree executed, in order, each with its own command line.
+/// Every tool that the tree executed, in order, each with its own command line. `links` says what executed files
+/// led to that have other names.
 pub(crate) fn executed_tools(
     command: &CommandLine,
     execs: &[Exec],
+    links: &BTreeMap<String, String>,
 ) -> Vec<(&'static dyn activebench_tools::Adapter, CommandLine)> {
     let of_tool = |exec: &Exec| {
-        let file_name = exec.filename.rsplit('/').next().unwrap_or(&exec.filename);
-        let adapter = activebench_tools::adapter_for_program(file_name)?;
+        let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+        let named = |path: &String| activebench_tools::adapter_for_program(&file_name(path));
+        let adapter = named(&exec.filename).or_else(|| links.get(&exec.filename).and_then(named))?;
         let argv = match exec.arguments.is_empty() {
             true => behind_wrapper(&command.argv, adapter),
             false => exec.arguments.clone(),
@@ -163,8 +168,8 @@ pub(crate) fn executed_tools(
 }
 
 /// What to say where a command ran several measurements: the output of one is read.
-fn several_measurements(command: &CommandLine, activity: &Activity) -> Option<String> {
-    let measuring: Vec<&str> = executed_tools(command, &activity.execs)
+fn several_measurements(manifest: &Manifest, activity: &Activity) -> Option<String> {
+    let measuring: Vec<&str> = executed_tools(&manifest.command, &activity.execs, &manifest.coverage.linked_programs)
         .iter()
         .filter(|(adapter, command)| measures(*adapter, command))
         .map(|(adapter, _)| adapter.name())
@@ -238,7 +243,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         });
     }
     let Derived { activity, parsed, phases, run_facts, profiles, courses } = derive(reader, &mut manifest)?;
-    manifest.incomplete.extend(several_measurements(&manifest.command, &activity));
+    manifest.incomplete.extend(several_measurements(&manifest, &activity));
     let judgement = verdicts::judge(&Run {
         manifest: &manifest,
         parsed: &parsed,

@@ -1,11 +1,12 @@
 //! Files that an adapter reads: job files, files of results. Read when the tool has ended, by the
 //! names under which the tree opened them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use activebench_model::activity::Exec;
 use activebench_model::call::Op;
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolFile;
@@ -26,13 +27,18 @@ pub(crate) struct ToolFiles {
     pub(crate) kept: Vec<ToolFile>,
     /// Why others were not.
     pub(crate) unread: Vec<String>,
+    /// Executed files that are links to tools, see [`activebench_model::coverage::Coverage::linked_programs`].
+    pub(crate) links: BTreeMap<String, String>,
 }
 
 /// Reads the files that the adapters of the executed tools ask for.
 pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> ToolFiles {
     let mut files = ToolFiles::default();
     let Some(observation) = observation else { return files };
-    let tools = tools(command, observation);
+    let tasks = observation.tasks().flatten().flatten();
+    let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
+    files.links = links(command, &execs);
+    let tools = tools(command, &execs, &files.links);
     let mut known = BTreeSet::new();
     // A damaged part of the record is said where the record is written.
     for event in observation.names().flatten().flatten() {
@@ -54,15 +60,29 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
 }
 
 /// The tools of the run, each with its own words: those that it was executed with, whatever started it.
-fn tools(command: &CommandLine, observation: &Observation) -> Vec<(&'static dyn Adapter, CommandLine)> {
+fn tools(
+    command: &CommandLine,
+    execs: &[Exec],
+    links: &BTreeMap<String, String>,
+) -> Vec<(&'static dyn Adapter, CommandLine)> {
     if let Some(adapter) = adapter_for_program(command.program()) {
         return vec![(adapter, command.clone())];
     }
-    let tasks = observation.tasks().flatten().flatten();
-    let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
-    let tools = judge::executed_tools(command, &execs).into_iter();
+    let tools = judge::executed_tools(command, execs, links).into_iter();
     // Where neither its words are known nor the wrapper's line names it, the line's words are all there is.
     tools.map(|(adapter, own)| (adapter, if own.argv.is_empty() { command.clone() } else { own })).collect()
+}
+
+/// Executed files whose names are no tool's, and which are links to one of a tool's name.
+fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
+    let names_tool = |path: &str| adapter_for_program(path.rsplit('/').next().unwrap_or(path)).is_some();
+    let target = |exec: &Exec| {
+        // A file that is gone by now was no installed tool.
+        let path = Path::new(&command.cwd).join(&exec.filename).canonicalize().ok()?;
+        let path = path.to_str().filter(|path| names_tool(path))?;
+        Some((exec.filename.clone(), path.to_owned()))
+    };
+    execs.iter().filter(|exec| !names_tool(&exec.filename)).filter_map(target).collect()
 }
 
 /// A file of figures or of work, whole.

@@ -224,12 +224,14 @@ pub(crate) fn record_prepared_run(
     let interrupted = outcome.child.stopped_by_us.as_deref().is_some_and(|why| why != "timed out");
     let mut incomplete = record(&mut writer, &outcome);
     incomplete.extend(files.unread);
+    let links = files.links;
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
     let mut manifest = Manifest {
         added_arguments: added,
         preparation: preparation.cloned(),
         ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
     };
+    manifest.coverage.linked_programs = links;
     if !arguments.no_ceiling {
         manifest.ceilings = Some(ceiling::store::for_run(&manifest.host, arguments.ceiling.as_deref()));
     }

@@ -11,7 +11,7 @@
 //! io_uring do their work outside their own calls: where all bytes of a pass were direct, what its
 //! processes put into the cache for its files (`task_inserted_bytes`) counts as well; of a mix that
 //! is reported apart it cannot be told to which direction it belongs, and that is undecided. Where the device moved
-//! every byte all the same and less than half of them went through the cache, it is a note: btrfs serves the first read
+//! every byte all the same and no more than half of them went through the cache, it is a note: btrfs serves the first read
 //! into each fresh buffer in that way.
 //!
 //! # When it is wrong
@@ -85,7 +85,7 @@ impl Detector for DirectIoNotHonoured {
                 return Ok(case.silent(""));
             }
             let whole = phase.direction == Direction::Read
-                && share < 0.5
+                && share <= 0.5
                 && run.fact(phase, FactName::DeviceReadBytes).is_ok_and(|from_device| from_device >= moved);
             let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
                 _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),

@@ -41,6 +41,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 sampling: Some(Sampling { frequency_hz: 997, ..Sampling::default() }),
                 payload: Some(PayloadSampling { period_ns: 3_906_250, one_in: 1, ..PayloadSampling::default() }),
                 steal_unread: None,
+                linked_programs: BTreeMap::new(),
                 log: None,
             },
             incomplete: Vec::new(),

@@ -85,10 +85,13 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let kind = engine::kind(job.engine());
     let moves = !matches!(kind, Kind::Names(_));
     let region = Region::of(&paired.jobs);
-    let rounds = region.rounds(job);
+    // What is told of several jobs holds for each of them.
+    let rounds = agreed(&paired.jobs, |job| region.rounds(job));
     Phase {
         pattern: match (checks, rounds) {
-            (Some(false), Some(_)) => pattern(job, &region),
+            (Some(false), Some(_)) => {
+                agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown)
+            }
             _ => Pattern::Unknown,
         },
         block_bytes: agreed(&paired.jobs, |job| job.block_bytes(way)).filter(|_| moves),
@@ -107,16 +110,18 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             read_ratio,
             of: MixOf::Operations,
         }),
-        own_limits: own_limits(job, way),
-        time_limit_ns: job.seconds_as_ns("runtime").filter(|limit| *limit > 0),
+        own_limits: own_limits_of(&paired.jobs, way),
+        time_limit_ns: agreed(&paired.jobs, |job| job.seconds_as_ns("runtime").filter(|limit| *limit > 0)),
         names: match kind {
             Kind::Names(operation) => {
                 Some(NamePass { operation, requested: files_of(&paired.jobs), spans: Vec::new() })
             }
             _ => None,
         },
-        cold_by_design: way == Way::Read && job.has("invalidate"),
-        verifies: job.verify().flatten().filter(|_| way == Way::Read).map(|method| format!("verify={method}")),
+        cold_by_design: way == Way::Read && paired.jobs.iter().all(|job| job.options.has("invalidate")),
+        verifies: agreed(&paired.jobs, |job| {
+            job.verify().flatten().filter(|_| way == Way::Read).map(|method| format!("verify={method}"))
+        }),
         unread: paired.unread().map(str::to_owned),
         ..Phase::planned(id, name, if moves { direction } else { Direction::None })
     }
@@ -289,7 +294,12 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
         // Blocks begin at multiples of something else: they overlap or leave gaps, and the map of blocks that were
         // visited is off (init.c, `fixup_options`, 3.33).
         Pattern::Strided
-    } else if other_draws || job.is_on("norandommap") != Some(false) || region.sharing > 1 {
+    } else if other_draws
+        || job.is_on("norandommap") != Some(false)
+        || region.sharing > 1
+        || has_a_part_of_each_round(job)
+        || is_without_map(job)
+    {
         // Zipf and its kin are no permutation, and "random" is what the reader takes the figure for. Where it is not
         // known whether blocks may repeat, no more is promised than that they are drawn.
         Pattern::RandomIndependent
@@ -298,6 +308,30 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     } else {
         Pattern::RandomPermutation
     }
+}
+
+/// Whether the order is begun anew before the job ends, and each direction of the mix gets other blocks of it each time.
+fn has_a_part_of_each_round(job: &JobOptions) -> bool {
+    let once = job.lacks("time_based") && job.lacks("io_size") && job.loops() == Some(1);
+    job.mixes() != Some(false) && !once
+}
+
+/// The generator that fio calls lfsr keeps no map where blocks have several sizes (init.c, 3.33).
+fn is_without_map(job: &JobOptions) -> bool {
+    let sizes_differ = ["bsrange", "bssplit", "bs_unaligned"].iter().any(|name| !job.lacks(name))
+        || job.block_bytes(Way::Read) != job.block_bytes(Way::Write);
+    matches!(job.get("random_generator"), Answer::Stated("lfsr")) && sizes_differ
+}
+
+/// Options that hold a direction of any job back.
+fn own_limits_of(jobs: &[Job], way: Way) -> Vec<OwnLimit> {
+    let mut limits: Vec<OwnLimit> = Vec::new();
+    for limit in jobs.iter().flat_map(|job| own_limits(&job.options, way)) {
+        if !limits.contains(&limit) {
+            limits.push(limit);
+        }
+    }
+    limits
 }
 
 /// Options that hold a direction of the job back.
@@ -322,16 +356,22 @@ fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
     limits
 }
 
+/// What each of the jobs promises.
 fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {
+    let mut of_each = jobs.iter().map(|job| promises_of(&job.options, way));
+    let mut common = of_each.next().unwrap_or_default();
+    of_each.for_each(|others| common.retain(|promise| others.contains(promise)));
+    common
+}
+
+fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
     let mut promises: Vec<Promise> = Vec::new();
-    let Some(job) = jobs.first().map(|job| &job.options) else { return promises };
     let kind = engine::kind(job.engine());
     let mut promise = |option: String, mechanism| promises.push(Promise { option, mechanism });
     if matches!(kind, Kind::Names(_)) || way == Way::Trim {
         return promises;
     }
-    let all = |name: &str| jobs.iter().all(|job| job.options.has(name));
-    if all("direct") && kind != Kind::Mapped {
+    if job.has("direct") && kind != Kind::Mapped {
         promise("direct=1".to_owned(), Mechanism::DirectIo);
     }
     let writes = way == Way::Write || (way == Way::Mixed && job.writes() != Some(false));

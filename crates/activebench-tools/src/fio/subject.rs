@@ -27,10 +27,6 @@ pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject
                 format!("{} makes the writes durable inside the clock", syncs(job).unwrap_or("")),
             );
         }
-        Kind::Mapped => (
-            Subject::CachedFilesystem,
-            "ioengine=mmap maps the file: the figure is that of copies to and from the page cache",
-        ),
         _ if job.has("direct") => (Subject::Device, "direct=1 asks for direct I/O"),
         _ => (Subject::Device, taken()),
     };

@@ -381,7 +381,7 @@ impl Draft {
             JobsIn::Words => words.extend(self.options()),
             JobsIn::File => words.push("{beside}/job.fio".to_owned()),
             JobsIn::Included => {
-                prepare.push("echo 'include {beside}/job.fio' > {beside}/outer.fio".to_owned());
+                prepare.push("printf '[global]\\ninclude {beside}/job.fio\\n' > {beside}/outer.fio".to_owned());
                 words.push("{beside}/outer.fio".to_owned());
             }
             JobsIn::Input => {
