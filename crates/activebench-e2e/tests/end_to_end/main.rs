@@ -12,6 +12,7 @@ mod doctor;
 mod event_log;
 mod exports;
 mod fio;
+mod fio_options;
 mod history;
 mod html;
 mod iozone;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::jobs::{Job, Setup};
 use super::options::JobOptions;
-use super::report::{Entry, Head, Told, Way};
+use super::report::{Directed, Entry, Told, Way};
 
 /// An entry of the report with the jobs behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,7 +86,7 @@ fn are_of_all(setup: &Setup) -> bool {
 
 /// The options of jobs that are clones of one, as they were read, and as fio states them.
 fn correct(read: &JobOptions, entry: &Entry, setup: &Setup) -> JobOptions {
-    let Some(told) = &entry.told else { return with_head(read.clone(), entry.head.as_ref()) };
+    let Some(told) = &entry.told else { return with_head(read.clone(), entry) };
     if read.unread().is_some() && are_of_all(setup) {
         let mut options = of_told(told, entry);
         // A switch without a value is in what was read alone; one with a value would be stated.
@@ -103,7 +103,7 @@ fn correct(read: &JobOptions, entry: &Entry, setup: &Setup) -> JobOptions {
             options.correct(name, value);
         }
     }
-    with_head(options, entry.head.as_ref())
+    with_head(options, entry)
 }
 
 /// The options of an entry's jobs where the command does not tell them.
@@ -112,13 +112,13 @@ fn of_entry(entry: &Entry, setup: &Setup) -> JobOptions {
     let mut unknown = JobOptions::unknown(why);
     unknown.set("name", &entry.name);
     let Some(told) = entry.told.as_ref().filter(|_| are_of_all(setup)) else {
-        return with_head(unknown, entry.head.as_ref());
+        return with_head(unknown, entry);
     };
     // Of several jobs the last one's options are stated: they are those of all where it has so many clones.
     let clones = told.own("numjobs").map_or(Some(1), |count| count.parse::<u32>().ok());
     match entry.jobs {
         Some(jobs) if Some(jobs) == clones || jobs == 1 => of_told(told, entry),
-        _ => with_head(unknown, entry.head.as_ref()),
+        _ => with_head(unknown, entry),
     }
 }
 
@@ -128,7 +128,7 @@ fn of_told(told: &Told, entry: &Entry) -> JobOptions {
     if options.stated("name") != Some(entry.name.as_str()) {
         options.set("name", &entry.name);
     }
-    let of_head = with_head(options.clone(), entry.head.as_ref());
+    let of_head = with_head(options.clone(), entry);
     if of_head.agrees(&options) {
         return of_head;
     }
@@ -136,13 +136,27 @@ fn of_told(told: &Told, entry: &Entry) -> JobOptions {
     let mut own = JobOptions::told(&told.own);
     own.miss("the global options that fio states are not all those of the job");
     own.set("name", &entry.name);
-    with_head(own, entry.head.as_ref())
+    with_head(own, entry)
 }
 
 /// Options with what fio says of a job before it starts.
-fn with_head(mut options: JobOptions, head: Option<&Head>) -> JobOptions {
-    head.into_iter().for_each(|head| options.take_head(head));
+fn with_head(mut options: JobOptions, entry: &Entry) -> JobOptions {
+    let Some(mut head) = entry.head.clone() else { return options };
+    if options.unread().is_some() {
+        // A job that replays a log has the blocks of the log, whatever its own are said to be.
+        for way in Way::DIRECTIONS {
+            let block = &mut head.block_bytes[way as usize];
+            *block = block.filter(|bytes| !contradicts(entry.of(way), *bytes));
+        }
+    }
+    options.take_head(&head);
     options
+}
+
+/// Whether the bytes and operations of a direction are not those of such blocks.
+fn contradicts(directed: &Directed, block_bytes: u64) -> bool {
+    let (Some(bytes), Some(operations)) = (&directed.bytes, &directed.operations) else { return false };
+    (bytes.value - operations.value * block_bytes as f64).abs() > bytes.resolution + block_bytes as f64
 }
 
 /// The entries that a command would print, before it ran.
@@ -191,6 +205,7 @@ mod tests {
     use activebench_model::output::ToolFile;
 
     use super::*;
+    use crate::fio::report::{Figure, Head};
 
     #[test]
     fn names_are_unique() {
@@ -271,5 +286,23 @@ mod tests {
             (Some("read"), Some(4096), Some(false), false),
         );
         check(&substituted, entry(Some(1), None, head("read", 4096)), (Some("read"), Some(4096), Some(false), false));
+    }
+
+    #[test]
+    fn blocks_that_the_report_contradicts_are_not_known() {
+        let figure = |value: f64| Figure {
+            value,
+            resolution: 512.0,
+            text: String::new(),
+            unit: String::new(),
+            source: activebench_model::claim::SourceLine { stream: "stdout".to_owned(), line: 1, text: String::new() },
+        };
+        for (bytes, expected) in [(4096.0 * 1000.0, Some(4096)), (8192.0 * 1000.0, None)] {
+            let mut entry = entry(Some(1), None, head("read", 4096));
+            entry.of_mut(Way::Read).bytes = Some(figure(bytes));
+            entry.of_mut(Way::Read).operations = Some(figure(1000.0));
+            let paired = pair(&setup("fio -", None), &[entry]);
+            assert_eq!(paired[0].job().and_then(|job| job.block_bytes(Way::Read)), expected, "{bytes}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The one JSON object that fio prints among its other words: taken out of a stream, byte for
 //! byte, and out of a file.
 
+use serde::Deserialize;
+
 use crate::OutputFilter;
 
 /// How the object begins: at column 0 (behind a line end, or a return), and its first key tells it from anybody else's.
@@ -127,12 +129,21 @@ pub(super) struct Section<'t> {
     pub(super) is_object: bool,
 }
 
+impl Section<'_> {
+    /// Whether the object is laid out as fio does it: another program may have changed the order of keys, and left one
+    /// of those that occur twice.
+    pub(super) fn is_as_printed(&self) -> bool {
+        let mut lines = self.text.lines();
+        lines.next() == Some("{") && lines.next().is_some_and(|line| line.starts_with("  \"fio version\" :"))
+    }
+}
+
 /// Objects and what stands between them, in order. Objects are fio's own, whole or cut short, and what another program
 /// made of them: laid out in another way, but whole.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let (mut begin, mut begin_line) = (0, 1);
-    let (mut at, mut number) = (0, 1);
+    let (mut at, mut number, mut attempts) = (0, 1, 0);
     let mut push = |from: usize, to: usize, first_line: u64, is_object: bool| {
         if from < to {
             sections.push(Section { text: &text[from..to], first_line, is_object });
@@ -144,7 +155,10 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
         // What stands before its brace on the line is no part of it.
         let brace = at + line.rfind('\r').map_or(0, |place| place + 1);
         let object_end = match text[brace..].starts_with('{') {
-            true => own_object_end(text, brace, end).or_else(|| rewritten_object_end(text, brace)),
+            true => own_object_end(text, brace, end).or_else(|| {
+                attempts += 1;
+                (attempts <= MOST_ATTEMPTS).then(|| rewritten_object_end(text, brace)).flatten()
+            }),
             false => None,
         };
         let Some(object_end) = object_end else {
@@ -182,17 +196,22 @@ fn own_object_end(text: &str, brace: usize, first_end: usize) -> Option<usize> {
     Some(text.len())
 }
 
-/// How far into an object its first key begins at most.
-const FIRST_KEY_BYTES: usize = 64;
+/// Most places at which an object that another program laid out may begin.
+const MOST_ATTEMPTS: usize = 64;
 
-/// The end of a whole object that another program laid out.
+/// What tells fio's object from anybody else's.
+#[derive(Deserialize)]
+struct Versioned {
+    #[serde(rename = "fio version")]
+    _version: String,
+}
+
+/// The end of a whole object that another program laid out, its keys in any order.
 fn rewritten_object_end(text: &str, brace: usize) -> Option<usize> {
-    let begins = text[brace + 1..].trim_start();
-    let blanks = text.len() - brace - 1 - begins.len();
-    if blanks > FIRST_KEY_BYTES || !begins.starts_with("\"fio version\"") {
+    if !text[brace..].contains("\"fio version\"") {
         return None;
     }
-    let mut objects = serde_json::Deserializer::from_str(&text[brace..]).into_iter::<serde::de::IgnoredAny>();
+    let mut objects = serde_json::Deserializer::from_str(&text[brace..]).into_iter::<Versioned>();
     objects.next()?.ok()?;
     let end = brace + objects.byte_offset();
     let rest = &text[end..];
@@ -258,6 +277,7 @@ mod tests {
             ("{\n    \"fio version\": \"fio-3.33\",\n    \"jobs\": []\n}\n", vec![(1, true)]),
             ("a\n{\"fio version\":\"fio-3.33\",\"jobs\":[]}\nb\n", vec![(1, false), (2, true), (3, false)]),
             ("{\"fio version\":\"fio-3.33\"", vec![(1, false)]),
+            ("{\"a\": [{}],\n\"fio version\": \"fio-3.33\"}", vec![(1, true)]),
             ("{\"other\": {\"fio version\": 1}}\n", vec![(1, false)]),
         ] {
             let found: Vec<_> = sections(text).iter().map(|part| (part.first_line, part.is_object)).collect();

@@ -169,7 +169,7 @@ impl FileReader<'_> {
         for line in lines {
             let Some(included) = line.strip_prefix("include") else {
                 let (name, value) = match line.split_once('=') {
-                    Some((name, value)) => (name, Some(value.trim().to_owned())),
+                    Some((name, value)) => (name, Some(value.to_owned())),
                     None => (line.as_str(), None),
                 };
                 match is_substituted(name) {
@@ -191,7 +191,8 @@ impl FileReader<'_> {
                 }
                 None => {
                     let why = format!("the included job file {included} was not kept: its options are not known");
-                    options.miss(&why);
+                    options.miss_all_before(&why);
+                    given.clear();
                     self.notes.push(why);
                 }
             }
@@ -249,7 +250,7 @@ mod tests {
             .iter()
             .map(|job| (job.options.name(), job.options.rw().unwrap_or(""), job.options.size("bs"), job.group))
             .collect();
-        assert_eq!(seen, [("job1", "randread", None, 0), ("job2", "read", Some(65536), 1)]);
+        assert_eq!(seen, [("job1", "randread", None, 0), ("job2", "read", Some(64), 1)]);
         let only = super::Setup::new(
             &["fio".to_owned(), "--section=job2".to_owned(), "j.fio".to_owned()],
             &[ToolFile { name: "j.fio".to_owned(), bytes: text.as_bytes().to_vec() }],
@@ -310,6 +311,8 @@ mod tests {
             ("[a]\ninclude other.fio\n", "rw", Answer::Unknown),
             ("[global]\ninclude other.fio\n[a]\nbs=8k\n", "rw", Answer::Unknown),
             ("[global]\ninclude other.fio\n[a]\nbs=8k\n", "bs", Answer::Stated("8k")),
+            ("[global]\nbs=8k\n[a]\nrw=write\ninclude other.fio\n", "rw", Answer::Unknown),
+            ("[global]\nbs=8k\n[a]\nrw=write\ninclude other.fio\n", "bs", Answer::Unknown),
             ("[a]\ninclude j.fio\n", "rw", Answer::Unknown),
             ("[a]\nno_such_option=1\n", "rw", Answer::Unknown),
         ] {

@@ -21,8 +21,9 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String
     let stated: Stated = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
     let jobs = value.get("jobs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let entries = jobs.iter().enumerate();
-    let entries =
-        entries.map(|(index, job)| read_job(job, &format!("/jobs/{index}"), stated.of(index), &places)).collect();
+    let entries = entries
+        .map(|(index, job)| read_job(job, &format!("/jobs/{index}"), stated.of(index, section), &places))
+        .collect();
     let version = version.map(|version| version.trim_start_matches("fio-").to_owned());
     Ok(Report { version, entries, complete: true, ..Report::default() })
 }
@@ -101,7 +102,11 @@ struct StatedJob {
 
 impl Stated {
     /// Those of an entry; `None` of a fio that states none.
-    fn of(&self, index: usize) -> Option<Told> {
+    fn of(&self, index: usize, section: &Section<'_>) -> Option<Told> {
+        // Options depend on their order, and one may occur twice.
+        if !section.is_as_printed() {
+            return None;
+        }
         let any = !self.globals.0.is_empty() || self.jobs.iter().any(|job| !job.own.0.is_empty());
         let own = self.jobs.get(index).filter(|_| any)?.own.0.clone();
         Some(Told { globals: self.globals.0.clone(), own })

@@ -4,11 +4,16 @@
 /// the base is not known.
 ///
 /// fio's `kb_base` is the base of `k`, `kb`, `ki` and their kin. The long words (`kib`) have the other base: with 1000
-/// they are powers of 1024, and with 1024, the default, powers of 1000.
+/// they are powers of 1024, and with 1024, the default, powers of 1000. Behind a blank no suffix counts: `bs = 64k` in
+/// a job file is a block of 64 bytes (measured with 3.33).
 pub(super) fn bytes(text: &str, kb_base: Option<u64>) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let number: u64 = text[..digits].parse().ok()?;
+    let text = text.trim_end().to_ascii_lowercase();
+    let plain = text.trim_start();
+    let digits = plain.len() - plain.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let number: u64 = plain[..digits].parse().ok()?;
+    if plain.len() != text.len() {
+        return Some(number);
+    }
     let power = match text[digits..].chars().next() {
         None | Some('b') => return Some(number),
         Some('k') => 1,
@@ -28,10 +33,15 @@ pub(super) fn bytes(text: &str, kb_base: Option<u64>) -> Option<u64> {
 }
 
 /// A time in ns; without a unit it is in `unit_ns`. fio takes an unknown unit, `sec` among them, for us: `None`.
+/// Behind a blank no unit counts, as with sizes.
 pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
+    let has_blank = text.starts_with(char::is_whitespace);
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let number: u64 = text[..digits].parse().ok()?;
+    if has_blank {
+        return number.checked_mul(unit_ns);
+    }
     let unit_ns = match text[digits..].trim().to_ascii_lowercase().as_str() {
         "" => unit_ns,
         "us" | "usec" => 1_000,
@@ -68,6 +78,8 @@ mod tests {
             ("512b", 1024, Some(512)),
             ("1.5g", 1024, None),
             ("4kx", 1024, None),
+            (" 64k", 1024, Some(64)),
+            (" ", 1024, None),
             ("2g", 1024, Some(2 << 30)),
             ("50%", 1024, None),
             ("4k-16k", 1024, None),
@@ -89,6 +101,7 @@ mod tests {
             ("250ms", Some(250_000_000)),
             ("2m", Some(120_000_000_000)),
             ("10sec", None),
+            (" 250ms", Some(250_000_000_000)),
             ("x", None),
             ("18446744073709551615", None),
         ] {

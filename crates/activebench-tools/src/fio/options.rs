@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::engine::{self, Kind};
 use super::names;
 use super::numbers::{bytes, is_true, time_ns};
 use super::report::{Head, Way};
@@ -66,7 +67,11 @@ pub(super) struct JobOptions {
     filenames: Vec<Option<String>>,
     /// The base of suffixes from here on; `None` where it is not known.
     kb_base: Option<u64>,
-    /// Blocks of reads, writes and trims where fio states them.
+    /// Blocks of reads, writes and trims in bytes, from all `bs` in their order; `None` where they are not known.
+    blocks: [Option<u64>; 3],
+    /// No `bs` gives directions blocks of their own.
+    one_block: bool,
+    /// Blocks where fio states them before the job starts.
     told_blocks: [Option<u64>; 3],
     gap: Gap,
 }
@@ -77,6 +82,8 @@ impl Default for JobOptions {
             values: BTreeMap::new(),
             filenames: Vec::new(),
             kb_base: Some(1024),
+            blocks: [Some(DEFAULT_BLOCK); 3],
+            one_block: true,
             told_blocks: [None; 3],
             gap: Gap::Nothing,
         }
@@ -108,15 +115,17 @@ impl JobOptions {
             return;
         };
         // What a shell would have taken away is still there where words come from a script.
-        let value = value.map(|value| value.trim().trim_matches(['"', '\'']));
+        let value = value.map(|value| value.trim_end().trim_matches(['"', '\'']));
         match name {
             "filename" => match value {
-                Some(names) => self.filenames.extend(split_names(names).into_iter().map(Some)),
+                Some(names) => self.filenames.extend(split_names(names.trim_start()).into_iter().map(Some)),
                 None => self.filenames.push(None),
             },
+            "bs" => self.set_blocks(value),
             // It holds for what comes after it.
             "kb_base" => {
-                self.kb_base = value.and_then(|base| base.parse().ok()).filter(|base| [1000, 1024].contains(base))
+                self.kb_base =
+                    value.and_then(|base| base.trim().parse().ok()).filter(|base| [1000, 1024].contains(base))
             }
             // `buffered` is `direct` upside down.
             "buffered" => {
@@ -134,6 +143,23 @@ impl JobOptions {
         self.insert(name, value);
     }
 
+    /// A piece for each direction; the last one holds for those behind it too, an empty one changes nothing.
+    fn set_blocks(&mut self, sizes: Option<&str>) {
+        let Some(sizes) = sizes else {
+            self.blocks = [None; 3];
+            return;
+        };
+        let sizes = sizes.strip_suffix(',').unwrap_or(sizes);
+        let pieces: Vec<&str> = sizes.split([',', ':', '-']).collect();
+        for (way, block) in self.blocks.iter_mut().enumerate() {
+            if let Some(size) = pieces.get(way).or(pieces.last()).filter(|size| !size.trim().is_empty()) {
+                *block = bytes(size, self.kb_base).filter(|bytes| *bytes > 0);
+            }
+        }
+        // With `bs_is_seq_rand` they are not of directions.
+        self.one_block = pieces.len() == 1;
+    }
+
     fn insert(&mut self, name: &str, value: Option<&str>) {
         self.values.insert(name.to_owned(), Value { text: value.map(str::to_owned), kb_base: self.kb_base });
     }
@@ -143,6 +169,14 @@ impl JobOptions {
         if !matches!(self.gap, Gap::Anything(_)) {
             self.gap = Gap::Anything(why.to_owned());
         }
+    }
+
+    /// Options were given here that were not read: they may be other values of those before.
+    pub(super) fn miss_all_before(&mut self, why: &str) {
+        self.miss(why);
+        self.values.retain(|name, _| name == "name");
+        self.filenames.push(None);
+        (self.blocks, self.kb_base) = ([None; 3], None);
     }
 
     /// Options as fio itself states them: all that have a value. Switches without one are not known.
@@ -160,6 +194,9 @@ impl JobOptions {
         for (name, value) in &other.values {
             if self.get(name) == Answer::Unknown {
                 self.values.insert(name.clone(), value.clone());
+                if name == "bs" {
+                    (self.blocks, self.one_block) = (other.blocks, other.one_block);
+                }
             }
         }
         if self.filenames.iter().any(Option::is_none) {
@@ -276,19 +313,10 @@ impl JobOptions {
         if !["bsrange", "bssplit"].iter().all(|name| self.lacks(name)) {
             return None;
         }
-        let sizes: Vec<&str> = match self.get("bs") {
-            Answer::Stated(sizes) => sizes.split(',').collect(),
-            Answer::Default => return Some(DEFAULT_BLOCK),
-            Answer::Unknown => return None,
-        };
-        // With this switch they are not of directions.
-        if sizes.len() > 1 && self.is_on("bs_is_seq_rand") != Some(false) {
+        if self.get("bs") == Answer::Unknown || (!self.one_block && self.is_on("bs_is_seq_rand") != Some(false)) {
             return None;
         }
-        // A direction that is not stated has the size of the one before.
-        let stated = sizes.iter().take(way as usize + 1).rfind(|size| !size.trim().is_empty())?;
-        let base = self.values.get("bs").and_then(|value| value.kb_base);
-        bytes(stated, base.filter(|_| self.unread().is_none())).filter(|bytes| *bytes > 0)
+        self.blocks.get(way as usize).copied().flatten()
     }
 
     /// A number; `default` where the option is not given.
@@ -365,7 +393,7 @@ impl JobOptions {
         if self.mixes() != Some(true) || self.verify() != Some(None) {
             return None;
         }
-        let percent = |value: &str| value.parse::<u32>().ok().filter(|share| *share <= 100);
+        let percent = |value: &str| value.trim().parse::<u32>().ok().filter(|share| *share <= 100);
         match (self.get("rwmixread"), self.get("rwmixwrite")) {
             (Answer::Stated(reads), _) => Some((format!("rwmixread={reads}"), f64::from(percent(reads)?) / 100.0)),
             (_, Answer::Stated(writes)) => {
@@ -390,6 +418,19 @@ impl JobOptions {
         }
         let checks = is_true(self.get("do_verify").or("1")?);
         (verify.is_some() && writes.is_some()).then_some(checks)
+    }
+
+    /// Whether it moves data this way, or checks what it wrote; `None` where that is not known.
+    pub(super) fn goes(&self, way: Way) -> Option<bool> {
+        if engine::kind(self.engine()) == Kind::Processor {
+            return Some(false);
+        }
+        match way {
+            Way::Read => Some(self.reads()? || self.verifies_after()?),
+            Way::Write => self.writes(),
+            Way::Trim => self.trims(),
+            Way::Mixed => Some(true),
+        }
     }
 
     /// How often it goes over its files.

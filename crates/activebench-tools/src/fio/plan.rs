@@ -20,29 +20,34 @@ pub(super) fn plan(setup: &Setup) -> Plan {
         return plan;
     }
     for paired in entries::planned(setup) {
-        let Some(job) = paired.job() else { continue };
-        if engine::kind(job.engine()) == Kind::Processor {
-            continue;
-        }
-        let Some(reads) = job.reads() else {
-            // It may do anything.
-            let why = job.unread().unwrap_or("its directions are known to fio alone, or stand in a log");
+        let goes = |way| paired.jobs.iter().map(move |job| job.options.goes(way));
+        if let Some(job) =
+            paired.jobs.iter().find(|job| job.options.rw().is_none() && job.options.goes(Way::Mixed) == Some(true))
+        {
+            let replays = job.options.replays();
+            let why = job.options.unread().unwrap_or(if replays {
+                "its directions, blocks and sizes stand in a log"
+            } else {
+                "its directions are known to fio alone"
+            });
+            // One that is not known may do anything.
+            let direction = if replays { Direction::None } else { Direction::Mixed };
             plan.phases.push(Phase {
                 requested_tasks: u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX),
                 unread: Some(why.to_owned()),
-                ..Phase::planned(&paired.base, &paired.base, Direction::Mixed)
+                ..Phase::planned(&paired.base, &paired.base, direction)
             });
             continue;
-        };
-        let reads = reads || job.verifies_after() == Some(true);
-        if matches!(job.get("unified_rw_reporting"), Answer::Stated("mixed" | "1")) {
+        }
+        let unified = paired.job().and_then(|job| job.stated("unified_rw_reporting"));
+        if matches!(unified, Some("mixed" | "1")) && goes(Way::Mixed).any(|goes| goes == Some(true)) {
             plan.phases.push(phase(&paired, Way::Mixed, None));
             continue;
         }
-        let happens =
-            [(Way::Read, reads), (Way::Write, job.writes() == Some(true)), (Way::Trim, job.trims() == Some(true))];
-        for (way, _) in happens.into_iter().filter(|(_, happens)| *happens) {
-            plan.phases.push(phase(&paired, way, None));
+        for way in Way::DIRECTIONS {
+            if goes(way).any(|goes| goes == Some(true)) {
+                plan.phases.push(phase(&paired, way, None));
+            }
         }
     }
     plan
@@ -51,6 +56,7 @@ pub(super) fn plan(setup: &Setup) -> Plan {
 /// A direction of an entry, as its jobs ask for it. `tasks` is their number where the report
 /// states it.
 pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
+    let (paired, tasks) = &of_way(paired, way, tasks);
     let direction = match way {
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
@@ -127,6 +133,17 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     }
 }
 
+/// An entry with those of its jobs that go this way, and how many tasks they are: the jobs of a group may differ.
+fn of_way(paired: &Paired, way: Way, tasks: Option<u32>) -> (Paired, Option<u32>) {
+    let mut own = paired.clone();
+    own.jobs.retain(|job| job.options.goes(way) != Some(false));
+    if own.jobs.is_empty() || own.jobs.len() == paired.jobs.len() {
+        return (paired.clone(), tasks);
+    }
+    let count = u32::try_from(own.jobs.len()).ok();
+    (own, count)
+}
+
 /// What all jobs of an entry have in common.
 fn agreed<T: PartialEq>(jobs: &[Job], of: impl Fn(&JobOptions) -> Option<T>) -> Option<T> {
     let first = of(&jobs.first()?.options)?;
@@ -188,9 +205,17 @@ fn amount(job: &JobOptions) -> Option<u64> {
     if timed || bound.iter().any(|name| !job.lacks(name) && !is_switched_off(job, name)) {
         return None;
     }
+    // The map of blocks that were visited has the smallest of all directions: larger ones find no room between them
+    // in the end.
+    let blocks = Way::DIRECTIONS.map(|way| job.block_bytes(way));
+    let alike = blocks[0].is_some() && blocks.iter().all(|block| *block == blocks[0]);
+    if job.is_random() != Some(false) && !alike {
+        return None;
+    }
     let size = size(job)?;
     let moved = if job.lacks("io_size") { size } else { job.size("io_size")? };
-    moved.checked_mul(job.loops()?)
+    // Each loop ends with the files; what is then missing of a larger amount is moved in further ones.
+    Some(moved.min(size).checked_mul(job.loops()?)?.max(moved))
 }
 
 /// Whether an option has no effect: it is not known to be stated, and fio's JSON would state its value.
@@ -268,8 +293,7 @@ impl Region {
 fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     let (Some(order), Some(random)) = (job.order(), job.is_random()) else { return Pattern::Unknown };
     let modified = order.contains(':');
-    let zoned = job.get("zonemode") == Answer::Unknown && job.unread().is_none();
-    if zoned || job.stated("zonemode").is_some_and(|mode| mode != "none") {
+    if job.get("zonemode") == Answer::Unknown || job.stated("zonemode").is_some_and(|mode| mode != "none") {
         return Pattern::Unknown;
     }
     if !random {
@@ -280,9 +304,6 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     }
     let answers = ["random_distribution", "percentage_random", "ba", "softrandommap"].map(|name| job.get(name));
     let [distribution, share, aligned, soft] = answers;
-    if job.unread().is_some() {
-        return Pattern::RandomIndependent;
-    }
     if modified || answers.contains(&Answer::Unknown) {
         return Pattern::Unknown;
     }

@@ -224,10 +224,119 @@ fn patterns_are_those_that_the_options_ask_for() {
         ("--rw=randread --random_distribution=zipf:1.2", Pattern::RandomIndependent),
         ("--rw=randread --filename=f --numjobs=4 --group_reporting", Pattern::RandomIndependent),
         ("--rw=randread --percentage_random=50", Pattern::Unknown),
+        ("--rw=randread --bs=4k --ba=64k", Pattern::Strided),
+        ("--rw=read --read_iolog=log", Pattern::Unknown),
+        ("--rw=randread --no_such_option=1", Pattern::Unknown),
     ] {
         let plan = fio().plan(&command_line(&format!("fio --name=a --size=1g {options}")), &[]);
         assert_eq!(plan.phases[0].pattern, pattern, "{options}");
     }
+}
+
+#[test]
+fn amounts_are_those_that_fio_moves() {
+    // Measured with 3.33.
+    for (options, bytes) in [
+        ("--size=64k --loops=3", Some(196_608)),
+        ("--size=64k --io_size=32k --loops=3", Some(98_304)),
+        ("--size=64k --io_size=384k --loops=3", Some(393_216)),
+        ("--size=64k --io_size=96k --loops=4", Some(262_144)),
+        ("--size=64KiB", Some(64_000)),
+        ("--size=64k --kb_base=1000", Some(65_536)),
+        ("--kb_base=1000 --size=64k", Some(64_000)),
+        ("--size=64k --filename=f --filename=g", Some(65_536)),
+        ("--filesize=64k --filename=f --filename=g", Some(131_072)),
+        ("--size=64k --bs=,8k", Some(65_536)),
+        ("--size=64k --bs=4k,8k --rw=randwrite", None),
+        ("--size=64k --runtime=1", None),
+        ("--size=64k --verify_only", None),
+        ("--size=64k --rate=0 --number_ios=0", Some(65_536)),
+        ("--size=64k --no_such_option=1", None),
+    ] {
+        let plan = fio().plan(&command_line(&format!("fio --name=a --rw=write {options}")), &[]);
+        assert_eq!(plan.phases[0].requested_bytes, bytes, "{options}");
+        assert!(plan.phases[0].own_limits.is_empty(), "{options}");
+    }
+}
+
+#[test]
+fn jobs_of_a_group_that_go_another_way_are_not_a_phases_tasks() {
+    let line = "fio --group_reporting --size=1m --name=a --rw=write --numjobs=2 --name=b --rw=read --bs=8k";
+    let plan = fio().plan(&command_line(line), &[]).phases;
+    let seen: Vec<_> = plan.iter().map(|phase| (phase.id.as_str(), phase.requested_tasks, phase.block_bytes)).collect();
+    assert_eq!(seen, [("a-read", 1, Some(8192)), ("a-write", 2, Some(4096))]);
+}
+
+/// Claims of a report for people: phase, metric, value.
+fn claimed(line: &str, report: &str) -> Vec<(String, Metric, f64)> {
+    let output = ToolOutput { stdout: report.as_bytes().to_vec(), ..ToolOutput::default() };
+    let claims = fio().parse(&command_line(line), &output, None).claims;
+    claims.into_iter().map(|claim| (claim.phase, claim.metric, claim.value.value)).collect()
+}
+
+#[test]
+fn what_is_left_of_a_report_is_claimed_where_the_command_says_whose_it_is() {
+    let read = "  read: IOPS=1000, BW=1000KiB/s (1024kB/s)(1000KiB/1000msec)\n";
+    let write = "  write: IOPS=500, BW=500KiB/s (512kB/s)(500KiB/1000msec)\n";
+    for (line, report, phases) in [
+        ("fio --name=a --rw=read", read.to_owned(), vec!["a-read"]),
+        ("fio --name=a --rw=randrw", format!("{read}{write}"), vec!["a-read", "a-write"]),
+        ("fio --name=a --rw=read --numjobs=2", format!("{read}{read}"), vec!["a.0-read", "a.1-read"]),
+        // Whose they are is not known.
+        ("fio --name=a --rw=read --name=b --rw=write", read.to_owned(), vec![]),
+        ("fio --name=a --rw=write", read.to_owned(), vec![]),
+        ("fio -", read.to_owned(), vec![]),
+    ] {
+        let mut seen: Vec<String> = claimed(line, &report).into_iter().map(|(phase, ..)| phase).collect();
+        seen.dedup();
+        assert_eq!(seen, phases, "{line}");
+    }
+}
+
+#[test]
+fn units_are_those_of_iec_80000_13() {
+    for (rate, expected) in
+        [("BW=1000KiB/s", 1_024_000.0), ("BW=1000kB/s", 1e6), ("BW=13.2MB/s", 13.2e6), ("BW=1MiB/s", 1_048_576.0)]
+    {
+        let report = format!("a: (groupid=0, jobs=1): err= 0: pid=1: now\n  read: IOPS=9, {rate} (x)(1MB/1000msec)\n");
+        let claims = claimed("fio --name=a", &report);
+        assert!(claims.contains(&("a-read".to_owned(), Metric::Throughput, expected)), "{rate}: {claims:?}");
+    }
+}
+
+#[test]
+fn directions_that_are_reported_as_one_are_one_phase() {
+    let report = "a: (groupid=0, jobs=1): err= 0: pid=1: now\n  mixed: IOPS=9, BW=36KiB/s (x)(36KiB/1000msec)\n     \
+                  issued rwts: total=9,0,0,0 short=0\n";
+    let line = "fio --name=a --rw=randrw --unified_rw_reporting=1";
+    let claims = claimed(line, report);
+    assert!(claims.iter().all(|(phase, ..)| phase == "a-mixed"), "{claims:?}");
+    assert!(claims.contains(&("a-mixed".to_owned(), Metric::OperationsDone, 9.0)), "{claims:?}");
+    let plan = fio().plan(&command_line(line), &[]).phases;
+    let seen: Vec<_> = plan.iter().map(|phase| (phase.id.as_str(), phase.direction)).collect();
+    assert_eq!(seen, [("a-mixed", activebench_model::phase::Direction::Mixed)]);
+}
+
+#[test]
+fn a_json_that_another_program_laid_out_has_the_same_figures() {
+    let fixture = fixture("json-plus");
+    let text = String::from_utf8_lossy(&fixture.output.stdout).into_owned();
+    let begin = text.find("{\n").expect("an object");
+    let value: serde_json::Value =
+        serde_json::Deserializer::from_str(&text[begin..]).into_iter().next().expect("an object").expect("JSON");
+    let figures = |stdout: String| -> Vec<_> {
+        let output = ToolOutput { stdout: stdout.into_bytes(), ..ToolOutput::default() };
+        let claims = fio().parse(&fixture.command, &output, None).claims;
+        claims.into_iter().map(|claim| (claim.phase, claim.metric, claim.value)).collect()
+    };
+    let own = figures(text[begin..].to_owned());
+    assert!(!own.is_empty());
+    // Keys in another order are no other figures: `jq -S` sorts them, and so does this.
+    assert_eq!(figures(serde_json::to_string_pretty(&value).expect("JSON")), own);
+    let mut compact = serde_json::Map::new();
+    let object = value.as_object().expect("an object");
+    compact.insert("fio version".to_owned(), object["fio version"].clone());
+    assert!(figures(serde_json::to_string(&compact).expect("JSON")).is_empty());
 }
 
 #[test]

@@ -188,6 +188,48 @@ fn the_sync_at_the_end_lies_inside_where_the_command_asks_for_it() {
 }
 
 #[test]
+fn a_last_sync_after_the_close_lies_inside_too() {
+    let mut run = Run::new();
+    run.job(200, 70);
+    run.pass(200, 200, "f", 100, &[(StepKind::Write, 101, 200, 1000)]);
+    run.pass(200, 200, "f", 210, &[(StepKind::Sync, 211, 300, 0)]);
+    run.pass(200, 200, "f", 310, &[(StepKind::Write, 311, 400, 1000), (StepKind::Sync, 400, 410, 0)]);
+    run.pass(200, 200, "f", 420, &[(StepKind::Sync, 421, 430, 0)]);
+    for (line, ends) in [
+        ("fio --name=a --rw=write --loops=2 --end_fsync=1", [300, 430]),
+        ("fio --name=a --rw=write --loops=2 --fsync_on_close=1", [300, 430]),
+        ("fio --name=a --rw=write --loops=2", [200, 400]),
+    ] {
+        let phases = run.phases(line, &[("a", 200, "write", 2000)]);
+        assert_eq!(parts(&phases[0]), [(200, 100, ends[0]), (200, 310, ends[1])], "{line}");
+    }
+}
+
+#[test]
+fn files_of_all_options_are_the_jobs_whatever_they_are_called() {
+    let mut run = Run::new();
+    run.job(200, 70);
+    for name in ["g", "/usr/x_bw.1.log", "y.state", "y_iops.1.log"] {
+        run.pass(200, 200, name, 100, &[(StepKind::Write, 101, 200, 1000)]);
+    }
+    let line = "fio --filename=g --name=a --rw=write --filename=/usr/x_bw.1.log --filename=y.state";
+    assert_eq!(run.phases(line, &[("a", 200, "write", 3000)])[0].parts.len(), 3);
+    assert_eq!(run.phases("fio --name=a --rw=write", &[("a", 200, "write", 1000)])[0].parts.len(), 1);
+}
+
+#[test]
+fn fio_under_another_name_is_known_by_its_words() {
+    let mut run = Run::new();
+    let line = "/opt/disk-test --name=a --rw=read";
+    run.activity.execs[0].filename = "/opt/disk-test".to_owned();
+    run.job(200, 70);
+    run.pass(200, 200, "f", 100, &[(StepKind::Read, 102, 200, 1000)]);
+    assert!(!run.phases(line, &[("a", 200, "read", 1000)])[0].is_found());
+    run.activity.execs[0].arguments = line.split_whitespace().map(str::to_owned).collect();
+    assert!(run.phases(line, &[("a", 200, "read", 1000)])[0].is_found());
+}
+
+#[test]
 fn each_loop_is_a_part_and_the_check_is_another_direction() {
     let mut run = Run::new();
     run.job(200, 70);
