@@ -220,8 +220,13 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
             Ok(between(low, f64::MAX, figure))
         }
         Metric::MinTaskBytes => {
-            let (moved, tasks) = (run.moved(phase)?, tasks_of(phase));
-            Ok(if tasks > 1.0 { between(0.0, moved / tasks, fact(FactName::MinTaskBytes)) } else { exactly(moved) })
+            let moved = run.moved(phase)?;
+            if tasks_of(phase) <= 1.0 {
+                return Ok(exactly(moved));
+            }
+            // iozone leaves out a task that moved nothing.
+            let active = fact(FactName::ActiveTasks)?.max(1.0);
+            Ok(between(0.0, moved / active, fact(FactName::MinTaskBytes)))
         }
         _ => Err("this metric has no rule".to_owned()),
     }
@@ -482,7 +487,8 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
     };
     let metric = claim.metric;
     let mut facts = match metric {
-        Metric::Throughput | Metric::BytesMoved | Metric::MinTaskBytes => bytes(),
+        Metric::Throughput | Metric::BytesMoved => bytes(),
+        Metric::MinTaskBytes => [bytes(), vec![FactName::ActiveTasks]].concat(),
         Metric::OperationRate | Metric::TimePerOperation | Metric::OperationsDone => operations(),
         Metric::SumOfTaskThroughput | Metric::MeanTaskThroughput => vec![FactName::SumOfTaskRates],
         Metric::SumOfTaskOperationRate => vec![FactName::SumOfTaskRates, FactName::SumOfTaskOpRates],
