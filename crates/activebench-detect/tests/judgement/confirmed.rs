@@ -145,3 +145,26 @@ fn what_is_not_checked_leaves_the_rates_alone_and_no_rate_leaves_nothing() {
     let (claim, run, code) = verdicts("write", json!({"claims": [value], "facts": facts}));
     assert_eq!((claim, run, code), (ClaimVerdict::NotChecked, RunVerdict::Inconclusive, 3));
 }
+
+/// A rate that was reached under a condition is honest with it, where nothing else is wrong; a latency is not.
+#[test]
+fn what_was_reached_under_a_condition_is_honest_with_it() {
+    let mut conditions = 0;
+    for code in ["AB403", "AB502", "AB506"] {
+        let detector = DETECTORS.iter().find(|detector| detector.code() == code).expect("a detector");
+        let folder = format!("{}-{}", code.to_lowercase(), detector.name());
+        for path in cases::files(&cases::fixtures().join(folder)) {
+            let stored = cases::case(&path);
+            for (claim, judged) in stored.parsed.claims.iter().zip(&judge(&stored.run()).judged) {
+                if judged.verdict() != ClaimVerdict::Misleading || judged.findings != [code] {
+                    continue;
+                }
+                conditions += 1;
+                let corrected = judged.corrected.as_ref().map(|corrected| corrected.value);
+                let expected = judged.observed().filter(|_| !claim.metric.is_latency());
+                assert_eq!(corrected, expected, "{}: {judged:?}", path.display());
+            }
+        }
+    }
+    assert!(conditions >= 3, "{conditions}");
+}
