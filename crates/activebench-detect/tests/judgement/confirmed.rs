@@ -56,9 +56,8 @@ fn a_confirmed_claim_of_any_kind_and_size_was_observed() {
     for path in cases::files(&cases::fixtures().join("honest")) {
         let name = cases::stem(&path);
         for metric in Metric::ALL {
-            for value in [0.0, 1e-9, 0.05, 0.75, 1.0, 60e3, 1e6, 40e6, 85e6, 89e6, 90e6, 94e6, 100e6, 1e9, 1e12, 1e300]
-            {
-                for resolution in [0.0, 0.5, 1e6] {
+            for value in [0.0, 0.75, 1.0, 1e6, 44e6, 85e6, 90e6, 100e6, 1e300] {
+                for resolution in [0.0, 0.5] {
                     let mut stored = cases::honest(&name);
                     let claim = &mut stored.parsed.claims[0];
                     (claim.metric, claim.resolution) = (*metric, resolution);
