@@ -199,8 +199,17 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
         Metric::BytesMoved => {
             let moved = run.moved(phase)?;
             let alone = phase.requested_tasks <= 1 || moved_by_all(run, phase, claim);
-            let why = "the bytes of each single task are not a fact of the pass";
-            Ok(if alone { exactly(moved) } else { between(0.0, moved, Err(why.to_owned())) })
+            if alone {
+                return Ok(exactly(moved));
+            }
+            let fewest =
+                fact(FactName::MinTaskBytes).and_then(|fewest| Ok((fewest, fewest * fact(FactName::ActiveTasks)?)));
+            let figure = match fewest {
+                Ok((fewest, all)) if all == moved => Ok(fewest),
+                Ok(_) => Err("the tasks moved different amounts, and whose is whose is not known".to_owned()),
+                Err(why) => Err(why),
+            };
+            Ok(between(0.0, moved, figure))
         }
         Metric::OperationsDone => Ok(exactly(operations(run, phase)?)),
         Metric::SyncsDone => Ok(exactly(fact(FactName::SyncsInside)?)),
@@ -220,8 +229,13 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
             Ok(between(low, f64::MAX, figure))
         }
         Metric::MinTaskBytes => {
-            let (moved, tasks) = (run.moved(phase)?, tasks_of(phase));
-            Ok(if tasks > 1.0 { between(0.0, moved / tasks, fact(FactName::MinTaskBytes)) } else { exactly(moved) })
+            let moved = run.moved(phase)?;
+            if tasks_of(phase) <= 1.0 {
+                return Ok(exactly(moved));
+            }
+            // iozone leaves out a task that moved nothing.
+            let active = fact(FactName::ActiveTasks)?.max(1.0);
+            Ok(between(0.0, moved / active, fact(FactName::MinTaskBytes)))
         }
         _ => Err("this metric has no rule".to_owned()),
     }
@@ -482,7 +496,10 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
     };
     let metric = claim.metric;
     let mut facts = match metric {
-        Metric::Throughput | Metric::BytesMoved | Metric::MinTaskBytes => bytes(),
+        Metric::Throughput => bytes(),
+        Metric::BytesMoved | Metric::MinTaskBytes => {
+            [bytes(), vec![FactName::ActiveTasks, FactName::MinTaskBytes]].concat()
+        }
         Metric::OperationRate | Metric::TimePerOperation | Metric::OperationsDone => operations(),
         Metric::SumOfTaskThroughput | Metric::MeanTaskThroughput => vec![FactName::SumOfTaskRates],
         Metric::SumOfTaskOperationRate => vec![FactName::SumOfTaskRates, FactName::SumOfTaskOpRates],
@@ -730,8 +747,8 @@ impl Noise {
 }
 
 /// The noise of a difference in this direction: the step of the tool's clock, the time between its reading and the
-/// nearest call, the wait for a processor between the two, and, where the tool's clock may have run longer than the
-/// calls, the work at either end.
+/// nearest call, and, where the tool's clock may have run longer than the calls, the wait for a processor between the two
+/// and the work at either end.
 pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<Noise, String> {
     let window_ns = run.fact(phase, rate_window(phase))?;
     if window_ns <= 0.0 {
@@ -739,12 +756,14 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     }
     let step_ns = run.parsed.clock_step_ns.map_or(0.0, |step| step as f64);
     let typical = (step_ns + run.thresholds.ab104_noise_ns.value.value) / window_ns;
+    // A tool reads its clock before the first call and after the last one: a wait between the two makes its time longer,
+    // never shorter.
+    if excess > 0.0 {
+        return Ok(Noise { typical, bound: Ok(0.0) });
+    }
     // At both ends together no more than two waits.
     let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
     let bound = waited_ns(phase).map(|waited_ns| waited_ns.min(most_ns) / window_ns);
-    if excess > 0.0 {
-        return Ok(Noise { typical, bound });
-    }
     let operations = operations(run, phase)?;
     let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
     let at_the_ends = if operations > 0.0 { idle / operations } else { 0.0 };

@@ -46,7 +46,14 @@ const ORDER: [(&str, Remedy, &str); 27] = [
     ("AB112", Remedy::ByDirection, "the same pass without what the option promises"),
     ("AB110", Remedy::Together, "fewer tasks at once than it is printed for"),
     ("AB401", Remedy::None("the rate over the whole region was not measured"), "a small set of blocks"),
-    ("AB403", Remedy::None("the rate at the claimed depth was not measured"), "operations made one after the other"),
+    (
+        "AB403",
+        Remedy::Reached {
+            condition: "with the operations made one after the other, not at the depth that the command asks for",
+            otherwise: "the latency at the claimed depth was not measured",
+        },
+        "operations made one after the other",
+    ),
     ("AB108", Remedy::None("the rate of the promised mix was not measured"), "another mix of reads and writes"),
     ("AB107", Remedy::None("the rate at the claimed block size was not measured"), "calls of another size"),
     (
@@ -73,7 +80,14 @@ const ORDER: [(&str, Remedy, &str); 27] = [
         "a cache of the disk or controller",
     ),
     ("AB102", Remedy::ByDirection, "more than the device moved"),
-    ("AB506", Remedy::None("what the storage gives without the tool's own limit was not measured"), "the tool's pace"),
+    (
+        "AB506",
+        Remedy::Reached {
+            condition: "at the pace to which the tool limits itself; what the storage gives without that limit was not measured",
+            otherwise: "what the storage gives without the tool's own limit was not measured",
+        },
+        "the tool's pace",
+    ),
     ("AB703", Remedy::LaterPart, "a fast beginning and a slower rest"),
     ("AB105", Remedy::None("what the failed calls would have taken is not known"), "a pass with failed calls"),
 ];
@@ -82,7 +96,10 @@ const ORDER: [(&str, Remedy, &str); 27] = [
 const BY_PROCESSOR: [(&str, Remedy, &str); 2] = [
     (
         "AB502",
-        Remedy::None("what the pass would have taken without checking is not known"),
+        Remedy::Reached {
+            condition: "with the checking of the data inside the clock; what the pass takes without it is not known",
+            otherwise: "what the pass would have taken without checking is not known",
+        },
         "the storage and the checking of its data together",
     ),
     ("AB501", Remedy::None("the storage was not at its limit, so its rate was not measured"), "the processor"),
@@ -101,6 +118,9 @@ enum Remedy {
     Together,
     /// What was done in the last fifth of the window.
     LaterPart,
+    /// The rate as it was, which holds under a condition that the claim does not state. The storage does at least as
+    /// much without it. A latency is no better for that: `otherwise` says why there is none.
+    Reached { condition: &'static str, otherwise: &'static str },
     /// There is none: why.
     None(&'static str),
 }
@@ -127,10 +147,24 @@ fn deciding(codes: &[&str]) -> Option<&'static (&'static str, Remedy, &'static s
 /// # Errors
 /// Why it cannot be given.
 pub(crate) fn of_misleading(run: &Run<'_>, phase: &Phase, claim: &Claim, codes: &[&str]) -> Result<Corrected, String> {
-    let Some((_, remedy, _)) = deciding(codes) else {
+    let ruled = || ORDER.iter().chain(&BY_PROCESSOR).filter(|(code, _, _)| codes.contains(code));
+    // A rate that was reached under a condition is honest where nothing else is wrong with it.
+    let beyond = ruled().find(|(_, remedy, _)| !matches!(remedy, Remedy::Reached { .. }));
+    let Some((_, remedy, _)) = beyond.or(deciding(codes)) else {
         return Err("no rule gives the figure that was meant".to_owned());
     };
     match remedy {
+        Remedy::Reached { otherwise, .. } if claim.metric.is_latency() => Err((*otherwise).to_owned()),
+        Remedy::Reached { .. } => {
+            let conditions: Vec<&str> = ruled()
+                .filter_map(|(_, remedy, _)| match remedy {
+                    Remedy::Reached { condition, .. } => Some(*condition),
+                    _ => None,
+                })
+                .collect();
+            let value = rebuild(run, phase, claim)?.figure?;
+            Ok(Corrected { value, meaning: conditions.join(", and ") })
+        }
         Remedy::None(why) => Err((*why).to_owned()),
         Remedy::Durable => durable(run, phase, claim),
         Remedy::FromDevice => from_device(run, phase, claim),
@@ -206,10 +240,6 @@ fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected,
     if bytes == 0.0 {
         return Err("nothing was read from the device".to_owned());
     }
-    if claim.metric.is_latency() {
-        let value = Quantity { value: run.fact(phase, device_latency(claim.metric)?)?, unit: Unit::Ns };
-        return Ok(Corrected { value, meaning: "of the requests that reached the device".to_owned() });
-    }
     let by_operation = matches!(claim.value.unit, Unit::OpsPerSec | Unit::Ns);
     // Requests are split and merged on the way: neither may the device be credited with more
     // operations than its bytes make blocks, nor with more than it completed requests.
@@ -219,15 +249,39 @@ fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected,
         (true, None) => run.fact(phase, FactName::DeviceRequests)?,
     };
     let window = run.fact(phase, FactName::Window)?;
-    let value = in_metric(phase, claim, bytes, requests, window)?;
     let time = Quantity { value: window, unit: Unit::Ns };
-    Ok(Corrected {
-        value,
-        meaning: match by_operation {
-            true => format!("from the device: {:.0} operations in {time}", requests),
-            false => format!("from the device: {} in {time}", Quantity { value: bytes, unit: Unit::Bytes }),
-        },
-    })
+    let (part, whole) = match by_operation {
+        true => (requests, operations(run, phase)?),
+        false => (bytes, run.moved(phase)?),
+    };
+    let share = if whole > 0.0 { part / whole } else { 0.0 };
+    let what = match by_operation {
+        true if requests >= 1.0 => format!("{requests:.0} operations"),
+        _ => Quantity { value: bytes, unit: Unit::Bytes }.to_string(),
+    };
+    if share < run.thresholds.corrected_device_share_ratio.value.value {
+        let share = Quantity::ratio(share);
+        let rate = match claim.metric.is_latency() {
+            true => String::new(),
+            false => format!(" ({})", in_metric(phase, claim, bytes, requests, window)?),
+        };
+        return Err(format!("{what} in {time} reached the device{rate}, {share} of the pass"));
+    }
+    if claim.metric.is_latency() {
+        let value = Quantity { value: run.fact(phase, device_latency(claim.metric)?)?, unit: Unit::Ns };
+        return Ok(Corrected { value, meaning: "of the requests that reached the device".to_owned() });
+    }
+    // A device that waited most of the time does more than that.
+    let busy = if window > 0.0 { run.fact(phase, FactName::DeviceBusy)? / window } else { 0.0 };
+    if busy < run.thresholds.corrected_device_busy_ratio.value.value {
+        let busy = Quantity::ratio(busy);
+        let rate = in_metric(phase, claim, bytes, requests, window)?;
+        return Err(format!(
+            "{what} in {time} reached the device ({rate}), which was busy for {busy} of the time and did not limit the pass"
+        ));
+    }
+    let value = in_metric(phase, claim, bytes, requests, window)?;
+    Ok(Corrected { value, meaning: format!("from the device: {what} in {time}") })
 }
 
 fn device_latency(metric: Metric) -> Result<FactName, String> {

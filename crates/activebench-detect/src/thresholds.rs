@@ -357,6 +357,10 @@ thresholds! {
     ab705_deviation_note_ratio = 0.025, Ratio, "Phoronix Test Suite, default configuration";
     /// AB705: runs that are needed.
     ab705_runs_least_count = 5.0, Count, "MLPerf Storage 6.7";
+    /// The share of a pass that must have reached the device for the device's figure to stand for a misleading claim.
+    corrected_device_share_ratio = 0.10, Ratio, "proposed: of fewer operations it is a figure of cache misses";
+    /// The share of the time for which the device must have been busy for its rate to stand for a misleading claim.
+    corrected_device_busy_ratio = 0.50, Ratio, "proposed, as what limits a phase";
     /// How far a rate may lie from the observed one and be confirmed by it, as a share of the latter.
     confirmed_rate_ratio = 0.05, Ratio, "as AB101 and AB104, which accuse beyond it";
     /// The same where a short window or waits for a processor make more noise than that: it never confirms more.
@@ -486,7 +490,10 @@ mod tests {
             assert!(name.ends_with(suffix), "{name} should end with {suffix}");
             assert!(!threshold.source.is_empty(), "{name} has no origin");
             let code = name.split('_').next().expect("a name").to_uppercase();
-            let is_known = code == "LIMITER" || code == "CONFIRMED" || crate::registry::find(&code).is_some();
+            let is_known = code == "LIMITER"
+                || code == "CONFIRMED"
+                || code == "CORRECTED"
+                || crate::registry::find(&code).is_some();
             assert!(is_known, "{name}: no detector {code}");
         }
     }

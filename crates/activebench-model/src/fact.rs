@@ -356,7 +356,7 @@ fact_names! {
     SubmitTime = "io_submit_time_ns", Ns;
     /// Mean time of the asynchronous requests of the phase's direction from the return of the call that handed them
     /// over until the thread learned of their end: until the call that collected them returned (libaio), until the
-    /// completion was posted or the `io_uring_enter` that waited for it returned (io_uring). The facts named
+    /// thread took the completion from its ring, which its next hand-over shows (io_uring). The facts named
     /// `completion_latency` and `collected_latency` are absent without such requests, partial where the hand-over of
     /// some was not seen. The quantiles are at most 0.1 % too high. Source: calls.
     CompletionLatencyMean = "completion_latency_mean_ns", Ns;
@@ -387,7 +387,8 @@ fact_names! {
     /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs was on its
     /// way: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
     InFlight = "calls_in_flight_ns", Ns;
-    /// Bytes that the task which moved the fewest did in the phase's direction, inside its own window. Source: calls.
+    /// Bytes in the phase's direction of the task that moved the fewest, inside its own window; tasks that moved none
+    /// are left out, as iozone leaves them out. Missing where no task moved any. Source: calls.
     MinTaskBytes = "min_task_bytes", Bytes;
     /// Rate at which calls moved data of the phase's direction in the first fifth of the time in which all its tasks
     /// were at work; what took a while counts evenly over it. Missing when they were at work together for less

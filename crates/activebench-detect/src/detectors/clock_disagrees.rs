@@ -12,9 +12,9 @@
 //! ran at the same time is AB110's question. The difference, less
 //! the printed number's resolution: above 1 % it warns, above 5 % it fails. Both limits widen
 //! to the noise of a short window: the step of the tool's clock and 100 us (measured), for
-//! failing twice as much. They widen further by the time in which the threads waited for a CPU or the hypervisor took
-//! one, at most 100 ms at either end: no call shows the wait between the tool's clock and the call beside it.
-//! A clock that ran longer than the calls may in addition cover two
+//! failing twice as much. For a clock that ran longer they widen further by the time in which the threads waited for a
+//! CPU or the hypervisor took one, at most 100 ms at either end: no call shows the wait between the tool's clock and the
+//! call beside it. It may in addition cover two
 //! operations for each task, the work before the first call and after the last one.
 //! A claim that overstates and fails is refuted: a clock cannot honestly run shorter than the
 //! calls inside it. One that understates is unverifiable: the tool's clock may cover work

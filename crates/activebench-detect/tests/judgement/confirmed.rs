@@ -56,9 +56,8 @@ fn a_confirmed_claim_of_any_kind_and_size_was_observed() {
     for path in cases::files(&cases::fixtures().join("honest")) {
         let name = cases::stem(&path);
         for metric in Metric::ALL {
-            for value in [0.0, 1e-9, 0.05, 0.75, 1.0, 60e3, 1e6, 40e6, 85e6, 89e6, 90e6, 94e6, 100e6, 1e9, 1e12, 1e300]
-            {
-                for resolution in [0.0, 0.5, 1e6] {
+            for value in [0.0, 0.75, 1.0, 1e6, 44e6, 85e6, 90e6, 100e6, 1e300] {
+                for resolution in [0.0, 0.5] {
                     let mut stored = cases::honest(&name);
                     let claim = &mut stored.parsed.claims[0];
                     (claim.metric, claim.resolution) = (*metric, resolution);
@@ -144,4 +143,27 @@ fn what_is_not_checked_leaves_the_rates_alone_and_no_rate_leaves_nothing() {
     let value = json!({"value": {"value": 0.85 * 1_073_741_824.0}});
     let (claim, run, code) = verdicts("write", json!({"claims": [value], "facts": facts}));
     assert_eq!((claim, run, code), (ClaimVerdict::NotChecked, RunVerdict::Inconclusive, 3));
+}
+
+/// A rate that was reached under a condition is honest with it, where nothing else is wrong; a latency is not.
+#[test]
+fn what_was_reached_under_a_condition_is_honest_with_it() {
+    let mut conditions = 0;
+    for code in ["AB403", "AB502", "AB506"] {
+        let detector = DETECTORS.iter().find(|detector| detector.code() == code).expect("a detector");
+        let folder = format!("{}-{}", code.to_lowercase(), detector.name());
+        for path in cases::files(&cases::fixtures().join(folder)) {
+            let stored = cases::case(&path);
+            for (claim, judged) in stored.parsed.claims.iter().zip(&judge(&stored.run()).judged) {
+                if judged.verdict() != ClaimVerdict::Misleading || judged.findings != [code] {
+                    continue;
+                }
+                conditions += 1;
+                let corrected = judged.corrected.as_ref().map(|corrected| corrected.value);
+                let expected = judged.observed().filter(|_| !claim.metric.is_latency());
+                assert_eq!(corrected, expected, "{}: {judged:?}", path.display());
+            }
+        }
+    }
+    assert!(conditions >= 3, "{conditions}");
 }

@@ -61,9 +61,9 @@ fn twice_or_half_of_any_threshold_changes_a_judgement() {
     let base = Thresholds::profile("default").expect("the profile exists");
     let (mut of_runs, mut of_series) = (every_case(false), every_case(true));
     let mut idle = Vec::new();
-    // What limits a phase is no judgement, and what confirms a claim is no detector's; `limiter.rs` and `verdicts.rs`
+    // What limits a phase is no judgement, and what confirms a claim or stands for it is no detector's; `limiter.rs` and `verdicts.rs`
     // beside this have cases on both sides of their thresholds.
-    let of_detectors = |name: &str| !name.starts_with("limiter_") && !name.starts_with("confirmed_");
+    let of_detectors = |name: &str| !["limiter_", "confirmed_", "corrected_"].iter().any(|of| name.starts_with(of));
     for (name, threshold) in base.table().into_iter().filter(|(name, _)| of_detectors(name)) {
         let code = format!("AB{}", &name[2..5]);
         let Some(detector) = DETECTORS.iter().find(|detector| detector.code() == code) else {

@@ -224,7 +224,11 @@ fn judged_runs_read_as_they_should() {
         "value": {"value": 11718000.0, "unit": "ns"}, "printed": {"text": "11718", "unit": "usec/op"}
     }]);
     let half_cached = json!({"cache_inserted_bytes": 536870912, "storage_read_bytes": 536870912,
-        "device_read_bytes": 536870912, "device_requests": 4096});
+        "device_read_bytes": 536870912, "device_requests": 4096, "device_busy_ns": 11000000000_u64});
+    let half_cached_idle = json!({"cache_inserted_bytes": 536870912, "storage_read_bytes": 536870912,
+        "device_read_bytes": 536870912, "device_requests": 4096, "device_busy_ns": 600000000_u64});
+    let few_misses = json!({"cache_inserted_bytes": 73728, "storage_read_bytes": 73728,
+        "device_read_bytes": 73728, "device_requests": 18, "device_busy_ns": 3000000});
     let stonewalled = json!({"write_bytes": 838860800, "untimed_bytes": 234881024, "min_task_bytes": 314572800, "durable_span_ns": 15000000000_u64,
         "sum_of_task_rates_bytes_per_sec": 89478485.33});
     let mut text = String::new();
@@ -236,6 +240,12 @@ fn judged_runs_read_as_they_should() {
         ("the same in microseconds per operation", "write-default", json!({"claims": usec})),
         ("a re-read from memory", "read-cached", json!({"claims": [{"subject": "device"}]})),
         ("half from memory", "read-cached", json!({"claims": [{"subject": "device"}], "facts": half_cached})),
+        (
+            "half from memory, and the device waited",
+            "read-cached",
+            json!({"claims": [{"subject": "device"}], "facts": half_cached_idle}),
+        ),
+        ("a few cache misses", "read-cached", json!({"claims": ops, "facts": few_misses})),
         ("half from memory, in operations per second", "read-cached", json!({"claims": ops, "facts": half_cached})),
         ("direct reads of holes", "read-direct", json!({"facts": nowhere})),
         (

@@ -205,7 +205,10 @@ impl View<'_> {
         };
         let rates = per_second(|task| task.bytes);
         let over = |fold: fn(&[f64]) -> f64| rates.as_deref().map(fold).map(Quantity::bytes_per_sec);
-        add(FactName::MinTaskBytes, tasks.values().map(|task| task.bytes).min().map(Quantity::bytes));
+        add(
+            FactName::MinTaskBytes,
+            tasks.values().map(|task| task.bytes).filter(|bytes| *bytes > 0).min().map(Quantity::bytes),
+        );
         add(FactName::SumOfTaskRates, over(|rates| rates.iter().sum()));
         add(FactName::MinTaskRate, over(|rates| rates.iter().copied().fold(f64::INFINITY, f64::min)));
         add(FactName::MaxTaskRate, over(|rates| rates.iter().copied().fold(0.0, f64::max)));

@@ -2,13 +2,15 @@
 //!
 //! fio's `clat`: it reads its clock after `io_submit` or `io_uring_enter` has returned, and again when it has collected
 //! the request. A libaio request is collected by a call, at whose return it ends. An io_uring request ends when the
-//! kernel posts its completion; its thread looks at the ring only when as many requests are in flight as it lets there
-//! be, or waits for one in `io_uring_enter`. When that was follows from the calls: at the return of the first call that
-//! waits, or that makes the requests in flight as many as there ever were.
+//! kernel posts its completion; its thread takes it from the ring without a call, the first posted first. That it did
+//! shows when it hands over more than the queue depth leaves room for: the request was collected between that call and
+//! the one before it (fio takes one at a time). The queue depth is what the command asks for, or the most that was in
+//! flight before.
 
 use std::collections::{HashMap, VecDeque};
 
 use activebench_model::call::{Call, Op};
+use activebench_model::phase::{Mechanism, Phase};
 
 use super::latency::Latencies;
 
@@ -21,6 +23,8 @@ const REMEMBERED: usize = 1 << 13;
 pub(super) struct Completions {
     threads: HashMap<u32, Thread>,
     phases: Vec<OfPhase>,
+    /// What the command asks for, by phase.
+    depths: Vec<Option<u64>>,
 }
 
 /// Of the requests of one phase's direction.
@@ -44,6 +48,8 @@ struct Thread {
     in_flight: u64,
     /// The most that there ever were.
     deepest: u64,
+    /// The most that the command allows.
+    depth: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +63,18 @@ struct Posted {
 }
 
 impl Completions {
-    pub(super) fn new(phases: usize) -> Self {
-        Self { threads: HashMap::new(), phases: (0..phases).map(|_| OfPhase::default()).collect() }
+    pub(super) fn new(phases: &[Phase]) -> Self {
+        let depth = |phase: &Phase| {
+            phase.promises.iter().find_map(|promise| match promise.mechanism {
+                Mechanism::QueueDepth(depth) => Some(u64::from(depth)),
+                _ => None,
+            })
+        };
+        Self {
+            threads: HashMap::new(),
+            phases: phases.iter().map(|_| OfPhase::default()).collect(),
+            depths: phases.iter().map(depth).collect(),
+        }
     }
 
     /// Takes a call of any kind.
@@ -81,22 +97,19 @@ impl Completions {
         if call.op == Op::IoSubmit {
             return;
         }
-        // More than ever are to be in flight: some were collected before.
-        if call.requested > 0 && thread.in_flight + call.requested > thread.deepest {
-            thread.collect(call.start_ns, |posted| posted.end_ns.max(before_ns), &mut self.phases);
-        }
         if call.requested > 0 {
+            let most = thread.depth.unwrap_or(thread.deepest);
+            let excess = (thread.in_flight + call.requested).saturating_sub(most);
+            thread.collect(call.start_ns, excess, |posted| posted.end_ns.max(before_ns), &mut self.phases);
             thread.in_flight += u64::try_from(call.returned).unwrap_or(0);
-        }
-        thread.deepest = thread.deepest.max(thread.in_flight);
-        if call.requested == 0 || thread.in_flight >= thread.deepest {
-            thread.collect(call.end_ns, |_| call.end_ns, &mut self.phases);
+            thread.deepest = thread.deepest.max(thread.in_flight);
         }
     }
 
     /// Takes a data request of a phase's direction, after [`Self::feed`] took it.
     pub(super) fn request(&mut self, phase: usize, call: &Call) {
         let thread = self.threads.entry(call.tid).or_default();
+        thread.depth = thread.depth.or(self.depths[phase]);
         match (call.op, thread.posted.last_mut()) {
             (Op::AioRead | Op::AioWrite, _) => self.phases[phase].add(thread, call.start_ns, call.end_ns),
             (Op::UringRead | Op::UringWrite, Some(posted)) if posted.phase.is_none() => posted.phase = Some(phase),
@@ -111,7 +124,8 @@ impl Completions {
     /// To be called after the last call.
     pub(super) fn close(&mut self) {
         for thread in self.threads.values_mut() {
-            thread.collect(u64::MAX, |posted| posted.end_ns, &mut self.phases);
+            let last_ns = thread.calls.back().map_or(0, |(_, end_ns)| *end_ns);
+            thread.collect(u64::MAX, u64::MAX, |posted| posted.end_ns.max(last_ns), &mut self.phases);
         }
     }
 
@@ -121,9 +135,16 @@ impl Completions {
 }
 
 impl Thread {
-    /// Collects what was posted by some time.
-    fn collect(&mut self, until_ns: u64, at_ns: impl Fn(&Posted) -> u64, phases: &mut [OfPhase]) {
-        let collected: Vec<Posted> = self.posted.extract_if(.., |posted| posted.end_ns <= until_ns).collect();
+    /// Collects what was posted by some time, the first first, and at most so many.
+    fn collect(&mut self, until_ns: u64, most: u64, at_ns: impl Fn(&Posted) -> u64, phases: &mut [OfPhase]) {
+        let mut left = most;
+        let mut is_collected = |posted: &mut Posted| {
+            // A request that counts for a second phase goes with the first.
+            let is_collected = posted.end_ns <= until_ns && (left > 0 || posted.again && most > 0);
+            left = left.saturating_sub(u64::from(is_collected && !posted.again));
+            is_collected
+        };
+        let collected: Vec<Posted> = self.posted.extract_if(.., &mut is_collected).collect();
         for posted in collected {
             self.in_flight = self.in_flight.saturating_sub(u64::from(!posted.again));
             if let Some(phase) = posted.phase {
@@ -151,6 +172,7 @@ impl OfPhase {
 #[cfg(test)]
 mod tests {
     use activebench_model::call::FileKind;
+    use activebench_model::phase::Direction;
 
     use super::*;
 
@@ -178,7 +200,7 @@ mod tests {
 
     /// The longest completion and total latency, and how many are not known.
     fn check(calls: &[Call], completion: Option<u64>, total: Option<u64>, unknown: u64) {
-        let mut completions = Completions::new(1);
+        let mut completions = Completions::new(&[Phase::planned("p", "p", Direction::Read)]);
         for call in calls {
             completions.feed(call);
             if call.op.is_data() {
@@ -214,8 +236,7 @@ mod tests {
         // Posted while it did something else; the next request is handed over after it was collected.
         let calls = [call(IoUringEnter, 100, 130), call(UringRead, 110, 400), call(IoUringEnter, 450, 480)];
         check(&calls, Some(270), Some(290), 0);
-        // Two in flight at most: after both are collected both are handed over anew, and what is posted meanwhile is
-        // collected after the second.
+        // Two in flight at most, taken one by one: the second is collected after the first was handed over anew.
         let calls = [
             call(IoUringEnter, 0, 10),
             call(IoUringEnter, 20, 30),
@@ -223,10 +244,9 @@ mod tests {
             call(UringRead, 25, 55),
             wait(40, 60),
             call(IoUringEnter, 100, 110),
-            call(UringRead, 105, 120),
             call(IoUringEnter, 300, 310),
         ];
-        check(&calls, Some(200), Some(205), 0);
+        check(&calls, Some(80), Some(85), 0);
         // Complete before the call that handed it over returned.
         check(&[call(UringRead, 110, 120), call(IoUringEnter, 100, 130)], Some(0), Some(20), 0);
         // The last one, which no call follows.
@@ -238,7 +258,7 @@ mod tests {
 
     #[test]
     fn calls_are_forgotten_past_the_deepest_queue() {
-        let mut completions = Completions::new(1);
+        let mut completions = Completions::new(&[Phase::planned("p", "p", Direction::Read)]);
         for number in 0..=REMEMBERED as u64 {
             completions.feed(&call(Op::IoSubmit, 100 * number, 100 * number + 10));
         }

@@ -190,7 +190,7 @@ impl Tally {
             cpu,
             submissions: vec![Latencies::default(); phases.len()],
             io_submit_ns: vec![None; phases.len()],
-            completions: Completions::new(phases.len()),
+            completions: Completions::new(phases),
         }
     }
 
