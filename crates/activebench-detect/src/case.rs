@@ -93,7 +93,7 @@ pub(crate) enum Observed {
     /// It is not so: why.
     Clean(String),
     /// It is so.
-    Found(Finding),
+    Found(Box<Finding>),
     /// There was nothing to observe, or it leaves the question open: the inference is asked.
     Open,
     /// The observation was lost: why. The inference accuses nobody then.
@@ -185,7 +185,7 @@ impl<'a> Case<'a> {
         let by_both = self.resting_on(facts);
         match observed(&by_both) {
             Observed::Clean(why) => Ok(by_both.silent(why)),
-            Observed::Found(finding) => Ok(finding),
+            Observed::Found(finding) => Ok(*finding),
             Observed::Open => inferred(&by_both),
             Observed::Lost(why) => match inferred(&by_both)? {
                 finding if finding.outcome == Outcome::Fires => Err(Halt::undecided(why)),

@@ -2,6 +2,7 @@
 //! that was written reached the device, whatever mount options and samples suggest.
 
 use activebench_model::fact::FactName;
+use activebench_model::finding::Finding;
 use activebench_model::host::{MOST_COPIES, Target};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
@@ -34,7 +35,7 @@ pub(crate) const DUPLICATION: Basis =
 
 /// Whether the device got all that the pass wrote: then nothing above it packed any of it. Less leaves the question open: it
 /// may be on its way.
-pub(crate) fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
+fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
     let run = &case.run;
     let whole = || -> Result<Option<String>, String> {
         let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
@@ -92,25 +93,35 @@ pub(crate) fn packs(target: &Target) -> Option<String> {
     }
 }
 
-/// What below the pass packs data, where enough of its writes was sampled to judge them.
+/// Judges what a pass writes: by what reached the device, and where that leaves it open by its samples, given what below packs
+/// data.
 ///
 /// # Errors
 /// When the pass does not write for storage, or too little was sampled.
-pub(crate) fn packer_of_sampled<'a>(case: &Case<'a>, phase: &Phase) -> Result<(Case<'a>, Option<String>), Halt> {
+pub(crate) fn by_payload(
+    case: &Case<'_>,
+    phase: &Phase,
+    basis: Basis,
+    by_samples: impl FnOnce(&Case<'_>, Option<&str>) -> Result<Finding, Halt>,
+) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
         return Err(Halt::not_applicable("the pass does not write"));
     }
     let case = case.concerning_storage()?;
     let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-    let packer = packs(target);
-    match enough_samples(&case.run, phase) {
-        Ok(true) => Ok((case, packer)),
-        // Nothing rests on it.
-        Ok(false) | Err(_) if packer.is_none() => {
+    match packs(target) {
+        // Nothing rests on too few samples.
+        None if enough_samples(&case.run, phase) != Ok(true) => {
             Err(Halt::not_applicable("too little was sampled, and nothing below is known to pack data"))
         }
-        Ok(false) => Err(Halt::undecided("too few writes were sampled")),
-        Err(why) => Err(why.into()),
+        None => by_samples(&case, None),
+        Some(packer) => {
+            let sampled = |case: &Case<'_>| match enough_samples(&case.run, phase)? {
+                true => by_samples(case, Some(&packer)),
+                false => Err(Halt::undecided("too few writes were sampled")),
+            };
+            case.observed_first(basis, |case| reached_whole(case, phase), sampled)
+        }
     }
 }
 

@@ -161,8 +161,8 @@ fact_names! {
     /// Share of all hits that went to the most hit 1 % of the distinct blocks, rounded up to whole blocks: 0.01
     /// when all are hit alike. Missing when none was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
-    /// Bytes that read calls of other phases returned from the phase's files inside its window. The device counts by
-    /// file, so that they are among its bytes. Absent where no other phase ran on the files at that time. Scope: file.
+    /// Bytes that read calls of other phases returned from the phase's files, of calls that began and ended inside its
+    /// window. The device counts by file, so that they are among its bytes. Absent where no other phase ran on the files at that time. Scope: file.
     /// Source: calls.
     OthersReadBytes = "others_read_bytes", Bytes;
     /// As above, bytes that their write calls accepted.

@@ -134,7 +134,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         _ => return Observed::Clean("as many bytes passed the layers below the cache as the device".to_owned()),
     };
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-    Observed::Found(case.fires(Firing {
+    Observed::Found(Box::new(case.fires(Firing {
         weight,
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
@@ -147,7 +147,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         ),
         meaning: "the figure is that of this host's memory as far as it holds the backing file".to_owned(),
         advice: advice(cached),
-    }))
+    })))
 }
 
 /// Without an observation the setting of the loop device decides.

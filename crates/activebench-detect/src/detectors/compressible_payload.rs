@@ -31,7 +31,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Basis, Detector, Run};
-use crate::packing::{COMPRESSION, packer_of_sampled, reached_whole};
+use crate::packing::{COMPRESSION, by_payload};
 
 /// See the head of this file.
 pub struct CompressiblePayload;
@@ -60,15 +60,7 @@ impl Detector for CompressiblePayload {
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let (case, packer) = packer_of_sampled(case, phase)?;
-    if packer.is_none() {
-        return by_samples(&case, phase, None);
-    }
-    case.observed_first(
-        COMPRESSION,
-        |case| reached_whole(case, phase),
-        |case| by_samples(case, phase, packer.as_deref()),
-    )
+    by_payload(case, phase, COMPRESSION, |case, packer| by_samples(case, phase, packer))
 }
 
 fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Finding, Halt> {

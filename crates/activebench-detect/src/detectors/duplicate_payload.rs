@@ -29,7 +29,7 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::{Basis, Detector, Run};
-use crate::packing::{DUPLICATION, packer_of_sampled, reached_whole};
+use crate::packing::{DUPLICATION, by_payload};
 
 /// See the head of this file.
 pub struct DuplicatePayload;
@@ -57,15 +57,7 @@ impl Detector for DuplicatePayload {
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let (case, packer) = packer_of_sampled(case, phase)?;
-    if packer.is_none() {
-        return by_samples(&case, phase, None);
-    }
-    case.observed_first(
-        DUPLICATION,
-        |case| reached_whole(case, phase),
-        |case| by_samples(case, phase, packer.as_deref()),
-    )
+    by_payload(case, phase, DUPLICATION, |case, packer| by_samples(case, phase, packer))
 }
 
 fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Finding, Halt> {

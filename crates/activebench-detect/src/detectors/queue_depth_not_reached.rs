@@ -16,7 +16,8 @@
 //! | fewer operations in flight at the device than half of the depth | a note: a fast device, or a slow hand-over, empties the queue, and the rate is right all the same |
 //!
 //! The device is asked only where 90 % of the bytes passed it. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over
-//! those of an operation, because requests merge and split. When it fails the claims for storage are
+//! those of an operation, because requests merge and split. Where a part of the requests was not seen and the rest shows that
+//! they did not go one by one, only the note is missed, and it is not applicable. When it fails the claims for storage are
 //! misleading.
 //!
 //! # When it is wrong
@@ -40,6 +41,7 @@ use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::tasks_of;
 use crate::context::{Detector, Run};
 use crate::lint::read_whole;
+use crate::thresholds::Thresholds;
 
 /// See the head of this file.
 pub struct QueueDepthNotReached;
@@ -151,9 +153,16 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
         Some(block) if block > 0 => block as f64,
         _ => run.fact(phase, FactName::ModalRequest)?,
     };
-    let in_flight = run.fact(phase, FactName::DeviceQueueDepthMean)? * bytes / requests / block.max(1.0);
+    let operations = |depth: f64| depth * bytes / requests / block.max(1.0);
     let window = run.fact(phase, FactName::Window)?;
-    let busy = if window > 0.0 { run.fact(phase, FactName::DeviceBusy)? / window } else { 0.0 };
+    let whole = run
+        .fact(phase, FactName::DeviceQueueDepthMean)
+        .and_then(|depth| Ok((operations(depth), run.fact(phase, FactName::DeviceBusy)?)));
+    let (in_flight, busy_ns) = match whole {
+        Ok(whole) => whole,
+        Err(why) => return Err(seen_in_part(phase, claimed, operations, limits, why)),
+    };
+    let busy = if window > 0.0 { busy_ns / window } else { 0.0 };
     let share = in_flight / claimed;
     let seen = format!(
         "`{option}` claims {claimed} operations in flight; {:.2} were at the device on average, which was busy for {} \
@@ -177,6 +186,26 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     firing.meaning = "the rate is what it is; it is not what the device does with the claimed depth".to_owned();
     firing.advice = "quote the depth that was reached, or add tasks until the device is busy throughout".to_owned();
     Ok(case.fires(firing))
+}
+
+/// Where a part of the requests was not seen: more of them were in flight than the mean says, at least. What shows that they
+/// did not go one by one leaves a note to be missed, which no verdict needs.
+fn seen_in_part(
+    phase: &Phase,
+    claimed: f64,
+    operations: impl Fn(f64) -> f64,
+    limits: &Thresholds,
+    why: String,
+) -> Halt {
+    let depth = phase.facts.get(FactName::DeviceQueueDepthMean).and_then(|depth| depth.value);
+    let least = depth.map_or(0.0, |depth| operations(depth.value));
+    if claimed < DEEP {
+        return Halt::not_applicable(format!("{why}; of so shallow a queue only a note could be given"));
+    }
+    match least > limits.ab403_serial_count.value.value {
+        true => Halt::not_applicable(format!("{why}; the rest shows that the device did not get one by one")),
+        false => Halt::undecided(why),
+    }
 }
 
 fn firing(weight: Weight, threshold: &Threshold, share: f64, message: String) -> Firing {

@@ -210,16 +210,14 @@ fn add_below(gaps: &Gaps, below: &Below, levels: &[BelowTally], facts: &mut Fact
         false => gaps.completed.clone().and(&gaps.queued),
     };
     let source = format!("{COMPLETED_HOOK}, {QUEUED_HOOK}");
-    let of_each: [(FactName, fn(&BelowTally) -> u64); 3] = [
-        (FactName::BelowReadBytes, |level| level.read_bytes),
-        (FactName::BelowWriteBytes, |level| level.write_bytes),
-        (FactName::BelowWriteBytesDurable, |level| level.durable_write_bytes),
-    ];
-    for (name, bytes) in of_each {
-        if let Some(least) = levels.iter().map(bytes).min() {
+    let mut put = |name, least: Option<u64>| {
+        if let Some(least) = least {
             facts.insert(name, gap.fact(Quantity::bytes(least), Scope::Device, &source));
         }
-    }
+    };
+    put(FactName::BelowReadBytes, levels.iter().map(|level| level.read_bytes).min());
+    put(FactName::BelowWriteBytes, levels.iter().map(|level| level.write_bytes).min());
+    put(FactName::BelowWriteBytesDurable, levels.iter().map(|level| level.durable_write_bytes).min());
 }
 
 /// In how much of the window requests of the phase's own can have been in flight, seen or not.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::{Call, FileId};
 use activebench_model::fact::{FactName, Facts, Scope};
-use activebench_model::phase::{Part, Phase};
+use activebench_model::phase::{Part, Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::gaps::{CALLS_HOOK, Gap};
@@ -15,6 +15,7 @@ use super::windows::is_on;
 pub(super) struct SharedBytes {
     by_file: HashMap<FileId, SpanIndex>,
     parts: Vec<Vec<Part>>,
+    windows: Vec<Option<Window>>,
     /// For each phase that shares files `(read, written)`.
     moved: Vec<Option<(u64, u64)>>,
 }
@@ -48,7 +49,8 @@ impl SharedBytes {
             }
             shared
         });
-        Self { by_file, parts: phases.iter().map(|phase| phase.parts.clone()).collect(), moved }
+        let parts = phases.iter().map(|phase| phase.parts.clone()).collect();
+        Self { by_file, parts, windows: phases.iter().map(|phase| phase.window).collect(), moved }
     }
 
     pub(super) fn feed(&mut self, call: &Call) {
@@ -57,8 +59,11 @@ impl SharedBytes {
         }
         let Some(index) = call.file.and_then(|file| self.by_file.get(&file)) else { return };
         let bytes = u64::try_from(call.returned).unwrap_or(0);
-        for number in index.overlapping(call.end_ns, call.end_ns) {
-            if self.parts[number].iter().any(|part| is_on(part, call)) {
+        for number in index.overlapping(call.start_ns, call.end_ns) {
+            // What a call on the window's edge moved need not have passed the device inside of it.
+            let inside = self.windows[number]
+                .is_some_and(|window| call.start_ns >= window.start_ns && call.end_ns <= window.end_ns);
+            if !inside || self.parts[number].iter().any(|part| is_on(part, call)) {
                 continue;
             }
             if let Some((read, written)) = &mut self.moved[number] {

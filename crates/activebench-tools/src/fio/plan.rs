@@ -96,7 +96,10 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     Phase {
         pattern: match (checks, rounds) {
             (Some(false), Some(_)) => {
-                agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown)
+                let common = agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown);
+                // Each direction goes over the files by itself.
+                let both_in_order = way == Way::Mixed && common == Pattern::Sequential;
+                if both_in_order { Pattern::Unknown } else { common }
             }
             _ => Pattern::Unknown,
         },
@@ -299,6 +302,8 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     if !random {
         return match modified {
             true => Pattern::Strided,
+            // Each round begins at the head of the files again, and a direction of the mix gets no further than its share.
+            false if has_a_part_of_each_round(job) => Pattern::Unknown,
             false => Pattern::Sequential,
         };
     }

@@ -22,8 +22,8 @@ pub(super) struct Seen<'a> {
 /// What the names of files say of them, by the jobs' options.
 #[derive(Debug, Default)]
 pub(super) struct Asides {
-    /// Logs that jobs replay.
-    pub(super) replayed: Vec<String>,
+    /// Logs of I/O that jobs replay or write.
+    pub(super) io_logs: Vec<String>,
     /// Files that jobs name: they are data, whatever they are called.
     pub(super) named: HashSet<String>,
     /// Folders that jobs name for their files.
@@ -36,7 +36,7 @@ impl Asides {
         let lists = |name: &'static str| jobs.clone().filter_map(move |job| job.stated(name)).flat_map(split_names);
         let names = jobs.clone().filter_map(JobOptions::filenames).flatten().map(last_component);
         Asides {
-            replayed: lists("read_iolog").collect(),
+            io_logs: lists("read_iolog").chain(lists("write_iolog")).collect(),
             named: names.map(str::to_owned).collect(),
             folders: lists("directory").chain(lists("opendir")).collect(),
         }
@@ -54,7 +54,7 @@ impl Asides {
             || (is_in(&["/etc/", "/usr/", "/lib"]) && !of_job)
             || name.ends_with(".state")
             || is_log
-            || self.replayed.iter().any(|log| log == name)
+            || self.io_logs.iter().any(|log| log == name)
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
         let named = Asides {
             named: HashSet::from(["data.state".to_owned(), "x_bw.log".to_owned()]),
             folders: vec!["/usr/local".to_owned()],
-            replayed: vec!["the.log".to_owned()],
+            io_logs: vec!["the.log".to_owned()],
         };
         for (name, aside) in [
             ("/mnt/a.0.0", false),
