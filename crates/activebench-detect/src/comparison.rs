@@ -759,7 +759,8 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     // A tool reads its clock before the first call and after the last one: a wait between the two makes its time longer,
     // never shorter.
     if excess > 0.0 {
-        return Ok(Noise { typical, bound: Ok(0.0) });
+        let bound = if phase.after_ramp { longest_operation_ns(phase).map(|ns| ns / window_ns) } else { Ok(0.0) };
+        return Ok(Noise { typical, bound });
     }
     // At both ends together no more than two waits.
     let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
@@ -768,6 +769,21 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
     let at_the_ends = if operations > 0.0 { idle / operations } else { 0.0 };
     Ok(Noise { typical: typical + at_the_ends, bound })
+}
+
+/// The longest operation of the pass, in nanoseconds.
+fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
+    let of = |name| fact_if_any(phase, name).map(|longest| longest.unwrap_or(0.0));
+    let longest = match phase.direction {
+        Direction::Read => of(FactName::ReadLatencyMax),
+        Direction::Write => of(FactName::WriteLatencyMax),
+        Direction::Discard => of(FactName::DiscardLatencyMax),
+        Direction::Mixed => of(FactName::ReadLatencyMax).and_then(|read| Ok(read.max(of(FactName::WriteLatencyMax)?))),
+        Direction::None => return Err("the pass moves no data".to_owned()),
+    };
+    longest.map_err(|halt| match halt {
+        Halt::Undecided(why) | Halt::NotApplicable(why) => why,
+    })
 }
 
 /// Whether two figures of one claim are the same but for rounding.

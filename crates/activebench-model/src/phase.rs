@@ -71,6 +71,10 @@ pub struct Phase {
     /// The pass's reads are taken to come from storage because the tool purged the cache
     /// before (iozone -U) or the command says so.
     pub cold_by_design: bool,
+    /// Whether the tool's clock begins after a ramp, with the first operation that ends then: up to one operation later
+    /// than the window.
+    #[serde(default)]
+    pub after_ramp: bool,
     /// Checking of the data happens inside the clock because the command asks for it, with
     /// the option's name.
     pub verifies: Option<String>,
@@ -131,6 +135,7 @@ impl Phase {
             names: None,
             window: None,
             cold_by_design: false,
+            after_ramp: false,
             verifies: None,
             unread: None,
             incomplete: None,

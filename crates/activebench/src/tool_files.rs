@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use activebench_model::activity::Exec;
@@ -87,7 +88,8 @@ fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
 
 /// A file of figures or of work, whole.
 pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+    // A pipe would keep us waiting for somebody to write.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::other("it is no regular file"));
     }

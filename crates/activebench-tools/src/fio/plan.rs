@@ -127,6 +127,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             }
             _ => None,
         },
+        after_ramp: paired.jobs.iter().any(|job| job.options.seconds_as_ns("ramp_time") != Some(0)),
         cold_by_design: way == Way::Read && paired.jobs.iter().all(|job| job.options.has("invalidate")),
         verifies: agreed(&paired.jobs, |job| {
             job.verify().flatten().filter(|_| way == Way::Read).map(|method| format!("verify={method}"))

@@ -30,6 +30,12 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
     words.push(format!("-r{record_kib}k"));
     // With several children iozone waits for two seconds before each test.
     let mut true_of_it = BTreeMap::new();
+    // It jumps by 17 records: in a short file it comes back to the same few.
+    if words.iter().any(|word| word == "-i5") && records <= 64 {
+        for code in ["AB206", "AB401"] {
+            true_of_it.insert(code.to_owned(), "the stride test visits few records of a short file".to_owned());
+        }
+    }
     if in_percent(rng, 6) {
         words.extend(["-t2", "-x", "-F", "one", "two"].map(str::to_owned));
         let why = "without stonewalling the slower child works on alone, and the children's sum is too high";
