@@ -162,8 +162,8 @@ fact_names! {
     /// when all are hit alike. Missing when none was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
     /// Bytes that read calls of other phases returned from the phase's files, of calls that began and ended inside its
-    /// window. The device counts by file, so that they are among its bytes. Absent where no other phase ran on the files at that time. Scope: file.
-    /// Source: calls.
+    /// window. The device counts by file, so that they are among its bytes. Absent where no other phase ran on the files
+    /// at that time. Scope: file. Source: calls.
     OthersReadBytes = "others_read_bytes", Bytes;
     /// As above, bytes that their write calls accepted.
     OthersWriteBytes = "others_write_bytes", Bytes;
