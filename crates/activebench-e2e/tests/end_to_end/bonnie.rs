@@ -47,7 +47,20 @@ fn assert_rebuilt(run: &Verified) -> usize {
 fn assert_verdict(run: &Verified, phase: &str, metric: &str, verdict: &str) {
     let claim = claims(run).iter().find(|claim| claim["phase"] == phase && claim["metric"] == metric);
     let claim = claim.unwrap_or_else(|| panic!("no {metric} of {phase}: {}", run.story()));
-    assert_eq!(claim["verdict"], verdict, "{phase} {metric}: {}", run.story());
+    match verdict {
+        "confirmed" => assert_holds(run, claim),
+        verdict => assert_eq!(claim["verdict"], verdict, "{phase} {metric}: {}", run.story()),
+    }
+}
+
+/// Asserts that a claim is confirmed. A latency and a share of CPU time, which depend on what else runs, may be not
+/// checked; nothing is confirmed that was not observed.
+fn assert_holds(run: &Verified, claim: &serde_json::Value) {
+    let beside_the_rates = claim["metric"] == "latency-max" || claim["metric"] == "cpu-total";
+    let not_checked = beside_the_rates && claim["verdict"] == "not-checked";
+    assert!(claim["verdict"] == "confirmed" || not_checked, "{claim}: {}", run.story());
+    assert_eq!(claim["tolerance"].is_object(), claim["verdict"] == "confirmed", "{claim}");
+    assert!(not_checked || claim["observed"].is_object(), "{claim}");
 }
 
 #[test]
@@ -138,7 +151,7 @@ fn a_byte_a_call_is_an_honest_figure_of_the_processor_only() {
     for phase in ["putc", "getc"] {
         // A rate is printed where the machine is not too fast for it.
         for claim in claims(&run).iter().filter(|claim| claim["phase"] == phase) {
-            assert_eq!(claim["verdict"], "confirmed", "{}", run.story());
+            assert_holds(&run, claim);
         }
         assert_verdict(&run, phase, "latency-max", "confirmed");
     }
@@ -176,7 +189,7 @@ fn files_are_created_looked_up_and_deleted_as_often_as_claimed() {
     // opendir asks for the folder itself in the same way.
     assert!((65536.0..65540.0).contains(&run.fact("seq-stat", "name_calls")), "{}", run.story());
     for claim in claims(&run).iter().filter(|claim| claim["metric"] != "cpu-total") {
-        assert_eq!(claim["verdict"], "confirmed", "{}", run.story());
+        assert_holds(&run, claim);
     }
     assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
 }
@@ -203,7 +216,7 @@ fn links_are_counted_as_the_files_that_they_stand_for() {
             assert_eq!(run.fact(phase, "name_calls"), 16384.0, "{kind} {phase}: {}", run.story());
         }
         for claim in claims(&run).iter().filter(|claim| claim["metric"] != "cpu-total") {
-            assert_eq!(claim["verdict"], "confirmed", "{kind}: {}", run.story());
+            assert_holds(&run, claim);
         }
     }
 }
