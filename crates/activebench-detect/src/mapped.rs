@@ -15,6 +15,17 @@ const NEXT_TO_NOTHING: f64 = 0.05;
 /// From this share on the device moved all of them.
 const ALL: f64 = 0.99;
 
+/// The facts that the answer rests on.
+pub(crate) const FACTS: [FactName; 7] = [
+    FactName::Mappings,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::DeviceReadBytes,
+    FactName::DeviceWriteBytes,
+    FactName::SyncsInside,
+    FactName::Msyncs,
+];
+
 /// What the observation says of a pass whose data moves through mappings alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mapped {

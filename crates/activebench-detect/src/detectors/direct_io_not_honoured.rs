@@ -11,7 +11,7 @@
 //! io_uring do their work outside their own calls: where all bytes of a pass were direct, what its
 //! processes put into the cache for its files (`task_inserted_bytes`) counts as well; of a mix that
 //! is reported apart it cannot be told to which direction it belongs, and that is undecided. Where the device moved
-//! every byte all the same and no more than half of them went through the cache, it is a note: btrfs serves the first read
+//! every byte all the same and at most 8 MiB of them went through the cache, it is a note: btrfs serves the first read
 //! into each fresh buffer in that way.
 //!
 //! # When it is wrong
@@ -46,6 +46,9 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
     FactName::DeviceReadBytes,
 ];
+
+/// What the buffers of a benchmark's requests come to at most, together.
+const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 
 impl Detector for DirectIoNotHonoured {
     fn code(&self) -> &'static str {
@@ -84,9 +87,8 @@ impl Detector for DirectIoNotHonoured {
             if share <= limits.ab204_cached_warn_ratio.value.value {
                 return Ok(case.silent(""));
             }
-            let whole = phase.direction == Direction::Read
-                && share <= 0.5
-                && run.fact(phase, FactName::DeviceReadBytes).is_ok_and(|from_device| from_device >= moved);
+            let few = phase.direction == Direction::Read && cached <= FRESH_BUFFERS_BYTES;
+            let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= moved;
             let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
                 _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),
                 true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),

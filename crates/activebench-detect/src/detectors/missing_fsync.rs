@@ -39,8 +39,13 @@ use crate::mapped::{self, Mapped};
 /// See the head of this file.
 pub struct MissingFsync;
 
-const FACTS: &[FactName] =
-    &[FactName::WriteBytes, FactName::UnsyncedBytes, FactName::SyncedBytes, FactName::DeviceWriteBytesDurable];
+const FACTS: &[FactName] = &[
+    FactName::WriteBytes,
+    FactName::UnsyncedBytes,
+    FactName::SyncedBytes,
+    FactName::DeviceWriteBytesDurable,
+    FactName::Mappings,
+];
 
 impl Detector for MissingFsync {
     fn code(&self) -> &'static str {
@@ -75,7 +80,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         if synced_later {
             return Err(Halt::not_applicable("a sync came after the clock had stopped: AB302 speaks of it"));
         }
-        return Ok(storage.as_ref().unwrap_or(case).fires(unsynced_mapping(run, written, storage.is_some())));
+        let case = storage.as_ref().unwrap_or(case).resting_on(mapped::FACTS.to_vec());
+        return Ok(case.fires(unsynced_mapping(run, written, storage.is_some())));
     }
     run.moved(phase)?;
     let written = run.fact(phase, FactName::WriteBytes)?;

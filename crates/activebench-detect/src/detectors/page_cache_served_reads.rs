@@ -40,8 +40,13 @@ use crate::mapped::{self, Mapped};
 /// See the head of this file.
 pub struct PageCacheServedReads;
 
-const FACTS: &[FactName] =
-    &[FactName::ReadBytes, FactName::CacheInsertedBytes, FactName::DirectShare, FactName::StorageReadBytes];
+const FACTS: &[FactName] = &[
+    FactName::ReadBytes,
+    FactName::CacheInsertedBytes,
+    FactName::DirectShare,
+    FactName::StorageReadBytes,
+    FactName::Mappings,
+];
 
 impl Detector for PageCacheServedReads {
     fn code(&self) -> &'static str {
@@ -69,6 +74,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
     if let Some(Mapped::Cached { read, from_device }) = mapped::of(run, phase)? {
+        let case = &case.resting_on(mapped::FACTS.to_vec());
         return Ok(case.fires(served_from_mapping(case, phase, read, from_device)));
     }
     run.moved(phase)?;

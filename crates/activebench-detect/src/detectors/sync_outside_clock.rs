@@ -49,6 +49,7 @@ const FACTS: &[FactName] = &[
     FactName::SyncsInside,
     FactName::DirectShare,
     FactName::SyncWriteShare,
+    FactName::Mappings,
 ];
 
 impl Detector for SyncOutsideClock {
@@ -102,7 +103,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         if !synced_later {
             return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
         }
-        return Ok(case.fires(Firing {
+        return Ok(case.resting_on(mapped::FACTS.to_vec()).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
             observed: None,
             threshold: limits.ab302_late_sync_fail_ratio.clone(),
