@@ -120,7 +120,11 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             of: MixOf::Operations,
         }),
         own_limits: own_limits_of(&paired.jobs, way),
-        time_limit_ns: agreed(&paired.jobs, |job| job.seconds_as_ns("runtime").filter(|limit| *limit > 0)),
+        // One of them that ends by its clock goes on as long as that takes.
+        time_limit_ns: paired
+            .jobs
+            .iter()
+            .find_map(|job| job.options.seconds_as_ns("runtime").filter(|limit| *limit > 0)),
         names: match kind {
             Kind::Names(operation) => {
                 Some(NamePass { operation, requested: files_of(&paired.jobs), spans: Vec::new() })

@@ -156,12 +156,14 @@ fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Opti
 }
 
 fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Result<Vec<JobTask>, String> {
-    // A job that waits is made later; one that waits for the others after all of them.
+    // A job that waits is made later; one that waits for the others after all of them. Those that still wait themselves
+    // hold nobody up (backend.c, `run_threads`, 3.33).
     let mut waves = 0;
     let mut order: Vec<(u32, u64, usize)> = Vec::new();
     for (index, slot) in slots.iter().enumerate() {
         let first_clone = index == 0 || slots[index - 1].options != slot.options;
-        if index > 0 && first_clone && slot.options.has("stonewall") {
+        let somebody_began = order.iter().any(|(wave, delay_ns, _)| *wave == waves && *delay_ns == 0);
+        if first_clone && slot.options.has("stonewall") && somebody_began {
             waves += 1;
         }
         order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));

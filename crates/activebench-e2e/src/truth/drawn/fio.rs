@@ -376,21 +376,18 @@ impl Draft {
         let mut words = vec!["fio".to_owned()];
         words.extend(self.own.iter().cloned());
         let what = format!("fio: {} ({}).", self.regime.words(), self.summary());
-        let job_file = format!("cat > {{beside}}/job.fio <<'END'\n{}END", self.job_file());
+        let (job_file, included) = self.job_file();
         match self.jobs_in {
             JobsIn::Words => words.extend(self.options()),
-            JobsIn::File => words.push("{beside}/job.fio".to_owned()),
-            JobsIn::Included => {
-                prepare.push("printf '[global]\\ninclude {beside}/job.fio\\n' > {beside}/outer.fio".to_owned());
-                words.push("{beside}/outer.fio".to_owned());
-            }
+            JobsIn::File | JobsIn::Included => words.push("{beside}/job.fio".to_owned()),
             JobsIn::Input => {
                 let line = format!("{} - < {{beside}}/job.fio", words.join(" "));
                 words = ["sh", "-c", &line].map(str::to_owned).to_vec();
             }
         }
         if self.jobs_in != JobsIn::Words {
-            prepare.push(job_file);
+            prepare.push(format!("cat > {{beside}}/job.fio <<'END'\n{job_file}END"));
+            prepare.push(format!("cat > {{beside}}/options.fio <<'END'\n{included}END"));
         }
         super::Draft {
             what,
@@ -425,22 +422,28 @@ impl Draft {
         self.jobs.iter().flat_map(of).collect()
     }
 
-    /// Options that all jobs have in common stand in the global section.
-    fn job_file(&self) -> String {
+    /// Options that all jobs have in common stand in the global section. Beside it the file that it includes, with those of
+    /// the first job alone, if it does.
+    fn job_file(&self) -> (String, String) {
         let first = &self.jobs[0];
         let common = |option: &&(&'static str, String)| self.jobs.iter().all(|job| job.options.contains(option));
-        let mut text = String::from("; drawn\n[global]\n");
+        let (mut text, mut apart) = (String::from("; drawn\n[global]\n"), String::new());
         let line = |text: &mut String, (name, value): &(&str, String)| {
             writeln!(text, "{name}={value}").expect("a String takes every character");
         };
         // One job keeps its own.
         let shared: Vec<_> = first.options.iter().filter(|_| self.jobs.len() > 1).filter(common).collect();
         shared.iter().for_each(|option| line(&mut text, option));
-        for job in &self.jobs {
+        for (number, job) in self.jobs.iter().enumerate() {
             writeln!(text, "\n[{}]", job.name).expect("a String takes every character");
-            job.options.iter().filter(|option| !shared.contains(option)).for_each(|option| line(&mut text, option));
+            let own = job.options.iter().filter(|option| !shared.contains(option));
+            let included = number == 0 && self.jobs_in == JobsIn::Included;
+            own.for_each(|option| line(if included { &mut apart } else { &mut text }, option));
+            if included {
+                text.push_str("include {beside}/options.fio\n");
+            }
         }
-        text
+        (text, apart)
     }
 
     /// A script that makes the files that the jobs read, by fio itself, so that their names are right.
