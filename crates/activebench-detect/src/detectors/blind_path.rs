@@ -34,7 +34,7 @@ use crate::mapped::{self, Mapped};
 /// See the head of this file.
 pub struct BlindPath;
 
-const FACTS: &[FactName] = &[FactName::Mappings];
+const FACTS: &[FactName] = &mapped::FACTS;
 
 impl Detector for BlindPath {
     fn code(&self) -> &'static str {

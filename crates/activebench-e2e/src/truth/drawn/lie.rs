@@ -133,6 +133,8 @@ fn few_blocks(rng: &mut Rng) -> Draft {
 fn no_depth(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "a depth is asked of an engine that makes one call at a time", |draft, rng| {
         let depth = one_of(rng, &[8, 32, 64]);
+        // fio remarks on it before its report, which is then no JSON.
+        draft.filter = None;
         of_each_job(draft, |job| {
             job.set("ioengine", "psync");
             job.set("iodepth", depth);
