@@ -130,6 +130,11 @@ fn decides(code: &str, claim: &Claim, subject: Subject) -> bool {
     }
 }
 
+/// Whether the question is whether a depth was reached that nobody read: the figure holds without it.
+fn asks_for_what_was_not_read(code: &str, phase: &Phase) -> bool {
+    code == "AB403" && phase.unread.is_some()
+}
+
 fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClaim {
     let mut fired: Vec<&Finding> =
         findings.iter().filter(|finding| finding.outcome == Outcome::Fires && concerns(finding, claim)).collect();
@@ -187,6 +192,7 @@ fn verdict_on(
         finding.outcome == Outcome::Undecided
             && concerns(finding, claim)
             && decides(&finding.code, claim, subject)
+            && !asks_for_what_was_not_read(&finding.code, phase)
             && suppression(&run.manifest.choices, finding).is_none()
     });
     if let Some(finding) = open {

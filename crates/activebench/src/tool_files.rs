@@ -69,14 +69,27 @@ fn tools(
     if let Some(adapter) = adapter_for_program(command.program()) {
         return vec![(adapter, command.clone())];
     }
-    let tools = judge::executed_tools(command, execs, links).into_iter();
+    let tools = judge::executed_tools(command, execs, links).into_iter().map(|(adapter, mut own)| {
+        // Its adapter knows it by its own name.
+        if let Some(program) =
+            own.argv.first_mut().filter(|program| adapter_for_program(program_name(program)).is_none())
+        {
+            adapter.name().clone_into(program);
+        }
+        (adapter, own)
+    });
     // Where neither its words are known nor the wrapper's line names it, the line's words are all there is.
     tools.map(|(adapter, own)| (adapter, if own.argv.is_empty() { command.clone() } else { own })).collect()
 }
 
+/// A path's last component.
+fn program_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// Executed files whose names are no tool's, and which are links to one of a tool's name.
 fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
-    let names_tool = |path: &str| adapter_for_program(path.rsplit('/').next().unwrap_or(path)).is_some();
+    let names_tool = |path: &str| adapter_for_program(program_name(path)).is_some();
     let target = |exec: &Exec| {
         // A file that is gone by now was no installed tool.
         let path = Path::new(&command.cwd).join(&exec.filename).canonicalize().ok()?;

@@ -88,7 +88,7 @@ impl Detector for DirectIoNotHonoured {
                 return Ok(case.silent(""));
             }
             let few = phase.direction == Direction::Read && cached <= FRESH_BUFFERS_BYTES;
-            let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= moved;
+            let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
             let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
                 _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),
                 true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),

@@ -135,7 +135,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Ok(case.silent(""));
     }
     read_whole(phase)?;
-    let by_design = matches!(phase.pattern, Pattern::SingleBlock | Pattern::Strided);
+    // Jobs that differ, and a direction of a mix that is begun anew, promise nothing of which blocks they visit.
+    let untold =
+        phase.pattern == Pattern::Unknown && run.has_adapter() && (phase.mix.is_some() || phase.requested_tasks > 1);
+    let by_design = untold || matches!(phase.pattern, Pattern::SingleBlock | Pattern::Strided);
     let storage = case.concerning_storage().ok();
     let threshold = match share < limits.ab401_distinct_fail_ratio.value.value {
         true => &limits.ab401_distinct_fail_ratio,

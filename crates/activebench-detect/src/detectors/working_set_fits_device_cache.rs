@@ -132,7 +132,7 @@ fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if visits < least.value.value || set > most.value.value {
         return Err(unknown());
     }
-    let said = phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let said = phase.unread.is_some() || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Ok(case.fires(Firing {
         weight: if said { Weight::Note } else { Weight::Warn(Effect::Unverifiable) },

@@ -8,7 +8,7 @@ use super::engine::{self, Kind};
 use super::entries::{self, Paired};
 use super::filter::sections;
 use super::jobs::{Setup, last_component};
-use super::options::JobOptions;
+use super::options::{Answer, JobOptions};
 use super::report::{Directed, Entry, Figure, Head, Latencies, Report, Way, rate_resolution};
 use super::{json, normal, subject, terse};
 
@@ -85,6 +85,18 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
         entry.head = of_name.next().filter(|first| of_name.all(|other| other == *first)).cloned();
     }
     read
+}
+
+/// The entry with the figures of both directions in their own place: terse lines have them in that of the reads where
+/// the job asks for one figure of all.
+fn as_one(entry: &Entry, paired: &Paired) -> Entry {
+    let mut entry = entry.clone();
+    let asked = matches!(paired.job().map(|job| job.get("unified_rw_reporting")), Some(Answer::Stated("mixed" | "1")));
+    if asked && !entry.of(Way::Mixed).is_counted() {
+        let both = std::mem::take(entry.of_mut(Way::Read));
+        *entry.of_mut(Way::Mixed) = both;
+    }
+    entry
 }
 
 /// Gives entries without names those of the jobs, where numbers and directions say which is which; drops them otherwise.
@@ -208,6 +220,7 @@ struct Claims {
 
 impl Claims {
     fn of_entry(&mut self, entry: &Entry, paired: &Paired, beside: Option<&Entry>) {
+        let entry = &as_one(entry, paired);
         if let Some((number, source)) = &entry.error {
             let message = format!("error {number} of the job");
             self.parsed.errors.push(Note { source: source.clone(), message });

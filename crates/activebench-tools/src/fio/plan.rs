@@ -98,7 +98,9 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             (Some(false), Some(_)) => {
                 let common = agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown);
                 // Each direction goes over the files by itself.
-                let both_in_order = way == Way::Mixed && common == Pattern::Sequential;
+                let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
+                let both_in_order =
+                    unlike && common != Pattern::Sequential || way == Way::Mixed && common == Pattern::Sequential;
                 if both_in_order { Pattern::Unknown } else { common }
             }
             _ => Pattern::Unknown,
@@ -243,6 +245,17 @@ fn size(job: &JobOptions) -> Option<u64> {
     job.size("filesize")?.checked_mul(files(job)?)
 }
 
+/// Bytes of one job's files together that its blocks reach: what is left at the end of each of several files is less than
+/// a block.
+fn size_in_blocks(job: &JobOptions) -> Option<u64> {
+    let (size, files) = (size(job)?, files(job)?);
+    let block = job.block_bytes(Way::Read).filter(|block| job.block_bytes(Way::Write) == Some(*block));
+    match block.filter(|block| files > 1 && *block > 0) {
+        Some(block) => Some(size / files / block * block * files),
+        None => Some(size),
+    }
+}
+
 /// How many files a job has.
 fn files(job: &JobOptions) -> Option<u64> {
     match job.filenames()?.len() {
@@ -281,9 +294,9 @@ impl Region {
         if jobs.iter().any(placed) {
             return Region { bytes: None, sharing: jobs.len() as u64 };
         }
-        let sizes = || jobs.iter().map(|job| size(&job.options));
+        let sizes = || jobs.iter().map(|job| size_in_blocks(&job.options));
         if shared {
-            let first = jobs.first().and_then(|job| size(&job.options));
+            let first = jobs.first().and_then(|job| size_in_blocks(&job.options));
             let bytes = first.filter(|first| sizes().all(|size| size == Some(*first)));
             return Region { bytes, sharing: jobs.len() as u64 };
         }

@@ -319,6 +319,11 @@ impl Draft {
             }
             _ => {}
         }
+        if self.regime == Regime::DirectMix && !random && job.get("time_based").is_some() {
+            let why =
+                "fio begins both directions at the head of the files again, and the mix is not what was asked for";
+            self.true_of_it.insert("AB108".to_owned(), why.to_owned());
+        }
         if self.regime == Regime::DirectMix && in_percent(rng, 40) {
             job.set(one_of(rng, &["rwmixread", "rwmixwrite"]), one_of(rng, &[20, 50, 70]));
         }
