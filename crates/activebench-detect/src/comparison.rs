@@ -219,7 +219,8 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
             // either of them, so only their sum bounds a claim.
             let all = share_of_processor(run, phase, Metric::CpuTotal)?;
             // Its clock and its accounting begin and end outside the calls of the pass.
-            let slack = run.thresholds.ab101_cpu_slack_ratio.value.value * all.max(1.0);
+            let before = CPU_BEFORE_NS * tasks_of(phase) / run.fact(phase, FactName::Window)?;
+            let slack = run.thresholds.ab101_cpu_slack_ratio.value.value * all.max(1.0) + before;
             let accounting = run.thresholds.ab101_cpu_below_ratio.value.value * all;
             let low = if claim.metric == Metric::CpuTotal { least_processor(run, phase, used, slack)? } else { 0.0 };
             Ok(between(low, all + accounting + slack, Ok(used)))
@@ -240,6 +241,10 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
         _ => Err("this metric has no rule".to_owned()),
     }
 }
+
+/// What a task uses before its first call at most: its buffers are filled and its generators made then, and the tool's
+/// account of processor time has begun.
+const CPU_BEFORE_NS: f64 = 50e6;
 
 /// Processor time of the pass's threads over its window.
 fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f64, String> {

@@ -11,7 +11,7 @@
 //! io_uring do their work outside their own calls: where all bytes of a pass were direct, what its
 //! processes put into the cache for its files (`task_inserted_bytes`) counts as well; of a mix that
 //! is reported apart it cannot be told to which direction it belongs, and that is undecided. Where the device moved
-//! every byte all the same and at most 8 MiB of them went through the cache, it is a note: btrfs serves the first read
+//! every byte all the same and no more of them than the buffers of its requests hold (at least 8 MiB) went through the cache, it is a note: btrfs serves the first read
 //! into each fresh buffer in that way.
 //!
 //! # When it is wrong
@@ -29,10 +29,11 @@
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
-use activebench_model::phase::{Direction, Phase, Submission};
+use activebench_model::phase::{Direction, Mechanism, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
+use crate::comparison::tasks_of;
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -47,8 +48,18 @@ const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
 ];
 
-/// What the buffers of a benchmark's requests come to at most, together.
+/// What the buffers of a benchmark's requests come to at most, together, where nothing is known of them.
 const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
+
+/// What the buffers of a pass come to: one for each request that it keeps on its way.
+fn fresh_buffers(phase: &Phase) -> f64 {
+    let depth = phase.promises.iter().find_map(|promise| match promise.mechanism {
+        Mechanism::QueueDepth(depth) => Some(f64::from(depth)),
+        _ => None,
+    });
+    let largest = phase.block_bytes.map_or(0.0, |bytes| bytes as f64);
+    (depth.unwrap_or(1.0) * tasks_of(phase) * largest).max(FRESH_BUFFERS_BYTES)
+}
 
 impl Detector for DirectIoNotHonoured {
     fn code(&self) -> &'static str {
@@ -87,7 +98,7 @@ impl Detector for DirectIoNotHonoured {
             if share <= limits.ab204_cached_warn_ratio.value.value {
                 return Ok(case.silent(""));
             }
-            let few = phase.direction == Direction::Read && cached <= FRESH_BUFFERS_BYTES;
+            let few = phase.direction == Direction::Read && cached <= fresh_buffers(phase);
             let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
             let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
                 _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),

@@ -136,8 +136,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     read_whole(phase)?;
     // Jobs that differ, and a direction of a mix that is begun anew, promise nothing of which blocks they visit.
-    let untold =
-        phase.pattern == Pattern::Unknown && run.has_adapter() && (phase.mix.is_some() || phase.requested_tasks > 1);
+    let untold = phase.pattern == Pattern::Unknown
+        && run.has_adapter()
+        && (phase.mix.is_some() || phase.requested_tasks > 1 || phase.time_limit_ns.is_some());
     let by_design = untold || matches!(phase.pattern, Pattern::SingleBlock | Pattern::Strided);
     let storage = case.concerning_storage().ok();
     let threshold = match share < limits.ab401_distinct_fail_ratio.value.value {

@@ -87,6 +87,14 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     read
 }
 
+/// Whether all jobs of an entry take the times of their operations, or none does: its latencies are those of all.
+fn is_timed_alike(paired: &Paired) -> bool {
+    const OFF: [&str; 4] = ["gtod_reduce", "disable_lat", "disable_clat", "disable_slat"];
+    let mut jobs = paired.jobs.iter().map(|job| OFF.map(|name| job.options.get(name)));
+    let first = jobs.next();
+    jobs.all(|other| Some(other) == first)
+}
+
 /// The entry with the figures of both directions in their own place: terse lines have them in that of the reads where
 /// the job asks for one figure of all.
 fn as_one(entry: &Entry, paired: &Paired) -> Entry {
@@ -271,6 +279,13 @@ impl Claims {
             self.note(figure, "the clock ran for one millisecond, its own step: the rate may be any larger one");
         }
         if !moves {
+            return;
+        }
+        if let Some(figure) = operations.as_ref().filter(|_| !is_timed_alike(paired)) {
+            self.note(
+                figure,
+                "not all jobs of the group take the times of their operations: latencies are not claimed",
+            );
             return;
         }
         self.claim(target, Metric::LatencyMean, Unit::Ns, total.mean.as_ref(), None);

@@ -97,11 +97,14 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         pattern: match (checks, rounds) {
             (Some(false), Some(_)) => {
                 let common = agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown);
-                // Each direction goes over the files by itself.
+                // Jobs that differ draw from regions of their own, and each direction goes over the files by itself.
                 let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
-                let both_in_order =
-                    unlike && common != Pattern::Sequential || way == Way::Mixed && common == Pattern::Sequential;
-                if both_in_order { Pattern::Unknown } else { common }
+                match common {
+                    Pattern::Sequential if way == Way::Mixed => Pattern::Unknown,
+                    Pattern::Sequential => common,
+                    _ if unlike => Pattern::Unknown,
+                    _ => common,
+                }
             }
             _ => Pattern::Unknown,
         },
@@ -334,6 +337,10 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     let partly = matches!(share, Answer::Stated(share) if !share.starts_with("100"));
     if partly {
         Pattern::Unknown
+    } else if job.block_bytes(Way::Read) != job.block_bytes(Way::Write) || (files(job) != Some(1) && !goes_once(job)) {
+        // A map of blocks of one size is off for those of another, and which file is begun anew first is the order's in
+        // which they are served.
+        Pattern::Unknown
     } else if aligned != Answer::Default {
         // Blocks begin at multiples of something else: they overlap or leave gaps, and the map of blocks that were
         // visited is off (init.c, `fixup_options`, 3.33).
@@ -356,8 +363,12 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
 
 /// Whether the order is begun anew before the job ends, and each direction of the mix gets other blocks of it each time.
 fn has_a_part_of_each_round(job: &JobOptions) -> bool {
-    let once = job.lacks("time_based") && job.lacks("io_size") && job.loops() == Some(1);
-    job.mixes() != Some(false) && !once
+    job.mixes() != Some(false) && !goes_once(job)
+}
+
+/// Whether the order is gone through once at most.
+fn goes_once(job: &JobOptions) -> bool {
+    job.lacks("time_based") && job.lacks("io_size") && job.loops() == Some(1)
 }
 
 /// The generator that fio calls lfsr keeps no map where blocks have several sizes (init.c, 3.33).
