@@ -507,13 +507,19 @@ fn an_engine_that_does_nothing_is_refuted() {
 }
 
 #[test]
-fn mapped_files_are_said_to_be_blind() {
+fn mapped_files_are_told_by_what_the_device_did_or_said_to_be_blind() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(512);
     let command = ["fio", "--name=m", "--rw=write", "--bs=64k", "--size=64m", "--filename=x", "--ioengine=mmap"];
     let run = verify(&volume, &[], &command);
-    assert!(run.codes("m-write").contains(&"AB901"), "{}", run.story());
-    assert_claims(&run, "m-write", "unverifiable");
+    assert!(run.codes("m-write").contains(&"AB301"), "{}", run.story());
+    assert_eq!(run.claim_verdict("m-write"), "misleading", "{}", run.story());
+    let synced = verify(&volume, &[], &[&command[..], &["--end_fsync=1"]].concat());
+    assert_eq!(synced.claim_verdict("m-write"), "confirmed", "{}", synced.story());
+    let mixed = [&command[..2], &["--rw=randrw"], &command[3..]].concat();
+    let blind = verify(&volume, &[], &mixed);
+    assert!(blind.codes("m-write").contains(&"AB901"), "{}", blind.story());
+    assert_eq!(blind.claim_verdict("m-write"), "unverifiable", "{}", blind.story());
 }
 
 #[test]

@@ -193,7 +193,8 @@ mod tests {
 
     #[track_caller]
     fn check(drawn: &Drawn, report: &Value, moved: u64, word: &str) {
-        let case = super::super::honest(1, 1);
+        let mut case = super::super::honest(1, 1);
+        case.expect.beside.clear();
         let moved = Moved { read_bytes: moved, write_bytes: 0 };
         let outcome = outcome(&case, drawn, report, Some(moved), Path::new("/nonexistent"));
         assert_eq!(outcome.word(), word, "{}", outcome.why());
