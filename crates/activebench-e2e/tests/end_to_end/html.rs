@@ -90,7 +90,7 @@ fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
             claim["printed"]["text"].as_str().expect("a figure"),
             claim["printed"]["unit"].as_str().expect("a unit")
         );
-        let verdict = claim["verdict"].as_str().expect("a verdict").replace('-', ' ');
+        let verdict = claim["verdict"].as_str().expect("a verdict").replace('-', " ");
         let stands = rows.iter().any(|row| row.contains(&printed) && row.contains(&verdict));
         assert!(stands, "no row says {printed} and {verdict} at {width}: {rows:#?}");
     }

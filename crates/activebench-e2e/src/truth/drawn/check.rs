@@ -210,7 +210,7 @@ mod tests {
         check(&honest, &report("qualified", "confirmed", &near, &fires("warn")), 4096, "false accusation");
         check(&honest, &report("discrepancy", "refuted", &near, &json!([])), 4096, "false accusation");
         check(&honest, &report("inconclusive", "unverifiable", &Value::Null, &json!([])), 4096, "undecided");
-        check(&honest, &report("verified", "confirmed", &json!({"value": 101.5}), &json!([])), 4096, "figure off");
+        check(&honest, &report("verified", "confirmed", &json!({"value": 102.0}), &json!([])), 4096, "figure off");
         check(&honest, &report("verified", "confirmed", &Value::Null, &json!([])), 4096, "figure off");
         check(&honest, &report("verified", "confirmed", &near, &json!([])), 2048, "broken");
         check(&honest, &report("failed", "confirmed", &near, &json!([])), 4096, "broken");
