@@ -117,6 +117,17 @@ impl Adapter for Fio {
         Command::parse(&command.argv).files
     }
 
+    /// What `include` lines name, as it stands there and beside the file.
+    fn included_files(&self, file: &ToolFile) -> Vec<String> {
+        let text = String::from_utf8_lossy(&file.bytes);
+        let folder = file.name.rsplit_once('/').map(|(folder, _)| folder);
+        let named = text.lines().filter_map(|line| line.trim().strip_prefix("include ").map(str::trim));
+        named
+            .flat_map(|name| [Some(name.to_owned()), folder.map(|folder| format!("{folder}/{name}"))])
+            .flatten()
+            .collect()
+    }
+
     /// Job files, and the file of `--output`; behind a wrapper those that it names.
     fn reads_file(&self, command: &CommandLine, name: &str) -> bool {
         // A word that is a folder is no file of figures: `jq .`.

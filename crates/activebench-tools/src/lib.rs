@@ -83,6 +83,11 @@ pub trait Adapter: Sync {
     fn reads_file(&self, _command: &CommandLine, _name: &str) -> bool {
         false
     }
+
+    /// The files that a file which the adapter reads names for more of the same, as the tool would open them.
+    fn included_files(&self, _file: &ToolFile) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What a command asks for.

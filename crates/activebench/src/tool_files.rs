@@ -40,23 +40,33 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
     let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
     files.links = links(command, &execs);
     let tools = tools(command, &execs, &files.links);
-    let mut known = BTreeSet::new();
     // A damaged part of the record is said where the record is written.
-    for event in observation.names().flatten().flatten() {
-        let is_read = || tools.iter().any(|(adapter, own)| adapter.reads_file(own, &event.name));
-        let wanted = event.op == Op::Open && event.file.is_some() && is_read();
-        if !wanted || !known.insert(event.name.clone()) {
-            continue;
-        }
+    let opened: BTreeSet<String> = observation
+        .names()
+        .flatten()
+        .flatten()
+        .filter(|event| event.op == Op::Open && event.file.is_some())
+        .map(|event| event.name)
+        .collect();
+    let is_read = |name: &String| tools.iter().any(|(adapter, own)| adapter.reads_file(own, name));
+    let mut wanted: Vec<String> = opened.iter().filter(|name| is_read(name)).cloned().collect();
+    let mut known: BTreeSet<String> = wanted.iter().cloned().collect();
+    while let Some(name) = wanted.pop() {
         if files.kept.len() == MOST_FILES {
             files.unread.push(format!("more than {MOST_FILES} files of the tool are not kept"));
             break;
         }
-        match read(&Path::new(&command.cwd).join(&event.name)) {
-            Ok(bytes) => files.kept.push(ToolFile { name: event.name, bytes }),
-            Err(error) => files.unread.push(format!("cannot keep the tool's file {}: {error}", event.name)),
+        match read(&Path::new(&command.cwd).join(&name)) {
+            Ok(bytes) => {
+                let file = ToolFile { name, bytes };
+                let included = tools.iter().flat_map(|(adapter, _)| adapter.included_files(&file));
+                wanted.extend(included.filter(|name| opened.contains(name) && known.insert(name.clone())));
+                files.kept.push(file);
+            }
+            Err(error) => files.unread.push(format!("cannot keep the tool's file {name}: {error}")),
         }
     }
+    files.kept.sort_by(|one, other| one.name.cmp(&other.name));
     files
 }
 

@@ -211,6 +211,8 @@ fn files_of_the_tool_are_told_from_its_data() {
         CommandLine { argv: ["sh", "-c", "cd /x && fio j.fio"].map(str::to_owned).to_vec(), cwd: "/".to_owned() };
     assert!(fio().reads_file(&script, "j.fio"));
     assert!(!fio().reads_file(&command_line("cat j.fio"), "j.fio"));
+    let file = ToolFile { name: "d/j.fio".to_owned(), bytes: b"[a]\ninclude more.fio\nbs=4k\n".to_vec() };
+    assert_eq!(fio().included_files(&file), ["more.fio", "d/more.fio"]);
 }
 
 #[test]
