@@ -50,11 +50,12 @@ struct Draft {
 /// The honest run of this number.
 pub fn honest(seed: u64, number: u32) -> Case {
     let rng = &mut rng(seed, number, 0);
-    let draft = match rng.u32(0..100) {
+    let mut draft = match rng.u32(0..100) {
         0..72 => fio::Draft::draw(rng).command(),
         72..96 => iozone::honest(rng),
         _ => bonnie::honest(rng),
     };
+    draft.also_true("AB703", "the runs beside it share the disk below");
     wrapper::wrapped(draft, rng).into_case(Drawn::Honest, "drawn", format!("honest-{seed}-{number}"))
 }
 

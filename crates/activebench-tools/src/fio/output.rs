@@ -288,6 +288,11 @@ impl Claims {
             );
             return;
         }
+        // A time of nothing was not taken (`gtod_reduce`, `disable_lat`).
+        let timed = |latencies: &Latencies| latencies.mean.as_ref().is_none_or(|mean| mean.value > 0.0);
+        if !timed(total) {
+            return;
+        }
         self.claim(target, Metric::LatencyMean, Unit::Ns, total.mean.as_ref(), None);
         const TOTAL: [Metric; 4] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99, Metric::LatencyP999];
         const COMPLETION: [Metric; 4] = [
