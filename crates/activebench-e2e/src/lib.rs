@@ -711,15 +711,25 @@ impl Verified {
         codes
     }
 
-    /// Asserts that every claim is confirmed and that nothing is warned of but what is this
+    /// Asserts that every claim holds and that nothing is warned of but what is this
     /// machine's: the length of the passes (AB701), what the observation costs where the
     /// storage is as fast as memory (AB903), and what else runs on it (AB602, AB603, AB605).
     /// Without these the run is verified.
     pub fn assert_honest(&self) {
         let list = |part: &str| self.report[part].as_array().cloned().unwrap_or_default();
         assert!(!list("claims").is_empty(), "{}", self.story());
+        // Times of single operations and shares of processor time are near enough to be confirmed or not by chance, and so
+        // are all figures of a pass that is too short.
+        let is_short = |phase: &Value| {
+            list("findings").iter().any(|f| f["code"] == "AB701" && f["outcome"] == "fires" && f["phase"] == *phase)
+        };
+        let may_be_open = |claim: &Value| {
+            let metric = claim["metric"].as_str().unwrap_or("");
+            metric.contains("latency") || metric.starts_with("cpu-") || is_short(&claim["phase"])
+        };
         for claim in list("claims") {
-            assert_eq!(claim["verdict"], "confirmed", "{}", self.story());
+            let holds = claim["verdict"] == "confirmed" || claim["verdict"] == "not-checked" && may_be_open(&claim);
+            assert!(holds, "{}", self.story());
         }
         // A run of milliseconds ends before its cost, and what others took of it, can be measured.
         let of_the_machine = |finding: &Value| {
