@@ -264,7 +264,7 @@ fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f6
 /// The least share of processor time that the kernel can have accounted for: what the threads used between their
 /// switches, without what the hypervisor may have taken meanwhile, which the kernel may leave out.
 fn least_processor(run: &Run<'_>, phase: &Phase, used: f64, slack: f64) -> Result<f64, String> {
-    let stolen = time_at_most(phase, FactName::Steal).unwrap_or(0.0) / run.fact(phase, FactName::Window)?;
+    let stolen = time_at_most(phase, FactName::Steal)? / run.fact(phase, FactName::Window)?;
     let unaccounted = run.thresholds.ab101_cpu_below_ratio.value.value * used;
     Ok((used - unaccounted - stolen - slack).max(0.0))
 }
@@ -785,17 +785,14 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
 
 /// The longest operation of the pass, in nanoseconds.
 fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
-    let of = |name| fact_if_any(phase, name).map(|longest| longest.unwrap_or(0.0));
-    let longest = match phase.direction {
+    let of = |name| phase.facts.complete(name);
+    match phase.direction {
         Direction::Read => of(FactName::ReadLatencyMax),
         Direction::Write => of(FactName::WriteLatencyMax),
         Direction::Discard => of(FactName::DiscardLatencyMax),
-        Direction::Mixed => of(FactName::ReadLatencyMax).and_then(|read| Ok(read.max(of(FactName::WriteLatencyMax)?))),
-        Direction::None => return Err("the pass moves no data".to_owned()),
-    };
-    longest.map_err(|halt| match halt {
-        Halt::Undecided(why) | Halt::NotApplicable(why) => why,
-    })
+        Direction::Mixed => Ok(of(FactName::ReadLatencyMax)?.max(of(FactName::WriteLatencyMax)?)),
+        Direction::None => Err("the pass moves no data".to_owned()),
+    }
 }
 
 /// Whether two figures of one claim are the same but for rounding.

@@ -53,9 +53,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Activity, Unreadable> {
     let Structure { calls: structure, unlink_spans, links, global_syncs, files, output_writes, bursts } =
         read_structure(source, &stub)?;
     let Names { opened, unlinks, arguments } = read_names(source, &stub, &unlink_spans)?;
-    for exec in &mut execs {
-        exec.arguments = arguments.get(&(exec.tgid, exec.at_ns)).map_or_else(Vec::new, |pieces| joined(pieces));
-    }
+    add_arguments(&mut execs, &arguments);
 
     let timelines = slots::Timelines::new(structure, &execs);
     let mut passes = slots::fill(source, &stub, timelines)?.into_passes();
@@ -72,9 +70,7 @@ pub fn executions(tasks: impl IntoIterator<Item = TaskEvent>, names: impl IntoIt
     for event in names.into_iter().filter(|event| event.op == Op::Execute) {
         arguments.entry((event.tgid, event.at_ns)).or_default().push((event.returned, event.name));
     }
-    for exec in &mut execs {
-        exec.arguments = arguments.get(&(exec.tgid, exec.at_ns)).map_or_else(Vec::new, |pieces| joined(pieces));
-    }
+    add_arguments(&mut execs, &arguments);
     execs
 }
 
@@ -143,6 +139,13 @@ struct Names {
     unlinks: Vec<NamedCall>,
     /// Arguments of executions by process and time, each with its number.
     arguments: HashMap<(u32, u64), Vec<(i64, String)>>,
+}
+
+/// Gives the executions their arguments.
+fn add_arguments(execs: &mut [Exec], pieces: &HashMap<(u32, u64), Vec<(i64, String)>>) {
+    for exec in execs {
+        exec.arguments = pieces.get(&(exec.tgid, exec.at_ns)).map_or_else(Vec::new, |pieces| joined(pieces));
+    }
 }
 
 /// Arguments from their pieces, which come in order; nothing when one was lost.
