@@ -11,7 +11,7 @@ use activebench_model::claim::{Claim, Metric};
 use activebench_model::command::shell_word;
 use activebench_model::fact::FactName;
 use activebench_model::host::{Target, Tier};
-use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Submission};
+use activebench_model::phase::{Direction, Pattern, Phase, Submission};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
@@ -212,14 +212,7 @@ fn is_synchronous(run: &Run<'_>, phase: &Phase) -> bool {
 
 /// Calls that all tasks together can have on their way; `None` where it is not known.
 fn depth(run: &Run<'_>, phase: &Phase) -> Option<u32> {
-    let each = if is_synchronous(run, phase) {
-        1
-    } else {
-        phase.promises.iter().find_map(|promise| match promise.mechanism {
-            Mechanism::QueueDepth(depth) => Some(depth),
-            _ => None,
-        })?
-    };
+    let each = if is_synchronous(run, phase) { 1 } else { phase.promised_depth()?.0 };
     each.checked_mul(phase.requested_tasks.max(1))
 }
 

@@ -108,7 +108,7 @@ pub(crate) struct Case<'a> {
     name: &'static str,
     phase: Option<&'a Phase>,
     claims: Vec<&'a Claim>,
-    facts: Vec<FactName>,
+    pub(crate) facts: Vec<FactName>,
 }
 
 impl<'a> Case<'a> {

@@ -292,7 +292,7 @@ fn time_at_most(phase: &Phase, name: FactName) -> Result<f64, String> {
 }
 
 /// The time for which the threads of a pass waited for a processor, and for which the hypervisor took one.
-fn waited_ns(phase: &Phase) -> Result<f64, String> {
+pub(crate) fn waited_ns(phase: &Phase) -> Result<f64, String> {
     Ok(time_at_most(phase, FactName::Preempted)? + time_at_most(phase, FactName::Steal)?)
 }
 
@@ -544,6 +544,10 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
         facts.push(rate_window(phase));
         facts.extend(operations());
     }
+    if phase.after_ramp && !metric.is_latency() && !metric.is_cpu() {
+        facts.push(rate_window(phase));
+        facts.extend(by_direction(FactName::ReadLatencyMax, FactName::WriteLatencyMax, FactName::DiscardLatencyMax));
+    }
     if phase.requested_tasks > 1 {
         facts.extend(bytes());
         facts.push(FactName::UntimedBytes);
@@ -626,7 +630,13 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     if claim.metric == Metric::CpuTotal && excess < 0.0 {
         time_at_most(phase, FactName::Steal)?;
     }
-    let Noise { typical, bound } = if timed { noise_share(run, phase, excess)? } else { Noise::none() };
+    let Noise { typical, bound } = match timed {
+        true => noise_share(run, phase, excess)?,
+        false if claim.metric.is_count() && excess > 0.0 => {
+            Noise { typical: 0.0, bound: begun_before(phase, run.fact(phase, rate_window(phase))?) }
+        }
+        false => Noise::none(),
+    };
     // What is not known widens nothing; a difference that it could explain is undecided.
     let least_warn = limits.ab104_difference_warn_ratio.value.value.min(limits.ab101_difference_warn_ratio.value.value);
     let bound = match bound {
@@ -771,8 +781,7 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     // A tool reads its clock before the first call and after the last one: a wait between the two makes its time longer,
     // never shorter.
     if excess > 0.0 {
-        let bound = if phase.after_ramp { longest_operation_ns(phase).map(|ns| ns / window_ns) } else { Ok(0.0) };
-        return Ok(Noise { typical, bound });
+        return Ok(Noise { typical, bound: begun_before(phase, window_ns) });
     }
     // At both ends together no more than two waits.
     let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
@@ -781,6 +790,14 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
     let at_the_ends = if operations > 0.0 { idle / operations } else { 0.0 };
     Ok(Noise { typical: typical + at_the_ends, bound })
+}
+
+/// What a tool can count of operations that were on their way when its ramp ended, as a share of the pass.
+fn begun_before(phase: &Phase, window_ns: f64) -> Result<f64, String> {
+    match phase.after_ramp && window_ns > 0.0 {
+        true => longest_operation_ns(phase).map(|longest_ns| longest_ns / window_ns),
+        false => Ok(0.0),
+    }
 }
 
 /// The longest operation of the pass, in nanoseconds.

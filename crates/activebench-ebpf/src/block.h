@@ -117,10 +117,42 @@ static never_inline int owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 
 	return *kind != FILE_OTHER;
 }
 
+/* The request that a worker of io_uring serves; 0 for other tasks. */
+static always_inline u64 request_of_worker(struct task_struct *task)
+{
+	struct io_kiocb *request = NULL;
+	struct io_worker *worker = NULL;
+	struct io_wq_work *work;
+
+	if (!FIELD_EXISTS(request->work) || !FIELD_EXISTS(worker->cur_work) || !(task->flags & PF_IO_WORKER))
+		return 0;
+	worker = task->worker_private;
+	work = worker ? READ_FIELD(worker, cur_work) : NULL;
+	return work ? (u64)work - FIELD_BYTE_OFFSET(request->work) : 0;
+}
+
+/* The file of the request of io_uring that a task submits or serves. */
+static never_inline int owner_by_ring(struct task_struct *task, struct task_state *state, u64 *ino, u32 *s_dev,
+				      u8 *kind)
+{
+	struct io_kiocb *request;
+	struct file *file;
+
+	if (!task || !state || !ino || !s_dev || !kind)
+		return 0;
+	request = (void *)(state->submitted_kind == FILE_OF_REQUEST ? state->submitted_request
+								     : request_of_worker(task));
+	file = request ? READ_FIELD(request, file) : NULL;
+	if (!file)
+		return 0;
+	identify_file(file, ino, s_dev, kind);
+	return *kind != FILE_OTHER;
+}
+
 /*
  * The file of direct I/O by its request (`struct iomap_dio` begins with it), for threads that
- * serve the requests of others: the workers of io_uring. Only a file that the tree uses counts,
- * so that another meaning of the private pointer cannot name a wrong one.
+ * serve the requests of others. Only a file that the tree uses counts, so that another meaning
+ * of the private pointer cannot name a wrong one.
  */
 static never_inline int owner_by_request(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
 {
@@ -153,7 +185,8 @@ static always_inline void set_file(struct block_record *record, u64 ino, u32 s_d
 }
 
 /* The file whose data a bio carries, where it is known when the bio is queued. */
-static always_inline void name_file(struct block_record *record, struct bio *bio, struct task_state *state)
+static always_inline void name_file(struct block_record *record, struct bio *bio, struct task_struct *task,
+				    struct task_state *state)
 {
 	u64 ino = 0;
 	u32 s_dev = 0;
@@ -164,7 +197,9 @@ static always_inline void name_file(struct block_record *record, struct bio *bio
 	} else if (state && state->op && state->file_kind != FILE_OTHER) {
 		/* Anonymous pages: direct I/O of the call in flight. */
 		set_file(record, state->ino, state->s_dev, state->file_kind);
-	} else if (state && state->submitted_kind != FILE_OTHER) {
+	} else if (state && owner_by_ring(task, state, &ino, &s_dev, &kind)) {
+		set_file(record, ino, s_dev, kind);
+	} else if (state && state->submitted_kind != FILE_OTHER && state->submitted_kind != FILE_OF_REQUEST) {
 		set_file(record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
 	} else if (state && owner_by_request(bio, &ino, &s_dev, &kind)) {
 		set_file(record, ino, s_dev, kind);
@@ -225,7 +260,7 @@ int block_bio_queue(u64 *context)
 		record.origin = ORIGIN_FOREIGN;
 	if (has_sectors(record.operation) && record.bytes) {
 		if (carries_data(record.operation))
-			name_file(&record, bio, state);
+			name_file(&record, bio, task, state);
 		owner.queued_ns = record.at_ns;
 		owner.sector = record.sector;
 		owner.ino = record.ino;

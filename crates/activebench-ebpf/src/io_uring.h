@@ -139,7 +139,8 @@ static never_inline int submitted(struct io_kiocb *request)
 	if (call.op == OP_URING_READ || call.op == OP_URING_WRITE)
 		call.requested = uring_length(request);
 	/* Its bios, if it is issued here and now, carry this file's data. */
-	state->submitted_kind = FILE_OTHER;
+	state->submitted_kind = FILE_OF_REQUEST;
+	state->submitted_request = key;
 	file = READ_FIELD(request, file);
 	if (file) {
 		resolve_request(state, file);

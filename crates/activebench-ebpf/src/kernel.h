@@ -66,6 +66,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct task_io_accounting ioac;
 	char comm[16];
+	void *worker_private; /* of a worker of io_uring: its `struct io_worker` */
 };
 
 struct kiocb {
@@ -88,11 +89,20 @@ struct io_cqe {
 	int fd;
 };
 
+struct io_wq_work {
+	unsigned flags;
+};
+
+struct io_worker {
+	struct io_wq_work *cur_work;
+};
+
 struct io_kiocb {
 	struct file *file;
 	u8 opcode;
 	u64 flags;
 	struct io_cqe cqe;
+	struct io_wq_work work;
 };
 
 struct io_uring_cqe {
@@ -168,7 +178,7 @@ enum pageflags { PG_head = 6 };
 
 /* Stable since long, or part of the ABI. */
 enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, OP_WRITE_ZEROES = 9 };
-enum { PF_KTHREAD = 0x00200000 };
+enum { PF_IO_WORKER = 0x00000010, PF_KTHREAD = 0x00200000 };
 enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
 enum { MAPPING_FLAGS = 3 };
 enum { OPENED_APPEND = 02000, OPENED_DSYNC = 010000, OPENED_DIRECT = 040000, OPENED_SYNC = 04010000 };

@@ -52,7 +52,7 @@ enum {
 	OP_DISCARD_RANGE = 48,
 };
 
-enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2 };
+enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2, FILE_OF_REQUEST = 3 };
 
 struct call_record {
 	u64 start_ns;
@@ -382,7 +382,10 @@ struct task_state {
 	u64 iowait_ns;
 	u64 preempted_ns;
 	u64 cpu_sent_ns; /* when the totals were last sent */
-	u64 line_padding; /* to whole lines, so that no two threads share one */
+	/* The request of io_uring that is being submitted, where the kernel looks for its file later:
+	 * submitted_kind is FILE_OF_REQUEST. All before the records fills whole lines, so that no
+	 * two threads share one. */
+	u64 submitted_request;
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];

@@ -110,6 +110,15 @@ impl Phase {
         (total > 0.0).then_some(foreign / total)
     }
 
+    /// How many operations the command keeps on their way for each task, and the option that says so; `None` where no
+    /// option does.
+    pub fn promised_depth(&self) -> Option<(u32, &str)> {
+        self.promises.iter().find_map(|promise| match promise.mechanism {
+            Mechanism::QueueDepth(depth) => Some((depth, promise.option.as_str())),
+            _ => None,
+        })
+    }
+
     /// A pass as a command asks for it: nothing promised, nothing observed.
     pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {
         Self {

@@ -652,8 +652,8 @@ shared! {
         preempted_ns: u64,
         /// When the totals were last sent.
         cpu_sent_ns: u64,
-        /// Zero.
-        line_padding: u64,
+        /// Request of io_uring that is being submitted.
+        submitted_request: u64,
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.

@@ -6,8 +6,10 @@
 //! Something other than the medium answered.
 //!
 //! # How it decides
-//! - A claimed mean latency, of a pass whose bytes all went past the page cache to the device, below 1 / 1.05 of
-//!   `device_latency_mean_ns`: fails, the latency is refuted. No operation ends before its request does.
+//! - A claimed mean latency, of a pass whose bytes all went past the page cache to the device, and which moved nothing
+//!   else there, below 1 / 1.05 of `device_latency_mean_ns`: fails, the latency is refuted. No operation ends before its
+//!   request does. Where operations of several sizes are divided into more requests than they are, the large ones weigh
+//!   more in the mean of the requests than in that of the operations, and nothing follows.
 //! - More than 500 random operations a second on a device that says that it rotates: fails, rates for storage are misleading:
 //!   a cache answered.
 //!
@@ -23,12 +25,13 @@
 
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
-use activebench_model::finding::{Effect, Finding};
+use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
+use crate::comparison::calls;
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -42,6 +45,8 @@ const FACTS: &[FactName] = &[
     FactName::DeviceRequests,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::ReadCalls,
+    FactName::WriteCalls,
     FactName::Window,
 ];
 
@@ -74,38 +79,45 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if latency.is_none() && matches!(rotates, Err(Halt::NotApplicable(_))) {
         return Err(Halt::not_applicable("neither a latency nor random operations of a rotating disk are claimed"));
     }
-    if let Some(claim) = latency
-        && let Some(finding) = faster_than_the_device(case, phase, claim, bytes)?
-    {
-        return Ok(finding);
-    }
+    let of_latency = match latency {
+        Some(claim) => faster_than_the_device(case, phase, claim, bytes)?,
+        None => case.silent(""),
+    };
     match rotates {
-        Err(Halt::NotApplicable(_)) => Ok(case.silent("")),
+        _ if of_latency.outcome == Outcome::Fires => Ok(of_latency),
+        Err(Halt::NotApplicable(_)) => Ok(of_latency),
         other => other,
     }
 }
 
-fn faster_than_the_device(
-    case: &Case<'_>,
-    phase: &Phase,
-    claim: &Claim,
-    bytes: FactName,
-) -> Result<Option<Finding>, Halt> {
+fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: FactName) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     let moved = run.moved(phase)?;
     let direct = run.fact(phase, FactName::DirectShare)? >= limits.ab112_promised_share_ratio.value.value;
     // What the page cache or a hole answers has no request, and a time of nothing was not measured.
-    if claim.value.value <= 0.0 || !direct || moved == 0.0 || run.fact(phase, bytes)? < moved {
-        return Ok(None);
+    if claim.value.value <= 0.0 || !direct || moved == 0.0 {
+        return Ok(case.silent(""));
+    }
+    // What was read ahead is nobody's operation.
+    let at_device = run.fact(phase, bytes)?;
+    if at_device < moved || at_device > (1.0 + limits.confirmed_count_ratio.value.value) * moved {
+        return Ok(case.silent(""));
     }
     let device = run.fact(phase, FactName::DeviceLatencyMean)?;
     let limit = &limits.ab504_latency_fail_ratio;
     let claimed = claim.value.value + 2.0 * claim.resolution;
     if claimed * limit.value.value >= device {
-        return Ok(None);
+        return Ok(case.silent(""));
+    }
+    let sizes = sizes(phase);
+    let case = &case.resting_on([FACTS, &sizes].concat());
+    if divided_unequally(run, phase, sizes)? {
+        return Ok(
+            case.silent("large operations weigh more in the mean of the requests than in that of the operations")
+        );
     }
     let owned = case.claims().iter().copied().filter(|other| other.id == claim.id).collect();
-    Ok(Some(case.concerning(owned).fires(Firing {
+    Ok(case.concerning(owned).fires(Firing {
         weight: Weight::Fail(Effect::Refuted),
         observed: Some(Quantity::ratio(device / claim.value.value)),
         threshold: limit.clone(),
@@ -116,7 +128,21 @@ fn faster_than_the_device(
         ),
         meaning: "no operation ends before its request does: the latency is not that of these operations".to_owned(),
         advice: "quote the latency of the device, or look at what the tool's clock leaves out".to_owned(),
-    })))
+    }))
+}
+
+/// The sizes of the smallest and of the largest operation.
+fn sizes(phase: &Phase) -> [FactName; 2] {
+    match phase.direction {
+        Direction::Write => [FactName::WriteSizeMin, FactName::WriteSizeMax],
+        _ => [FactName::ReadSizeMin, FactName::ReadSizeMax],
+    }
+}
+
+/// Whether operations of several sizes became more requests than they are.
+fn divided_unequally(run: &Run<'_>, phase: &Phase, [smallest, largest]: [FactName; 2]) -> Result<bool, String> {
+    let divided = run.fact(phase, FactName::DeviceRequests)? > calls(run, phase)?;
+    Ok(divided && run.fact(phase, smallest)? < run.fact(phase, largest)?)
 }
 
 fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -10,9 +10,11 @@
 //! the direct bytes: it warns. From 5 % on it fails, the claim is misleading. Requests of libaio and
 //! io_uring do their work outside their own calls: where all bytes of a pass were direct, what its
 //! processes put into the cache for its files (`task_inserted_bytes`) counts as well; of a mix that
-//! is reported apart it cannot be told to which direction it belongs, and that is undecided. Where the device moved
-//! every byte all the same and no more of them than the buffers of its requests hold (at least 8 MiB) went through the cache, it is a note: btrfs serves the first read
-//! into each fresh buffer in that way.
+//! is reported apart it cannot be told to which direction it belongs, and that is undecided. What the device read and the
+//! cache did not take went past it: of the bytes that were put into the cache, only those that are missing there can have
+//! served a request; the others were read ahead. Where the device moved every byte all the same and no more of them than
+//! the buffers of its requests hold (at least 8 MiB) went through the cache, it is a note: btrfs serves the first read into
+//! each fresh buffer in that way.
 //!
 //! # When it is wrong
 //! An unaligned last block may be buffered by design, and a file system may serve a call now and
@@ -29,7 +31,7 @@
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
-use activebench_model::phase::{Direction, Mechanism, Phase, Submission};
+use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
@@ -53,12 +55,9 @@ const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 
 /// What the buffers of a pass come to: one for each request that it keeps on its way.
 fn fresh_buffers(phase: &Phase) -> f64 {
-    let depth = phase.promises.iter().find_map(|promise| match promise.mechanism {
-        Mechanism::QueueDepth(depth) => Some(f64::from(depth)),
-        _ => None,
-    });
+    let depth = phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
     let largest = phase.block_bytes.map_or(0.0, |bytes| bytes as f64);
-    (depth.unwrap_or(1.0) * tasks_of(phase) * largest).max(FRESH_BUFFERS_BYTES)
+    (depth * tasks_of(phase) * largest).max(FRESH_BUFFERS_BYTES)
 }
 
 impl Detector for DirectIoNotHonoured {
@@ -159,5 +158,9 @@ fn inserted_by_tasks(case: &Case<'_>, phase: &Phase, by_calls: f64, direct: f64)
             ))),
         };
     }
-    Ok(inserted)
+    if phase.direction != Direction::Read || inserted <= limits.ab204_cached_warn_ratio.value.value * direct {
+        return Ok(inserted);
+    }
+    let past_the_cache = (run.fact(phase, FactName::DeviceReadBytes)? - inserted).max(0.0);
+    Ok(inserted.min((run.moved(phase)? - past_the_cache).max(by_calls)))
 }

@@ -32,10 +32,11 @@
 
 use activebench_model::claim::{Claim, Metric, Restated};
 use activebench_model::finding::{Effect, Finding, Threshold};
-use activebench_model::phase::{Mechanism, Phase};
+use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase};
+use crate::comparison::tasks_of;
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -164,7 +165,16 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
     let (operations, of_operations) = number(case.claims(), Metric::OperationRate)?;
     let (bytes, of_bytes) = number(case.claims(), Metric::Throughput)?;
     let limits = case.thresholds();
-    let share = apart(bytes, operations * block, of_bytes + of_operations * block);
+    // fio counts the bytes of what is on its way when the ramp ends, and not the operations.
+    let begun_before = match phase.after_ramp {
+        false => 0.0,
+        true => {
+            let (moved, _) = number(case.claims(), Metric::BytesMoved).filter(|(moved, _)| *moved > 0.0)?;
+            let depth = phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
+            depth * tasks_of(phase) * block / moved * bytes
+        }
+    };
+    let share = apart(bytes, operations * block, of_bytes + of_operations * block + begun_before);
     if share <= limits.ab111_difference_warn_ratio.value.value {
         return Some(None);
     }
@@ -190,11 +200,7 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
 
 /// Little's law: what is in flight is the rate times the latency.
 fn little(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
-    let depth = phase.promises.iter().find_map(|promise| match promise.mechanism {
-        Mechanism::QueueDepth(depth) => Some(f64::from(depth)),
-        _ => None,
-    })?;
-    let claimed = depth * f64::from(phase.requested_tasks.max(1));
+    let claimed = f64::from(phase.promised_depth()?.0) * tasks_of(phase);
     let (operations, _) = number(case.claims(), Metric::OperationRate)?;
     let (latency_ns, open_ns) = number(case.claims(), Metric::LatencyMean)?;
     let in_flight = operations * (latency_ns - open_ns).max(0.0) / 1e9;

@@ -34,7 +34,7 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
-use activebench_model::phase::{Direction, Mechanism, Phase, Submission};
+use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
@@ -80,10 +80,7 @@ impl Detector for QueueDepthNotReached {
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let promise = phase.promises.iter().find_map(|promise| match promise.mechanism {
-        Mechanism::QueueDepth(depth) => Some((f64::from(depth), promise.option.as_str())),
-        _ => None,
-    });
+    let promise = phase.promised_depth().map(|(depth, option)| (f64::from(depth), option));
     let Some((depth, option)) = promise.filter(|(depth, _)| *depth > 1.0) else {
         read_whole(phase)?;
         return Err(Halt::not_applicable("no depth above 1 is claimed"));

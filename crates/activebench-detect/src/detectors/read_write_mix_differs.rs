@@ -9,7 +9,8 @@
 //! `rwmixread`, `rwmixwrite` or the half that `rw=randrw` alone stands for; orion `-write`; iozone `-+p`): it warns
 //! from a difference of 2 points on. Reads and writes that a tool reports apart are one mix. Each operation of such a
 //! mix is drawn, so that few of them miss the share by chance: a difference within 4 standard deviations of the draw
-//! (binomial) leaves it undecided.
+//! (binomial) leaves it undecided. A pass that goes over its blocks again and again draws as it did the first time
+//! (fio, `time_based`): its draws are the operations divided by the visits to a block on average (`mean_block_hits`).
 //!
 //! # When it is wrong
 //! iozone's `-+p` is a share of the tasks; their clocks stop together, and the kind of task that was faster had done
@@ -35,6 +36,9 @@ use crate::context::{Detector, Run};
 pub struct ReadWriteMixDiffers;
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::WriteCalls];
+
+/// How many draws there were takes these too.
+const FACTS_OF_DRAWS: [FactName; 3] = [FactName::ReadCalls, FactName::WriteCalls, FactName::MeanBlockHits];
 
 impl Detector for ReadWriteMixDiffers {
     fn code(&self) -> &'static str {
@@ -84,10 +88,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if difference <= limit.value.value {
         return Ok(case.silent(""));
     }
-    let deviation = (mix.read_ratio * (1.0 - mix.read_ratio) / operations).sqrt();
+    let case = &case.resting_on(FACTS_OF_DRAWS.to_vec());
+    let draws = operations / run.fact(reading, FactName::MeanBlockHits)?.max(1.0);
+    let deviation = (mix.read_ratio * (1.0 - mix.read_ratio) / draws).sqrt();
     if difference <= limits.ab108_chance_deviations_count.value.value * deviation {
         return Err(Halt::undecided(format!(
-            "{operations:.0} operations are too few: drawn with a chance of {} to be reads, {} of them can be by luck",
+            "{draws:.0} operations are too few: drawn with a chance of {} to be reads, {} of them can be by luck",
             Quantity::ratio(mix.read_ratio),
             Quantity::ratio(observed)
         )));

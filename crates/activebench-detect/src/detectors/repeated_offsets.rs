@@ -10,7 +10,9 @@
 //! (bytes moved / `block_grid_bytes`) over M blocks: below 0.9 it warns, below 0.5 it fails and
 //! the claim is misleading. Expected are min(N, M) where each block is visited once,
 //! M(1 - exp(-N/M)) for independent draws and where the pattern is not known. M is the region
-//! touched or, where it is larger, the size that the command asks for. Where the command makes the
+//! touched or, where it is larger, the size that the command asks for. Where a time limit lets fast tasks begin anew while
+//! slow ones are on their first way, N is what all tasks would have moved at the pace of the slowest (`min_task_bytes`).
+//! Where the command makes the
 //! pass go over the same offsets several times (loops, tasks that share a file in one order), N is
 //! that of one of them: those repetitions are what was asked for. For independent draws the
 //! shortfall must in addition exceed four standard deviations of the occupancy, whose variance is
@@ -129,11 +131,26 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let blocks = (moved / block).max(1.0);
     let of_a_round = (blocks / rounds).max(1.0);
     let (expected, deviation) = expectation(phase.pattern, of_a_round, (calls / rounds).max(1.0), region);
-    let share = unique / expected;
-    let chance = deviation * limits.ab401_chance_deviations_count.value.value;
-    if share >= limits.ab401_distinct_warn_ratio.value.value || expected - unique <= chance {
+    let is_enough = |expected: f64, deviation: f64| {
+        let chance = deviation * limits.ab401_chance_deviations_count.value.value;
+        unique >= limits.ab401_distinct_warn_ratio.value.value * expected || expected - unique <= chance
+    };
+    if is_enough(expected, deviation) {
         return Ok(case.silent(""));
     }
+    let case = &case.resting_on([FACTS, &[FactName::MinTaskBytes]].concat());
+    let (expected, deviation) = match phase.time_limit_ns.is_some() && phase.requested_tasks > 1 {
+        true => {
+            let of_the_slowest = run.fact(phase, FactName::MinTaskBytes)? * f64::from(phase.requested_tasks);
+            let blocks = of_a_round.min((of_the_slowest / rounds / block).max(1.0));
+            expectation(phase.pattern, blocks, (calls * blocks / (of_a_round * rounds)).max(1.0), region)
+        }
+        false => (expected, deviation),
+    };
+    if is_enough(expected, deviation) {
+        return Ok(case.silent("the tasks are not equally fast, and none of them repeats its blocks before it has to"));
+    }
+    let share = unique / expected;
     read_whole(phase)?;
     // Jobs that differ, and a direction of a mix that is begun anew, promise nothing of which blocks they visit.
     let untold = phase.pattern == Pattern::Unknown

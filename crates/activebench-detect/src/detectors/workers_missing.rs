@@ -15,7 +15,8 @@
 //! groups) warns when that time (`longest_task_window_ns`) is below 95 % of `window_ns`, and the figure by as much,
 //! its printed digits aside, above that of all bytes over the whole window. Tasks that began and ended within 100 ms of
 //! each other, and had the larger part of the time in common, ran at the same time: starting them takes that long on a
-//! busy machine.
+//! busy machine. Where the threads waited for a processor (`preempted_ns`), or the hypervisor took it (`steal_ns`), for as
+//! long as the tasks were apart, it is undecided whether the tool or the machine kept them apart.
 //!
 //! # When it is wrong
 //! A task that works on when the others are done makes the sum too high by as much as it says; how much
@@ -36,7 +37,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::{basis, operations, rate_window};
+use crate::comparison::{basis, operations, rate_window, waited_ns};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -111,6 +112,7 @@ impl Detector for WorkersMissing {
             if own_ns >= limit.value.value * window || began_together(own_ns, window) {
                 return Ok(case.silent("the tasks ran together: the parent's clock covers more than their work"));
             }
+            let case = &kept_apart_by_the_tool(case, phase, window - own_ns)?;
             Ok(case.concerning(vec![children]).fires(Firing {
                 weight: Weight::Warn(Effect::Misleading),
                 observed: Some(Quantity::ratio(share)),
@@ -135,6 +137,24 @@ const START_UP_NS: f64 = 100e6;
 /// Whether tasks that worked for `own_ns` and were all done after `window_ns` differ by their start alone.
 fn began_together(own_ns: f64, window_ns: f64) -> bool {
     window_ns - own_ns <= START_UP_NS && own_ns >= 0.5 * window_ns
+}
+
+/// The case, resting on the waits that do not explain why the tasks were apart for so long.
+///
+/// # Errors
+/// When they do, or are known in part only.
+fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> Result<Case<'a>, Halt> {
+    let waited = waited_ns(phase)?;
+    if waited >= apart_ns {
+        let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+        return Err(Halt::undecided(format!(
+            "the tasks were apart for {}, and waited for a processor for up to {}",
+            in_ns(apart_ns),
+            in_ns(waited)
+        )));
+    }
+    let waits = [FactName::Preempted, FactName::CpuTimesError, FactName::Steal, FactName::StealError];
+    Ok(case.resting_on([case.facts.as_slice(), &waits].concat()))
 }
 
 /// Whether a rate over the longest task's time is one that all tasks gave together.
@@ -164,6 +184,7 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let Some((claim, together)) = beyond.first().copied() else {
         return Ok(case.silent("the figure is that of all tasks together, as far as its digits go"));
     };
+    let case = kept_apart_by_the_tool(&case, phase, window - longest)?;
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
     let of_all = case.concerning(beyond.iter().map(|(claim, _)| *claim).collect());
     Ok(of_all.fires(Firing {

@@ -101,7 +101,8 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
                 let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
                 match common {
                     Pattern::Sequential if way == Way::Mixed => Pattern::Unknown,
-                    Pattern::Sequential => common,
+                    // Each of them once.
+                    Pattern::Sequential if paired.jobs.iter().all(|job| goes_once(&job.options)) => common,
                     _ if unlike => Pattern::Unknown,
                     _ => common,
                 }

@@ -27,6 +27,7 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Option<Report> {
 struct Layout {
     /// Fields of one direction.
     directed: usize,
+    /// Directions that are told apart.
     ways: usize,
 }
 
@@ -40,7 +41,12 @@ fn read_line(line: &str, source: &SourceLine) -> Option<(String, Entry)> {
         _ => return None,
     };
     let version = fields.get(1)?.strip_prefix("fio-")?.to_owned();
-    let at_cpu = 5 + layout.directed * layout.ways;
+    // One figure of all directions stands alone where it is asked for, or behind the others. What follows the last group
+    // has a percent sign, and no group begins with one.
+    let at_cpu_behind = |groups: usize| 5 + layout.directed * groups;
+    let ends = |groups: &usize| fields.get(at_cpu_behind(*groups)).is_some_and(|field| field.ends_with('%'));
+    let groups = [1, layout.ways, layout.ways + 1].into_iter().find(ends)?;
+    let at_cpu = at_cpu_behind(groups);
     // Every field up to the processor times, or the line is not whole.
     let (user, system) = (fields.get(at_cpu)?, fields.get(at_cpu + 1)?);
     let error = fields[4].parse::<i64>().ok()?;
@@ -52,8 +58,10 @@ fn read_line(line: &str, source: &SourceLine) -> Option<(String, Entry)> {
         system: share(system, source),
         ..Entry::default()
     };
-    for way in Way::ALL.into_iter().take(layout.ways) {
-        let begin = 5 + layout.directed * way as usize;
+    let of_all = (groups > layout.ways).then_some(Way::Mixed);
+    let apart = Way::ALL.into_iter().take(layout.ways.min(groups));
+    for (group, way) in apart.chain(of_all).enumerate() {
+        let begin = at_cpu_behind(group);
         *entry.of_mut(way) = read_way(&fields[begin..begin + layout.directed], source);
     }
     Some((version, entry))
