@@ -13,7 +13,7 @@
 //! | calls that end before the next begins (a synchronous engine) | in flight: one a task. Share of the claimed depth below 0.5 warns, below 0.25 fails |
 //! | libaio through the page cache, and 25 % or more of the tasks' time in `io_submit` | the requests were worked off while they were handed over: as above, one a task |
 //! | the device busy for half of the window or more, and at most 1.5 operations in flight there while it was busy, where 8 or more were claimed | something on the way makes them go one by one: fails |
-//! | fewer operations in flight at the device than half of the depth | a note: a fast device, or a slow hand-over, empties the queue, and the rate is right all the same |
+//! | fewer operations in flight at the device than half of the depth | a note: a fast device, a slow hand-over, or a pause that the command asks for (`thinktime`, `rate`) empties the queue, and the rate is right all the same |
 //!
 //! The device is asked only where 90 % of the bytes passed it. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over
 //! those of an operation, because requests merge and split. Where a part of the requests was not seen and the rest shows that
@@ -170,7 +170,7 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     // A mean over the window mixes bursts with pauses: what a device was given at once shows while it works.
     let while_busy = if busy > 0.0 { in_flight / busy } else { 0.0 };
     let serial = while_busy <= limits.ab403_serial_count.value.value && claimed >= DEEP;
-    if serial && busy >= limits.ab403_device_busy_ratio.value.value {
+    if serial && busy >= limits.ab403_device_busy_ratio.value.value && phase.own_limits.is_empty() {
         let threshold = &limits.ab403_serial_count;
         let mut firing = firing(Weight::Fail(Effect::Misleading), threshold, share, seen);
         firing.observed = Some(Quantity { value: while_busy, ..Quantity::count(0) });

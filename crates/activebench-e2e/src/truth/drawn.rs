@@ -56,6 +56,7 @@ pub fn honest(seed: u64, number: u32) -> Case {
         _ => bonnie::honest(rng),
     };
     draft.also_true("AB703", "the runs beside it share the disk below");
+    draft.also_true("AB601", "the runs beside it sync every file system of the host");
     wrapper::wrapped(draft, rng).into_case(Drawn::Honest, "drawn", format!("honest-{seed}-{number}"))
 }
 

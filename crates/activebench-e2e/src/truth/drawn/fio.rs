@@ -72,6 +72,13 @@ impl Job {
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str())
     }
+
+    /// Whether each clone of it has one file.
+    fn has_one_file(&self) -> bool {
+        let names = self.options.iter().filter(|(name, _)| *name == "filename");
+        let named: usize = names.map(|(_, names)| names.split(':').count()).sum();
+        named <= 1 && self.get("nrfiles").is_none()
+    }
 }
 
 /// Where a command's jobs stand.
@@ -168,14 +175,16 @@ impl Draft {
             job.set(option, value);
         }
         self.engine(rng, &mut job);
-        let block_kib = self.block(rng, &mut job);
+        let block_kib = self.block(rng, &mut job, random);
         let clones = if raw { 1 } else { one_of(rng, &[1, 1, 1, 1, 2, 3]) };
         self.amount(rng, &mut job, block_kib, clones);
         self.files(rng, &mut job, raw, clones);
         if self.regime == Regime::SyncedWrites {
             let ways =
                 [("end_fsync", "1"), ("fsync_on_close", "1"), ("fsync", "16"), ("fdatasync", "16"), ("sync", "1")];
-            let (option, value) = one_of(rng, &ways);
+            // fio syncs the file of the last write, and leaves out the sync at the end where the last operation was one.
+            let ways = if job.has_one_file() { &ways[..] } else { &[ways[0], ways[1], ways[4]] };
+            let (option, value) = one_of(rng, ways);
             job.set(option, value);
             // Only the last writes would be left to no sync.
             if matches!(option, "fsync" | "fdatasync") {
@@ -198,18 +207,20 @@ impl Draft {
     }
 
     /// Gives the block in KiB, the largest one where there are several.
-    fn block(&self, rng: &mut Rng, job: &mut Job) -> u64 {
+    fn block(&self, rng: &mut Rng, job: &mut Job, random: bool) -> u64 {
+        // Blocks of several sizes that are drawn overlap: the page cache would serve them, or take them.
+        let may_differ = self.regime.is_direct() || !random;
         let kib = one_of(rng, &[4, 8, 16, 32, 64, 128, 256, 1024]);
         let option = one_of(rng, &["bs", "bs", "blocksize"]);
         match rng.u32(0..100) {
             0..80 => job.set(option, written_size(rng, kib)),
             // Not stated: fio's own 4 KiB.
             80..86 => return 4,
-            86..92 => {
+            86..92 if may_differ => {
                 job.set("bssplit", "4k/50:16k/50");
                 return 16;
             }
-            92..96 => {
+            92..96 if may_differ => {
                 job.set("bsrange", "4k-32k");
                 return 32;
             }
