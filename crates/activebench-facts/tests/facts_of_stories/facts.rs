@@ -456,11 +456,13 @@ fn the_device_is_seen_inside_the_window() {
 #[test]
 fn foreign_data_is_told_from_metadata_and_from_us() {
     let stranger = FileId { s_dev: FILE.s_dev, ino: 99 };
+    let inode_of_btrfs = FileId { s_dev: FILE.s_dev, ino: 1 };
     for (what, file, origin, foreign) in [
         ("own file", Some(FILE), Origin::Unknown, false),
         ("another file of the run", Some(OTHER_FILE), Origin::Foreign, false),
         ("a stranger's file", Some(stranger), Origin::Unknown, true),
         ("written back by the kernel", Some(stranger), Origin::Kernel, true),
+        ("metadata of btrfs, which whoever needs memory writes back", Some(inode_of_btrfs), Origin::Foreign, false),
         ("our own file", Some(stranger), Origin::Observer, false),
         ("metadata", None, Origin::Unknown, false),
         ("journal", None, Origin::Kernel, false),
