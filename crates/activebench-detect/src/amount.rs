@@ -1,4 +1,5 @@
-//! Bytes whose type says in which time they were counted, so that only those of one time can be held against each other.
+//! Bytes whose type says in which time they were counted and whose they are, so that only those of one time and scope can
+//! be held against each other.
 
 use std::marker::PhantomData;
 
@@ -23,55 +24,68 @@ pub(crate) enum OfPass {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UntilDurable {}
 
+/// What the tasks of the pass did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Own {}
+
+/// What other tasks did with the same files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Others {}
+
+/// What was done with the files of the pass, whoever did it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OfFiles {}
+
 /// A fact that counts bytes in a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted<Time> {
+pub(crate) struct Counted<Time, Whose> {
     name: FactName,
-    time: PhantomData<Time>,
+    of: PhantomData<(Time, Whose)>,
 }
 
-impl<Time> Counted<Time> {
+impl<Time, Whose> Counted<Time, Whose> {
     const fn new(name: FactName) -> Self {
-        Self { name, time: PhantomData }
+        Self { name, of: PhantomData }
     }
 }
 
 /// Read calls.
-pub(crate) const READ: Counted<Completed> = Counted::new(FactName::ReadBytes);
+pub(crate) const READ: Counted<Completed, Own> = Counted::new(FactName::ReadBytes);
 /// Read calls of other passes on the same files, whose bytes are among those of the device.
-pub(crate) const OTHERS_READ: Counted<Completed> = Counted::new(FactName::OthersReadBytes);
+pub(crate) const OTHERS_READ: Counted<Completed, Others> = Counted::new(FactName::OthersReadBytes);
 /// Completed reads of the files' data at the device.
-pub(crate) const DEVICE_READ: Counted<Completed> = Counted::new(FactName::DeviceReadBytes);
+pub(crate) const DEVICE_READ: Counted<Completed, OfFiles> = Counted::new(FactName::DeviceReadBytes);
 /// Completed writes of the files' data at the device.
-pub(crate) const DEVICE_WRITTEN: Counted<Completed> = Counted::new(FactName::DeviceWriteBytes);
+pub(crate) const DEVICE_WRITTEN: Counted<Completed, OfFiles> = Counted::new(FactName::DeviceWriteBytes);
 /// Reads at the layers below the device.
-pub(crate) const BELOW_READ: Counted<Completed> = Counted::new(FactName::BelowReadBytes);
+pub(crate) const BELOW_READ: Counted<Completed, OfFiles> = Counted::new(FactName::BelowReadBytes);
 /// Writes at the layers below the device.
-pub(crate) const BELOW_WRITTEN: Counted<Completed> = Counted::new(FactName::BelowWriteBytes);
+pub(crate) const BELOW_WRITTEN: Counted<Completed, OfFiles> = Counted::new(FactName::BelowWriteBytes);
 /// Pages that entered the page cache while the clock ran.
-pub(crate) const INSERTED: Counted<Begun> = Counted::new(FactName::WindowInsertedBytes);
+pub(crate) const INSERTED: Counted<Begun, OfFiles> = Counted::new(FactName::WindowInsertedBytes);
 /// Reads at the device that were in progress while the clock ran.
-pub(crate) const DEVICE_READ_BEGUN: Counted<Begun> = Counted::new(FactName::DeviceReadBegunBytes);
+pub(crate) const DEVICE_READ_BEGUN: Counted<Begun, OfFiles> = Counted::new(FactName::DeviceReadBegunBytes);
 /// Pages that entered the page cache in the pass.
-pub(crate) const INSERTED_OF_PASS: Counted<OfPass> = Counted::new(FactName::CacheInsertedBytes);
+pub(crate) const INSERTED_OF_PASS: Counted<OfPass, OfFiles> = Counted::new(FactName::CacheInsertedBytes);
 /// Write calls: all that they wrote has the time until it is durable to get to the device.
-pub(crate) const WRITTEN: Counted<UntilDurable> = Counted::new(FactName::WriteBytes);
+pub(crate) const WRITTEN: Counted<UntilDurable, Own> = Counted::new(FactName::WriteBytes);
 /// Writes of the files' data at the device until durable.
-pub(crate) const DEVICE_WRITTEN_DURABLE: Counted<UntilDurable> = Counted::new(FactName::DeviceWriteBytesDurable);
+pub(crate) const DEVICE_WRITTEN_DURABLE: Counted<UntilDurable, OfFiles> =
+    Counted::new(FactName::DeviceWriteBytesDurable);
 /// Writes at the layers below the device in that time.
-pub(crate) const BELOW_WRITTEN_DURABLE: Counted<UntilDurable> = Counted::new(FactName::BelowWriteBytesDurable);
+pub(crate) const BELOW_WRITTEN_DURABLE: Counted<UntilDurable, OfFiles> = Counted::new(FactName::BelowWriteBytesDurable);
 
 /// A number of bytes, counted in a time.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub(crate) struct Amount<Time> {
+pub(crate) struct Amount<Time, Whose> {
     bytes: f64,
-    time: PhantomData<Time>,
+    of: PhantomData<(Time, Whose)>,
 }
 
-impl<Time> Amount<Time> {
-    /// A number of bytes that the caller knows to be of this time.
+impl<Time, Whose> Amount<Time, Whose> {
+    /// A number of bytes that the caller knows to be of this time and scope.
     pub(crate) fn of(bytes: f64) -> Self {
-        Self { bytes, time: PhantomData }
+        Self { bytes, of: PhantomData }
     }
 
     /// The number alone, for messages and thresholds.
@@ -79,29 +93,36 @@ impl<Time> Amount<Time> {
         self.bytes
     }
 
-    /// By how much it is less than another of the same time; 0 where it is not.
+    /// By how much it is less than another of the same time and scope; 0 where it is not.
     pub(crate) fn short_of(&self, other: &Self) -> f64 {
         (other.bytes - self.bytes).max(0.0)
     }
 
-    /// The smaller of two of the same time.
+    /// The smaller of two of the same time and scope.
     pub(crate) fn least(self, other: Self) -> Self {
         Self::of(self.bytes.min(other.bytes))
     }
 
-    /// Both together.
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self::of(self.bytes + other.bytes)
-    }
-
-    /// The larger of two of the same time.
+    /// The larger of two of the same time and scope.
     pub(crate) fn most(self, other: Self) -> Self {
         Self::of(self.bytes.max(other.bytes))
     }
 }
 
+impl<Time> Amount<Time, Own> {
+    /// What was done with the files at least: others may have done more.
+    pub(crate) fn at_least_of_files(self) -> Amount<Time, OfFiles> {
+        Amount::of(self.bytes)
+    }
+
+    /// What was done with the files, by the pass and by these others.
+    pub(crate) fn with(self, others: Amount<Time, Others>) -> Amount<Time, OfFiles> {
+        Amount::of(self.bytes + others.bytes)
+    }
+}
+
 /// Bytes that entered the page cache in the pass before its clock ran.
-pub(crate) fn inserted_before(pass: &Amount<OfPass>, inside: &Amount<Begun>) -> f64 {
+pub(crate) fn inserted_before(pass: &Amount<OfPass, OfFiles>, inside: &Amount<Begun, OfFiles>) -> f64 {
     (pass.bytes - inside.bytes).max(0.0)
 }
 
@@ -110,7 +131,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// What is in the way, as [`Run::fact`] does.
-    pub(crate) fn amount<Time>(&self, phase: &Phase, counted: Counted<Time>) -> Result<Amount<Time>, String> {
+    pub(crate) fn amount<Time, Whose>(
+        &self,
+        phase: &Phase,
+        counted: Counted<Time, Whose>,
+    ) -> Result<Amount<Time, Whose>, String> {
         Ok(Amount::of(self.fact(phase, counted.name)?))
     }
 
@@ -118,11 +143,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// As [`Run::amount`].
-    pub(crate) fn amount_if_any<Time>(
+    pub(crate) fn amount_if_any<Time, Whose>(
         &self,
         phase: &Phase,
-        counted: Counted<Time>,
-    ) -> Result<Option<Amount<Time>>, String> {
+        counted: Counted<Time, Whose>,
+    ) -> Result<Option<Amount<Time, Whose>>, String> {
         match phase.facts.get(counted.name) {
             None => Ok(None),
             Some(_) => self.amount(phase, counted).map(Some),
@@ -160,10 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn amounts_of_one_time_are_compared() {
-        let (less, more) = (Amount::<Completed>::of(3.0), Amount::<Completed>::of(5.0));
+    fn amounts_of_one_time_and_scope_are_compared() {
+        let (less, more) = (Amount::<Completed, Own>::of(3.0), Amount::<Completed, Own>::of(5.0));
         assert_eq!((less.short_of(&more), more.short_of(&less)), (2.0, 0.0));
         assert_eq!((less.least(more).bytes(), less.most(more).bytes()), (3.0, 5.0));
+        assert_eq!((less.at_least_of_files().bytes(), less.with(Amount::of(4.0)).bytes()), (3.0, 7.0));
         assert_eq!(inserted_before(&Amount::of(5.0), &Amount::of(3.0)), 2.0);
     }
 }

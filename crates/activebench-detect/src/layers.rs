@@ -7,7 +7,7 @@ use activebench_model::phase::Phase;
 
 use crate::amount::{
     Amount, BELOW_READ, BELOW_WRITTEN_DURABLE, Completed, Counted, DEVICE_READ, DEVICE_WRITTEN_DURABLE, OTHERS_READ,
-    READ, UntilDurable,
+    OfFiles, READ, UntilDurable,
 };
 use crate::context::Run;
 
@@ -17,7 +17,7 @@ use crate::context::Run;
 ///
 /// # Errors
 /// When a fact is missing or partial.
-pub(crate) fn from_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed>, String> {
+pub(crate) fn from_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed, OfFiles>, String> {
     Ok(run.amount(phase, DEVICE_READ)?.most(Amount::of(nobody_elses(run, phase)?)))
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn from_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<Complet
 ///
 /// # Errors
 /// When a fact is missing or partial.
-pub(crate) fn to_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDurable>, String> {
+pub(crate) fn to_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDurable, OfFiles>, String> {
     Ok(run.amount(phase, DEVICE_WRITTEN_DURABLE)?.most(Amount::of(nobody_elses(run, phase)?)))
 }
 
@@ -48,8 +48,8 @@ fn nobody_elses(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
 pub(crate) fn below<Time>(
     run: &Run<'_>,
     phase: &Phase,
-    counted: Counted<Time>,
-) -> Result<Option<Amount<Time>>, String> {
+    counted: Counted<Time, OfFiles>,
+) -> Result<Option<Amount<Time, OfFiles>>, String> {
     let Some(amount) = run.amount_if_any(phase, counted)? else { return Ok(None) };
     let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
     let target = target.ok_or_else(|| "it is not known which devices lie below the file".to_owned())?;
@@ -60,7 +60,7 @@ pub(crate) fn below<Time>(
 ///
 /// # Errors
 /// When a fact is missing or partial.
-pub(crate) fn from_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed>, String> {
+pub(crate) fn from_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed, OfFiles>, String> {
     let from_device = from_device(run, phase)?;
     Ok(below(run, phase, BELOW_READ)?.map_or(from_device, |below| below.least(from_device)))
 }
@@ -69,7 +69,7 @@ pub(crate) fn from_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<Complet
 ///
 /// # Errors
 /// When a fact is missing or partial.
-pub(crate) fn to_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDurable>, String> {
+pub(crate) fn to_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDurable, OfFiles>, String> {
     let to_device = to_device(run, phase)?;
     Ok(below(run, phase, BELOW_WRITTEN_DURABLE)?.map_or(to_device, |below| below.least(to_device)))
 }
@@ -107,7 +107,7 @@ impl Missing {
 ///
 /// # Errors
 /// When a fact is missing or partial.
-pub(crate) fn read_by_all(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed>, String> {
+pub(crate) fn read_by_all(run: &Run<'_>, phase: &Phase) -> Result<Amount<Completed, OfFiles>, String> {
     let own = run.amount(phase, READ)?;
-    Ok(run.amount_if_any(phase, OTHERS_READ)?.map_or(own, |others| others.and(own)))
+    Ok(run.amount_if_any(phase, OTHERS_READ)?.map_or(own.at_least_of_files(), |others| own.with(others)))
 }

@@ -42,7 +42,7 @@ use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
 use crate::advice::Given;
-use crate::amount::{Amount, WRITTEN};
+use crate::amount::{Amount, Own, WRITTEN};
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::calls;
 use crate::context::{Detector, Run};
@@ -216,7 +216,7 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
         return Ok(None);
     }
     let written = run.amount(phase, WRITTEN)?;
-    let half = Amount::of(written.bytes() * limit.value.value);
+    let half = Amount::<_, Own>::of(written.bytes() * limit.value.value);
     if distinct >= half.bytes() || run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
         return Ok(None);
     }
@@ -225,7 +225,7 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
         return Ok(None);
     }
     let reached = to_lowest(run, phase)?;
-    if reached.short_of(&half) == 0.0 {
+    if reached.short_of(&half.at_least_of_files()) == 0.0 {
         return Ok(None);
     }
     let said = phase.rounds > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;

@@ -47,7 +47,8 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::amount::{
-    Amount, BELOW_READ, Completed, DEVICE_READ, DEVICE_READ_BEGUN, INSERTED, INSERTED_OF_PASS, READ, inserted_before,
+    Amount, BELOW_READ, Completed, DEVICE_READ, DEVICE_READ_BEGUN, INSERTED, INSERTED_OF_PASS, OfFiles, Own, READ,
+    inserted_before,
 };
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::{Detector, Run};
@@ -194,14 +195,14 @@ struct Words {
 fn through_the_cache(
     run: &Run<'_>,
     phase: &Phase,
-    read: &Amount<Completed>,
-    delivered: &Amount<Completed>,
+    read: &Amount<Completed, Own>,
+    delivered: &Amount<Completed, OfFiles>,
 ) -> Result<f64, String> {
     let inserted = run.amount(phase, INSERTED)?;
     let begun = run.amount(phase, DEVICE_READ_BEGUN)?.bytes().max(delivered.bytes());
     let before = inserted_before(&run.amount(phase, INSERTED_OF_PASS)?, &inserted);
     let unread = Amount::of(begun).short_of(&inserted);
-    Ok(unread.min(delivered.short_of(read) - before).max(0.0))
+    Ok(unread.min(delivered.short_of(&read.at_least_of_files()) - before).max(0.0))
 }
 
 /// Bytes that the device delivered for the phase and that the layers below did not read.

@@ -290,7 +290,10 @@ impl Draft {
                 0 => job.set("randrepeat", 0),
                 1 => job.set("random_generator", one_of(rng, &["lfsr", "tausworthe64"])),
                 // What is drawn twice would be served, or taken, by the page cache.
-                2 if self.regime.is_direct() => job.set("norandommap", 1),
+                // fio goes on to the next of several files when one has been visited whole, which it never learns.
+                2 if self.regime.is_direct() && job.get("file_service_type") != Some("sequential") => {
+                    job.set("norandommap", 1);
+                }
                 3 => job.set("randseed", rng.u32(1..1000)),
                 _ => {}
             }
