@@ -26,7 +26,8 @@ const MOST_BYTES: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct ToolFiles {
     pub(crate) kept: Vec<ToolFile>,
-    /// Why others were not.
+    /// Why others were not, where more would have been read otherwise. A file that was a pipe or is gone by now is no gap in
+    /// the record: its adapter says what is not known without it.
     pub(crate) unread: Vec<String>,
     /// Executed files that are links to tools, see [`activebench_model::coverage::Coverage::linked_programs`].
     pub(crate) links: BTreeMap<String, String>,
@@ -56,8 +57,9 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
             files.unread.push(format!("more than {MOST_FILES} files of the tool are not kept"));
             break;
         }
-        match read(&Path::new(&command.cwd).join(&name)) {
-            Ok(bytes) => {
+        match read_if_kept(&Path::new(&command.cwd).join(&name)) {
+            Ok(None) => {}
+            Ok(Some(bytes)) => {
                 let file = ToolFile { name, bytes };
                 let included = tools.iter().flat_map(|(adapter, _)| adapter.included_files(&file));
                 wanted.extend(included.filter(|name| opened.contains(name) && known.insert(name.clone())));
@@ -107,6 +109,20 @@ fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
         Some((exec.filename.clone(), path.to_owned()))
     };
     execs.iter().filter(|exec| !names_tool(&exec.filename)).filter_map(target).collect()
+}
+
+/// A file of figures or of work, whole; `None` when it is gone, or was a pipe that gave its content once.
+fn read_if_kept(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    // Who else opens the name of a descriptor gets one of his own.
+    const DESCRIPTORS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/proc/self", "/proc/thread-self"];
+    if DESCRIPTORS.iter().any(|folder| path.starts_with(folder)) {
+        return Ok(None);
+    }
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Ok(found) if !found.is_file() => Ok(None),
+        _ => read(path).map(Some),
+    }
 }
 
 /// A file of figures or of work, whole.

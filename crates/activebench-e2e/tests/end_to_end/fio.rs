@@ -497,6 +497,21 @@ fn behind_a_shell_the_report_for_people_is_read() {
 }
 
 #[test]
+fn jobs_that_nobody_can_read_again_leave_what_was_observed() {
+    needs!(beside: "fio", "bash", "mkfs.ext4", "losetup");
+    let volume = ext4(256);
+    volume.lay_out("x", 64);
+    let text = "[r]\nfilename=x\nsize=64m\nbs=64k\nrw=read\ndirect=1\n";
+    for script in ["fio <(cat jobs.fio)", "cp jobs.fio copy.fio; fio copy.fio; rm copy.fio", "fio - < jobs.fio"] {
+        fs::write(volume.path().join("jobs.fio"), text).expect("the job file");
+        let run = verify(&volume, &[], &["bash", "-c", script]);
+        assert_claims(&run, "r-read", "confirmed");
+        assert_rebuilt(&run, "r-read");
+        assert!(["verified", "qualified"].contains(&run.verdict()), "{script}: {}", run.story());
+    }
+}
+
+#[test]
 fn an_engine_that_does_nothing_is_refuted() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = ext4(256);
