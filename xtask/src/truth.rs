@@ -47,6 +47,9 @@ pub(crate) struct Options {
     /// Put the counts of the drawn runs into the page
     #[arg(long)]
     page: bool,
+    /// Run each drawn run a second time, behind another program and in another format: the answers have to be the same
+    #[arg(long)]
+    again: bool,
     /// Let others have more than half of each processor meanwhile
     #[arg(long)]
     busy: bool,
@@ -70,13 +73,18 @@ const DRAWN: &str = "Drawn runs";
 impl Options {
     /// The command for the page.
     fn shown(&self) -> String {
+        let again = if self.again { " --again" } else { "" };
         let busy = if self.busy { " --busy" } else { "" };
-        format!("cargo xtask truth --honest {} --lies {} --seed {}{busy}", self.honest, self.lies, self.seed)
+        format!("cargo xtask truth --honest {} --lies {} --seed {}{again}{busy}", self.honest, self.lies, self.seed)
     }
 
     /// The section of the page that these runs are told in.
     fn section(&self) -> &'static str {
-        if self.busy { "Drawn runs on busy processors" } else { DRAWN }
+        match (self.busy, self.again) {
+            (true, _) => "Drawn runs on busy processors",
+            (false, true) => "Drawn runs in other words",
+            (false, false) => DRAWN,
+        }
     }
 }
 
@@ -116,8 +124,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         command.arg(option).arg(number.to_string());
     }
     command.arg("--seed").arg(options.seed.to_string());
-    if options.busy {
-        command.arg("--busy");
+    for (option, is_asked) in [("--again", options.again), ("--busy", options.busy)] {
+        command.args(is_asked.then_some(option));
     }
     if let Some(case) = &options.case {
         command.arg("--case").arg(case);

@@ -34,6 +34,8 @@ pub struct Ended {
     pub seconds: f64,
     /// Everything for a reader who asks why; empty when the case did not run.
     pub story: String,
+    /// What the report of a drawn run answers, see [`drawn::check::answers`].
+    pub answers: Vec<String>,
 }
 
 /// The cases below a folder, by their detectors' codes, twins before lies.
@@ -94,8 +96,41 @@ pub fn detectors() -> Vec<(String, String)> {
 pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
     let started = Instant::now();
     let ran = catch_unwind(AssertUnwindSafe(|| play(case, keep)));
-    let (outcome, story) = ran.unwrap_or_else(|panic| (Outcome::Broken(said(&*panic)), String::new()));
-    Ended { outcome, seconds: started.elapsed().as_secs_f64(), story }
+    let Played { outcome, story, answers } =
+        ran.unwrap_or_else(|panic| Outcome::Broken(said(&*panic)).into());
+    Ended { outcome, seconds: started.elapsed().as_secs_f64(), story, answers }
+}
+
+/// Runs a drawn case a second time in other words, and holds its answers against the first's.
+pub fn run_again(case: &Case, first: Ended, keep: Option<&Path>) -> Ended {
+    let Some(again) = case.again.as_deref().filter(|_| !first.outcome.is_failure()) else { return first };
+    let second = run(again, keep);
+    let seconds = first.seconds + second.seconds;
+    if second.outcome.is_failure() || first.answers == second.answers {
+        return Ended { seconds, ..second };
+    }
+    let why = format!("{} and, as `{}`, {}", first.answers.join(", "), again.command.join(" "), second.answers.join(", "));
+    let story = format!("{}\n{}", first.story, second.story);
+    Ended { outcome: Outcome::Differs(why), seconds, story, answers: second.answers }
+}
+
+/// What a case left behind.
+struct Played {
+    outcome: Outcome,
+    story: String,
+    answers: Vec<String>,
+}
+
+impl From<(Outcome, String)> for Played {
+    fn from((outcome, story): (Outcome, String)) -> Self {
+        Self { outcome, story, answers: Vec::new() }
+    }
+}
+
+impl From<Outcome> for Played {
+    fn from(outcome: Outcome) -> Self {
+        (outcome, String::new()).into()
+    }
 }
 
 fn said(panic: &(dyn Any + Send)) -> String {
@@ -103,9 +138,9 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("it panicked without a word").to_owned()
 }
 
-fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
+fn play(case: &Case, keep: Option<&Path>) -> Played {
     if let Some(gap) = case.gap() {
-        return (Outcome::Broken(gap), String::new());
+        return Outcome::Broken(gap).into();
     }
     let programs = case.programs();
     let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
@@ -113,11 +148,11 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
     if (case.how == How::Verify || case.volume.is_some())
         && let Some(reason) = obstacle(&programs)
     {
-        return (Outcome::NotRun(reason), String::new());
+        return Outcome::NotRun(reason).into();
     }
     let mut stage = match Stage::set(case, keep) {
         Ok(stage) => stage,
-        Err(reason) => return (Outcome::NotRun(reason), String::new()),
+        Err(reason) => return Outcome::NotRun(reason).into(),
     };
     let command = stage.command(case);
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -135,13 +170,14 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
                 (Some(drawn), _) => {
                     let moved = stage.moved().zip(before).map(|(after, before)| after.since(before));
                     let outcome = drawn::check::outcome(case, drawn, &ran.report, moved, stage.beside());
-                    (outcome, format!("{}\n{}", command.join(" "), ran.story()))
+                    let story = format!("{}\n{}", command.join(" "), ran.story());
+                    Played { outcome, story, answers: drawn::check::answers(&ran.report) }
                 }
-                (None, Some(_)) => (outcome::of_series(case, &ran.report, &of_the_runs(&ran)), ran.story()),
-                (None, None) => judged(case, &ran),
+                (None, Some(_)) => (outcome::of_series(case, &ran.report, &of_the_runs(&ran)), ran.story()).into(),
+                (None, None) => judged(case, &ran).into(),
             }
         }
-        How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)),
+        How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)).into(),
         How::Plan => {
             let output = Command::new(binary())
                 .args(["verify", "--plan", "--format", "json"])
@@ -153,7 +189,7 @@ fn play(case: &Case, keep: Option<&Path>) -> (Outcome, String) {
                 .expect("the binary runs");
             let plan: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
             let story = format!("{plan:#}\n{}", String::from_utf8_lossy(&output.stderr));
-            (outcome::of(case, &plan), story)
+            (outcome::of(case, &plan), story).into()
         }
     }
 }

@@ -48,6 +48,7 @@ fn row(case: &Case) -> String {
         Outcome::Miss => format!("**missed**: {}", cell(&case.why)),
         Outcome::Accused => format!("**accused**: {}", cell(&case.why)),
         Outcome::Off => format!("**figure off**: {}", cell(&case.why)),
+        Outcome::Differs => format!("**answers differ**: {}", cell(&case.why)),
         Outcome::Undecided => format!("undecided: {}", cell(&case.why)),
         Outcome::NotRun => format!("not run: {}", cell(&case.why)),
         Outcome::Broken => format!("**broken**: {}", cell(&case.why)),

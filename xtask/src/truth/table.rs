@@ -54,6 +54,9 @@ pub(crate) enum Outcome {
     /// A confirmed figure that is not the one that others counted.
     #[serde(rename = "figure off")]
     Off,
+    /// A drawn run that got other answers in other words.
+    #[serde(rename = "answers differ")]
+    Differs,
     /// The detector could not tell.
     #[serde(rename = "undecided")]
     Undecided,
@@ -96,6 +99,7 @@ pub(crate) struct Counts {
     pub(crate) silent: usize,
     pub(crate) accused: usize,
     pub(crate) off: usize,
+    pub(crate) differs: usize,
     pub(crate) undecided: usize,
     pub(crate) not_run: usize,
     pub(crate) broken: usize,
@@ -116,6 +120,7 @@ impl Counts {
                 Outcome::Miss => &mut counts.misses,
                 Outcome::Accused => &mut counts.accused,
                 Outcome::Off => &mut counts.off,
+                Outcome::Differs => &mut counts.differs,
                 Outcome::Undecided => &mut counts.undecided,
                 Outcome::NotRun => &mut counts.not_run,
                 Outcome::Broken => &mut counts.broken,
@@ -188,15 +193,16 @@ pub(crate) fn render_drawn(outcomes: &Outcomes) -> String {
 
 /// The counts of drawn runs in a sentence, with the shares that they stand for.
 pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
-    let Counts { lies, hits, misses, twins, accused, off, undecided, not_run, broken, silent } = *counts;
+    let Counts { lies, hits, misses, twins, accused, off, differs, undecided, not_run, broken, silent } = *counts;
     // What could not be run, and draws that were no run of the kind, say nothing.
-    let honest = silent + accused + off + (undecided.min(twins));
+    let honest = silent + accused + off + (undecided + differs).min(twins);
     let share = |of: usize, all: usize| match upper_bound(of, all) {
         Some(bound) => format!("{of} of {all} (at most {:.2} % with 95 % confidence)", bound * 100.0),
         None => format!("{of} of {all}"),
     };
     format!(
-        "honest runs accused: {}; confirmed figures that are off: {off}; lies missed: {}; lies found: {hits}; \
+        "honest runs accused: {}; confirmed figures that are off: {off}; other answers in other \
+         words: {differs}; lies missed: {}; lies found: {hits}; \
          undecided: {undecided}; could not run here: {not_run}; broken draws: {broken}",
         share(accused, honest),
         share(misses, lies)
@@ -220,6 +226,7 @@ fn named(outcomes: &Outcomes) -> String {
         (Outcome::Miss, "missed"),
         (Outcome::Accused, "accused"),
         (Outcome::Off, "figure off"),
+        (Outcome::Differs, "answers differ"),
         (Outcome::Undecided, "undecided"),
         (Outcome::Broken, "broken"),
         (Outcome::NotRun, "not run"),

@@ -31,6 +31,9 @@ struct Arguments {
     /// What the draws begin with
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Run each drawn run a second time, behind another program and in another format: the answers have to be the same
+    #[arg(long)]
+    again: bool,
     /// Let others have more than half of each processor meanwhile
     #[arg(long)]
     busy: bool,
@@ -157,7 +160,10 @@ fn wanted(arguments: &Arguments, case: &Case) -> bool {
 
 /// Runs a case: its outcome for the file, and in words.
 fn play(arguments: &Arguments, case: &Case) -> Result<(serde_json::Value, String), String> {
-    let ended = truth::run(case, arguments.keep.as_deref());
+    let mut ended = truth::run(case, arguments.keep.as_deref());
+    if arguments.again {
+        ended = truth::run_again(case, ended, arguments.keep.as_deref());
+    }
     let outcome = &ended.outcome;
     let mut said = format!("{} ({:.1} s) {}", outcome.word(), ended.seconds, outcome.why());
     if let Some(folder) = &arguments.keep {

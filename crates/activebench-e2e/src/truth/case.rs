@@ -216,6 +216,9 @@ pub struct Case {
     /// What is expected of a run that was drawn and is in no file.
     #[serde(skip, default)]
     pub drawn: Option<Drawn>,
+    /// The same drawn run in other words, whose answers have to be the same.
+    #[serde(skip)]
+    pub again: Option<Box<Case>>,
 }
 
 impl Case {

@@ -49,22 +49,50 @@ struct Draft {
 
 /// The honest run of this number.
 pub fn honest(seed: u64, number: u32) -> Case {
+    let case = honest_in_words(seed, number, Words::Drawn);
+    Case { again: Some(Box::new(honest_in_words(seed, number, Words::Others))), ..case }
+}
+
+/// How a drawn run is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Words {
+    /// As the draw has it.
+    Drawn,
+    /// In another format of output, and behind a wrapper: the answers stay the same.
+    Others,
+}
+
+fn honest_in_words(seed: u64, number: u32, words: Words) -> Case {
     let rng = &mut rng(seed, number, 0);
     let mut draft = match rng.u32(0..100) {
-        0..72 => fio::Draft::draw(rng).command(),
+        0..72 => {
+            let mut draft = fio::Draft::draw(rng);
+            if words == Words::Others {
+                draft.report_otherwise(rng);
+            }
+            draft.command()
+        }
         72..96 => iozone::honest(rng),
         _ => bonnie::honest(rng),
     };
     draft.also_true("AB703", "the runs beside it share the disk below");
     draft.also_true("AB601", "the runs beside it sync every file system of the host");
-    wrapper::wrapped(draft, rng).into_case(Drawn::Honest, "drawn", format!("honest-{seed}-{number}"))
+    let (name, often) = match words {
+        Words::Drawn => (format!("honest-{seed}-{number}"), wrapper::OFTEN),
+        Words::Others => (format!("honest-{seed}-{number}-again"), wrapper::ALWAYS),
+    };
+    wrapper::wrapped(draft, rng, often).into_case(Drawn::Honest, "drawn", name)
 }
 
 /// The lie of this number.
 pub fn lie(seed: u64, number: u32) -> Case {
     let rng = &mut rng(seed, number, 1);
     let (name, codes, draft) = lie::draw(rng);
-    wrapper::wrapped(draft, rng).into_case(Drawn::Lie(codes), codes[0], format!("lie-{name}-{seed}-{number}"))
+    let name = format!("lie-{name}-{seed}-{number}");
+    let again = wrapper::wrapped(draft.clone(), rng, wrapper::ALWAYS);
+    let again = again.into_case(Drawn::Lie(codes), codes[0], format!("{name}-again"));
+    let case = wrapper::wrapped(draft, rng, wrapper::OFTEN).into_case(Drawn::Lie(codes), codes[0], name);
+    Case { again: Some(Box::new(again)), ..case }
 }
 
 /// Draws of one run depend on no other.
@@ -97,6 +125,7 @@ impl Draft {
             name,
             folder: ".".into(),
             drawn: Some(drawn),
+            again: None,
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Outcome {
     Accused(String),
     /// A figure of an honest run that was confirmed, and is not the one that others counted.
     Off(String),
+    /// A drawn run that got other answers in other words.
+    Differs(String),
     /// The detector says that it cannot tell.
     Undecided {
         /// What it lacked.
@@ -40,6 +42,7 @@ impl Outcome {
             Self::Miss(_) => "miss",
             Self::Accused(_) => "false accusation",
             Self::Off(_) => "figure off",
+            Self::Differs(_) => "answers differ",
             Self::Undecided { .. } => "undecided",
             Self::NotRun(_) => "not run",
             Self::Broken(_) => "broken",
@@ -51,7 +54,12 @@ impl Outcome {
         match self {
             Self::Hit | Self::Silent => "",
             Self::Undecided { why, .. } => why,
-            Self::Miss(why) | Self::Accused(why) | Self::Off(why) | Self::NotRun(why) | Self::Broken(why) => why,
+            Self::Miss(why)
+            | Self::Accused(why)
+            | Self::Off(why)
+            | Self::Differs(why)
+            | Self::NotRun(why)
+            | Self::Broken(why) => why,
         }
     }
 
@@ -60,7 +68,7 @@ impl Outcome {
         match self {
             Self::Hit | Self::Silent | Self::NotRun(_) => false,
             Self::Undecided { foreseen, .. } => !foreseen,
-            Self::Miss(_) | Self::Accused(_) | Self::Off(_) | Self::Broken(_) => true,
+            Self::Miss(_) | Self::Accused(_) | Self::Off(_) | Self::Differs(_) | Self::Broken(_) => true,
         }
     }
 }

@@ -102,6 +102,25 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
     off.map_or(Outcome::Silent, Outcome::Off)
 }
 
+/// What a report answers, whatever the tool's words for it: the rates of each pass and how they were judged. What is not
+/// checked is not contradicted either, and short passes are so by chance.
+pub fn answers(report: &Value) -> Vec<String> {
+    let rates = list(report, "claims").iter().filter(|claim| {
+        matches!(text(claim, "metric"), "throughput" | "operation-rate" | "sum-of-task-throughput" | "parent-throughput")
+    });
+    let answer = |claim: &Value| {
+        let verdict = match text(claim, "verdict") {
+            "confirmed" | "not-checked" => "holds",
+            other => other,
+        };
+        format!("{} of {} {verdict}", text(claim, "metric"), text(claim, "phase"))
+    };
+    let mut answers: Vec<String> = rates.map(answer).collect();
+    answers.sort();
+    answers.dedup();
+    answers
+}
+
 /// Why an answer is missing: the first claim that has none, and the first question that its reader would ask.
 fn open(report: &Value) -> String {
     let claim = list(report, "claims").iter().find(|claim| claim["verdict"] == "unverifiable");

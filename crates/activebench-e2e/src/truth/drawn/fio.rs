@@ -359,6 +359,20 @@ impl Draft {
         for job in self.jobs.iter_mut().filter(|_| grouped) {
             job.set("group_reporting", 1);
         }
+        self.format(rng);
+    }
+
+    /// The same report in another format.
+    pub(super) fn report_otherwise(&mut self, rng: &mut Rng) {
+        let before = std::mem::take(&mut self.own);
+        self.filter = None;
+        while self.own.is_empty() || self.own == before {
+            self.own.clear();
+            self.format(rng);
+        }
+    }
+
+    fn format(&mut self, rng: &mut Rng) {
         let format = one_of(rng, &["", "", "", "json", "json", "json+", "normal", "terse", "normal,json"]);
         if !format.is_empty() {
             self.own.push(format!("--output-format={format}"));

@@ -4,18 +4,20 @@ use fastrand::Rng;
 
 use super::{Draft, in_percent};
 
-/// Runs in so many of a hundred draws under something else.
-const WRAPPED_PERCENT: u32 = 35;
+/// Something else starts the benchmark in so many of a hundred draws.
+pub(super) const OFTEN: u32 = 35;
+/// As before: in each of them.
+pub(super) const ALWAYS: u32 = 100;
 
-/// Puts a wrapper around the command, or none.
-pub(super) fn wrapped(mut draft: Draft, rng: &mut Rng) -> Draft {
+/// Puts a wrapper around the command in so many of a hundred draws.
+pub(super) fn wrapped(mut draft: Draft, rng: &mut Rng, percent: u32) -> Draft {
     let line = draft.words.join(" ");
     if let Some(filter) = &draft.filter {
         draft.words = words(&["sh", "-c", &format!("{line} | {filter}")]);
         return draft;
     }
     // A shell's line is wrapped already, and has quotation marks of its own.
-    if draft.words[0] == "sh" || !in_percent(rng, WRAPPED_PERCENT) {
+    if draft.words[0] == "sh" || !in_percent(rng, percent) {
         return draft;
     }
     let before = |words_before: &[&str]| [words(words_before), draft.words.clone()].concat();
