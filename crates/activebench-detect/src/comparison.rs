@@ -115,6 +115,13 @@ pub(crate) fn rate_window(phase: &Phase) -> FactName {
     }
 }
 
+/// What the buffers of a pass come to: one for each operation that it keeps on its way. 0 where the size of an operation is
+/// not known.
+pub(crate) fn buffers_bytes(phase: &Phase) -> f64 {
+    let depth = phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
+    depth * tasks_of(phase) * phase.block_bytes.map_or(0.0, |bytes| bytes as f64)
+}
+
 /// The figure of a claim, rebuilt from the facts of its phase.
 ///
 /// # Errors

@@ -96,8 +96,7 @@ pub fn detectors() -> Vec<(String, String)> {
 pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
     let started = Instant::now();
     let ran = catch_unwind(AssertUnwindSafe(|| play(case, keep)));
-    let Played { outcome, story, answers } =
-        ran.unwrap_or_else(|panic| Outcome::Broken(said(&*panic)).into());
+    let Played { outcome, story, answers } = ran.unwrap_or_else(|panic| Outcome::Broken(said(&*panic)).into());
     Ended { outcome, seconds: started.elapsed().as_secs_f64(), story, answers }
 }
 
@@ -109,7 +108,8 @@ pub fn run_again(case: &Case, first: Ended, keep: Option<&Path>) -> Ended {
     if second.outcome.is_failure() || first.answers == second.answers {
         return Ended { seconds, ..second };
     }
-    let why = format!("{} and, as `{}`, {}", first.answers.join(", "), again.command.join(" "), second.answers.join(", "));
+    let why =
+        format!("{} and, as `{}`, {}", first.answers.join(", "), again.command.join(" "), second.answers.join(", "));
     let story = format!("{}\n{}", first.story, second.story);
     Ended { outcome: Outcome::Differs(why), seconds, story, answers: second.answers }
 }

@@ -35,7 +35,7 @@ use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::tasks_of;
+use crate::comparison::buffers_bytes;
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -52,13 +52,6 @@ const FACTS: &[FactName] = &[
 
 /// What the buffers of a benchmark's requests come to at most, together, where nothing is known of them.
 const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
-
-/// What the buffers of a pass come to: one for each request that it keeps on its way.
-fn fresh_buffers(phase: &Phase) -> f64 {
-    let depth = phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
-    let largest = phase.block_bytes.map_or(0.0, |bytes| bytes as f64);
-    (depth * tasks_of(phase) * largest).max(FRESH_BUFFERS_BYTES)
-}
 
 impl Detector for DirectIoNotHonoured {
     fn code(&self) -> &'static str {
@@ -97,7 +90,7 @@ impl Detector for DirectIoNotHonoured {
             if share <= limits.ab204_cached_warn_ratio.value.value {
                 return Ok(case.silent(""));
             }
-            let few = phase.direction == Direction::Read && cached <= fresh_buffers(phase);
+            let few = phase.direction == Direction::Read && cached <= buffers_bytes(phase).max(FRESH_BUFFERS_BYTES);
             let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
             let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
                 _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),

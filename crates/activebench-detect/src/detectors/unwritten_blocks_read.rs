@@ -24,7 +24,8 @@
 //! starts and stops. Below a page cache (a loop device without direct I/O) AB205 judges.
 //!
 //! Where a file system stores data packed (btrfs, or a mount with a compress option) fewer bytes are
-//! read than are delivered, so there it is undecided. Of the layers below it is decided all the same: whether an image has
+//! read than are delivered, so there it is undecided. btrfs serves the first direct read into each fresh buffer through the
+//! page cache, so that no more than one buffer for each operation on its way is silent. Of the layers below it is decided all the same: whether an image has
 //! holes or is stored packed, the disk did not read what the figure counts.
 //!
 //! # When it is wrong
@@ -51,6 +52,7 @@ use crate::amount::{
     inserted_before,
 };
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::comparison::buffers_bytes;
 use crate::context::{Detector, Run};
 use crate::layers::{Missing, below, from_device, lies_on, read_by_all};
 use crate::thresholds::Thresholds;
@@ -156,6 +158,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     if missing <= warns_from {
         return Ok(case.silent(""));
+    }
+    if target.fs_type == "btrfs" && direct >= 1.0 && missing <= buffers_bytes(phase) {
+        return Ok(case.silent("btrfs serves the first direct read into each fresh buffer through the page cache"));
     }
     if target.fs_type == "btrfs" || target.options.contains("compress") {
         return Err(Halt::undecided(format!(

@@ -106,7 +106,10 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
 /// checked is not contradicted either, and short passes are so by chance.
 pub fn answers(report: &Value) -> Vec<String> {
     let rates = list(report, "claims").iter().filter(|claim| {
-        matches!(text(claim, "metric"), "throughput" | "operation-rate" | "sum-of-task-throughput" | "parent-throughput")
+        matches!(
+            text(claim, "metric"),
+            "throughput" | "operation-rate" | "sum-of-task-throughput" | "parent-throughput"
+        )
     });
     let answer = |claim: &Value| {
         let verdict = match text(claim, "verdict") {
