@@ -35,7 +35,7 @@ pub struct Ended {
     /// Everything for a reader who asks why; empty when the case did not run.
     pub story: String,
     /// What the report of a drawn run answers, see [`drawn::check::answers`].
-    pub answers: Vec<String>,
+    pub answers: BTreeMap<String, String>,
 }
 
 /// The cases below a folder, by their detectors' codes, twins before lies.
@@ -105,25 +105,30 @@ pub fn run_again(case: &Case, first: Ended, keep: Option<&Path>) -> Ended {
     let Some(again) = case.again.as_deref().filter(|_| !first.outcome.is_failure()) else { return first };
     let second = run(again, keep);
     let seconds = first.seconds + second.seconds;
-    if second.outcome.is_failure() || first.answers == second.answers {
-        return Ended { seconds, ..second };
+    // A figure that is too short to be printed in one of them has no answer there.
+    let differs = first.answers.iter().find_map(|(figure, answer)| {
+        let other = second.answers.get(figure).filter(|other| *other != answer)?;
+        Some(format!("{figure} {answer} and, as `{}`, {other}", again.command.join(" ")))
+    });
+    match differs {
+        Some(why) if !second.outcome.is_failure() => {
+            let story = format!("{}\n{}", first.story, second.story);
+            Ended { outcome: Outcome::Differs(why), seconds, story, answers: second.answers }
+        }
+        _ => Ended { seconds, ..second },
     }
-    let why =
-        format!("{} and, as `{}`, {}", first.answers.join(", "), again.command.join(" "), second.answers.join(", "));
-    let story = format!("{}\n{}", first.story, second.story);
-    Ended { outcome: Outcome::Differs(why), seconds, story, answers: second.answers }
 }
 
 /// What a case left behind.
 struct Played {
     outcome: Outcome,
     story: String,
-    answers: Vec<String>,
+    answers: BTreeMap<String, String>,
 }
 
 impl From<(Outcome, String)> for Played {
     fn from((outcome, story): (Outcome, String)) -> Self {
-        Self { outcome, story, answers: Vec::new() }
+        Self { outcome, story, answers: BTreeMap::new() }
     }
 }
 

@@ -60,7 +60,7 @@ fn drawn() -> Vec<Case> {
     let honest = (0..DRAWN_HONEST).map(|number| truth::drawn::honest(DRAWN_SEED, number));
     let lies = (0..DRAWN_LIES).map(|number| truth::drawn::lie(DRAWN_SEED, number));
     let of_the_machine = truth::machine(&truth::corpus().join("machine.toml")).expect("codes with reasons");
-    honest.chain(lies).map(|case| Case { of_the_machine: of_the_machine.clone(), ..case }).collect()
+    honest.chain(lies).map(|case| case.on_machine(&of_the_machine)).collect()
 }
 
 fn folders_are_those_of_detectors() -> Result<(), Failed> {

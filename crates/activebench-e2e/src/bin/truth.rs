@@ -95,8 +95,7 @@ fn drawn(arguments: &Arguments) -> Result<Vec<Case>, String> {
     let of_the_machine = truth::machine(&truth::corpus().join("machine.toml"))?;
     let honest = (0..arguments.honest).map(|number| truth::drawn::honest(arguments.seed, number));
     let lies = (0..arguments.lies).map(|number| truth::drawn::lie(arguments.seed, number));
-    let with_machine = |case| Case { of_the_machine: of_the_machine.clone(), ..case };
-    Ok(honest.chain(lies).map(with_machine).collect())
+    Ok(honest.chain(lies).map(|case| case.on_machine(&of_the_machine)).collect())
 }
 
 /// Takes processor time from everybody else; ended when dropped.

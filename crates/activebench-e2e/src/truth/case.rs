@@ -222,6 +222,12 @@ pub struct Case {
 }
 
 impl Case {
+    /// The case on a machine of which these codes are true.
+    pub fn on_machine(self, codes: &BTreeMap<String, String>) -> Self {
+        let again = self.again.map(|again| Box::new(again.on_machine(codes)));
+        Self { of_the_machine: codes.clone(), again, ..self }
+    }
+
     /// Reads `ABNNN-name/{lie,honest}-*.toml`.
     ///
     /// # Errors
