@@ -48,7 +48,7 @@ pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: 
         assigned.of_entry.fill(Err("no task was observed".to_owned()));
         return assigned;
     }
-    let found = by_number(&slots, &processes, &threads);
+    let found = by_number(&slots, &processes, &threads).or_else(|| all_of_one(setup, &slots, &processes, &threads));
     let found = found.map_or_else(
         || {
             assigned.by_order = true;
@@ -153,6 +153,14 @@ fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Opti
         processes.iter().chain(threads).find(|task| task.tid == pid).cloned()
     };
     slots.iter().map(of_slot).collect()
+}
+
+/// All tasks, where one entry has as many jobs as fio made tasks, and it is not known which of them are threads.
+fn all_of_one(setup: &Setup, slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Option<Vec<JobTask>> {
+    let is_of_the_first = |slot: &Slot| slot.entry.is_some() && slot.entry == slots[0].entry;
+    let as_many = slots.len() == processes.len() + threads.len();
+    (setup.open.is_some() && as_many && slots.iter().all(is_of_the_first))
+        .then(|| processes.iter().chain(threads).cloned().collect())
 }
 
 fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Result<Vec<JobTask>, String> {

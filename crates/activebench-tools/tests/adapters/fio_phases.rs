@@ -120,10 +120,15 @@ impl Run {
 
     /// The phases for a report of these entries: name, pid, direction, bytes.
     fn phases(&self, line: &str, entries: &[(&str, u32, &str, u64)]) -> Vec<Phase> {
+        self.phases_of_groups(line, 1, entries)
+    }
+
+    /// The same for a report in which each entry is of so many jobs.
+    fn phases_of_groups(&self, line: &str, jobs: u32, entries: &[(&str, u32, &str, u64)]) -> Vec<Phase> {
         let mut text = String::new();
         for (name, pid, way, bytes) in entries {
             text += &format!(
-                "{name}: (groupid=0, jobs=1): err= 0: pid={pid}: now\n  {way}: IOPS=1000, BW=1000KiB/s (1024kB/s)({bytes}B/1000msec)\n"
+                "{name}: (groupid=0, jobs={jobs}): err= 0: pid={pid}: now\n  {way}: IOPS=1000, BW=1000KiB/s (1024kB/s)({bytes}B/1000msec)\n"
             );
         }
         text += "\nRun status group 0 (all jobs):\n";
@@ -168,6 +173,17 @@ fn the_log_that_is_replayed_is_nobodys_part() {
     let line = r"fio --name=a --read_iolog=run.log:other\:run.log";
     let phases = run.phases(line, &[("a", 200, "read", 1000)]);
     assert_eq!(parts(&phases[0]), [(200, 100, 200)]);
+}
+
+#[test]
+fn threads_and_processes_of_a_job_file_that_nobody_has_are_the_one_entrys() {
+    let mut run = Run::new();
+    run.job(200, 70);
+    run.task(201, MAIN, MAIN, 71);
+    run.pass(200, 200, "f", 100, &[(StepKind::Read, 101, 200, 1000)]);
+    run.pass(MAIN, 201, "g", 100, &[(StepKind::Read, 102, 210, 1000)]);
+    let phases = run.phases_of_groups("fio -", 2, &[("a", 200, "read", 2000)]);
+    assert_eq!((phases[0].incomplete.as_deref(), phases[0].parts.len()), (None, 2));
 }
 
 #[test]
