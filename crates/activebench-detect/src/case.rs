@@ -306,12 +306,21 @@ pub(crate) fn of_each_phase<'a>(
             findings.push(case.halted(Halt::not_applicable("no claim speaks of this phase")));
             continue;
         }
+        if let Some(who) = &phase.elsewhere {
+            findings.push(case.halted(Halt::undecided(not_here(who))));
+            continue;
+        }
         match question(&case, phase) {
             Ok(judged) => findings.extend(judged),
             Err(halt) => findings.push(case.halted(halt)),
         }
     }
     findings
+}
+
+/// Why nothing is said of a pass whose I/O somebody else makes.
+pub(crate) fn not_here(who: &str) -> String {
+    format!("its I/O is made by {who}, which is not observed from here: start activebench there")
 }
 
 /// As [`of_each_phase`], one finding a phase, for questions on calls that must have been seen.

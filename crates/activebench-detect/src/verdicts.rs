@@ -28,6 +28,7 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::bound;
+use crate::case::not_here;
 use crate::comparison::rebuild;
 use crate::confirmation::confirmation;
 use crate::context::Run;
@@ -170,6 +171,9 @@ fn verdict_on(
     let Some(phase) = phase else {
         return unverifiable("the phase that it speaks of was not found".to_owned());
     };
+    if let Some(who) = &phase.elsewhere {
+        return unverifiable(not_here(who));
+    }
     if with(Effect::Refuted).next().is_some() {
         return JudgedClaim::refuted(id, observed, of_refuted(run, phase, claim));
     }

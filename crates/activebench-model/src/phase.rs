@@ -82,6 +82,10 @@ pub struct Phase {
     /// not state is then not known: no default stands for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
+    /// Who makes the I/O of this pass in place of the observed processes: `the fio server at 192.0.2.1`. `None` where they do
+    /// it themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// Why the pass is not what the command promises (not found, killed, cut short).
     pub incomplete: Option<String>,
     /// Where the first calls of each task of a random pass began in its file, in their order; at most
@@ -147,6 +151,7 @@ impl Phase {
             after_ramp: false,
             verifies: None,
             unread: None,
+            elsewhere: None,
             incomplete: None,
             first_offsets: Vec::new(),
             facts: Facts::default(),

@@ -4,7 +4,9 @@
 //! machine.
 
 use std::fs;
-use std::process::Command;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use activebench_e2e::{Throttled, Verified, Volume, binary, needs, verify};
 
@@ -509,6 +511,38 @@ fn jobs_that_nobody_can_read_again_leave_what_was_observed() {
         assert_rebuilt(&run, "r-read");
         assert!(["verified", "qualified"].contains(&run.verdict()), "{script}: {}", run.story());
     }
+}
+
+#[test]
+fn the_io_of_a_server_is_not_the_clients() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
+    let volume = ext4(256);
+    volume.lay_out("x", 64);
+    let text = "[r]\nfilename=x\nsize=64m\nbs=64k\nrw=read\ndirect=1\n";
+    fs::write(volume.path().join("jobs.fio"), text).expect("the job file");
+    let socket = volume.path().join("socket");
+    let server = Command::new("fio")
+        .arg(format!("--server=sock:{}", socket.display()))
+        .current_dir(volume.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // With the process that it makes for a client.
+        .process_group(0)
+        .spawn();
+    let mut server = server.expect("fio starts");
+    let begun = Instant::now();
+    while !socket.exists() && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let client = format!("--client=sock:{}", socket.display());
+    let run = verify(&volume, &[], &["fio", &client, "jobs.fio"]);
+    let group = format!("-{}", server.id());
+    let killed = Command::new("kill").args(["-KILL", "--", &group]).status().expect("kill starts");
+    assert!(killed.success() && server.wait().is_ok());
+    assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{}", run.story());
+    assert_claims(&run, "r-read", "unverifiable");
+    assert!(run.codes("r-read").is_empty(), "{}", run.story());
+    assert!(run.story().contains("is made by the fio server at sock:"), "{}", run.story());
 }
 
 #[test]

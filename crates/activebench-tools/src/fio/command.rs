@@ -38,6 +38,8 @@ pub(super) struct Command {
     pub(super) globals: JobOptions,
     /// The sections of job files that alone are run; empty for all.
     pub(super) sections: Vec<String>,
+    /// The servers that run the jobs, as `--client` names them; empty where they are run here.
+    pub(super) servers: Vec<String>,
     /// No job is run here: help, a check of the options, a server, a client.
     pub(super) runs_nothing: bool,
     /// Whether words were there to read.
@@ -120,10 +122,17 @@ impl Command {
             "minimal" => "terse".clone_into(&mut self.formats),
             "append-terse" => self.formats.push_str(",terse"),
             "section" => self.sections.push(value),
+            "client" => self.servers.push(value),
             // It makes jobs of its own.
             "profile" => self.globals.miss(&format!("the profile {value} is not known")),
             _ => {}
         }
+    }
+
+    /// Who runs the jobs in its place.
+    pub(super) fn runs_at(&self) -> Option<String> {
+        let servers = self.servers.join(" and ");
+        (!self.servers.is_empty()).then(|| format!("the fio server at {servers}"))
     }
 
     /// Whether a format of the report is this one.

@@ -46,7 +46,9 @@ pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activi
                 continue;
             }
             let mut phase = plan::phase(paired, way, paired.jobs_of(entry));
+            phase.elsewhere = setup.command.runs_at();
             match tasks {
+                _ if phase.elsewhere.is_some() => {}
                 Ok(tasks) => {
                     let moved = Locator { seen: &seen, paired, way }.locate(tasks, &mut phase);
                     let claimed =
