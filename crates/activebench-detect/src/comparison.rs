@@ -639,9 +639,10 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     }
     let Noise { typical, bound } = match timed {
         true => noise_share(run, phase, excess)?,
-        false if claim.metric.is_count() && excess > 0.0 => {
-            Noise { typical: 0.0, bound: begun_before(phase, run.fact(phase, rate_window(phase))?) }
-        }
+        false if claim.metric.is_count() => Noise {
+            typical: at_the_ramps_end(run, phase)?,
+            bound: begun_before(phase, run.fact(phase, rate_window(phase))?),
+        },
         false => Noise::none(),
     };
     // What is not known widens nothing; a difference that it could explain is undecided.
@@ -805,6 +806,13 @@ fn begun_before(phase: &Phase, window_ns: f64) -> Result<f64, String> {
         true => longest_operation_ns(phase).map(|longest_ns| longest_ns / window_ns),
         false => Ok(0.0),
     }
+}
+
+/// The operations of which a tool and an observer can think otherwise whether they came before its ramp's end or after it,
+/// as a share of the pass: one for each buffer.
+fn at_the_ramps_end(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    let moved = run.moved(phase)?;
+    Ok(if phase.after_ramp && moved > 0.0 { buffers_bytes(phase) / moved } else { 0.0 })
 }
 
 /// The longest operation of the pass, in nanoseconds.
