@@ -15,7 +15,7 @@
 //! | the device busy for half of the window or more, and at most 1.5 operations in flight there while it was busy, where 8 or more were claimed | something on the way makes them go one by one: fails |
 //! | fewer operations in flight at the device than half of the depth | a note: a fast device, a slow hand-over, or a pause that the command asks for (`thinktime`, `rate`) empties the queue, and the rate is right all the same |
 //!
-//! The device is asked only where 90 % of the bytes passed it. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over
+//! Asked only of a pass whose operations fill the claimed depth four times. The device is asked only where 90 % of the bytes passed it. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over
 //! those of an operation, because requests merge and split. Where a part of the requests was not seen and the rest shows that
 //! they did not go one by one, only the note is missed, and it is not applicable. When it fails the claims for storage are
 //! misleading.
@@ -38,7 +38,7 @@ use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::comparison::tasks_of;
+use crate::comparison::{operations, tasks_of};
 use crate::context::{Detector, Run};
 use crate::lint::read_whole;
 use crate::thresholds::Thresholds;
@@ -62,6 +62,9 @@ const FACTS: &[FactName] = &[
 
 /// Depths claimed below this say nothing of a device that seems to work one by one.
 const DEEP: f64 = 8.0;
+
+/// So many times the operations of a pass fill the claimed depth, or nothing is asked of it: its ends are not full.
+const FULL_QUEUES: f64 = 4.0;
 
 impl Detector for QueueDepthNotReached {
     fn code(&self) -> &'static str {
@@ -146,18 +149,21 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
             "only a part of the operations reached the device: AB201 and AB207 speak of it",
         ));
     }
+    if operations(run, phase)? < FULL_QUEUES * claimed {
+        return Err(Halt::not_applicable("so few operations hardly fill the depth once"));
+    }
     let block = match phase.block_bytes {
         Some(block) if block > 0 => block as f64,
         _ => run.fact(phase, FactName::ModalRequest)?,
     };
-    let operations = |depth: f64| depth * bytes / requests / block.max(1.0);
+    let in_operations = |depth: f64| depth * bytes / requests / block.max(1.0);
     let window = run.fact(phase, FactName::Window)?;
     let whole = run
         .fact(phase, FactName::DeviceQueueDepthMean)
-        .and_then(|depth| Ok((operations(depth), run.fact(phase, FactName::DeviceBusy)?)));
+        .and_then(|depth| Ok((in_operations(depth), run.fact(phase, FactName::DeviceBusy)?)));
     let (in_flight, busy_ns) = match whole {
         Ok(whole) => whole,
-        Err(why) => return Err(seen_in_part(phase, claimed, operations, limits, why)),
+        Err(why) => return Err(seen_in_part(phase, claimed, in_operations, limits, why)),
     };
     let busy = if window > 0.0 { busy_ns / window } else { 0.0 };
     let share = in_flight / claimed;
