@@ -3,12 +3,13 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::host::Target;
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Direction, Phase};
 
 use crate::amount::{
     Amount, BELOW_READ, BELOW_WRITTEN_DURABLE, Completed, Counted, DEVICE_READ, DEVICE_WRITTEN_DURABLE, OTHERS_READ,
     OfFiles, READ, UntilDurable,
 };
+use crate::comparison::buffers_bytes;
 use crate::context::Run;
 
 /// Bytes of a reading pass that its device delivered at most: those of its files, or where more passed the device for
@@ -72,6 +73,15 @@ pub(crate) fn from_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<Complet
 pub(crate) fn to_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDurable, OfFiles>, String> {
     let to_device = to_device(run, phase)?;
     Ok(below(run, phase, BELOW_WRITTEN_DURABLE)?.map_or(to_device, |below| below.least(to_device)))
+}
+
+/// Bytes of direct reads that came from no device and are no hole: btrfs serves the first read into each buffer that was
+/// never touched through the page cache, which may hold them.
+pub(crate) fn through_fresh_buffers(target: &Target, phase: &Phase) -> f64 {
+    match target.fs_type == "btrfs" && phase.direction == Direction::Read {
+        true => buffers_bytes(phase),
+        false => 0.0,
+    }
 }
 
 /// The layers below the device in words: `loop0 lies on vda`.

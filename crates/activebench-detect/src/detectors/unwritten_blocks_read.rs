@@ -52,9 +52,8 @@ use crate::amount::{
     inserted_before,
 };
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::comparison::buffers_bytes;
 use crate::context::{Detector, Run};
-use crate::layers::{Missing, below, from_device, lies_on, read_by_all};
+use crate::layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
 use crate::thresholds::Thresholds;
 
 /// See the head of this file.
@@ -159,7 +158,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if missing <= warns_from {
         return Ok(case.silent(""));
     }
-    if target.fs_type == "btrfs" && direct >= 1.0 && missing <= buffers_bytes(phase) {
+    if direct >= 1.0 && missing <= through_fresh_buffers(target, phase) {
         return Ok(case.silent("btrfs serves the first direct read into each fresh buffer through the page cache"));
     }
     if target.fs_type == "btrfs" || target.options.contains("compress") {
