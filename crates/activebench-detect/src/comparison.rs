@@ -794,7 +794,9 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     // At both ends together no more than two waits.
     let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
     let start_ns = run.thresholds.ab104_start_ns.value.value;
-    let bound = waited_ns(phase).map(|waited_ns| (waited_ns.min(most_ns) + start_ns) / window_ns);
+    // The waits at the ends lie outside of the window: those of the whole run bound them. Not known, they widen nothing.
+    let of_the_run = run.facts.complete(FactName::Preempted).unwrap_or(0.0);
+    let bound = waited_ns(phase).map(|waited_ns| (waited_ns.max(of_the_run).min(most_ns) + start_ns) / window_ns);
     let operations = operations(run, phase)?;
     let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
     let at_the_ends = if operations > 0.0 { idle / operations } else { 0.0 };

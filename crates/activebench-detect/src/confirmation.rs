@@ -23,7 +23,21 @@ pub(crate) fn confirmation(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Resul
     // tolerance is wider than what is printed. A truncated number lies up to a whole step, twice the resolution, from
     // the true one.
     let rounding = if claim.metric.is_cpu() { 0.0 } else { 2.0 * claim.resolution };
+    let Tolerance { low, high, .. } = tolerance;
+    let rounding = match divides_by_a_time(claim.metric) {
+        // The digits of a tool's clock widen nothing beyond what a short pass may be off at most.
+        true => {
+            let most = run.thresholds.confirmed_short_window_ratio.value.value * observed.value;
+            rounding.min((most - (high - observed.value).max(observed.value - low)).max(0.0))
+        }
+        false => rounding,
+    };
     Confirmation::of(claim.value, rounding, observed, tolerance).ok_or_else(|| outside(claim, observed).to_owned())
+}
+
+/// Whether a figure is an amount over the time that a tool's clock gave.
+fn divides_by_a_time(metric: Metric) -> bool {
+    !metric.is_count() && !metric.is_cpu() && !metric.is_latency()
 }
 
 /// What confirms: around the observed figure.

@@ -302,6 +302,10 @@ pub struct Restated {
     pub printed: Printed,
     /// Half a step of it, in the unit of `value`.
     pub resolution: f64,
+    /// The part of the claim's resolution that both have in common and that tells them apart no more: a step of the clock
+    /// over which both were computed. In the unit of `value`.
+    #[serde(default)]
+    pub shared_resolution: f64,
     /// What is known to be wrong with this place in this version of the tool; `None` where nothing is.
     #[serde(default)]
     pub known_defect: Option<String>,

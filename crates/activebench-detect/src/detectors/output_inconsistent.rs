@@ -121,7 +121,7 @@ fn apart(one: f64, other: f64, open: f64) -> f64 {
 fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Finding> {
     let limits = case.thresholds();
     // A truncated number lies up to a whole step, twice the resolution, from the true one.
-    let open = 2.0 * (claim.resolution + restated.resolution);
+    let open = 2.0 * (claim.resolution - restated.shared_resolution + restated.resolution);
     let share = apart(claim.value.value, restated.value.value, open);
     if share <= limits.ab111_difference_warn_ratio.value.value {
         return None;

@@ -253,6 +253,7 @@ impl Reader<'_> {
                     value: figure.value,
                     printed: Printed { text: text.to_owned(), unit: unit.to_owned() },
                     resolution: figure.resolution,
+                    shared_resolution: 0.0,
                     known_defect: defect.filter(|_| claim.metric == Metric::OperationRate).map(str::to_owned),
                     source: source(piece),
                 });

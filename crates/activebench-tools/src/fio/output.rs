@@ -260,15 +260,18 @@ impl Claims {
         if moves {
             let id = self.claim(target, Metric::Throughput, Unit::BytesPerSec, bandwidth.as_ref(), moved);
             self.restate(
-                id,
+                id.clone(),
                 Unit::BytesPerSec,
                 beside.and_then(|other| Some((other.bandwidth.as_ref()?, other.runtime_ms))),
             );
+            self.divide(id, Unit::BytesPerSec, bytes.as_ref(), *runtime_ms);
         } else if let Some(figure) = bandwidth {
             self.note(figure, "the engine moves no data: its bandwidth is not claimed");
         }
         let id = self.claim(target, Metric::OperationRate, Unit::OpsPerSec, rate.as_ref(), moved.filter(|_| moves));
-        self.restate(id, Unit::OpsPerSec, beside.and_then(|other| Some((other.rate.as_ref()?, other.runtime_ms))));
+        let of_the_other = beside.and_then(|other| Some((other.rate.as_ref()?, other.runtime_ms)));
+        self.restate(id.clone(), Unit::OpsPerSec, of_the_other);
+        self.divide(id, Unit::OpsPerSec, operations.as_ref(), *runtime_ms);
         if moves {
             self.claim(target, Metric::BytesMoved, Unit::Bytes, bytes.as_ref(), moved);
         }
@@ -422,8 +425,29 @@ impl Claims {
             value: Quantity { value: figure.value, unit },
             printed: activebench_model::claim::Printed { text: figure.text.clone(), unit: figure.unit.clone() },
             resolution: figure.resolution - of_clock,
+            shared_resolution: of_clock,
             known_defect: None,
             source: figure.source.clone(),
+        });
+    }
+
+    /// A rate as the amount over the time that fio prints beside it, from which it computed the rate (stat.c,
+    /// `show_ddir_status`, 3.33).
+    fn divide(&mut self, claim: Option<String>, unit: Unit, amount: Option<&Figure>, runtime_ms: Option<u64>) {
+        let (Some(claim), Some(amount), Some(ms @ 2..)) = (claim, amount, runtime_ms) else { return };
+        let per_second = 1e3 / ms as f64;
+        let value = amount.value * per_second;
+        self.parsed.restated.push(Restated {
+            claim,
+            value: Quantity { value, unit },
+            printed: activebench_model::claim::Printed {
+                text: format!("{} {} in {ms}", amount.text, amount.unit),
+                unit: "ms".to_owned(),
+            },
+            resolution: amount.resolution * per_second,
+            shared_resolution: rate_resolution(value, ms),
+            known_defect: None,
+            source: amount.source.clone(),
         });
     }
 

@@ -180,6 +180,14 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Resul
     // Where it is not known whether jobs are threads, the numbers of both tell.
     let known = |is_thread| slots.iter().filter(|slot| slot.options.is_on("thread") == Some(is_thread)).count();
     let unknown = slots.len() - known(false) - known(true);
+    if unknown == slots.len() && slots.len() == processes.len() + threads.len() {
+        let mut all: Vec<&JobTask> = processes.iter().chain(threads).collect();
+        all.sort_by_key(|task| task.start_ns);
+        let mut tasks: Vec<(usize, JobTask)> =
+            order.iter().zip(all).map(|((.., index), task)| (*index, task.clone())).collect();
+        tasks.sort_by_key(|(index, _)| *index);
+        return Ok(tasks.into_iter().map(|(_, task)| task).collect());
+    }
     let unknown_are_threads = unknown > 0 && known(false) + unknown != processes.len();
     let mut tasks: Vec<Option<JobTask>> = vec![None; slots.len()];
     for (is_thread, made) in [(false, processes), (true, threads)] {

@@ -50,7 +50,15 @@ pub(super) fn parsed(document: &Document, chosen: Option<Subject>) -> Parsed {
         match first.get(&(phase.clone(), metric)) {
             Some(index) => {
                 let claim = parsed.claims[*index].id.clone();
-                parsed.restated.push(Restated { claim, value, printed, resolution, known_defect: None, source });
+                parsed.restated.push(Restated {
+                    claim,
+                    value,
+                    printed,
+                    resolution,
+                    shared_resolution: 0.0,
+                    known_defect: None,
+                    source,
+                });
             }
             None => {
                 first.insert((phase.clone(), metric), parsed.claims.len());

@@ -184,6 +184,9 @@ fn threads_and_processes_of_a_job_file_that_nobody_has_are_the_one_entrys() {
     run.pass(MAIN, 201, "g", 100, &[(StepKind::Read, 102, 210, 1000)]);
     let phases = run.phases_of_groups("fio -", 2, &[("a", 200, "read", 2000)]);
     assert_eq!((phases[0].incomplete.as_deref(), phases[0].parts.len()), (None, 2));
+    // Reported apart, and without their numbers: in the order of their births.
+    let phases = run.phases("fio -", &[("a", 0, "read", 1000), ("b", 0, "read", 1000)]);
+    assert_eq!((parts(&phases[0]), parts(&phases[1])), (vec![(200, 100, 200)], vec![(MAIN, 100, 210)]));
 }
 
 #[test]

@@ -56,6 +56,9 @@ pub fn outcome(case: &Case, drawn: &Drawn, report: &Value, moved: Option<Moved>,
 }
 
 fn lie(codes: &[&str], report: &Value) -> Outcome {
+    if list(report, "claims").is_empty() {
+        return Outcome::Broken("nothing was claimed: it is no lie".to_owned());
+    }
     let of_it = || list(report, "findings").iter().filter(|finding| codes.contains(&text(finding, "code")));
     if of_it().any(|finding| finding["outcome"] == "fires" && severity(finding) >= Severity::Warn) {
         return Outcome::Hit;
