@@ -129,6 +129,10 @@ impl Adapter for Fio {
     }
 
     /// Job files, and the file of `--output`; behind a wrapper those that it names.
+    fn reads_standard_input(&self, command: &CommandLine) -> bool {
+        Command::parse(&command.argv).files.iter().any(|name| name == "-")
+    }
+
     fn reads_file(&self, command: &CommandLine, name: &str) -> bool {
         // A word that is a folder is no file of figures: `jq .`.
         if matches!(last_component(name), "" | "." | "..") {

@@ -84,6 +84,11 @@ pub trait Adapter: Sync {
         false
     }
 
+    /// Whether the tool takes its work from its standard input: what lies behind it is then kept as the file `-`.
+    fn reads_standard_input(&self, _command: &CommandLine) -> bool {
+        false
+    }
+
     /// The files that a file which the adapter reads names for more of the same, as the tool would open them.
     fn included_files(&self, _file: &ToolFile) -> Vec<String> {
         Vec::new()

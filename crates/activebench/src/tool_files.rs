@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use activebench_model::activity::Exec;
-use activebench_model::call::Op;
+use activebench_model::call::{Call, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolFile;
 use activebench_probe::Observation;
@@ -68,8 +68,37 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
             Err(error) => files.unread.push(format!("cannot keep the tool's file {name}: {error}")),
         }
     }
+    if tools.iter().any(|(adapter, own)| adapter.reads_standard_input(own)) {
+        files.kept.extend(standard_input(command, &execs, &files.links, observation));
+    }
     files.kept.sort_by(|one, other| one.name.cmp(&other.name));
     files
+}
+
+/// The regular file that a tool read as its standard input, under the name `-`. A pipe gave its content once, and nobody has
+/// it any more.
+fn standard_input(
+    command: &CommandLine,
+    execs: &[Exec],
+    links: &BTreeMap<String, String>,
+    observation: &Observation,
+) -> Option<ToolFile> {
+    let is_tool = |exec: &&Exec| {
+        links.contains_key(&exec.filename) || adapter_for_program(program_name(&exec.filename)).is_some()
+    };
+    let tools: BTreeSet<u32> = execs.iter().filter(is_tool).map(|exec| exec.tgid).collect();
+    let reads_it = |call: &Call| call.op == Op::Read && call.fd == 0 && tools.contains(&call.tgid);
+    let file = observation.calls().flatten().flatten().find(reads_it)?.file?;
+    // Opened by a shell of the tree, or by the one that started us.
+    let opened = observation.names().flatten().flatten().find(|event| event.op == Op::Open && event.file == Some(file));
+    let path = match opened {
+        Some(event) => Path::new(&command.cwd).join(event.name),
+        None => std::fs::read_link("/proc/self/fd/0").ok()?,
+    };
+    // Another file can lie there by now.
+    let is_the_same = std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.ino() == file.ino);
+    let bytes = read(&path).ok().filter(|_| is_the_same)?;
+    Some(ToolFile { name: "-".to_owned(), bytes })
 }
 
 /// The tools of the run, each with its own words: those that it was executed with, whatever started it.
