@@ -20,24 +20,13 @@ pub(crate) fn confirmation(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Resul
     let observed = rebuild(run, phase, claim)?.figure?;
     let tolerance = tolerance(run, phase, claim, observed)?;
     // The resolution of a share of processor time holds how the kernel divides it, not only how it is printed; its
-    // tolerance is wider than what is printed. A truncated number lies up to a whole step, twice the resolution, from
-    // the true one.
-    let rounding = if claim.metric.is_cpu() { 0.0 } else { 2.0 * claim.resolution };
-    let Tolerance { low, high, .. } = tolerance;
-    let rounding = match divides_by_a_time(claim.metric) {
-        // The digits of a tool's clock widen nothing beyond what a short pass may be off at most.
-        true => {
-            let most = run.thresholds.confirmed_short_window_ratio.value.value * observed.value;
-            rounding.min((most - (high - observed.value).max(observed.value - low)).max(0.0))
-        }
-        false => rounding,
+    // tolerance is wider than what is printed, and so is that of a rate. A truncated number lies up to a whole step, twice
+    // the resolution, from the true one.
+    let rounding = match claim.metric {
+        metric if metric.is_count() || metric.is_latency() => 2.0 * claim.resolution,
+        _ => 0.0,
     };
     Confirmation::of(claim.value, rounding, observed, tolerance).ok_or_else(|| outside(claim, observed).to_owned())
-}
-
-/// Whether a figure is an amount over the time that a tool's clock gave.
-fn divides_by_a_time(metric: Metric) -> bool {
-    !metric.is_count() && !metric.is_cpu() && !metric.is_latency()
 }
 
 /// What confirms: around the observed figure.
@@ -60,12 +49,15 @@ fn tolerance(run: &Run<'_>, phase: &Phase, claim: &Claim, observed: Quantity) ->
         let by = ratio * value + clock.value;
         return Ok(around(value, by, by, format!("{} and {clock} for the tool's own clock", percent(ratio))));
     }
-    let most = limits.confirmed_short_window_ratio.value.value;
+    // What the tool's clock may have rounded: up, which makes a rate worse, by more than down.
+    let rounding = 2.0 * claim.resolution / value;
     let side = |excess: f64| -> Result<f64, String> {
         let noise = noise_share(run, phase, excess)?;
         // What is not known widens nothing.
         let noise = 2.0 * noise.typical + noise.bound.unwrap_or(0.0);
-        Ok(limits.confirmed_rate_ratio.value.value.max(noise.min(most)))
+        let of_a_short_pass = limits.confirmed_short_window_ratio.value.value;
+        let most = if excess > 0.0 { of_a_short_pass } else { limits.confirmed_coarse_clock_ratio.value.value };
+        Ok((limits.confirmed_rate_ratio.value.value.max(noise.min(of_a_short_pass)) + rounding).min(most))
     };
     let (better, worse) = (side(1.0)?, side(-1.0)?);
     // A short time of one operation is a high rate.

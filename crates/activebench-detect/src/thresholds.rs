@@ -368,6 +368,8 @@ thresholds! {
     confirmed_rate_ratio = 0.05, Ratio, "as AB101 and AB104, which accuse beyond it";
     /// The same where a short window or waits for a processor make more noise than that: it never confirms more.
     confirmed_short_window_ratio = 0.10, Ratio, "proposed";
+    /// The same for a rate below the observed one, which a clock of whole steps, rounded up, makes worse than it is.
+    confirmed_coarse_clock_ratio = 0.25, Ratio, "proposed; fio rounds 3.1 ms to 4 ms (measured)";
     /// The same of a count.
     confirmed_count_ratio = 0.01, Ratio, "as AB101, which warns beyond it";
     /// The same of a latency, to which the next is added.

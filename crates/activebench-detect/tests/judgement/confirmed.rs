@@ -145,6 +145,23 @@ fn what_is_not_checked_leaves_the_rates_alone_and_no_rate_leaves_nothing() {
     assert_eq!((claim, run, code), (ClaimVerdict::NotChecked, RunVerdict::Inconclusive, 3));
 }
 
+/// The digits of a coarse clock widen what confirms a rate, more where rounding up made it worse, and never to a multiple.
+#[test]
+fn a_coarse_clock_confirms_no_multiple() {
+    let observed = 1_073_741_824.0 / 12.0;
+    for (share, expected) in [
+        (0.76, ClaimVerdict::Confirmed),
+        (0.74, ClaimVerdict::NotChecked),
+        (1.09, ClaimVerdict::Confirmed),
+        (1.11, ClaimVerdict::NotChecked),
+        (1.93, ClaimVerdict::NotChecked),
+    ] {
+        let claim = json!({"value": {"value": share * observed}, "resolution": 0.5 * observed});
+        let (found, _, _) = verdicts("write", json!({"claims": [claim]}));
+        assert_eq!(found, expected, "{share}");
+    }
+}
+
 /// A rate that was reached under a condition is honest with it, where nothing else is wrong; a latency is not.
 #[test]
 fn what_was_reached_under_a_condition_is_honest_with_it() {

@@ -29,6 +29,16 @@ impl Paired {
         self.jobs.first().map(|job| &job.options)
     }
 
+    /// Whether this can be so of one of its jobs: also where they are not known.
+    pub(super) fn perhaps_of_one(&self, of: impl Fn(&JobOptions) -> bool) -> bool {
+        self.jobs.is_empty() || self.jobs.iter().any(|job| of(&job.options))
+    }
+
+    /// Whether this is so of each of its jobs, and they are known.
+    pub(super) fn of_each(&self, of: impl Fn(&JobOptions) -> bool) -> bool {
+        !self.jobs.is_empty() && self.jobs.iter().all(|job| of(&job.options))
+    }
+
     /// How many jobs the entry covers; `None` where that is not known.
     pub(super) fn jobs_of(&self, entry: &Entry) -> Option<u32> {
         entry.jobs.or_else(|| u32::try_from(self.jobs.len()).ok().filter(|count| self.counted && *count > 0))

@@ -304,7 +304,7 @@ impl Claims {
             Metric::CompletionLatencyP99,
             Metric::CompletionLatencyP999,
         ];
-        if way == Way::Mixed && paired.job().is_none_or(|job| job.mixes() != Some(false)) {
+        if way == Way::Mixed && paired.perhaps_of_one(|job| job.mixes() != Some(false)) {
             if let Some(figure) = operations {
                 self.note(figure, "percentiles of reads and writes together are not claimed");
             }
@@ -333,7 +333,7 @@ impl Claims {
         }
         let target = Target { paired, way };
         // Syncs that fio makes and does not count, and such as are none to the kernel.
-        let others = paired.job().is_none_or(|job| {
+        let others = paired.perhaps_of_one(|job| {
             ["end_fsync", "fsync_on_close"].iter().any(|name| job.is_on(name) != Some(false))
                 || !job.lacks("sync_file_range")
         });
@@ -355,7 +355,7 @@ impl Claims {
     /// where that is one pass.
     fn of_processor(&mut self, entry: &Entry, paired: &Paired) {
         let happened: Vec<Way> = Way::ALL.into_iter().filter(|way| entry.of(*way).happened()).collect();
-        let one_pass = paired.job().is_some_and(|job| {
+        let one_pass = paired.of_each(|job| {
             job.verifies_after() == Some(false)
                 && job.seconds_as_ns("ramp_time") == Some(0)
                 && job.trims() == Some(false)
@@ -368,7 +368,7 @@ impl Claims {
                 && (job.is_on("sqthread_poll") == Some(false) || job.engine() != Some("io_uring"))
                 && matches!(engine::kind(job.engine()), Kind::Synchronous | Kind::Asynchronous | Kind::Libaio)
         };
-        if !paired.job().is_some_and(own_calls) {
+        if !paired.of_each(own_calls) {
             return;
         }
         // The mean over the jobs of a group.
@@ -399,7 +399,7 @@ impl Claims {
         claimed_bytes: Option<u64>,
     ) -> Option<String> {
         let figure = figure?;
-        let (subject, subject_reason) = subject::subject(target.paired.job(), target.way, self.chosen);
+        let (subject, subject_reason) = subject::subject(target.paired, target.way, self.chosen);
         let id = format!("c{}", self.parsed.claims.len() + 1);
         self.parsed.claims.push(Claim {
             id: id.clone(),

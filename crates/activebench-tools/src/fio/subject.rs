@@ -3,11 +3,12 @@
 use activebench_model::claim::Subject;
 
 use super::engine::{self, Kind};
+use super::entries::Paired;
 use super::options::JobOptions;
 use super::report::Way;
 
 /// The subject of a direction's figures, with the reason as a short sentence.
-pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject>) -> (Subject, String) {
+pub(super) fn subject(paired: &Paired, way: Way, chosen: Option<Subject>) -> (Subject, String) {
     if let Some(subject) = chosen {
         return (subject, "--subject".to_owned());
     }
@@ -17,11 +18,11 @@ pub(super) fn subject(job: Option<&JobOptions>, way: Way, chosen: Option<Subject
         Way::Trim => "a trim figure without further words is taken for the storage",
         Way::Mixed => "a figure of reads and writes without further words is taken for the storage",
     };
-    let Some(job) = job else { return (Subject::Device, taken().to_owned()) };
+    let Some(job) = paired.job() else { return (Subject::Device, taken().to_owned()) };
     let (subject, reason) = match engine::kind(job.engine()) {
         Kind::Names(_) => (Subject::Metadata, "the engine creates, looks up or deletes files"),
         Kind::Processor => (Subject::Cpu, "ioengine=cpuio computes"),
-        _ if way == Way::Write && syncs(job).is_some() => {
+        _ if way == Way::Write && paired.of_each(|job| syncs(job).is_some()) => {
             return (
                 Subject::DurableWrite,
                 format!("{} makes the writes durable inside the clock", syncs(job).unwrap_or("")),
