@@ -14,8 +14,8 @@
 //! the tasks' rates. A rate that divides what all tasks did by the time of the one that took longest (fio's
 //! groups) warns when that time (`longest_task_window_ns`) is below 95 % of `window_ns`, and the figure by as much,
 //! its printed digits aside, above that of all bytes over the whole window. Tasks that began and ended within 100 ms of
-//! each other, and had the larger part of the time in common, ran at the same time: starting them takes that long on a
-//! busy machine. Where the threads waited for a processor (`preempted_ns`), or the hypervisor took it (`steal_ns`), for as
+//! each other, and had the larger part of the time in common, or within 10 ms, ran at the same time: starting them takes
+//! that long on a busy machine. In a mix that is reported apart a task counts whichever way it moved data. Where the threads waited for a processor (`preempted_ns`), or the hypervisor took it (`steal_ns`), for as
 //! long as the tasks were apart, it is undecided whether the tool or the machine kept them apart.
 //!
 //! # When it is wrong
@@ -32,7 +32,7 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::advice::Given;
@@ -69,6 +69,8 @@ impl Detector for WorkersMissing {
                 return Err(Halt::undecided("data moves through a mapping: which tasks moved it is not seen"));
             }
             let active = case.run.fact(phase, FactName::ActiveTasks)?;
+            // Of a mix a task may have drawn the other direction alone.
+            let active = other_direction(&case.run, phase)?.map_or(active, |other| active.max(other));
             if active < f64::from(phase.requested_tasks) {
                 let counted = |claim: &&Claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
                 let rates = case.concerning(case.claims().iter().copied().filter(counted).collect());
@@ -134,9 +136,23 @@ impl Detector for WorkersMissing {
 /// Starting several tasks takes no longer, even where others have most of the processors.
 const START_UP_NS: f64 = 100e6;
 
+/// Making several processes takes as long where nothing else runs.
+const FORKS_NS: f64 = 10e6;
+
 /// Whether tasks that worked for `own_ns` and were all done after `window_ns` differ by their start alone.
 fn began_together(own_ns: f64, window_ns: f64) -> bool {
-    window_ns - own_ns <= START_UP_NS && own_ns >= 0.5 * window_ns
+    let apart_ns = window_ns - own_ns;
+    apart_ns <= FORKS_NS || apart_ns <= START_UP_NS && own_ns >= 0.5 * window_ns
+}
+
+/// How many tasks moved data the other way of a mix that is reported apart; `None` where it is not.
+fn other_direction(run: &Run<'_>, phase: &Phase) -> Result<Option<f64>, String> {
+    let other = match phase.direction {
+        Direction::Read => run.counterpart(phase, Direction::Write),
+        Direction::Write => run.counterpart(phase, Direction::Read),
+        _ => None,
+    };
+    other.filter(|_| phase.mix.is_some()).map(|other| run.fact(other, FactName::ActiveTasks)).transpose()
 }
 
 /// The case, resting on the waits that do not explain why the tasks were apart for so long.

@@ -95,6 +95,16 @@ fn is_timed_alike(paired: &Paired) -> bool {
     jobs.all(|other| Some(other) == first)
 }
 
+/// Whether all jobs of an entry wait for each operation, or none does: their completion latencies mean one thing.
+fn is_made_alike(paired: &Paired) -> bool {
+    let mut waits = paired
+        .jobs
+        .iter()
+        .map(|job| matches!(engine::kind(job.options.engine()), Kind::Synchronous | Kind::Mapped | Kind::Nothing));
+    let first = waits.next();
+    waits.all(|other| Some(other) == first)
+}
+
 /// The entry with the figures of both directions in their own place: terse lines have them in that of the reads where
 /// the job asks for one figure of all.
 fn as_one(entry: &Entry, paired: &Paired) -> Entry {
@@ -288,6 +298,13 @@ impl Claims {
             self.note(
                 figure,
                 "not all jobs of the group take the times of their operations: latencies are not claimed",
+            );
+            return;
+        }
+        if let Some(figure) = operations.as_ref().filter(|_| !is_made_alike(paired)) {
+            self.note(
+                figure,
+                "the jobs of the group wait for their operations in different ways: latencies are not claimed",
             );
             return;
         }
