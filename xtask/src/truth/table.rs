@@ -268,7 +268,10 @@ pub(crate) mod tests {
         let text = render_drawn(&outcomes);
         assert!(text.contains("figure off: drawn/honest-a: because"), "{text}");
         assert!(text.contains("honest runs accused: 0 of 2 (at most 77.64 % with 95 % confidence)"), "{text}");
-        assert!(text.contains("figures that are off: 1; lies missed: 1 of 1"), "{text}");
+        assert!(
+            text.contains("figures that are off: 1; other answers in other words: 0; lies missed: 1 of 1"),
+            "{text}"
+        );
     }
 
     #[test]
