@@ -115,8 +115,8 @@ pub(crate) fn rate_window(phase: &Phase) -> FactName {
     }
 }
 
-/// What the buffers of a pass come to: one for each operation that it keeps on its way. 0 where the size of an operation is
-/// not known.
+/// Bytes of the buffers of a pass: one buffer for each operation in flight. 0 where no size of an operation is known, so
+/// that nothing is excused.
 pub(crate) fn buffers_bytes(phase: &Phase) -> f64 {
     let depth = phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
     depth * tasks_of(phase) * phase.block_bytes.map_or(0.0, |bytes| bytes as f64)
@@ -794,9 +794,12 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     // At both ends together no more than two waits.
     let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
     let start_ns = run.thresholds.ab104_start_ns.value.value;
-    // The waits at the ends lie outside of the window: those of the whole run bound them. Not known, they widen nothing.
-    let of_the_run = run.facts.complete(FactName::Preempted).unwrap_or(0.0);
-    let bound = waited_ns(phase).map(|waited_ns| (waited_ns.max(of_the_run).min(most_ns) + start_ns) / window_ns);
+    // The waits at the ends lie outside of the window: those of the whole run bound them, where they were computed.
+    let waited = waited_ns(phase).and_then(|inside_ns| match run.facts.get(FactName::Preempted) {
+        None => Ok(inside_ns),
+        Some(_) => run.facts.complete(FactName::Preempted).map(|of_the_run_ns| inside_ns.max(of_the_run_ns)),
+    });
+    let bound = waited.map(|waited_ns| (waited_ns.min(most_ns) + start_ns) / window_ns);
     let operations = operations(run, phase)?;
     let idle = run.thresholds.ab104_idle_operations_count.value.value * tasks_of(phase);
     let at_the_ends = if operations > 0.0 { idle / operations } else { 0.0 };

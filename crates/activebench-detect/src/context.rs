@@ -115,6 +115,15 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// The other direction of a mix that is reported apart; `None` where there is none.
+    pub(crate) fn other_direction(&self, phase: &Phase) -> Option<&'a Phase> {
+        match phase.direction {
+            Direction::Read => self.counterpart(phase, Direction::Write),
+            Direction::Write => self.counterpart(phase, Direction::Read),
+            _ => None,
+        }
+    }
+
     /// Whether the phase mapped its files.
     pub(crate) fn maps_files(&self, phase: &Phase) -> bool {
         phase.facts.complete(FactName::Mappings).is_ok_and(|mappings| mappings > 0.0)

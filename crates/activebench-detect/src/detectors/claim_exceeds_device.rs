@@ -9,8 +9,8 @@
 //! For passes whose bytes went through O_DIRECT (99.9 %): the bytes that the tool counts, or where it prints none those
 //! that the calls moved, above 1.02 times the bytes at the device fail, and rates for storage are misleading. Bytes
 //! of the run that passed the device and could not be put down to a file count as its own. Where other devices lie below
-//! it, without a page cache between, the layer that moved least counts. The first direct read of btrfs into each buffer
-//! that was never touched goes through the page cache, and is none that is missing.
+//! it, without a page cache between, the layer that moved least counts. On btrfs one buffer for each operation in
+//! flight is not counted as missing: the first direct read into a fresh buffer goes through the page cache.
 //!
 //! # When it is wrong
 //! Where requests of the run are made by another device than the one below the file.

@@ -14,7 +14,8 @@
 //! to the noise of a short window: the step of the tool's clock and 100 us (measured), for
 //! failing twice as much. For a clock that ran longer they widen further by the time in which the threads waited for a
 //! CPU or the hypervisor took one, at most 100 ms at either end: no call shows the wait between the tool's clock and the
-//! call beside it. It may in addition cover 5 ms in which the tool opens its files and makes its buffers, and two
+//! call beside it. Waits of the whole run count, because those at the ends lie
+//! outside of the window. It may in addition cover 5 ms in which the tool opens its files and makes its buffers, and two
 //! operations for each task, the work before the first call and after the last one.
 //! A claim that overstates and fails is refuted: a clock cannot honestly run shorter than the
 //! calls inside it. One that understates is unverifiable: the tool's clock may cover work

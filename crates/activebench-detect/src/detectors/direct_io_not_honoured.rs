@@ -136,12 +136,10 @@ fn inserted_by_tasks(case: &Case<'_>, phase: &Phase, by_calls: f64, direct: f64)
         return Ok(by_calls);
     }
     let inserted = run.fact(phase, FactName::TaskInsertedBytes)?;
-    let other = match phase.direction {
-        Direction::Read => run.counterpart(phase, Direction::Write),
-        Direction::Write => run.counterpart(phase, Direction::Read),
-        _ => None,
-    };
-    if other.is_some() && inserted > by_calls && inserted > limits.ab204_cached_warn_ratio.value.value * direct {
+    if run.other_direction(phase).is_some()
+        && inserted > by_calls
+        && inserted > limits.ab204_cached_warn_ratio.value.value * direct
+    {
         // A call that waits for its data shows itself what it put there.
         return match phase.submission {
             Submission::Synchronous => Ok(by_calls),

@@ -36,7 +36,7 @@ use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase};
-use crate::comparison::tasks_of;
+use crate::comparison::{buffers_bytes, tasks_of};
 use crate::context::{Detector, Run};
 
 /// See the head of this file.
@@ -170,8 +170,7 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
         false => 0.0,
         true => {
             let (moved, _) = number(case.claims(), Metric::BytesMoved).filter(|(moved, _)| *moved > 0.0)?;
-            let depth = phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
-            depth * tasks_of(phase) * block / moved * bytes
+            buffers_bytes(phase) / moved * bytes
         }
     };
     let share = apart(bytes, operations * block, of_bytes + of_operations * block + begun_before);

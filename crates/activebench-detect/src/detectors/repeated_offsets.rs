@@ -138,8 +138,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if is_enough(expected, deviation) {
         return Ok(case.silent(""));
     }
-    let case = &case.resting_on([FACTS, &[FactName::MinTaskBytes]].concat());
-    let (expected, deviation) = match phase.time_limit_ns.is_some() && phase.requested_tasks > 1 {
+    let at_unlike_speeds = phase.time_limit_ns.is_some() && phase.requested_tasks > 1;
+    let of_the_slowest: &[FactName] = if at_unlike_speeds { &[FactName::MinTaskBytes] } else { &[] };
+    let case = &case.resting_on([FACTS, of_the_slowest].concat());
+    let (expected, deviation) = match at_unlike_speeds {
         true => {
             let of_the_slowest = run.fact(phase, FactName::MinTaskBytes)? * f64::from(phase.requested_tasks);
             let blocks = of_a_round.min((of_the_slowest / rounds / block).max(1.0));

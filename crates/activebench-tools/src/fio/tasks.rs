@@ -48,11 +48,11 @@ pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: 
         assigned.of_entry.fill(Err("no task was observed".to_owned()));
         return assigned;
     }
-    let found = by_number(&slots, &processes, &threads).or_else(|| all_of_one(setup, &slots, &processes, &threads));
+    let found = by_number(&slots, &processes, &threads);
     let found = found.map_or_else(
         || {
             assigned.by_order = true;
-            by_birth(&slots, &processes, &threads)
+            by_birth(&slots, &processes, &threads, setup.open.is_some())
         },
         Ok,
     );
@@ -155,15 +155,8 @@ fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Opti
     slots.iter().map(of_slot).collect()
 }
 
-/// All tasks, where one entry has as many jobs as fio made tasks, and it is not known which of them are threads.
-fn all_of_one(setup: &Setup, slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Option<Vec<JobTask>> {
-    let is_of_the_first = |slot: &Slot| slot.entry.is_some() && slot.entry == slots[0].entry;
-    let as_many = slots.len() == processes.len() + threads.len();
-    (setup.open.is_some() && as_many && slots.iter().all(is_of_the_first))
-        .then(|| processes.iter().chain(threads).cloned().collect())
-}
-
-fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Result<Vec<JobTask>, String> {
+/// By the order in which fio made them. `is_open`: the options of the jobs are not wholly known.
+fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask], is_open: bool) -> Result<Vec<JobTask>, String> {
     // A job that waits is made later; one that waits for the others after all of them. Those that still wait themselves
     // hold nobody up (backend.c, `run_threads`, 3.33).
     let mut waves = 0;
@@ -177,10 +170,8 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Resul
         order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));
     }
     order.sort_unstable();
-    // Where it is not known whether jobs are threads, the numbers of both tell.
-    let known = |is_thread| slots.iter().filter(|slot| slot.options.is_on("thread") == Some(is_thread)).count();
-    let unknown = slots.len() - known(false) - known(true);
-    if unknown == slots.len() && slots.len() == processes.len() + threads.len() {
+    // Which of them are threads is not known, and need not be where there are as many tasks as jobs.
+    if is_open && slots.len() == processes.len() + threads.len() {
         let mut all: Vec<&JobTask> = processes.iter().chain(threads).collect();
         all.sort_by_key(|task| task.start_ns);
         let mut tasks: Vec<(usize, JobTask)> =
@@ -188,6 +179,9 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Resul
         tasks.sort_by_key(|(index, _)| *index);
         return Ok(tasks.into_iter().map(|(_, task)| task).collect());
     }
+    // Where it is not known whether jobs are threads, the numbers of both tell.
+    let known = |is_thread| slots.iter().filter(|slot| slot.options.is_on("thread") == Some(is_thread)).count();
+    let unknown = slots.len() - known(false) - known(true);
     let unknown_are_threads = unknown > 0 && known(false) + unknown != processes.len();
     let mut tasks: Vec<Option<JobTask>> = vec![None; slots.len()];
     for (is_thread, made) in [(false, processes), (true, threads)] {
