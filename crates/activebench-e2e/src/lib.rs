@@ -26,6 +26,8 @@ const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
 const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
 /// Where `cargo xtask test` says which binary it built.
 const BINARY: &str = "ACTIVEBENCH_BIN";
+/// What timeout(1) says when the time was over and what it ran ended then.
+const EXIT_OF_TIMEOUT: i32 = 124;
 
 /// Reports the running test as skipped.
 pub fn skip(reason: &str) {
@@ -622,7 +624,26 @@ pub fn fio_on_data(mib: u64, options: &[&str]) -> (Volume, Verified) {
 
 /// The same in any folder, with the run directory named.
 pub fn verify_in(folder: &Path, run: PathBuf, options: &[&str], command: &[&str]) -> Verified {
-    let output = Command::new(binary())
+    verify_by(Command::new(binary()), folder, run, options, command)
+}
+
+/// The same, interrupted after a time; `None` when that was needed, and the tool's end was not its own.
+pub fn verify_within(
+    limit: Duration,
+    folder: &Path,
+    run: PathBuf,
+    options: &[&str],
+    command: &[&str],
+) -> Option<Verified> {
+    let mut limited = Command::new("timeout");
+    // An observer that does not end by itself after that has hung too: it is killed, and prints no report.
+    limited.args(["--signal=INT", "--kill-after=60", &limit.as_secs().to_string()]).arg(binary());
+    let verified = verify_by(limited, folder, run, options, command);
+    (verified.exit_code() != Some(EXIT_OF_TIMEOUT)).then_some(verified)
+}
+
+fn verify_by(mut observer: Command, folder: &Path, run: PathBuf, options: &[&str], command: &[&str]) -> Verified {
+    let output = observer
         .args(["verify", "--format", "json", "--out"])
         .arg(&run)
         .args(options)
