@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     println!(
         "\n{} is in the registry and judges nothing yet. Fill in, in this order:\n\
-         1. the six sections of its manual page and `judge`\n\
+         1. the six sections of its manual page, what it declares, and `judge`\n\
          2. the cases of the judgement tests: one that fires, one that is silent{}\n\
          3. the planted lie and its honest twin\n\
          cargo test --package activebench-detect and cargo xtask truth --only {} say what is missing; \
@@ -73,8 +73,6 @@ struct Written {
 struct Known {
     code: String,
     name: String,
-    /// `CpuBound`.
-    type_name: String,
 }
 
 fn detector(root: &Path, name: &str, code: &str) -> Result<Written> {
@@ -88,12 +86,12 @@ fn detector(root: &Path, name: &str, code: &str) -> Result<Written> {
         bail!("{} is called {name} already", same.code);
     }
     let code = free_code(code, &known)?;
-    let new = Known { code, name: name.to_owned(), type_name: camel(name) };
-    let module = name.replace('-', "_");
+    let new = Known { code, name: name.to_owned() };
+    let module = module_of(name);
     let of_the_plan = new.code.starts_with("AB8");
 
     let modules = edited(&source.join("detectors.rs"), |text| with_module(text, &module))?;
-    let registry = edited(&source.join("registry.rs"), |text| with_entry(text, &module, &new, &known))?;
+    let registry = edited(&source.join("registry.rs"), |text| with_entry(text, &new, &known))?;
     let cases = root.join("fixtures/detectors").join(format!("{}-{name}", new.code.to_lowercase()));
     let corpus = root.join("fixtures/truth").join(format!("{}-{name}", new.code));
     let mut files = vec![
@@ -124,19 +122,15 @@ fn known(source: &Path) -> Result<Vec<Known>> {
     for entry in fs::read_dir(&folder).with_context(context)? {
         let path = entry.with_context(context)?.path();
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let between = |start: &str, end: &str| {
-            let rest = &text[text.find(start)? + start.len()..];
-            Some(rest[..rest.find(end)?].to_owned())
+        let field = |name: &str| {
+            let start = format!("\n    {name}: \"");
+            let rest = &text[text.find(&start)? + start.len()..];
+            Some(rest[..rest.find('"')?].to_owned())
         };
-        let answer = |function: &str| {
-            let from = text.find(&format!("fn {function}(&self)"))?;
-            text[from..].split('"').nth(1).map(str::to_owned)
-        };
-        let found = (answer("code"), answer("name"), between("impl Detector for ", " {"));
-        let (Some(code), Some(name), Some(type_name)) = found else {
+        let (Some(code), Some(name)) = (field("code"), field("name")) else {
             bail!("{} holds no detector", path.display());
         };
-        known.push(Known { code, name, type_name });
+        known.push(Known { code, name });
     }
     known.sort_by(|one, other| one.code.cmp(&other.code));
     Ok(known)
@@ -164,15 +158,6 @@ fn free_code(wanted: &str, known: &[Known]) -> Result<String> {
     }
 }
 
-/// `cpu-bound` as `CpuBound`.
-fn camel(name: &str) -> String {
-    let word = |word: &str| {
-        let (first, rest) = word.split_at(1);
-        first.to_uppercase() + rest
-    };
-    name.split('-').map(word).collect()
-}
-
 fn edited(path: &Path, edit: impl FnOnce(&str) -> Option<String>) -> Result<String> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     edit(&text).with_context(|| format!("{} is not written as it was: add the line by hand", path.display()))
@@ -189,26 +174,27 @@ fn with_module(text: &str, module: &str) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// The registry with one more: its import in front of the others (rustfmt puts it into its place), its entry
-/// behind the one with the next smaller code.
-fn with_entry(text: &str, module: &str, new: &Known, known: &[Known]) -> Option<String> {
-    let imports = "use crate::detectors::{\n";
-    let text = text.replacen(imports, &format!("{imports}    {module}::{},\n", new.type_name), 1);
-    let before = known.iter().rev().find(|known| known.code < new.code);
-    let anchor = match before {
-        Some(before) => format!("    &{},\n", before.type_name),
-        None => "pub const DETECTORS: &[&dyn Detector] = &[\n".to_owned(),
+/// The registry with one more, behind the one with the next smaller code.
+fn with_entry(text: &str, new: &Known, known: &[Known]) -> Option<String> {
+    let entry = |known: &Known| format!("    &{}::DETECTOR,\n", module_of(&known.name));
+    let anchor = match known.iter().rev().find(|known| known.code < new.code) {
+        Some(before) => entry(before),
+        None => "pub static DETECTORS: &[&Detector] = &[\n".to_owned(),
     };
     let at = text.find(&anchor)? + anchor.len();
-    let entry = format!("    &{},\n", new.type_name);
-    text.contains(&format!("{module}::")).then(|| format!("{}{entry}{}", &text[..at], &text[at..]))
+    Some(format!("{}{}{}", &text[..at], entry(new), &text[at..]))
+}
+
+/// The name of a detector's file: `cpu_bound`.
+fn module_of(name: &str) -> String {
+    name.replace('-', "_")
 }
 
 /// What the tests look for in a manual page that is not written yet.
 const OPEN: &str = "Fill in";
 
 fn detector_file(new: &Known, module: &str, of_the_plan: bool) -> String {
-    let Known { code, name, type_name } = new;
+    let Known { code, name } = new;
     let sections = [
         ("What it finds", "what the run does that its figure does not say, in a sentence."),
         ("Why it matters", "what a reader concludes wrongly from the figure."),
@@ -220,46 +206,38 @@ fn detector_file(new: &Known, module: &str, of_the_plan: bool) -> String {
     let manual: Vec<String> =
         sections.iter().map(|(title, what)| format!("//! # {title}\n//! {OPEN}: {what}\n")).collect();
     let manual = manual.join("//!\n");
-    let (imports, of_plan, body) = match of_the_plan {
-        true => (
-            "use crate::case::{Case, Halt};\nuse crate::context::{Detector, Run};\nuse crate::lint::of_each_planned;\n",
-            "    fn is_of_the_plan(&self) -> bool {\n        true\n    }\n",
-            "of_each_planned(self, run, judge)",
-        ),
-        false => (
-            "use crate::case::{Case, Halt, of_each_seen_phase};\nuse crate::context::{Detector, Run};\n",
-            "",
-            "of_each_seen_phase(self, run, FACTS, judge)",
-        ),
+    let (case_imports, lint_import, kind, function, body) = match of_the_plan {
+        true => {
+            ("Case, Halt", "use crate::lint::of_each_planned;\n", "CommandLine", "judge_command", "of_each_planned")
+        }
+        false => ("Case, Halt, of_each_seen_phase", "", "Run", "judge_run", "of_each_seen_phase"),
     };
-    let facts = match of_the_plan {
-        true => "",
-        false => "/// What it rests on: without one of these it is undecided.\nconst FACTS: &[FactName] = &[];\n\n",
-    };
-    let fact_import = if of_the_plan { "" } else { "use activebench_model::fact::FactName;\n" };
+    let basis = if of_the_plan { "Statements" } else { "Facts" };
     format!(
         "{manual}
-{fact_import}use activebench_model::finding::Finding;
+use activebench_model::finding::Finding;
 use activebench_model::phase::Phase;
 
-{imports}
+use crate::case::{{{case_imports}}};
+use crate::context::Run;
+use crate::detector::{{Basis, Decides, Detector, Judge}};
+{lint_import}
 /// See the head of this file.
-pub struct {type_name};
+pub static DETECTOR: Detector = Detector {{
+    code: \"{code}\",
+    name: \"{name}\",
+    source: include_str!(\"{module}.rs\"),
+    judge: Judge::{kind}({function}),
+    facts: &[],
+    basis: Basis::{basis},
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+}};
 
-{facts}impl Detector for {type_name} {{
-    fn code(&self) -> &'static str {{
-        \"{code}\"
-    }}
-    fn name(&self) -> &'static str {{
-        \"{name}\"
-    }}
-    fn source(&self) -> &'static str {{
-        include_str!(\"{module}.rs\")
-    }}
-{of_plan}
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {{
-        {body}
-    }}
+fn {function}(run: &Run<'_>) -> Vec<Finding> {{
+    {body}(&DETECTOR, run, judge)
 }}
 
 fn judge(_case: &Case<'_>, _phase: &Phase) -> Result<Finding, Halt> {{
@@ -324,18 +302,17 @@ mod tests {
         let expected =
             ["What it finds", "Why it matters", "How it decides", "When it is wrong", "What to do", "References"];
         assert_eq!(headings, expected);
-        assert!(text.contains("pub struct ZebraCrossing;") && text.contains(&format!("\"{}\"", written.code)));
+        assert!(text.contains("pub static DETECTOR: Detector") && text.contains(&format!("\"{}\"", written.code)));
         assert!(text.contains("include_str!(\"zebra_crossing.rs\")"));
 
         let modules = read(root, "crates/activebench-detect/src/detectors.rs");
         let listed: Vec<&str> = modules.lines().filter(|line| line.starts_with("pub mod ")).collect();
         assert!(listed.is_sorted() && listed.contains(&"pub mod zebra_crossing;"), "{listed:?}");
         let registry = read(root, "crates/activebench-detect/src/registry.rs");
-        assert!(registry.contains("    zebra_crossing::ZebraCrossing,\n"));
         let known = known(&root.join("crates/activebench-detect/src")).expect("the detectors");
         let places: Vec<usize> = known
             .iter()
-            .map(|known| registry.find(&format!("    &{},\n", known.type_name)).expect("an entry"))
+            .map(|known| registry.find(&format!("    &{}::DETECTOR,\n", module_of(&known.name))).expect("an entry"))
             .collect();
         assert!(places.is_sorted(), "the registry is by code");
 
@@ -357,7 +334,7 @@ mod tests {
         let written = detector(copy.path(), "zebra-crossing", "AB8xx").expect("it is written");
         assert!(written.of_the_plan);
         let text = read(copy.path(), "crates/activebench-detect/src/detectors/zebra_crossing.rs");
-        assert!(text.contains("of_each_planned(self, run, judge)") && !text.contains("FACTS"), "{text}");
+        assert!(text.contains("of_each_planned(&DETECTOR, run, judge)"), "{text}");
         let lie = read(copy.path(), &format!("fixtures/truth/{}-zebra-crossing/lie-fill-in.toml", written.code));
         assert!(lie.contains("how = 'plan'") && !lie.contains("[volume]"), "{lie}");
     }
@@ -382,7 +359,7 @@ mod tests {
 
     #[test]
     fn an_exact_code_and_an_empty_group_are_given() {
-        let known = [Known { code: "AB999".to_owned(), name: "last".to_owned(), type_name: "Last".to_owned() }];
+        let known = [Known { code: "AB999".to_owned(), name: "last".to_owned() }];
         assert_eq!(free_code("ab407", &known).expect("free"), "AB407");
         assert_eq!(free_code("AB1xx", &known).expect("free"), "AB101");
         assert!(free_code("AB9xx", &known).is_err(), "full");

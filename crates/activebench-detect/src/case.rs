@@ -8,7 +8,8 @@ use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::context::{Basis, Detector, Run};
+use crate::context::Run;
+use crate::detector::{Detector, Evidence};
 use crate::thresholds::Thresholds;
 
 /// Why a detector gives no judgement.
@@ -112,25 +113,16 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn of_run(detector: &dyn Detector, run: &Run<'a>, facts: &'static [FactName]) -> Self {
-        Self {
-            run: *run,
-            code: detector.code(),
-            name: detector.name(),
-            phase: None,
-            claims: Vec::new(),
-            facts: facts.to_vec(),
-        }
+    /// Before the whole run; it rests on no fact of a phase.
+    pub(crate) fn of_run(detector: &Detector, run: &Run<'a>) -> Self {
+        Self { run: *run, code: detector.code, name: detector.name, phase: None, claims: Vec::new(), facts: Vec::new() }
     }
 
-    pub(crate) fn of_phase(
-        detector: &dyn Detector,
-        run: &Run<'a>,
-        phase: &'a Phase,
-        facts: &'static [FactName],
-    ) -> Self {
+    /// Before a phase and its claims; it rests on the facts that the detector declares.
+    pub(crate) fn of_phase(detector: &Detector, run: &Run<'a>, phase: &'a Phase) -> Self {
         let claims = run.claims_of(phase).collect();
-        Self { phase: Some(phase), claims, ..Self::of_run(detector, run, facts) }
+        let facts = detector.facts.to_vec();
+        Self { phase: Some(phase), claims, facts, ..Self::of_run(detector, run) }
     }
 
     /// The same case, concerning these claims only.
@@ -176,12 +168,12 @@ impl<'a> Case<'a> {
     /// both passes through here, so that a clean observation silences the inference everywhere.
     pub(crate) fn observed_first(
         &self,
-        basis: Basis,
+        evidence: Evidence,
         observed: impl FnOnce(&Self) -> Observed,
         inferred: impl FnOnce(&Self) -> Result<Finding, Halt>,
     ) -> Result<Finding, Halt> {
         let mut facts = self.facts.clone();
-        facts.extend(basis.observed.iter().filter(|fact| !self.facts.contains(fact)));
+        facts.extend(evidence.observed.iter().filter(|fact| !self.facts.contains(fact)));
         let by_both = self.resting_on(facts);
         match observed(&by_both) {
             Observed::Clean(why) => Ok(by_both.silent(why)),
@@ -290,18 +282,17 @@ impl Label {
 /// figure has nothing to hold against it. Where no adapter knows the tool, nothing was claimed of any: what its
 /// calls show is worth a warning all the same.
 pub(crate) fn of_each_phase<'a>(
-    detector: &dyn Detector,
+    detector: &Detector,
     run: &Run<'a>,
-    facts: &'static [FactName],
     mut question: impl FnMut(&Case<'a>, &'a Phase) -> Result<Vec<Finding>, Halt>,
 ) -> Vec<Finding> {
     if run.phases.is_empty() {
-        let case = Case::of_run(detector, run, facts);
+        let case = Case::of_run(detector, run).resting_on(detector.facts.to_vec());
         return vec![case.halted(Halt::not_applicable("no pass of the tool is known"))];
     }
     let mut findings = Vec::new();
     for phase in run.phases {
-        let case = Case::of_phase(detector, run, phase, facts);
+        let case = Case::of_phase(detector, run, phase);
         if case.claims().is_empty() && run.has_adapter() {
             findings.push(case.halted(Halt::not_applicable("no claim speaks of this phase")));
             continue;
@@ -325,12 +316,11 @@ pub(crate) fn not_here(who: &str) -> String {
 
 /// As [`of_each_phase`], one finding a phase, for questions on calls that must have been seen.
 pub(crate) fn of_each_seen_phase<'a>(
-    detector: &dyn Detector,
+    detector: &Detector,
     run: &Run<'a>,
-    facts: &'static [FactName],
     mut question: impl FnMut(&Case<'a>, &'a Phase) -> Result<Finding, Halt>,
 ) -> Vec<Finding> {
-    of_each_phase(detector, run, facts, |case, phase| {
+    of_each_phase(detector, run, |case, phase| {
         seen(phase)?;
         question(case, phase).map(|finding| vec![finding])
     })

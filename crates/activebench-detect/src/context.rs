@@ -2,14 +2,12 @@
 
 use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
-use activebench_model::finding::Finding;
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Part, Phase};
 use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
 
-use crate::manual;
 use crate::mapped::{self, Mapped};
 use crate::thresholds::Thresholds;
 
@@ -104,11 +102,14 @@ impl<'a> Run<'a> {
         Ok(bytes)
     }
 
-    /// The phase of the other direction over the same parts: what a tool reports of a mix apart.
+    /// The phase of the other direction of a mix that the tool reports apart. Records of before named it by its parts.
     pub(crate) fn counterpart(&self, phase: &Phase, direction: Direction) -> Option<&'a Phase> {
         let same = |one: &Part, other: &Part| {
             (one.tgid, one.fd, one.start_ns) == (other.tgid, other.fd, other.start_ns) && one.tids == other.tids
         };
+        if let Some(id) = phase.mix.as_ref().and_then(|mix| mix.other_phase.as_ref()) {
+            return self.phases.iter().find(|other| other.id == *id && other.direction == direction);
+        }
         self.phases.iter().find(|other| {
             let shares = || other.parts.iter().any(|part| phase.parts.iter().any(|own| same(own, part)));
             other.direction == direction && phase.mix.is_some() && other.mix.is_some() && shares()
@@ -143,74 +144,4 @@ pub struct Series<'a> {
     pub steadiness: &'a [Steadiness],
     /// The thresholds of the chosen profile.
     pub thresholds: &'a Thresholds,
-}
-
-/// Two kinds of evidence for one question. What was observed answers it; only where the observation was not made, or does not
-/// reach so far, what the circumstances suggest is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Basis {
-    /// Facts that answer the question.
-    pub observed: &'static [FactName],
-    /// What suggests an answer.
-    pub inferred: &'static [Inference],
-}
-
-/// What suggests an answer without being one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inference {
-    /// A figure of the calls or of their payload.
-    Fact(FactName),
-    /// How the file system was mounted.
-    MountOptions,
-    /// How a device was set up.
-    DeviceSettings,
-    /// How much memory the machine has.
-    Memory,
-}
-
-impl Inference {
-    /// In words, for the manual page.
-    pub fn describe(self) -> String {
-        match self {
-            Inference::Fact(name) => format!("`{}`", name.as_str()),
-            Inference::MountOptions => "mount options".to_owned(),
-            Inference::DeviceSettings => "settings of the device".to_owned(),
-            Inference::Memory => "the size of memory".to_owned(),
-        }
-    }
-}
-
-/// One detector.
-pub trait Detector: Sync {
-    /// `AB302`.
-    fn code(&self) -> &'static str;
-    /// `sync-outside-clock`.
-    fn name(&self) -> &'static str;
-    /// The text of its own source file, whose header is its manual page.
-    fn source(&self) -> &'static str;
-    /// Whether it asks the command line alone, before anything ran (`verify --plan`). Of a run that was
-    /// observed it says nothing: what was seen comes before what options suggest.
-    fn is_of_the_plan(&self) -> bool {
-        false
-    }
-    /// Whether it compares the runs of a series (`verify --repeat`). Of a single run it is not applicable.
-    fn is_of_the_series(&self) -> bool {
-        false
-    }
-    /// What it observes and what it infers, where it has both. Through `Case::observed_first` a clean
-    /// observation then silences the inference.
-    fn basis(&self) -> Option<Basis> {
-        None
-    }
-    /// Judges a series: at least one finding of a detector that compares runs, none of others.
-    fn judge_series(&self, _series: &Series<'_>) -> Vec<Finding> {
-        Vec::new()
-    }
-    /// Judges the run: at least one finding, one a phase (or claim) where that is its subject.
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding>;
-
-    /// Its manual page in Markdown: the header of its source file, with the six headings.
-    fn manual(&self) -> String {
-        manual::page(self.source())
-    }
 }

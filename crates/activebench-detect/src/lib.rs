@@ -16,6 +16,7 @@ mod comparison;
 mod confirmation;
 pub mod context;
 mod correction;
+pub mod detector;
 pub mod detectors;
 pub mod goal;
 pub mod history;

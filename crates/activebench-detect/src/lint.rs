@@ -4,16 +4,17 @@ use activebench_model::finding::Finding;
 use activebench_model::phase::{Direction, Mechanism, Phase, Promise};
 
 use crate::case::{Case, Halt};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::Detector;
 
 /// Asks a question of every pass that the command asks for; one finding a pass. Of a run that has begun it
 /// is not asked.
 pub(crate) fn of_each_planned<'a>(
-    detector: &dyn Detector,
+    detector: &Detector,
     run: &Run<'a>,
     question: impl Fn(&Case<'a>, &'a Phase) -> Result<Finding, Halt>,
 ) -> Vec<Finding> {
-    let of_run = Case::of_run(detector, run, &[]);
+    let of_run = Case::of_run(detector, run);
     if run.manifest.child.pid.is_some() {
         let why = "the run was observed, which says more than its command line";
         return vec![of_run.halted(Halt::not_applicable(why))];
@@ -22,7 +23,7 @@ pub(crate) fn of_each_planned<'a>(
         return vec![of_run.halted(Halt::not_applicable("the command asks for no pass that is known"))];
     }
     let each = run.phases.iter().map(|phase| {
-        let case = Case::of_phase(detector, run, phase, &[]);
+        let case = Case::of_phase(detector, run, phase);
         read_whole(phase).and_then(|()| question(&case, phase)).unwrap_or_else(|halt| case.halted(halt))
     });
     each.collect()

@@ -1,9 +1,10 @@
 //! A detector's manual page is the `//!` header of its source file, so that the rule and
 //! its explanation are written once and stand beside each other.
 
+use activebench_model::fact::FactName;
 use activebench_model::report::DetectorPage;
 
-use crate::context::{Basis, Detector};
+use crate::detector::{Basis, Detector, Evidence, Inference};
 
 /// The headings that every page has, in this order.
 pub const HEADINGS: [&str; 6] =
@@ -40,12 +41,12 @@ pub fn section(page: &str, heading: &str) -> String {
 }
 
 /// A detector as a report introduces it.
-pub fn introduction(detector: &dyn Detector) -> DetectorPage {
+pub fn introduction(detector: &Detector) -> DetectorPage {
     let page = detector.manual();
     let first_paragraph = |text: String| text.split("\n\n").next().unwrap_or_default().to_owned();
     DetectorPage {
-        code: detector.code().to_owned(),
-        name: detector.name().to_owned(),
+        code: detector.code.to_owned(),
+        name: detector.name.to_owned(),
         finds: first_paragraph(section(&page, HEADINGS[0])),
         matters: section(&page, HEADINGS[1]),
         to_do: section(&page, HEADINGS[4]),
@@ -55,11 +56,11 @@ pub fn introduction(detector: &dyn Detector) -> DetectorPage {
 /// The manual page as it stands in `docs/detectors/` and as `activebench explain` prints it:
 /// code and name as the title, then the header of the detector's file, its headings one
 /// level down.
-pub fn manual_page(detector: &dyn Detector) -> String {
-    let mut text = format!("# {} `{}`\n\n", detector.code(), detector.name());
+pub fn manual_page(detector: &Detector) -> String {
+    let mut text = format!("# {} `{}`\n\n", detector.code, detector.name);
     for line in detector.manual().lines() {
         if line.strip_prefix("# ") == Some(HEADINGS[3]) {
-            text.push_str(&detector.basis().map_or_else(String::new, basis));
+            text.push_str(&basis(detector));
         }
         if line.starts_with("# ") {
             text.push('#');
@@ -70,15 +71,26 @@ pub fn manual_page(detector: &dyn Detector) -> String {
     text
 }
 
-/// What a detector observes and what it infers, as a paragraph of its page.
-fn basis(basis: Basis) -> String {
-    let observed: Vec<String> = basis.observed.iter().map(|fact| format!("`{}`", fact.as_str())).collect();
-    let inferred: Vec<String> = basis.inferred.iter().map(|inference| inference.describe()).collect();
-    format!(
-        "Observed: {}. Inferred from: {}. Where the observation answers the question, the inference is not asked.\n\n",
-        observed.join(", "),
-        inferred.join(", ")
-    )
+/// Where a detector's answer comes from, as a paragraph of its page.
+fn basis(detector: &Detector) -> String {
+    let names =
+        |facts: &[FactName]| facts.iter().map(|fact| format!("`{}`", fact.as_str())).collect::<Vec<_>>().join(", ");
+    let words = |inferred: &[Inference]| inferred.iter().map(|one| one.describe()).collect::<Vec<_>>().join(", ");
+    let text = match detector.basis {
+        Basis::Facts => format!("Observed: {}. Nothing is inferred.", names(detector.facts)),
+        Basis::Statements => "Compared: what the command line and the tool's own output say.".to_owned(),
+        Basis::Coverage => "Observed: the account that the observation keeps of itself.".to_owned(),
+        Basis::Series => "Observed: the figures of the runs of a series.".to_owned(),
+        Basis::Circumstances(inferred) => {
+            format!("Inferred from: {}. Observed: {}.", words(inferred), names(detector.facts))
+        }
+        Basis::ObservedFirst(Evidence { observed, inferred }) => format!(
+            "Observed: {}. Inferred from: {}. Where the observation answers the question, the inference is not asked.",
+            names(observed),
+            words(inferred)
+        ),
+    };
+    format!("{text}\n\n")
 }
 
 #[cfg(test)]
@@ -89,7 +101,7 @@ mod tests {
     fn a_manual_page_has_a_title_and_its_headings_below_it() {
         for detector in crate::registry::DETECTORS {
             let page = manual_page(*detector);
-            assert!(page.starts_with(&format!("# {} `{}`\n", detector.code(), detector.name())), "{page}");
+            assert!(page.starts_with(&format!("# {} `{}`\n", detector.code, detector.name)), "{page}");
             let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
             assert_eq!(headings, HEADINGS);
         }

@@ -8,7 +8,8 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Halt, Observed};
-use crate::context::{Basis, Inference, Run};
+use crate::context::Run;
+use crate::detector::{Evidence, Inference};
 
 /// The facts that show whether all that was written reached the device.
 const OF_REACHED: &[FactName] = &[
@@ -20,7 +21,7 @@ const OF_REACHED: &[FactName] = &[
 ];
 
 /// What AB404 observes and infers.
-pub(crate) const COMPRESSION: Basis = Basis {
+pub(crate) const COMPRESSION: Evidence = Evidence {
     observed: OF_REACHED,
     inferred: &[
         Inference::MountOptions,
@@ -30,8 +31,10 @@ pub(crate) const COMPRESSION: Basis = Basis {
 };
 
 /// What AB405 observes and infers.
-pub(crate) const DUPLICATION: Basis =
-    Basis { observed: OF_REACHED, inferred: &[Inference::MountOptions, Inference::Fact(FactName::PayloadDuplicates)] };
+pub(crate) const DUPLICATION: Evidence = Evidence {
+    observed: OF_REACHED,
+    inferred: &[Inference::MountOptions, Inference::Fact(FactName::PayloadDuplicates)],
+};
 
 /// Whether the device got all that the pass wrote: then nothing above it packed any of it. Less leaves the question open: it
 /// may be on its way.
@@ -101,7 +104,7 @@ pub(crate) fn packs(target: &Target) -> Option<String> {
 pub(crate) fn by_payload(
     case: &Case<'_>,
     phase: &Phase,
-    basis: Basis,
+    evidence: Evidence,
     by_samples: impl FnOnce(&Case<'_>, Option<&str>) -> Result<Finding, Halt>,
 ) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
@@ -120,7 +123,7 @@ pub(crate) fn by_payload(
                 true => by_samples(case, Some(&packer)),
                 false => Err(Halt::undecided("too few writes were sampled")),
             };
-            case.observed_first(basis, |case| reached_whole(case, phase), sampled)
+            case.observed_first(evidence, |case| reached_whole(case, phase), sampled)
         }
     }
 }

@@ -12,18 +12,10 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::JudgedClaim;
 
 use crate::context::Run;
+use crate::detector::Question;
+use crate::detectors::beyond_physical_limit;
 use crate::goal::Goal;
-
-/// Keys of the seven questions, in Gregg's order.
-pub const KEYS: [&str; 7] = [
-    "why_not_double",
-    "was_it_tuned",
-    "did_it_break_limits",
-    "did_it_error",
-    "does_it_reproduce",
-    "does_it_matter",
-    "did_it_even_happen",
-];
+use crate::registry::DETECTORS;
 
 /// A number of things, in the singular for one.
 pub(crate) fn count(number: usize, noun: &str) -> String {
@@ -50,18 +42,19 @@ pub(crate) fn answers(
         does_it_matter(run, judged),
         did_it_even_happen(run, findings),
     ];
-    KEYS.iter().map(|key| (*key).to_owned()).zip(answers).collect()
+    Question::ALL.iter().map(|question| question.key().to_owned()).zip(answers).collect()
 }
 
 fn answer(text: impl Into<String>, evidence: &[&str]) -> Answer {
     Answer { answer: text.into(), evidence: evidence.iter().map(|name| (*name).to_owned()).collect() }
 }
 
-fn fired<'f>(findings: &'f [Finding], codes: &[&str]) -> Vec<&'f Finding> {
-    findings
-        .iter()
-        .filter(|finding| finding.outcome == Outcome::Fires && codes.contains(&finding.code.as_str()))
-        .collect()
+/// The findings of the detectors that a question cites.
+fn fired(findings: &[Finding], question: Question) -> Vec<&Finding> {
+    let cited = |finding: &Finding| {
+        DETECTORS.iter().any(|detector| detector.questions.contains(&question) && detector.made(finding))
+    };
+    findings.iter().filter(|finding| finding.outcome == Outcome::Fires && cited(finding)).collect()
 }
 
 fn codes_of(findings: &[&Finding]) -> Vec<String> {
@@ -91,7 +84,7 @@ fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> 
     if evidence.is_empty() {
         evidence.push(FactName::Window.as_str());
     }
-    let fired = fired(findings, &["AB501", "AB502", "AB505"]);
+    let fired = fired(findings, Question::WhyNotDouble);
     let codes = codes_of(&fired);
     evidence.extend(codes.iter().map(String::as_str));
     answer(
@@ -105,7 +98,7 @@ fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
         run.phases.iter().flat_map(|phase| &phase.promises).map(|promise| promise.option.as_str()).collect();
     options.sort_unstable();
     options.dedup();
-    let broken = fired(findings, &["AB112", "AB204", "AB303"]);
+    let broken = fired(findings, Question::WasItTuned);
     let given = match options.is_empty() {
         true => "no option asks for a mechanism of storage".to_owned(),
         false => format!("options that ask for a mechanism of storage: {}", options.join(" ")),
@@ -127,8 +120,10 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
         _ => format!("{beyond} of {all} claims are above what the storage was seen to do, or are not about it"),
     };
     // What the media, the links or a policy allow, where a detector knows it.
-    let fired = fired(findings, &[LINKS, "AB504", "AB505"]);
-    let below = findings.iter().any(|finding| finding.code == LINKS && finding.outcome == Outcome::Silent);
+    let fired = fired(findings, Question::DidItBreakLimits);
+    let below = findings
+        .iter()
+        .any(|finding| beyond_physical_limit::DETECTOR.made(finding) && finding.outcome == Outcome::Silent);
     let limits = match (fired.is_empty(), below) {
         (true, true) => format!("no claim is beyond what the links to the device carry; {claims}"),
         (true, false) => format!("not known: no link to the device is known; {claims}"),
@@ -137,14 +132,11 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
             format!("{}; {claims}", said.join("; "))
         }
     };
-    let mut evidence = vec!["claims".to_owned(), LINKS.to_owned()];
+    let mut evidence = vec!["claims".to_owned(), beyond_physical_limit::DETECTOR.code.to_owned()];
     evidence.extend(codes_of(&fired));
     evidence.dedup();
     Answer { answer: limits, evidence }
 }
-
-/// The detector of rates that a link cannot carry.
-const LINKS: &str = "AB503";
 
 /// The sum of a fact over all phases, and how many phases lack it.
 fn total(run: &Run<'_>, name: FactName) -> (f64, usize) {
@@ -173,9 +165,8 @@ fn did_it_error(run: &Run<'_>, findings: &[Finding]) -> Answer {
         count(run.parsed.errors.len(), "error")
     );
     let mut evidence = vec![FactName::FailedCalls.as_str(), FactName::ShortCalls.as_str(), "exit code"];
-    if !fired(findings, &["AB105"]).is_empty() {
-        evidence.push("AB105");
-    }
+    let codes = codes_of(&fired(findings, Question::DidItError));
+    evidence.extend(codes.iter().map(String::as_str));
     answer(text, &evidence)
 }
 
@@ -257,11 +248,13 @@ fn did_it_even_happen(run: &Run<'_>, findings: &[Finding]) -> Answer {
     let (from_device, from_gaps) = total(run, FactName::DeviceReadBytes);
     let (to_device, to_gaps) = total(run, FactName::DeviceWriteBytesDurable);
     let found = run.phases.iter().filter(|phase| !phase.parts.is_empty()).count();
-    let absent: Vec<&Finding> =
-        fired(findings, &["AB106"]).into_iter().filter(|finding| finding.severity >= Some(Severity::Warn)).collect();
+    let absent: Vec<&Finding> = fired(findings, Question::DidItEvenHappen)
+        .into_iter()
+        .filter(|finding| finding.severity >= Some(Severity::Warn))
+        .collect();
     let (judgement, mut evidence) = match absent.len() {
         0 => (String::new(), Vec::new()),
-        absent => (format!("; in {} storage was not touched", count(absent, "pass")), vec!["AB106".to_owned()]),
+        passes => (format!("; in {} storage was not touched", count(passes, "pass")), codes_of(&absent)),
     };
     let gaps = if read_gaps + write_gaps + from_gaps + to_gaps > 0 { ", as far as it was seen" } else { "" };
     let text = match (run.phases.len(), found) {

@@ -4,13 +4,15 @@
 //! tool is the user's to choose, and is listed as left to them with the reason.
 
 use activebench_model::claim::{Claim, Metric};
-use activebench_model::finding::{Outcome, Severity};
+use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::phase::Submission;
 use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
 use activebench_model::report::JudgedRun;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::advice::{FIO_DRAWS, Fio, bonnie, iozone_options};
+use crate::detector::Improvement;
+use crate::registry::DETECTORS;
 
 /// A change of a tool's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,18 +27,14 @@ enum Change {
 pub fn remedied(run: &JudgedRun) -> Remedied {
     let argv = &run.manifest.command.argv;
     let mut result = Remedied { argv: argv.clone(), ..Remedied::default() };
-    let mut codes: Vec<&str> = run
-        .findings
-        .iter()
-        .filter(|finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note))
-        .map(|finding| finding.code.as_str())
-        .collect();
-    codes.sort_unstable();
-    codes.dedup();
+    let weighs = |finding: &&Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
+    let fired =
+        DETECTORS.iter().filter(|detector| run.findings.iter().filter(weighs).any(|finding| detector.made(finding)));
     let place = place_of(argv, &run.parsed.tool);
     let mut changes: Vec<(Change, Vec<String>)> = Vec::new();
-    for code in codes {
-        match place.and_then(|place| change_for(run, code, &argv[place..])) {
+    for detector in fired {
+        let code = detector.code;
+        match place.and_then(|place| change_for(run, detector.improvement, &argv[place..])) {
             Ok(change) => match changes.iter_mut().find(|(other, _)| *other == change) {
                 Some((_, codes)) => codes.push(code.to_owned()),
                 None => changes.push((change, vec![code.to_owned()])),
@@ -95,16 +93,16 @@ fn place_of(argv: &[String], tool: &str) -> Result<usize, &'static str> {
     }
 }
 
-fn change_for(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn change_for(run: &JudgedRun, wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
     match run.parsed.tool.as_str() {
-        "fio" => for_fio(run, code, words),
-        "iozone" => for_iozone(code, words),
-        "bonnie++" => for_bonnie(run, code, words),
+        "fio" => for_fio(run, wanted, words),
+        "iozone" => for_iozone(wanted, words),
+        "bonnie++" => for_bonnie(run, wanted, words),
         _ => Err("no option of the tool mends it"),
     }
 }
 
-fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn for_fio(run: &JudgedRun, wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
     let given = Fio::new(words, &run.phases);
     let has = |name: &str| given.has(name);
     if !given.on_command_line {
@@ -114,15 +112,15 @@ fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'st
         false => Ok(Change::Add(options)),
         true => Err("the option that mends it is given already"),
     };
-    match code {
-        "AB301" | "AB302" | "AB303" => lacking("end_fsync", &["--end_fsync=1"]),
-        "AB201" | "AB203" => lacking("direct", &["--direct=1"]),
-        "AB401" => match FIO_DRAWS.into_iter().any(has) {
+    match wanted {
+        Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss) => lacking("end_fsync", &["--end_fsync=1"]),
+        Some(Improvement::ReadFromStorage) => lacking("direct", &["--direct=1"]),
+        Some(Improvement::VisitBlocksOnce) => match FIO_DRAWS.into_iter().any(has) {
             true => Ok(Change::Drop(&FIO_DRAWS)),
             false => Err("no option of the command makes the offsets repeat"),
         },
-        "AB402" => lacking("randrepeat", &["--randrepeat=0"]),
-        "AB403" => {
+        Some(Improvement::NewOffsetsEachRun) => lacking("randrepeat", &["--randrepeat=0"]),
+        Some(Improvement::ReachDepth) => {
             let by_one = run.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
             match (has("direct"), by_one && !has("ioengine")) {
                 (true, true) => Ok(Change::Add(&["--ioengine=libaio"])),
@@ -131,8 +129,8 @@ fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'st
                 (true, false) => Err("another engine, or fewer requests at once, is yours to choose"),
             }
         }
-        "AB404" | "AB405" => lacking("refill_buffers", &["--refill_buffers"]),
-        "AB701" => match has("runtime") || has("time_based") {
+        Some(Improvement::RandomPayload) => lacking("refill_buffers", &["--refill_buffers"]),
+        Some(Improvement::RunLonger) => match has("runtime") || has("time_based") {
             false => Ok(Change::Add(&["--runtime=10s", "--time_based"])),
             true => Err("the time that it runs is given"),
         },
@@ -140,7 +138,7 @@ fn for_fio(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'st
     }
 }
 
-fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn for_iozone(wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
     let given = iozone_options(words);
     let lacking = |options: &'static [&'static str]| match options
         .iter()
@@ -150,23 +148,29 @@ fn for_iozone(code: &str, words: &[String]) -> Result<Change, &'static str> {
         false => Ok(Change::Add(options)),
         true => Err("the option that mends it is given already"),
     };
-    match code {
-        "AB301" | "AB302" => lacking(&["-e", "-c"]),
-        "AB303" => lacking(&["-e"]),
-        "AB110" if given.contains("-t") => lacking(&["-x"]),
-        "AB112" if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
-        "AB201" | "AB203" => lacking(&["-I"]),
-        "AB404" | "AB405" => lacking(&["-+w", "0", "-+y", "0", "-+C", "0"]),
-        "AB701" => Err("it takes a larger file: how large is yours to choose"),
+    match wanted {
+        Some(Improvement::SyncInsideClock) => lacking(&["-e", "-c"]),
+        Some(Improvement::SurvivePowerLoss) => lacking(&["-e"]),
+        Some(Improvement::CountAllTasks) if given.contains("-t") => lacking(&["-x"]),
+        Some(Improvement::MakeOptionsTakeEffect) if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
+        Some(Improvement::ReadFromStorage) => lacking(&["-I"]),
+        Some(Improvement::RandomPayload) => lacking(&["-+w", "0", "-+y", "0", "-+C", "0"]),
+        Some(Improvement::RunLonger) => Err("it takes a larger file: how large is yours to choose"),
         _ => Err("no option of iozone mends it"),
     }
 }
 
-fn for_bonnie(run: &JudgedRun, code: &str, words: &[String]) -> Result<Change, &'static str> {
+fn for_bonnie(run: &JudgedRun, wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
     let old = run.parsed.version.as_deref().is_none_or(|version| version.starts_with("1.0"));
-    match code {
-        "AB301" | "AB302" | "AB303" if old && !bonnie::options(words).contains(&'b') => Ok(Change::Add(&["-b"])),
-        "AB201" | "AB202" | "AB701" => Err("it takes a larger file: how large is yours to choose"),
+    match wanted {
+        Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss)
+            if old && !bonnie::options(words).contains(&'b') =>
+        {
+            Ok(Change::Add(&["-b"]))
+        }
+        Some(Improvement::ReadFromStorage | Improvement::LargerFile | Improvement::RunLonger) => {
+            Err("it takes a larger file: how large is yours to choose")
+        }
         _ => Err("no option of bonnie++ mends it"),
     }
 }

@@ -4,8 +4,9 @@ use activebench_model::claim::Metric;
 use activebench_model::finding::{Finding, Outcome};
 use activebench_model::series::Repeated;
 
-use crate::case::{Case, Firing, Halt, Label};
-use crate::context::{Detector, Run, Series};
+use crate::case::{Firing, Halt, Label};
+use crate::context::Series;
+use crate::detector::Detector;
 use crate::thresholds::Thresholds;
 
 /// A detector before one phase of a series.
@@ -18,10 +19,10 @@ pub(crate) struct SeriesCase<'a> {
 }
 
 impl<'a> SeriesCase<'a> {
-    pub(crate) fn new(detector: &dyn Detector, series: &Series<'a>, phase: Option<&'a str>) -> Self {
+    pub(crate) fn new(detector: &Detector, series: &Series<'a>, phase: Option<&'a str>) -> Self {
         let figures = series.figures.iter().filter(|figure| Some(figure.phase.as_str()) == phase);
         let figures = figures.filter(|figure| is_rate(figure.metric)).collect();
-        Self { series: *series, code: detector.code(), name: detector.name(), phase, figures }
+        Self { series: *series, code: detector.code, name: detector.name, phase, figures }
     }
 
     pub(crate) fn thresholds(&self) -> &'a Thresholds {
@@ -56,12 +57,6 @@ pub(crate) fn is_rate(metric: Metric) -> bool {
     !metric.is_count() && !metric.is_cpu() && !metric.is_latency()
 }
 
-/// What a detector of series says of a single run.
-pub(crate) fn of_single_run(detector: &dyn Detector, run: &Run<'_>) -> Vec<Finding> {
-    let why = "a single run: `verify --repeat` compares several";
-    vec![Case::of_run(detector, run, &[]).halted(Halt::not_applicable(why))]
-}
-
 /// The first rate of each phase: its other rates are the same measurement in other units.
 pub(crate) fn first_rates(figures: &[Repeated]) -> Vec<&Repeated> {
     let mut first: Vec<&Repeated> = Vec::new();
@@ -75,7 +70,7 @@ pub(crate) fn first_rates(figures: &[Repeated]) -> Vec<&Repeated> {
 
 /// Asks a question of the first rate of each phase.
 pub(crate) fn of_each_rate<'a>(
-    detector: &dyn Detector,
+    detector: &Detector,
     series: &Series<'a>,
     question: impl Fn(&SeriesCase<'a>, &'a Repeated) -> Result<Vec<Finding>, Halt>,
 ) -> Vec<Finding> {

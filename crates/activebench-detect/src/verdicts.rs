@@ -33,12 +33,11 @@ use crate::comparison::rebuild;
 use crate::confirmation::confirmation;
 use crate::context::Run;
 use crate::correction::{measured_instead, of_misleading, of_refuted};
+use crate::detector::{Decides, Detector};
+use crate::detectors::{perturbed_by_observer, queue_depth_not_reached};
 use crate::limiter;
 use crate::questions::answers;
 use crate::registry::DETECTORS;
-
-/// The detector of what the observation itself cost.
-const OWN_COST: &str = "AB903";
 
 /// A run judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,27 +112,16 @@ fn concerns(finding: &Finding, claim: &Claim) -> bool {
     }
 }
 
-/// Whether a claim cannot be confirmed while this detector is undecided.
-///
-/// These are the questions whose answer could make the figure false or make it mean something
-/// else: the arithmetic for rates and counts (a latency and a share of processor time that cannot be rebuilt are
-/// not checked, which takes nothing from the others); where the bytes came from or went to, and whether the
-/// storage limited the pass, for rates of storage; the flush only where durability is claimed.
-fn decides(code: &str, claim: &Claim, subject: Subject) -> bool {
-    let rate = !claim.metric.is_count() && !claim.metric.is_cpu();
-    match code {
-        "AB101" | "AB104" => !claim.metric.is_latency() && !claim.metric.is_cpu(),
-        "AB901" | "AB902" => true,
-        "AB106" | "AB201" | "AB203" | "AB204" | "AB205" | "AB207" | "AB301" | "AB302" | "AB401" | "AB403" | "AB404"
-        | "AB501" => subject.is_storage() && rate,
-        "AB303" => subject == Subject::DurableWrite && rate,
-        _ => false,
-    }
+/// Whether a claim cannot be confirmed while the detector of this finding is undecided. Whether a depth was reached that
+/// nobody read is no such question: the figure holds without it.
+fn decides(finding: &Finding, claim: &Claim, subject: Subject, phase: &Phase) -> bool {
+    let asks_for_what_was_not_read = queue_depth_not_reached::DETECTOR.made(finding) && phase.unread.is_some();
+    !asks_for_what_was_not_read && declared(finding).is_some_and(|detector| detector.decides.includes(claim, subject))
 }
 
-/// Whether the question is whether a depth was reached that nobody read: the figure holds without it.
-fn asks_for_what_was_not_read(code: &str, phase: &Phase) -> bool {
-    code == "AB403" && phase.unread.is_some()
+/// The detector that made a finding.
+fn declared(finding: &Finding) -> Option<&'static Detector> {
+    DETECTORS.iter().copied().find(|detector| detector.made(finding))
 }
 
 fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClaim {
@@ -164,7 +152,7 @@ fn verdict_on(
     let id = claim.id.as_str();
     let with = |effect: Effect| fired.iter().filter(move |finding| finding.effect == Some(effect));
     let unverifiable = |why: String| JudgedClaim::unverifiable(id, observed, why);
-    let lost = |finding: &&&Finding| matches!(finding.code.as_str(), "AB901" | "AB902");
+    let lost = |finding: &&&Finding| declared(finding).is_some_and(|detector| detector.decides == Decides::Everything);
     if let Some(lost) = with(Effect::Unverifiable).find(lost) {
         return unverifiable(lost.message.clone());
     }
@@ -177,7 +165,7 @@ fn verdict_on(
     if with(Effect::Refuted).next().is_some() {
         return JudgedClaim::refuted(id, observed, of_refuted(run, phase, claim));
     }
-    let misleading: Vec<&str> = with(Effect::Misleading).map(|finding| finding.code.as_str()).collect();
+    let misleading: Vec<&Detector> = with(Effect::Misleading).filter_map(|finding| declared(finding)).collect();
     if !misleading.is_empty() {
         let honest = of_misleading(run, phase, claim, &misleading);
         return JudgedClaim::misleading(id, observed, measured_instead(run, phase, &misleading), honest);
@@ -195,8 +183,7 @@ fn verdict_on(
     let open = findings.iter().find(|finding| {
         finding.outcome == Outcome::Undecided
             && concerns(finding, claim)
-            && decides(&finding.code, claim, subject)
-            && !asks_for_what_was_not_read(&finding.code, phase)
+            && decides(finding, claim, subject, phase)
             && suppression(&run.manifest.choices, finding).is_none()
     });
     if let Some(finding) = open {
@@ -270,7 +257,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     let warnings = findings.iter().filter(|finding| finding.severity >= Some(Severity::Warn)).count();
     let open = findings
         .iter()
-        .filter(|finding| finding.outcome == Outcome::Undecided && finding.code != OWN_COST)
+        .filter(|finding| finding.outcome == Outcome::Undecided && !perturbed_by_observer::DETECTOR.made(finding))
         .filter(|finding| suppression(&run.manifest.choices, finding).is_none())
         .count();
     if warnings + open > 0 {

@@ -151,14 +151,16 @@ static never_inline int owner_by_ring(struct task_struct *task, struct task_stat
 
 /*
  * The file of direct I/O by its request (`struct iomap_dio` begins with it), for threads that
- * serve the requests of others. Only a file that the tree uses counts, so that another meaning
- * of the private pointer cannot name a wrong one.
+ * serve the requests of others: those of the tree, and workers of the kernel that carry data to
+ * the file below a loop device. The private pointer may mean something else: of a thread of the
+ * tree only a file that the tree uses counts, of a worker one whose parts point at each other.
  */
-static never_inline int owner_by_request(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
+static never_inline int owner_by_request(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind, int is_worker)
 {
 	struct kiocb **direct = READ_FIELD(bio, bi_private);
 	struct kiocb *request = NULL;
 	struct file_key key = {};
+	struct address_space *mapping;
 	struct file *file;
 
 	if (!ino || !s_dev || !kind || !direct)
@@ -170,6 +172,10 @@ static never_inline int owner_by_request(struct bio *bio, u64 *ino, u32 *s_dev, 
 	if (!file)
 		return 0;
 	identify_file(file, ino, s_dev, kind);
+	if (is_worker) {
+		mapping = READ_FIELD(file, f_mapping);
+		return *kind == FILE_REGULAR && mapping && READ_FIELD(mapping, host) == READ_FIELD(file, f_inode);
+	}
 	key.ino = *ino;
 	key.s_dev = *s_dev;
 	return *kind != FILE_OTHER && bpf_map_lookup_elem(&files, &key) != NULL;
@@ -201,7 +207,7 @@ static always_inline void name_file(struct block_record *record, struct bio *bio
 		set_file(record, ino, s_dev, kind);
 	} else if (state && state->submitted_kind != FILE_OTHER && state->submitted_kind != FILE_OF_REQUEST) {
 		set_file(record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
-	} else if (state && owner_by_request(bio, &ino, &s_dev, &kind)) {
+	} else if ((state || task->flags & PF_KTHREAD) && owner_by_request(bio, &ino, &s_dev, &kind, !state)) {
 		set_file(record, ino, s_dev, kind);
 	}
 }

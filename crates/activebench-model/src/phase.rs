@@ -227,6 +227,10 @@ pub struct Mix {
     pub read_ratio: f64,
     /// What it is a share of.
     pub of: MixOf,
+    /// The phase of the other direction, by its id, where the tool states the figures of each direction apart. A task may
+    /// have moved data in one of them alone, so that the two share no part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_phase: Option<String>,
 }
 
 /// Over which time a tool divides what the tasks of a pass did together.

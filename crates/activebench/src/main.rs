@@ -36,7 +36,7 @@ mod workload;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use activebench_detect::context::Detector;
+use activebench_detect::detector::Detector;
 use activebench_detect::thresholds::Thresholds;
 use activebench_detect::{manual, registry};
 use activebench_model::command::CommandLine;
@@ -187,10 +187,10 @@ fn list_detectors(arguments: &Detectors) -> Result<(), Failure> {
     if let Some(profile) = &arguments.profile {
         return print(&thresholds::listed(&Thresholds::profile(profile).or_exit(ExitCode::Usage)?));
     }
-    let width = registry::DETECTORS.iter().map(|detector| detector.name().len()).max().unwrap_or(0);
+    let width = registry::DETECTORS.iter().map(|detector| detector.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for detector in registry::DETECTORS {
-        text.push_str(&format!("{}  {:width$}  {}\n", detector.code(), detector.name(), summary(*detector)));
+        text.push_str(&format!("{}  {:width$}  {}\n", detector.code, detector.name, summary(*detector)));
     }
     print(&text)
 }
@@ -218,12 +218,7 @@ fn detector_pages(folder: &Path) -> anyhow::Result<()> {
     );
     for detector in registry::DETECTORS {
         let file = page_name(*detector);
-        index.push_str(&format!(
-            "| [{}]({file}) | `{}` | {} |\n",
-            detector.code(),
-            detector.name(),
-            summary(*detector)
-        ));
+        index.push_str(&format!("| [{}]({file}) | `{}` | {} |\n", detector.code, detector.name, summary(*detector)));
         let path = folder.join(&file);
         std::fs::write(&path, manual::manual_page(*detector))
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -232,10 +227,10 @@ fn detector_pages(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// What a detector finds, in the words of its page's first paragraph.
-fn summary(detector: &dyn Detector) -> String {
+fn summary(detector: &Detector) -> String {
     manual::introduction(detector).finds
 }
 
-fn page_name(detector: &dyn Detector) -> String {
-    format!("{}-{}.md", detector.code(), detector.name())
+fn page_name(detector: &Detector) -> String {
+    format!("{}-{}.md", detector.code, detector.name)
 }

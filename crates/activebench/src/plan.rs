@@ -70,7 +70,7 @@ pub(crate) fn main(
             .map(|hook| hook.tracepoint.to_owned())
             .collect(),
         target: target.as_ref().map(target_line),
-        detectors: DETECTORS.iter().filter(|d| !d.is_of_the_plan()).map(|d| d.code().to_owned()).collect(),
+        detectors: DETECTORS.iter().filter(|d| !d.is_of_the_plan()).map(|d| d.code.to_owned()).collect(),
         profile: manifest.choices.profile.clone(),
         ..PlanReport::default()
     };

@@ -35,7 +35,7 @@ pub(crate) fn listed(thresholds: &Thresholds) -> String {
     if thresholds.warn_counts_as_fail {
         text.push_str("# Each warning counts as a failure.\n");
     }
-    let detectors = DETECTORS.iter().map(|detector| (detector.code().to_lowercase(), detector.name()));
+    let detectors = DETECTORS.iter().map(|detector| (detector.code.to_lowercase(), detector.name));
     for (prefix, name) in detectors.chain([("limiter".to_owned(), "what limited a phase")]) {
         let own: Vec<_> = table.iter().filter(|(name, _)| name.split('_').next() == Some(prefix.as_str())).collect();
         if own.is_empty() {

@@ -193,7 +193,7 @@ pub(crate) fn render_drawn(outcomes: &Outcomes) -> String {
 
 /// The counts of drawn runs in a sentence, with the shares that they stand for.
 pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
-    let Counts { lies, hits, misses, twins, accused, off, differs, undecided, not_run, broken, silent } = *counts;
+    let Counts { lies: _, hits, misses, twins, accused, off, differs, undecided, not_run, broken, silent } = *counts;
     // What could not be run, and draws that were no run of the kind, say nothing.
     let honest = silent + accused + off + (undecided + differs).min(twins);
     let share = |of: usize, all: usize| match upper_bound(of, all) {
@@ -205,7 +205,7 @@ pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
          words: {differs}; lies missed: {}; lies found: {hits}; \
          undecided: {undecided}; could not run here: {not_run}; broken draws: {broken}",
         share(accused, honest),
-        share(misses, lies)
+        share(misses, hits + misses)
     )
 }
 

@@ -9,6 +9,23 @@ use activebench_model::units::Quantity;
 
 use super::evidence::{PhaseEvidence, RunEvidence};
 use super::file::{AcceptanceFile, Benchmark};
+use crate::detector::Detector;
+use crate::detectors::{
+    blind_path, cliff_or_throttling, evidence_lost, foreign_io as foreign, no_steady_state, not_reproducible,
+    throttled_by_policy,
+};
+
+/// A limit that somebody set, and a rate that fell.
+static THROTTLING: [&Detector; 2] = [&throttled_by_policy::DETECTOR, &cliff_or_throttling::DETECTOR];
+/// Without their consent nothing is judged: the evidence is not whole.
+pub(super) static WHOLE: [&Detector; 2] = [&blind_path::DETECTOR, &evidence_lost::DETECTOR];
+/// Others at the device.
+static FOREIGN: [&Detector; 1] = [&foreign::DETECTOR];
+
+/// Whether a condition rests on a finding of a single run.
+pub(super) fn rests_on(finding: &Finding) -> bool {
+    [&THROTTLING[..], &WHOLE, &FOREIGN].concat().iter().any(|detector| detector.made(finding))
+}
 
 /// What is said of met conditions is cut after so many runs.
 const EVIDENCE_OF_MET: usize = 3;
@@ -42,7 +59,7 @@ pub(super) fn conditions(
         words if words.is_empty() => "a device of a certain identity".to_owned(),
         words => format!("the device is of {words}"),
     };
-    let series = |code: &'static str| move || of_series(findings, phases, code);
+    let series = |detector: &'static Detector| move || of_series(findings, phases, detector);
     vec![
         of("identity", identity_words, file.target.asks_identity(), &|| identity(file, runs)),
         of(
@@ -55,21 +72,26 @@ pub(super) fn conditions(
             "no_throttling",
             "no control group limits the runs, and no rate falls during one".to_owned(),
             asks.no_throttling,
-            &|| of_runs(runs, phases, &["AB505", "AB703"], false),
+            &|| of_runs(runs, phases, &THROTTLING, false),
         ),
         of(
             "steady_state",
             "the last five runs are in a steady state (SNIA PTS 2.0.2, 2.1.24)".to_owned(),
             steady,
-            &series("AB702"),
+            &series(&no_steady_state::DETECTOR),
         ),
         of(
             "probes_complete",
             "the observation lost nothing, and no I/O took a path that it does not see".to_owned(),
             asks.probes_complete,
-            &|| of_runs(runs, phases, &["AB901", "AB902"], true),
+            &|| of_runs(runs, phases, &WHOLE, true),
         ),
-        of("reproducible", "the runs agree with each other".to_owned(), asks.reproducible, &series("AB705")),
+        of(
+            "reproducible",
+            "the runs agree with each other".to_owned(),
+            asks.reproducible,
+            &series(&not_reproducible::DETECTOR),
+        ),
     ]
 }
 
@@ -116,16 +138,16 @@ fn answer(finding: &Finding, whole: bool) -> (ConditionState, String) {
 }
 
 /// What detectors of single runs say about the phases.
-fn of_runs(runs: &[RunEvidence], phases: &[&str], codes: &[&str], whole: bool) -> Asked {
+fn of_runs(runs: &[RunEvidence], phases: &[&str], detectors: &[&Detector], whole: bool) -> Asked {
     let mut answers = Vec::new();
     for run in runs {
-        for code in codes {
+        for detector in detectors {
             let speaks = |finding: &&Finding| {
-                finding.code == *code && finding.phase.as_deref().is_none_or(|phase| phases.contains(&phase))
+                detector.made(finding) && finding.phase.as_deref().is_none_or(|phase| phases.contains(&phase))
             };
             let mut found = run.findings.iter().filter(speaks).peekable();
             if found.peek().is_none() {
-                let why = format!("run {}: {code} says nothing about it", run.of_series.number);
+                let why = format!("run {}: {} says nothing about it", run.of_series.number, detector.code);
                 answers.push((ConditionState::NotKnown, why));
             }
             for finding in found {
@@ -138,10 +160,10 @@ fn of_runs(runs: &[RunEvidence], phases: &[&str], codes: &[&str], whole: bool) -
 }
 
 /// What a detector of the series says about each phase.
-fn of_series(findings: &[Finding], phases: &[&str], code: &str) -> Asked {
+fn of_series(findings: &[Finding], phases: &[&str], detector: &Detector) -> Asked {
     let mut answers = Vec::new();
     for phase in phases {
-        let found = findings.iter().find(|finding| finding.code == code && finding.phase.as_deref() == Some(phase));
+        let found = findings.iter().find(|finding| detector.made(finding) && finding.phase.as_deref() == Some(phase));
         answers.push(match found {
             Some(finding) => {
                 let (state, why) = answer(finding, false);
@@ -149,26 +171,26 @@ fn of_series(findings: &[Finding], phases: &[&str], code: &str) -> Asked {
                 let noted = finding.outcome == Outcome::Fires && finding.severity == Some(Severity::Note);
                 (if noted { ConditionState::Met } else { state }, format!("{phase}: {why}"))
             }
-            None => (ConditionState::NotKnown, format!("{phase}: {code} says nothing about it")),
+            None => (ConditionState::NotKnown, format!("{phase}: {} says nothing about it", detector.code)),
         });
     }
     combined(answers)
 }
 
-/// AB601 judges with the share that was agreed on; the largest one is told beside it.
+/// The detector judges with the share that was agreed on; the largest one is told beside it.
 fn foreign_io(runs: &[RunEvidence], phases: &[&str]) -> Asked {
     let shares = runs.iter().flat_map(|run| {
         let applies = |phase: &&PhaseEvidence| {
             phases.contains(&phase.phase.as_str())
                 && !run.findings.iter().any(|finding| {
-                    finding.code == "AB601"
+                    foreign::DETECTOR.made(finding)
                         && finding.phase.as_ref() == Some(&phase.phase)
                         && finding.outcome == Outcome::NotApplicable
                 })
         };
         run.phases.iter().filter(applies).filter_map(|phase| phase.foreign_ratio)
     });
-    Asked { observed: shares.reduce(f64::max).map(Quantity::ratio), ..of_runs(runs, phases, &["AB601"], false) }
+    Asked { observed: shares.reduce(f64::max).map(Quantity::ratio), ..of_runs(runs, phases, &FOREIGN, false) }
 }
 
 fn identity(file: &AcceptanceFile, runs: &[RunEvidence]) -> Asked {

@@ -10,13 +10,11 @@ use activebench_model::series::RunOfSeries;
 use activebench_model::units::Quantity;
 
 use super::command::{Sizes, Word};
+use super::condition::rests_on;
 use super::file::Benchmark;
 use super::identity::identities;
 use crate::compare::{honest_or_why, targets};
 use crate::series;
-
-/// Detectors that conditions rest on.
-const ASKED: [&str; 5] = ["AB505", "AB601", "AB703", "AB901", "AB902"];
 
 /// What one judged run contributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +111,7 @@ impl RunEvidence {
             is_redacted: manifest.redacted.is_some(),
             figures: stated.collect(),
             phases: phases.collect(),
-            findings: run.findings.iter().filter(|finding| ASKED.contains(&finding.code.as_str())).cloned().collect(),
+            findings: run.findings.iter().filter(|finding| rests_on(finding)).cloned().collect(),
             file_systems: used.iter().map(|target| file_system(target)).collect(),
             devices: used.iter().flat_map(|target| identities(target, links)).collect(),
             host: format!("Linux {}, {}, {} processors, {memory}", host.kernel, host.architecture, host.cpus),

@@ -14,6 +14,7 @@ use super::command::{Sizes, Word};
 use super::document::{Faulty, Fields, Placed};
 use super::fault::{Fault, Faults};
 use super::reading;
+use crate::detectors::throttled_by_policy;
 use crate::thresholds::Thresholds;
 
 /// Version of the file's format.
@@ -169,7 +170,8 @@ impl AcceptanceFile {
     pub fn choices(&self, benchmark: &Benchmark, acceptance: Option<AcceptanceMark>) -> Choices {
         let mut suppressed = benchmark.suppress.clone();
         if !self.conditions.no_throttling {
-            suppressed.insert("AB505".to_owned(), "the acceptance file allows limits of control groups".to_owned());
+            let code = throttled_by_policy::DETECTOR.code.to_owned();
+            suppressed.insert(code, "the acceptance file allows limits of control groups".to_owned());
         }
         Choices {
             subject: benchmark.subject,

@@ -9,6 +9,7 @@ use activebench_model::series::Until;
 use activebench_model::units::{Quantity, Unit};
 
 use super::command::{Word, quantity, written_quantity};
+use super::condition::WHOLE;
 use super::document::{Faulty, Fields, Placed, alike, listed};
 use super::file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
 use crate::registry;
@@ -235,8 +236,8 @@ fn suppressed(fields: &Fields<'_>, faulty: &Faulty) -> BTreeMap<String, String> 
             faulty.add(&code.span, message, "`activebench detectors` lists them");
             continue;
         };
-        let known = detector.code();
-        if ["AB901", "AB902"].contains(&known) {
+        let known = detector.code;
+        if WHOLE.iter().any(|whole| whole.code == known) {
             let message = format!("{known} cannot be suppressed: nothing is judged from evidence that is not whole");
             faulty.add(&code.span, message, "leave it out");
         }

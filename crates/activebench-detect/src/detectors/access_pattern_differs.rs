@@ -29,11 +29,9 @@ use activebench_model::phase::{Direction, Pattern, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::read_whole;
-
-/// See the head of this file.
-pub struct AccessPatternDiffers;
 
 const FACTS: &[FactName] = &[
     FactName::ReadSequential,
@@ -46,20 +44,22 @@ const FACTS: &[FactName] = &[
 /// Fewer blocks than this have no order worth a word.
 const LEAST_BLOCKS: f64 = 32.0;
 
-impl Detector for AccessPatternDiffers {
-    fn code(&self) -> &'static str {
-        "AB109"
-    }
-    fn name(&self) -> &'static str {
-        "access-pattern-differs"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("access_pattern_differs.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB109",
+    name: "access-pattern-differs",
+    source: include_str!("access_pattern_differs.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -23,48 +23,42 @@ use activebench_model::phase::Submission;
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::{is_direct, of_each_planned};
 
 /// See the head of this file.
-pub struct AsynchronousThroughPageCache;
+pub static DETECTOR: Detector = Detector {
+    code: "AB802",
+    name: "asynchronous-through-page-cache",
+    source: include_str!("asynchronous_through_page_cache.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for AsynchronousThroughPageCache {
-    fn code(&self) -> &'static str {
-        "AB802"
-    }
-    fn name(&self) -> &'static str {
-        "asynchronous-through-page-cache"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("asynchronous_through_page_cache.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            if phase.submission == Submission::Unknown {
-                return Err(Halt::undecided("the engine is not known"));
-            }
-            if phase.submission != Submission::AsynchronousIfDirect {
-                return Err(Halt::not_applicable("the engine does not depend on O_DIRECT"));
-            }
-            if is_direct(phase) {
-                return Ok(case.silent(""));
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: None,
-                threshold: Threshold {
-                    value: Quantity::count(1),
-                    source: "io_submit of buffered I/O blocks".to_owned(),
-                },
-                message: "libaio without O_DIRECT works off each request while it is handed over".to_owned(),
-                meaning: "the figure will be that of one operation at a time, whatever the depth".to_owned(),
-                advice: "add the option for O_DIRECT (fio: `--direct=1`)".to_owned(),
-            }))
-        })
-    }
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        if phase.submission == Submission::Unknown {
+            return Err(Halt::undecided("the engine is not known"));
+        }
+        if phase.submission != Submission::AsynchronousIfDirect {
+            return Err(Halt::not_applicable("the engine does not depend on O_DIRECT"));
+        }
+        if is_direct(phase) {
+            return Ok(case.silent(""));
+        }
+        Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: None,
+            threshold: Threshold { value: Quantity::count(1), source: "io_submit of buffered I/O blocks".to_owned() },
+            message: "libaio without O_DIRECT works off each request while it is handed over".to_owned(),
+            meaning: "the figure will be that of one operation at a time, whatever the depth".to_owned(),
+            advice: "add the option for O_DIRECT (fio: `--direct=1`)".to_owned(),
+        }))
+    })
 }

@@ -32,10 +32,8 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
 use crate::comparison::calls;
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct BelowMediaFloor;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -50,20 +48,26 @@ const FACTS: &[FactName] = &[
     FactName::Window,
 ];
 
-impl Detector for BelowMediaFloor {
-    fn code(&self) -> &'static str {
-        "AB504"
-    }
-    fn name(&self) -> &'static str {
-        "below-media-floor"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("below_media_floor.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB504",
+    name: "below-media-floor",
+    source: include_str!("below_media_floor.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 230,
+        honest: Honest::None("what the medium alone would have given was not measured"),
+        measured_instead: |_, _| "a cache of the disk or controller",
+    }),
+    improvement: None,
+    questions: &[Question::DidItBreakLimits],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -38,30 +38,34 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::bound::{self, Way};
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::link::{Carrier, link_of};
-
-/// See the head of this file.
-pub struct BeyondPhysicalLimit;
 
 /// What the mean size of a call rests on.
 const FACTS: &[FactName] =
     &[FactName::ReadBytes, FactName::ReadCalls, FactName::WriteBytes, FactName::WriteCalls, FactName::Mappings];
 
-impl Detector for BeyondPhysicalLimit {
-    fn code(&self) -> &'static str {
-        "AB503"
-    }
-    fn name(&self) -> &'static str {
-        "beyond-physical-limit"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("beyond_physical_limit.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB503",
+    name: "beyond-physical-limit",
+    source: include_str!("beyond_physical_limit.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 210,
+        honest: Honest::ByDirection,
+        measured_instead: |_, _| "something on this side of the link to the device",
+    }),
+    improvement: None,
+    questions: &[Question::DidItBreakLimits],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {

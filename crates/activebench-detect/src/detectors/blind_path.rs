@@ -28,82 +28,75 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::mapped::{self, Mapped};
-
-/// See the head of this file.
-pub struct BlindPath;
 
 const FACTS: &[FactName] = &mapped::FACTS;
 
-impl Detector for BlindPath {
-    fn code(&self) -> &'static str {
-        "AB901"
-    }
-    fn name(&self) -> &'static str {
-        "blind-path"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("blind_path.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB901",
+    name: "blind-path",
+    source: include_str!("blind_path.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Everything,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        let limit = &run.thresholds.ab901_blind_calls_count;
-        let mut findings = of_each_seen_phase(self, run, FACTS, |case, phase| {
-            if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
-                return Err(Halt::undecided("nothing was observed: it is not known on which path data moved"));
-            }
-            let mappings = fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0);
-            if mappings <= limit.value.value {
-                return Ok(case.silent(""));
-            }
-            if !matches!(mapped::of(run, phase)?, Some(Mapped::Open) | None) {
-                return Ok(case.silent("what moved through the mapping is told by what the device did"));
-            }
-            let tool_maps = Given::new(run).iozone_has("-B") || Given::new(run).iozone_has("-D");
-            Ok(case.fires(Firing {
-                weight: Weight::WarnWith(Effect::Unverifiable),
-                observed: Some(Quantity { value: mappings, ..Quantity::count(0) }),
-                threshold: limit.clone(),
-                message: format!(
-                    "the phase mapped its files {mappings} times; data that moves through a mapping shows in 0 calls"
-                ),
-                meaning: "the figure can be neither confirmed nor refuted from the calls".to_owned(),
-                advice: match tool_maps {
-                    true => "run without `-B` and `-D` where the figure is to be verified".to_owned(),
-                    false => "use plain reads and writes where the figure is to be verified".to_owned(),
-                },
-            }))
-        });
-        // The tool's libraries are mapped too: of mappings only those of the phases' files count.
-        let used: Vec<String> = run
-            .manifest
-            .coverage
-            .blind_paths
-            .iter()
-            .filter(|path| path.path != "mmap" && path.calls as f64 > limit.value.value)
-            .map(|path| format!("{} ({} calls)", path.path, path.calls))
-            .collect();
-        if !used.is_empty() {
-            let calls: u64 = run
-                .manifest
-                .coverage
-                .blind_paths
-                .iter()
-                .filter(|path| path.path != "mmap")
-                .map(|path| path.calls)
-                .sum();
-            let case = Case::of_run(self, run, &[]).concerning(run.parsed.claims.iter().collect());
-            findings.push(case.fires(Firing {
-                weight: Weight::WarnWith(Effect::Unverifiable),
-                observed: Some(Quantity::count(calls)),
-                threshold: limit.clone(),
-                message: format!("the tool used {}, of which 0 are decoded", used.join(", ")),
-                meaning:
-                    "what moved that way was not seen: the figures can be neither confirmed nor refuted".to_owned(),
-                advice: "choose an engine of plain reads and writes where the figure is to be verified".to_owned(),
-            }));
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    let limit = &run.thresholds.ab901_blind_calls_count;
+    let mut findings = of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
+            return Err(Halt::undecided("nothing was observed: it is not known on which path data moved"));
         }
-        findings
+        let mappings = fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0);
+        if mappings <= limit.value.value {
+            return Ok(case.silent(""));
+        }
+        if !matches!(mapped::of(run, phase)?, Some(Mapped::Open) | None) {
+            return Ok(case.silent("what moved through the mapping is told by what the device did"));
+        }
+        let tool_maps = Given::new(run).iozone_has("-B") || Given::new(run).iozone_has("-D");
+        Ok(case.fires(Firing {
+            weight: Weight::WarnWith(Effect::Unverifiable),
+            observed: Some(Quantity { value: mappings, ..Quantity::count(0) }),
+            threshold: limit.clone(),
+            message: format!(
+                "the phase mapped its files {mappings} times; data that moves through a mapping shows in 0 calls"
+            ),
+            meaning: "the figure can be neither confirmed nor refuted from the calls".to_owned(),
+            advice: match tool_maps {
+                true => "run without `-B` and `-D` where the figure is to be verified".to_owned(),
+                false => "use plain reads and writes where the figure is to be verified".to_owned(),
+            },
+        }))
+    });
+    // The tool's libraries are mapped too: of mappings only those of the phases' files count.
+    let used: Vec<String> = run
+        .manifest
+        .coverage
+        .blind_paths
+        .iter()
+        .filter(|path| path.path != "mmap" && path.calls as f64 > limit.value.value)
+        .map(|path| format!("{} ({} calls)", path.path, path.calls))
+        .collect();
+    if !used.is_empty() {
+        let calls: u64 =
+            run.manifest.coverage.blind_paths.iter().filter(|path| path.path != "mmap").map(|path| path.calls).sum();
+        let case = Case::of_run(&DETECTOR, run).concerning(run.parsed.claims.iter().collect());
+        findings.push(case.fires(Firing {
+            weight: Weight::WarnWith(Effect::Unverifiable),
+            observed: Some(Quantity::count(calls)),
+            threshold: limit.clone(),
+            message: format!("the tool used {}, of which 0 are decoded", used.join(", ")),
+            meaning: "what moved that way was not seen: the figures can be neither confirmed nor refuted".to_owned(),
+            advice: "choose an engine of plain reads and writes where the figure is to be verified".to_owned(),
+        }));
     }
+    findings
 }

@@ -26,28 +26,32 @@ use activebench_model::phase::{Mechanism, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::lint::{promise, read_whole};
-
-/// See the head of this file.
-pub struct BlockSizeDiffers;
 
 const FACTS: &[FactName] = &[FactName::ModalRequest, FactName::ReadBytes, FactName::WriteBytes];
 
-impl Detector for BlockSizeDiffers {
-    fn code(&self) -> &'static str {
-        "AB107"
-    }
-    fn name(&self) -> &'static str {
-        "block-size-differs"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("block_size_differs.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB107",
+    name: "block-size-differs",
+    source: include_str!("block_size_differs.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 160,
+        honest: Honest::None("the rate at the claimed block size was not measured"),
+        measured_instead: |_, _| "calls of another size",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -34,14 +34,12 @@ use activebench_model::units::Quantity;
 
 use crate::amount::{BELOW_READ, BELOW_WRITTEN, DEVICE_READ, DEVICE_WRITTEN};
 use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase, what_lies_below};
-use crate::context::{Basis, Detector, Inference, Run};
-
-/// See the head of this file.
-pub struct CacheBelowDirectIo;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Evidence, Honest, Inference, Judge};
 
 const FACTS: &[FactName] = &[FactName::DirectShare, FactName::SyncsInside, FactName::ReadBytes, FactName::WriteBytes];
 
-const BASIS: Basis = Basis {
+const EVIDENCE: Evidence = Evidence {
     observed: &[
         FactName::DeviceReadBytes,
         FactName::DeviceWriteBytes,
@@ -51,24 +49,26 @@ const BASIS: Basis = Basis {
     inferred: &[Inference::DeviceSettings],
 };
 
-impl Detector for CacheBelowDirectIo {
-    fn code(&self) -> &'static str {
-        "AB205"
-    }
-    fn name(&self) -> &'static str {
-        "cache-below-direct-io"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("cache_below_direct_io.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB205",
+    name: "cache-below-direct-io",
+    source: include_str!("cache_below_direct_io.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::ObservedFirst(EVIDENCE),
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 60,
+        honest: Honest::None("what passed the cache below the loop device is not known"),
+        measured_instead: |_, _| "I/O through the page cache of a loop device's backing file",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn basis(&self) -> Option<Basis> {
-        Some(BASIS)
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
@@ -97,7 +97,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction == Direction::Write && run.fact(phase, FactName::SyncsInside)? > 0.0 {
         return Ok(case.silent("a sync inside the clock goes down through the loop device"));
     }
-    case.observed_first(BASIS, |case| below_the_cache(case, phase, cached), |case| by_settings(case, cached, direct))
+    case.observed_first(EVIDENCE, |case| below_the_cache(case, phase, cached), |case| by_settings(case, cached, direct))
 }
 
 /// Holds the bytes at the device against those below the cache, in the same window.

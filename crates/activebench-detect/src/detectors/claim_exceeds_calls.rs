@@ -39,90 +39,90 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Weight, of_each_phase};
 use crate::comparison::{Agreement, of_each_claim};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ClaimExceedsCalls;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
 
-impl Detector for ClaimExceedsCalls {
-    fn code(&self) -> &'static str {
-        "AB101"
-    }
-    fn name(&self) -> &'static str {
-        "claim-exceeds-calls"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("claim_exceeds_calls.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB101",
+    name: "claim-exceeds-calls",
+    source: include_str!("claim_exceeds_calls.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesAndCounts,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| {
-            let limits = case.thresholds();
-            of_each_claim(case, phase, |claim, agreement| {
-                let Agreement::Bytes(difference) = agreement else { return None };
-                let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
-                let (weight, threshold, limit) = match difference.fails() {
-                    // The kernel's accounting leaves out more than is known: it accuses nobody.
-                    _ if claim.metric.is_cpu() && !difference.overstates() => {
-                        (Weight::Note, &limits.ab101_cpu_below_ratio, difference.fail)
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| {
+        let limits = case.thresholds();
+        of_each_claim(case, phase, |claim, agreement| {
+            let Agreement::Bytes(difference) = agreement else { return None };
+            let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
+            let (weight, threshold, limit) = match difference.fails() {
+                // The kernel's accounting leaves out more than is known: it accuses nobody.
+                _ if claim.metric.is_cpu() && !difference.overstates() => {
+                    (Weight::Note, &limits.ab101_cpu_below_ratio, difference.fail)
+                }
+                true => (Weight::Fail(effect), &limits.ab101_difference_fail_ratio, difference.fail),
+                false => (Weight::Warn(effect), &limits.ab101_difference_warn_ratio, difference.warn),
+            };
+            // A short time is a good figure: there a claim overstates from below.
+            let is_time = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
+            let side = if difference.overstates() != is_time { "above" } else { "below" };
+            let apart = if is_time { 1.0 / (1.0 + difference.excess) - 1.0 } else { difference.excess }.abs();
+            let (give, than) = match (claim.metric.is_completion_latency(), claim.metric.is_latency()) {
+                (true, _) => ("allow no less than", "that"),
+                (false, true) => ("give", "what that allows"),
+                (false, false) if claim.metric.is_cpu() => ("give", "what that allows"),
+                (false, false) => ("give", "them"),
+            };
+            let counted = match (claim.claimed_bytes, run.moved(phase)) {
+                (Some(bytes), Ok(moved)) => format!(
+                    "; the tool counts {}, the calls moved {}",
+                    Quantity::bytes(bytes),
+                    Quantity { value: moved, ..Quantity::bytes(0) }
+                ),
+                _ => String::new(),
+            };
+            Some(Firing {
+                weight,
+                observed: Some(difference.observed),
+                threshold: difference.threshold(threshold, limit),
+                message: format!(
+                    "{} was claimed, the calls inside the clock {give} {}: the claim is {} {side} {than}{counted}",
+                    claim.value,
+                    difference.observed,
+                    Quantity::ratio(apart)
+                ),
+                meaning: match (difference.overstates(), claim.claimed_bytes) {
+                    (true, _) if claim.metric.is_cpu() => {
+                        "the figure counts processor time that no thread of the pass used while the clock ran"
                     }
-                    true => (Weight::Fail(effect), &limits.ab101_difference_fail_ratio, difference.fail),
-                    false => (Weight::Warn(effect), &limits.ab101_difference_warn_ratio, difference.warn),
-                };
-                // A short time is a good figure: there a claim overstates from below.
-                let is_time = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
-                let side = if difference.overstates() != is_time { "above" } else { "below" };
-                let apart = if is_time { 1.0 / (1.0 + difference.excess) - 1.0 } else { difference.excess }.abs();
-                let (give, than) = match (claim.metric.is_completion_latency(), claim.metric.is_latency()) {
-                    (true, _) => ("allow no less than", "that"),
-                    (false, true) => ("give", "what that allows"),
-                    (false, false) if claim.metric.is_cpu() => ("give", "what that allows"),
-                    (false, false) => ("give", "them"),
-                };
-                let counted = match (claim.claimed_bytes, run.moved(phase)) {
-                    (Some(bytes), Ok(moved)) => format!(
-                        "; the tool counts {}, the calls moved {}",
-                        Quantity::bytes(bytes),
-                        Quantity { value: moved, ..Quantity::bytes(0) }
-                    ),
-                    _ => String::new(),
-                };
-                Some(Firing {
-                    weight,
-                    observed: Some(difference.observed),
-                    threshold: difference.threshold(threshold, limit),
-                    message: format!(
-                        "{} was claimed, the calls inside the clock {give} {}: the claim is {} {side} {than}{counted}",
-                        claim.value,
-                        difference.observed,
-                        Quantity::ratio(apart)
-                    ),
-                    meaning: match (difference.overstates(), claim.claimed_bytes) {
-                        (true, _) if claim.metric.is_cpu() => {
-                            "the figure counts processor time that no thread of the pass used while the clock ran"
-                        }
-                        (false, _) if claim.metric.is_cpu() => {
-                            "the figure leaves out processor time that the threads of the pass used"
-                        }
-                        (true, _) if claim.metric.is_latency() => {
-                            "the figure leaves out a part of the time that the calls took"
-                        }
-                        (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
-                        (true, None) => {
-                            "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count \
-                             that would tell them apart"
-                        }
-                        (false, _) => "the figure leaves out bytes that calls moved, or counts time beside the calls",
+                    (false, _) if claim.metric.is_cpu() => {
+                        "the figure leaves out processor time that the threads of the pass used"
                     }
-                    .to_owned(),
-                    advice: match claim.metric.is_completion_latency() {
-                        true => "look at what the tool's clock leaves out, and quote the total latency".to_owned(),
-                        false => format!("quote {}, the figure that the calls give", difference.observed),
-                    },
-                })
+                    (true, _) if claim.metric.is_latency() => {
+                        "the figure leaves out a part of the time that the calls took"
+                    }
+                    (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
+                    (true, None) => {
+                        "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count \
+                         that would tell them apart"
+                    }
+                    (false, _) => "the figure leaves out bytes that calls moved, or counts time beside the calls",
+                }
+                .to_owned(),
+                advice: match claim.metric.is_completion_latency() {
+                    true => "look at what the tool's clock leaves out, and quote the total latency".to_owned(),
+                    false => format!("quote {}, the figure that the calls give", difference.observed),
+                },
             })
         })
-    }
+    })
 }

@@ -28,11 +28,9 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::layers::{from_lowest, read_by_all, through_fresh_buffers, to_lowest};
-
-/// See the head of this file.
-pub struct ClaimExceedsDevice;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -47,20 +45,26 @@ const FACTS: &[FactName] = &[
     FactName::OthersReadBytes,
 ];
 
-impl Detector for ClaimExceedsDevice {
-    fn code(&self) -> &'static str {
-        "AB102"
-    }
-    fn name(&self) -> &'static str {
-        "claim-exceeds-device"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("claim_exceeds_device.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB102",
+    name: "claim-exceeds-device",
+    source: include_str!("claim_exceeds_device.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 240,
+        honest: Honest::ByDirection,
+        measured_instead: |_, _| "more than the device moved",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// Those of a pass that discards.

@@ -29,10 +29,8 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct CliffOrThrottling;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 
 const FACTS: &[FactName] = &[
     FactName::Fifth1Rate,
@@ -55,25 +53,31 @@ const FACTS: &[FactName] = &[
 /// calls to tell when the storage took them.
 const MOSTLY: f64 = 0.9;
 
-impl Detector for CliffOrThrottling {
-    fn code(&self) -> &'static str {
-        "AB703"
-    }
-    fn name(&self) -> &'static str {
-        "cliff-or-throttling"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("cliff_or_throttling.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB703",
+    name: "cliff-or-throttling",
+    source: include_str!("cliff_or_throttling.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 260,
+        honest: Honest::LaterPart,
+        measured_instead: |_, _| "a fast beginning and a slower rest",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// Whose rates tell how fast the pass was.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Basis {
+pub(crate) enum RateSource {
     /// The calls: each ends when its data is where it should be.
     Calls,
     /// The calls, which end when the page cache has taken the data.
@@ -82,26 +86,28 @@ pub(crate) enum Basis {
     Device,
 }
 
-impl Basis {
+impl RateSource {
     /// Of a pass, by how its writes become durable.
     pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Self, String> {
         if phase.direction != Direction::Write {
-            return Ok(Basis::Calls);
+            return Ok(RateSource::Calls);
         }
         let through = run.fact(phase, FactName::DirectShare)?.max(run.fact(phase, FactName::SyncWriteShare)?);
         let syncs = run.fact(phase, FactName::SyncsInside)?;
         Ok(match (through >= MOSTLY, syncs > 0.0) {
-            (true, _) => Basis::Calls,
-            (false, true) => Basis::Device,
-            (false, false) => Basis::Copies,
+            (true, _) => RateSource::Calls,
+            (false, true) => RateSource::Device,
+            (false, false) => RateSource::Copies,
         })
     }
 
     /// The first rate, the last one, and the error of their difference.
     pub(crate) fn facts(self) -> [FactName; 3] {
         match self {
-            Basis::Calls | Basis::Copies => [FactName::Fifth1Rate, FactName::Fifth5Rate, FactName::FifthsError],
-            Basis::Device => [FactName::DeviceFifth1Rate, FactName::DeviceFifth5Rate, FactName::DeviceFifthsError],
+            RateSource::Calls | RateSource::Copies => {
+                [FactName::Fifth1Rate, FactName::Fifth5Rate, FactName::FifthsError]
+            }
+            RateSource::Device => [FactName::DeviceFifth1Rate, FactName::DeviceFifth5Rate, FactName::DeviceFifthsError],
         }
     }
 }
@@ -126,8 +132,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if calls < limits.ab703_calls_least_count.value.value {
         return Err(Halt::not_applicable("so few calls have no rate that changes"));
     }
-    let basis = Basis::of(run, phase)?;
-    let [first, last, error] = basis.facts();
+    let source = RateSource::of(run, phase)?;
+    let [first, last, error] = source.facts();
     let (first, last, error) = (run.fact(phase, first)?, run.fact(phase, last)?, run.fact(phase, error)?);
     let limit = &limits.ab703_last_fifth_warn_ratio;
     if first <= 0.0 || last >= limit.value.value * first {
@@ -141,10 +147,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             rate(first)
         )));
     }
-    let whose = match basis {
-        Basis::Calls => "the calls moved",
-        Basis::Copies => "the page cache took",
-        Basis::Device => "the device took",
+    let whose = match source {
+        RateSource::Calls => "the calls moved",
+        RateSource::Copies => "the page cache took",
+        RateSource::Device => "the device took",
     };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),
@@ -156,8 +162,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             rate(first),
             Quantity::ratio(last / first)
         ),
-        meaning: match basis {
-            Basis::Copies => {
+        meaning: match source {
+            RateSource::Copies => {
                 "the page cache took the first part until its limit of dirty pages; a longer run gives the later rate"
             }
             _ => "the figure is a mean of two rates; a longer run gives the later one",

@@ -38,10 +38,8 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Firing, Weight, of_each_phase};
 use crate::comparison::{Agreement, of_each_claim, rate_window};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ClockDisagrees;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[
     FactName::Window,
@@ -52,51 +50,53 @@ const FACTS: &[FactName] = &[
     FactName::MaxTaskRate,
 ];
 
-impl Detector for ClockDisagrees {
-    fn code(&self) -> &'static str {
-        "AB104"
-    }
-    fn name(&self) -> &'static str {
-        "clock-disagrees"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("clock_disagrees.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB104",
+    name: "clock-disagrees",
+    source: include_str!("clock_disagrees.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesAndCounts,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| {
-            let limits = case.thresholds();
-            of_each_claim(case, phase, |claim, agreement| {
-                let Agreement::Clock(difference) = agreement else { return None };
-                let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
-                let (weight, threshold, limit) = match difference.fails() {
-                    true => (Weight::Fail(effect), &limits.ab104_difference_fail_ratio, difference.fail),
-                    false => (Weight::Warn(effect), &limits.ab104_difference_warn_ratio, difference.warn),
-                };
-                let window = case.run.fact(phase, rate_window(phase)).ok()?;
-                let elapsed = window / (1.0 + difference.excess);
-                let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
-                Some(Firing {
-                    weight,
-                    observed: Some(difference.observed),
-                    threshold: difference.threshold(threshold, limit),
-                    message: format!(
-                        "{} was claimed, the calls give {}: the tool's clock ran about {} where the calls took {}",
-                        claim.value,
-                        difference.observed,
-                        in_ns(elapsed),
-                        in_ns(window)
-                    ),
-                    meaning: match difference.overstates() {
-                        true => "the figure divides the right bytes by too short a time".to_owned(),
-                        false => "the figure divides the right bytes by more time than the calls took".to_owned(),
-                    },
-                    advice: match window < limits.ab701_window_note_ns.value.value {
-                        true => Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
-                        false => format!("quote {}, the figure that the calls give", difference.observed),
-                    },
-                })
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| {
+        let limits = case.thresholds();
+        of_each_claim(case, phase, |claim, agreement| {
+            let Agreement::Clock(difference) = agreement else { return None };
+            let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
+            let (weight, threshold, limit) = match difference.fails() {
+                true => (Weight::Fail(effect), &limits.ab104_difference_fail_ratio, difference.fail),
+                false => (Weight::Warn(effect), &limits.ab104_difference_warn_ratio, difference.warn),
+            };
+            let window = case.run.fact(phase, rate_window(phase)).ok()?;
+            let elapsed = window / (1.0 + difference.excess);
+            let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
+            Some(Firing {
+                weight,
+                observed: Some(difference.observed),
+                threshold: difference.threshold(threshold, limit),
+                message: format!(
+                    "{} was claimed, the calls give {}: the tool's clock ran about {} where the calls took {}",
+                    claim.value,
+                    difference.observed,
+                    in_ns(elapsed),
+                    in_ns(window)
+                ),
+                meaning: match difference.overstates() {
+                    true => "the figure divides the right bytes by too short a time".to_owned(),
+                    false => "the figure divides the right bytes by more time than the calls took".to_owned(),
+                },
+                advice: match window < limits.ab701_window_note_ns.value.value {
+                    true => Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+                    false => format!("quote {}, the figure that the calls give", difference.observed),
+                },
             })
         })
-    }
+    })
 }

@@ -30,33 +30,33 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Basis, Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::packing::{COMPRESSION, by_payload};
-
-/// See the head of this file.
-pub struct CompressiblePayload;
 
 const FACTS: &[FactName] =
     &[FactName::PayloadSamples, FactName::PayloadCompressed, FactName::PayloadZeroShare, FactName::WriteCalls];
 
-impl Detector for CompressiblePayload {
-    fn code(&self) -> &'static str {
-        "AB404"
-    }
-    fn name(&self) -> &'static str {
-        "compressible-payload"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("compressible_payload.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB404",
+    name: "compressible-payload",
+    source: include_str!("compressible_payload.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::ObservedFirst(COMPRESSION),
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 180,
+        honest: Honest::None("what the storage does with data that it cannot pack was not measured"),
+        measured_instead: |_, _| "storing packed data",
+    }),
+    improvement: Some(Improvement::RandomPayload),
+    questions: &[],
+};
 
-    fn basis(&self) -> Option<Basis> {
-        Some(COMPRESSION)
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -35,10 +35,8 @@ use activebench_model::units::Quantity;
 
 use crate::bounds::Busy;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct CpuBound;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::UserCpu,
@@ -58,20 +56,26 @@ const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
 ];
 
-impl Detector for CpuBound {
-    fn code(&self) -> &'static str {
-        "AB501"
-    }
-    fn name(&self) -> &'static str {
-        "cpu-bound"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("cpu_bound.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB501",
+    name: "cpu-bound",
+    source: include_str!("cpu_bound.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 290,
+        honest: Honest::None("the storage was not at its limit, so its rate was not measured"),
+        measured_instead: |_, _| "the processor",
+    }),
+    improvement: None,
+    questions: &[Question::WhyNotDouble],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// Processor time that the phase's threads could have used: the window for each thread at

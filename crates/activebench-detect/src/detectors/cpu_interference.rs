@@ -38,11 +38,9 @@ use activebench_model::units::Quantity;
 
 use crate::bounds::{Bounded, bounded};
 use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::cpu_bound::cpu_capacity;
-
-/// See the head of this file.
-pub struct CpuInterference;
 
 const FACTS: &[FactName] = &[
     FactName::Steal,
@@ -81,24 +79,26 @@ const FACTS_OF_THE_RUN_QUEUE: &[FactName] = &[
     FactName::Window,
 ];
 
-impl Detector for CpuInterference {
-    fn code(&self) -> &'static str {
-        "AB602"
-    }
-    fn name(&self) -> &'static str {
-        "cpu-interference"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("cpu_interference.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB602",
+    name: "cpu-interference",
+    source: include_str!("cpu_interference.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| {
-            seen(phase)?;
-            let questions = [(FACTS_OF_STEAL, stolen as Question), (FACTS_OF_THE_RUN_QUEUE, waited)];
-            Ok(case.concerning_rates()?.asked_both(phase, questions))
-        })
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| {
+        seen(phase)?;
+        let questions = [(FACTS_OF_STEAL, stolen as Question), (FACTS_OF_THE_RUN_QUEUE, waited)];
+        Ok(case.concerning_rates()?.asked_both(phase, questions))
+    })
 }
 
 /// What the pass can have lost to a processor that was not there: the share of its threads' time on a processor or

@@ -22,44 +22,41 @@ use activebench_model::phase::{Mechanism, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::{of_each_planned, promise};
 
 /// See the head of this file.
-pub struct DepthWithoutEngine;
+pub static DETECTOR: Detector = Detector {
+    code: "AB801",
+    name: "depth-without-engine",
+    source: include_str!("depth_without_engine.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for DepthWithoutEngine {
-    fn code(&self) -> &'static str {
-        "AB801"
-    }
-    fn name(&self) -> &'static str {
-        "depth-without-engine"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("depth_without_engine.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            let Some(promise) = promise(phase, |mechanism| matches!(mechanism, Mechanism::QueueDepth(2..))) else {
-                return Err(Halt::not_applicable("no depth above 1 is asked for"));
-            };
-            match phase.submission {
-                Submission::Synchronous | Submission::Mapped | Submission::Nothing => {}
-                Submission::Unknown => return Err(Halt::undecided("the engine is not known")),
-                Submission::Asynchronous | Submission::AsynchronousIfDirect => return Ok(case.silent("")),
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: None,
-                threshold: Threshold { value: Quantity::count(1), source: "one call at a time".to_owned() },
-                message: format!("`{}` asks for a depth that this engine does not have", promise.option),
-                meaning: "the figure will be that of one operation at a time for each task".to_owned(),
-                advice: "choose an asynchronous engine (fio: `--ioengine=libaio --direct=1`), or more tasks".to_owned(),
-            }))
-        })
-    }
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        let Some(promise) = promise(phase, |mechanism| matches!(mechanism, Mechanism::QueueDepth(2..))) else {
+            return Err(Halt::not_applicable("no depth above 1 is asked for"));
+        };
+        match phase.submission {
+            Submission::Synchronous | Submission::Mapped | Submission::Nothing => {}
+            Submission::Unknown => return Err(Halt::undecided("the engine is not known")),
+            Submission::Asynchronous | Submission::AsynchronousIfDirect => return Ok(case.silent("")),
+        }
+        Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: None,
+            threshold: Threshold { value: Quantity::count(1), source: "one call at a time".to_owned() },
+            message: format!("`{}` asks for a depth that this engine does not have", promise.option),
+            meaning: "the figure will be that of one operation at a time for each task".to_owned(),
+            advice: "choose an asynchronous engine (fio: `--ioengine=libaio --direct=1`), or more tasks".to_owned(),
+        }))
+    })
 }

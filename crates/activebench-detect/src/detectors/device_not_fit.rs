@@ -39,29 +39,33 @@ use activebench_model::preparation::Preparation;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct DeviceNotFit;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Inference, Judge};
 
 /// What tells of preconditioning: bytes at the device in earlier passes, and what the calls of the passes and of the
 /// whole run wrote. The states stand in the host's own files.
 const FACTS: &[FactName] = &[FactName::DeviceWriteBytes, FactName::DeviceWriteBytesDurable, FactName::WriteBytes];
 
-impl Detector for DeviceNotFit {
-    fn code(&self) -> &'static str {
-        "AB606"
-    }
-    fn name(&self) -> &'static str {
-        "device-not-fit"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("device_not_fit.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB606",
+    name: "device-not-fit",
+    source: include_str!("device_not_fit.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Circumstances(&[Inference::DeviceSettings]),
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 200,
+        honest: Honest::None("what the whole device gives was not measured"),
+        measured_instead: |_, _| "a device of which a part is missing",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {

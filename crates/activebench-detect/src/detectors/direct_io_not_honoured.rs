@@ -14,7 +14,7 @@
 //! cache did not take went past it: of the bytes that were put into the cache, only those that are missing there can have
 //! served a request; the others were read ahead. Where the device moved every byte all the same and no more of them than
 //! the buffers of its requests hold (at least 8 MiB) went through the cache, it is a note: btrfs serves the first read into
-//! each fresh buffer in that way.
+//! each fresh buffer in that way. Where the cache held such a part and the device moved all the rest, it warns.
 //!
 //! # When it is wrong
 //! An unaligned last block may be buffered by design, and a file system may serve a call now and
@@ -30,16 +30,15 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::host::Tier;
+use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::buffers_bytes;
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct DirectIoNotHonoured;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::layers::through_fresh_buffers;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -53,80 +52,110 @@ const FACTS: &[FactName] = &[
 /// What the buffers of a benchmark's requests come to at most, together, where nothing is known of them.
 const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 
-impl Detector for DirectIoNotHonoured {
-    fn code(&self) -> &'static str {
-        "AB204"
-    }
-    fn name(&self) -> &'static str {
-        "direct-io-not-honoured"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("direct_io_not_honoured.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB204",
+    name: "direct-io-not-honoured",
+    source: include_str!("direct_io_not_honoured.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 100,
+        honest: Honest::ByDirection,
+        measured_instead: |_, _| "I/O through the page cache",
+    }),
+    improvement: None,
+    questions: &[Question::WasItTuned],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            let case = &case.concerning_storage()?;
-            let run = &case.run;
-            let target = run.target_of(phase);
-            if target.is_some_and(|target| target.tier == Tier::Memory) {
-                return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
-            }
-            if phase.direction == Direction::Discard {
-                return Err(Halt::not_applicable("discards move no data"));
-            }
-            let moved = run.moved(phase)?;
-            let direct = run.fact(phase, FactName::DirectShare)? * moved;
-            if direct <= 0.0 {
-                return Err(Halt::not_applicable("no byte went through a descriptor with O_DIRECT"));
-            }
-            let limits = case.thresholds();
-            let by_calls = run.fact(phase, FactName::DirectCachedBytes)?;
-            let cached = match direct >= moved {
-                true => by_calls.max(inserted_by_tasks(case, phase, by_calls, direct)?),
-                false => by_calls,
-            };
-            let share = cached / direct;
-            if share <= limits.ab204_cached_warn_ratio.value.value {
-                return Ok(case.silent(""));
-            }
-            let few = phase.direction == Direction::Read && cached <= buffers_bytes(phase).max(FRESH_BUFFERS_BYTES);
-            let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
-            let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
-                _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),
-                true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),
-                false => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
-            };
-            let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-            Ok(case.fires(Firing {
-                weight,
-                observed: Some(Quantity::ratio(share)),
-                threshold: limit.clone(),
-                message: format!(
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        let case = &case.concerning_storage()?;
+        let run = &case.run;
+        let target = run.target_of(phase);
+        if target.is_some_and(|target| target.tier == Tier::Memory) {
+            return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        }
+        if phase.direction == Direction::Discard {
+            return Err(Halt::not_applicable("discards move no data"));
+        }
+        let moved = run.moved(phase)?;
+        let direct = run.fact(phase, FactName::DirectShare)? * moved;
+        if direct <= 0.0 {
+            return Err(Halt::not_applicable("no byte went through a descriptor with O_DIRECT"));
+        }
+        let limits = case.thresholds();
+        let by_calls = run.fact(phase, FactName::DirectCachedBytes)?;
+        let cached = match direct >= moved {
+            true => by_calls.max(inserted_by_tasks(case, phase, by_calls, direct)?),
+            false => by_calls,
+        };
+        let share = cached / direct;
+        if share <= limits.ab204_cached_warn_ratio.value.value {
+            return Ok(case.silent(""));
+        }
+        // What the first reads into fresh buffers found in the cache did not enter it.
+        let from_buffers = fresh_buffers(case, phase, target, direct >= moved)?;
+        let few = phase.direction == Direction::Read && cached <= buffers_bytes(phase).max(FRESH_BUFFERS_BYTES);
+        let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
+        let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
+            _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),
+            true if from_buffers >= cached => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
+            true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),
+            false => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
+        };
+        let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+        Ok(case.fires(Firing {
+            weight,
+            observed: Some(Quantity::ratio(cached.max(from_buffers) / direct)),
+            threshold: limit.clone(),
+            message: match from_buffers > cached {
+                true => format!(
+                    "{} with O_DIRECT; {} of the {} of direct I/O came from the page cache",
+                    case.claimed(),
+                    in_bytes(from_buffers),
+                    in_bytes(direct)
+                ),
+                false => format!(
                     "{} with O_DIRECT; {} of the {} of direct I/O entered the page cache",
                     case.claimed(),
                     in_bytes(cached),
                     in_bytes(direct)
                 ),
-                meaning: match share >= limits.ab204_cached_fail_ratio.value.value {
-                    _ if whole => "a part took the way through the cache, and all of it came from the device",
-                    true => "the file system served direct I/O through its cache: the figure is not direct",
-                    false => "the file system served a small part of the direct I/O through its cache",
+            },
+            meaning: match share >= limits.ab204_cached_fail_ratio.value.value {
+                _ if whole => "a part took the way through the cache, and all of it came from the device",
+                _ if from_buffers >= cached => {
+                    "btrfs served the first read into each fresh buffer from the page cache: that part is faster"
                 }
-                .to_owned(),
-                advice: match target.map(|target| target.fs_type.as_str()) {
-                    Some("btrfs") => {
-                        "use a file without checksums (an empty one after `chattr +C`), or another file system"
-                            .to_owned()
-                    }
-                    Some("ext4") => {
-                        "use a file without data journalling, encryption and verity, or another file system".to_owned()
-                    }
-                    _ => "use a file system that reports direct I/O for the file (statx, STATX_DIOALIGN)".to_owned(),
-                },
-            }))
-        })
+                true => "the file system served direct I/O through its cache: the figure is not direct",
+                false => "the file system served a small part of the direct I/O through its cache",
+            }
+            .to_owned(),
+            advice: match target.map(|target| target.fs_type.as_str()) {
+                Some("btrfs") => {
+                    "use a file without checksums (an empty one after `chattr +C`), or another file system".to_owned()
+                }
+                Some("ext4") => {
+                    "use a file without data journalling, encryption and verity, or another file system".to_owned()
+                }
+                _ => "use a file system that reports direct I/O for the file (statx, STATX_DIOALIGN)".to_owned(),
+            },
+        }))
+    })
+}
+
+/// Bytes of a directly read pass that came from no device because btrfs served the first read into each buffer from the page
+/// cache, where that explains all that is missing there; 0 elsewhere.
+fn fresh_buffers(case: &Case<'_>, phase: &Phase, target: Option<&Target>, all_direct: bool) -> Result<f64, Halt> {
+    let most = target.map_or(0.0, |target| through_fresh_buffers(target, phase));
+    if !all_direct || most == 0.0 {
+        return Ok(0.0);
     }
+    let missing = (case.run.moved(phase)? - case.run.fact(phase, FactName::DeviceReadBytes)?).max(0.0);
+    Ok(if missing <= most { missing } else { 0.0 })
 }
 
 /// What a pass's processes put into the page cache. What the calls show already decides suffices.

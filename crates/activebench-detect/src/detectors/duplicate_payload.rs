@@ -28,32 +28,32 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Basis, Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::packing::{DUPLICATION, by_payload};
-
-/// See the head of this file.
-pub struct DuplicatePayload;
 
 const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates, FactName::WriteCalls];
 
-impl Detector for DuplicatePayload {
-    fn code(&self) -> &'static str {
-        "AB405"
-    }
-    fn name(&self) -> &'static str {
-        "duplicate-payload"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("duplicate_payload.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB405",
+    name: "duplicate-payload",
+    source: include_str!("duplicate_payload.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::ObservedFirst(DUPLICATION),
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 190,
+        honest: Honest::None("what the storage does with data that it cannot pack was not measured"),
+        measured_instead: |_, _| "storing data once",
+    }),
+    improvement: Some(Improvement::RandomPayload),
+    questions: &[],
+};
 
-    fn basis(&self) -> Option<Basis> {
-        Some(DUPLICATION)
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

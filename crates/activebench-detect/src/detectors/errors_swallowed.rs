@@ -26,66 +26,69 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ErrorsSwallowed;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls, FactName::ReadBytes, FactName::WriteBytes];
 
-impl Detector for ErrorsSwallowed {
-    fn code(&self) -> &'static str {
-        "AB105"
-    }
-    fn name(&self) -> &'static str {
-        "errors-swallowed"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("errors_swallowed.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB105",
+    name: "errors-swallowed",
+    source: include_str!("errors_swallowed.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 270,
+        honest: Honest::None("what the failed calls would have taken is not known"),
+        measured_instead: |_, _| "a pass with failed calls",
+    }),
+    improvement: None,
+    questions: &[Question::DidItError],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            let failed = case.run.fact(phase, FactName::FailedCalls)?;
-            let short = case.run.fact(phase, FactName::ShortCalls)?;
-            let limit = &case.thresholds().ab105_unreported_calls_count;
-            if failed + short <= limit.value.value {
-                return Ok(case.silent(""));
-            }
-            if let Some(error) = run.parsed.errors.first() {
-                return Ok(case.silent(format!(
-                    "{failed} calls failed and {short} were short; the tool reports errors itself ({} line {})",
-                    error.source.stream, error.source.line
-                )));
-            }
-            if run.manifest.child.exit_code.is_none() && run.manifest.child.signal.is_none() {
-                return Err(Halt::undecided("calls failed or were short, and it is not known how the tool ended"));
-            }
-            if run.manifest.child.exit_code != Some(0) {
-                return Ok(case.silent(format!(
-                    "{failed} calls failed and {short} were short; the tool did not end with success"
-                )));
-            }
-            let whole = match phase.requested_bytes {
-                Some(requested) => case.run.moved(phase)? >= requested as f64,
-                None => false,
-            };
-            let resumed = failed == 0.0 && whole;
-            Ok(case.fires(Firing {
-                weight: if resumed { Weight::Note } else { Weight::Fail(Effect::Misleading) },
-                observed: Some(Quantity { value: failed + short, ..Quantity::count(0) }),
-                threshold: limit.clone(),
-                message: format!(
-                    "{failed} calls failed and {short} moved less than asked while the clock ran; the tool reports 0 \
-                     errors and ended with exit code 0"
-                ),
-                meaning: match resumed {
-                    true => "the tool went on with the rest: all the bytes that were asked for moved".to_owned(),
-                    false => "the figure is that of a pass in which part of the work was not done".to_owned(),
-                },
-                advice: "look at the kernel log and at the free space of the file system, and repeat the run"
-                    .to_owned(),
-            }))
-        })
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        let failed = case.run.fact(phase, FactName::FailedCalls)?;
+        let short = case.run.fact(phase, FactName::ShortCalls)?;
+        let limit = &case.thresholds().ab105_unreported_calls_count;
+        if failed + short <= limit.value.value {
+            return Ok(case.silent(""));
+        }
+        if let Some(error) = run.parsed.errors.first() {
+            return Ok(case.silent(format!(
+                "{failed} calls failed and {short} were short; the tool reports errors itself ({} line {})",
+                error.source.stream, error.source.line
+            )));
+        }
+        if run.manifest.child.exit_code.is_none() && run.manifest.child.signal.is_none() {
+            return Err(Halt::undecided("calls failed or were short, and it is not known how the tool ended"));
+        }
+        if run.manifest.child.exit_code != Some(0) {
+            return Ok(
+                case.silent(format!("{failed} calls failed and {short} were short; the tool did not end with success"))
+            );
+        }
+        let whole = match phase.requested_bytes {
+            Some(requested) => case.run.moved(phase)? >= requested as f64,
+            None => false,
+        };
+        let resumed = failed == 0.0 && whole;
+        Ok(case.fires(Firing {
+            weight: if resumed { Weight::Note } else { Weight::Fail(Effect::Misleading) },
+            observed: Some(Quantity { value: failed + short, ..Quantity::count(0) }),
+            threshold: limit.clone(),
+            message: format!(
+                "{failed} calls failed and {short} moved less than asked while the clock ran; the tool reports 0 \
+                 errors and ended with exit code 0"
+            ),
+            meaning: match resumed {
+                true => "the tool went on with the rest: all the bytes that were asked for moved".to_owned(),
+                false => "the figure is that of a pass in which part of the work was not done".to_owned(),
+            },
+            advice: "look at the kernel log and at the free space of the file system, and repeat the run".to_owned(),
+        }))
+    })
 }

@@ -36,10 +36,8 @@ use activebench_model::log::LogCut;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct EvidenceLost;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 /// Hooks (by the last part of their name) without which no judgement stands.
 const REQUIRED: [&str; 6] = [
@@ -54,112 +52,112 @@ const REQUIRED: [&str; 6] = [
 /// Classes of records without which every judgement on I/O stands.
 const SPARE_CLASSES: [&str; 4] = ["cpu", "samples", "steal", "payload"];
 
-impl Detector for EvidenceLost {
-    fn code(&self) -> &'static str {
-        "AB902"
-    }
-    fn name(&self) -> &'static str {
-        "evidence-lost"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("evidence_lost.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB902",
+    name: "evidence-lost",
+    source: include_str!("evidence_lost.rs"),
+    judge: Judge::Run(judge_run),
+    facts: &[],
+    basis: Basis::Coverage,
+    decides: Decides::Everything,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        let coverage = &run.manifest.coverage;
-        let case = Case::of_run(self, run, &[]).concerning(run.parsed.claims.iter().collect());
-        let limit = &run.thresholds.ab902_lost_records_count;
-        let (mut gaps, mut lost, mut count, mut spare) = (Vec::new(), Vec::new(), 0_u64, Vec::new());
-        for (class, account) in &coverage.records {
-            if !account.is_whole() {
-                let gap = format!("{class}: {} of {} records arrived", account.received, account.made);
-                if SPARE_CLASSES.contains(&class.as_str()) {
-                    spare.push(gap);
-                    continue;
-                }
-                lost.push(gap);
-                count += account.lost.max(account.made.saturating_sub(account.received));
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    let coverage = &run.manifest.coverage;
+    let case = Case::of_run(&DETECTOR, run).concerning(run.parsed.claims.iter().collect());
+    let limit = &run.thresholds.ab902_lost_records_count;
+    let (mut gaps, mut lost, mut count, mut spare) = (Vec::new(), Vec::new(), 0_u64, Vec::new());
+    for (class, account) in &coverage.records {
+        if !account.is_whole() {
+            let gap = format!("{class}: {} of {} records arrived", account.received, account.made);
+            if SPARE_CLASSES.contains(&class.as_str()) {
+                spare.push(gap);
+                continue;
             }
+            lost.push(gap);
+            count += account.lost.max(account.made.saturating_sub(account.received));
         }
-        for probe in &coverage.probes {
-            if probe.missed > 0 {
-                lost.push(format!("{} missed {} events", probe.hook, probe.missed));
-                count += probe.missed;
-            }
-            if !probe.attached && coverage.backend != "ptrace" {
-                let why = probe.why_not.as_deref().unwrap_or("no reason was given");
-                let gap = format!("{} was not attached ({why})", probe.hook);
-                let hook = probe.hook.rsplit('/').next().unwrap_or(&probe.hook);
-                if REQUIRED.contains(&hook) { gaps.push(gap) } else { spare.push(gap) }
-            }
+    }
+    for probe in &coverage.probes {
+        if probe.missed > 0 {
+            lost.push(format!("{} missed {} events", probe.hook, probe.missed));
+            count += probe.missed;
         }
-        let tolerated = count > 0 && count as f64 <= limit.value.value;
-        if tolerated { &mut spare } else { &mut gaps }.splice(0..0, lost);
-        let broken_off = gaps.is_empty();
-        gaps.extend(run.manifest.incomplete.iter().map(|why| format!("the record is incomplete: {why}")));
-        let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref()).map(|cut| self.cut(run, cut));
-        let finding = if !gaps.is_empty() {
-            case.fires(Firing {
-                weight: Weight::WarnWith(Effect::Unverifiable),
-                observed: (count > 0).then(|| Quantity::count(count)),
-                threshold: limit.clone(),
-                message: format!("the observation is not whole: {}", gaps.join("; ")),
-                meaning: "what was lost could confirm or refute any figure of the run".to_owned(),
-                advice: match (broken_off, count) {
-                    (true, _) => "repeat the run and let it end".to_owned(),
-                    (false, 0) => "`activebench doctor` says what is missing and how to mend it".to_owned(),
-                    (false, _) => "repeat the run on a quieter machine".to_owned(),
-                },
-            })
-        } else if !spare.is_empty() {
-            Case::of_run(self, run, &[]).fires(Firing {
-                weight: Weight::Note,
-                observed: Some(Quantity::count(count)),
-                threshold: limit.clone(),
-                message: match tolerated {
-                    true => format!("{count} lost or missed, which the threshold allows: {}", spare.join("; ")),
-                    false => format!("every record on I/O arrived; {}", spare.join("; ")),
-                },
-                meaning: "facts that need it are missing, and their detectors undecided".to_owned(),
-                advice: match coverage.probes.iter().all(|probe| probe.attached) {
-                    true => "repeat the run on a quieter machine where they matter".to_owned(),
-                    false => "`activebench doctor` says how to mend it".to_owned(),
-                },
-            })
-        } else if coverage.records.is_empty() && coverage.backend != "ptrace" {
-            case.halted(Halt::undecided("no account of the records was kept"))
-        } else if coverage.probes.is_empty() && coverage.backend != "ptrace" {
-            case.halted(Halt::undecided("it was not kept which hooks were attached"))
-        } else {
-            case.silent("")
-        };
-        match cut {
-            Some(cut) if finding.outcome == Outcome::Silent => vec![cut],
-            cut => std::iter::once(finding).chain(cut).collect(),
+        if !probe.attached && coverage.backend != "ptrace" {
+            let why = probe.why_not.as_deref().unwrap_or("no reason was given");
+            let gap = format!("{} was not attached ({why})", probe.hook);
+            let hook = probe.hook.rsplit('/').next().unwrap_or(&probe.hook);
+            if REQUIRED.contains(&hook) { gaps.push(gap) } else { spare.push(gap) }
         }
+    }
+    let tolerated = count > 0 && count as f64 <= limit.value.value;
+    if tolerated { &mut spare } else { &mut gaps }.splice(0..0, lost);
+    let broken_off = gaps.is_empty();
+    gaps.extend(run.manifest.incomplete.iter().map(|why| format!("the record is incomplete: {why}")));
+    let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref()).map(|log_cut| log_ended_early(run, log_cut));
+    let finding = if !gaps.is_empty() {
+        case.fires(Firing {
+            weight: Weight::WarnWith(Effect::Unverifiable),
+            observed: (count > 0).then(|| Quantity::count(count)),
+            threshold: limit.clone(),
+            message: format!("the observation is not whole: {}", gaps.join("; ")),
+            meaning: "what was lost could confirm or refute any figure of the run".to_owned(),
+            advice: match (broken_off, count) {
+                (true, _) => "repeat the run and let it end".to_owned(),
+                (false, 0) => "`activebench doctor` says what is missing and how to mend it".to_owned(),
+                (false, _) => "repeat the run on a quieter machine".to_owned(),
+            },
+        })
+    } else if !spare.is_empty() {
+        Case::of_run(&DETECTOR, run).fires(Firing {
+            weight: Weight::Note,
+            observed: Some(Quantity::count(count)),
+            threshold: limit.clone(),
+            message: match tolerated {
+                true => format!("{count} lost or missed, which the threshold allows: {}", spare.join("; ")),
+                false => format!("every record on I/O arrived; {}", spare.join("; ")),
+            },
+            meaning: "facts that need it are missing, and their detectors undecided".to_owned(),
+            advice: match coverage.probes.iter().all(|probe| probe.attached) {
+                true => "repeat the run on a quieter machine where they matter".to_owned(),
+                false => "`activebench doctor` says how to mend it".to_owned(),
+            },
+        })
+    } else if coverage.records.is_empty() && coverage.backend != "ptrace" {
+        case.halted(Halt::undecided("no account of the records was kept"))
+    } else if coverage.probes.is_empty() && coverage.backend != "ptrace" {
+        case.halted(Halt::undecided("it was not kept which hooks were attached"))
+    } else {
+        case.silent("")
+    };
+    match cut {
+        Some(cut) if finding.outcome == Outcome::Silent => vec![cut],
+        cut => std::iter::once(finding).chain(cut).collect(),
     }
 }
 
-impl EvidenceLost {
-    /// The finding on a log that ends before the run does.
-    fn cut(&self, run: &Run<'_>, cut: &LogCut) -> Finding {
-        let is_whole = |claim: &&Claim| run.phase_of(claim).is_some_and(|phase| phase.needs_log_until_ns() < cut.at_ns);
-        let concerned = run.parsed.claims.iter().filter(|claim| !is_whole(claim)).collect();
-        let count = cut.records.values().sum();
-        let classes: Vec<String> = cut.records.iter().map(|(class, count)| format!("{count} {class}")).collect();
-        let after = Quantity::ns(cut.at_ns.saturating_sub(run.manifest.clocks.started_ns));
-        Case::of_run(self, run, &[]).concerning(concerned).fires(Firing {
-            weight: Weight::WarnWith(Effect::Unverifiable),
-            observed: Some(Quantity::count(count)),
-            threshold: run.thresholds.ab902_lost_records_count.clone(),
-            message: format!(
-                "the log of single I/Os was cut {after} after the start, because {}; later records are only counted ({})",
-                cut.why,
-                classes.join(", ")
-            ),
-            meaning: "totals of the run are exact; figures of passes that were not over by then are not".to_owned(),
-            advice: "raise --events-limit, give an --out on a device that the tool does not use, or shorten the run"
-                .to_owned(),
-        })
-    }
+/// The finding on a log that ends before the run does.
+fn log_ended_early(run: &Run<'_>, cut: &LogCut) -> Finding {
+    let is_whole = |claim: &&Claim| run.phase_of(claim).is_some_and(|phase| phase.needs_log_until_ns() < cut.at_ns);
+    let concerned = run.parsed.claims.iter().filter(|claim| !is_whole(claim)).collect();
+    let count = cut.records.values().sum();
+    let classes: Vec<String> = cut.records.iter().map(|(class, count)| format!("{count} {class}")).collect();
+    let after = Quantity::ns(cut.at_ns.saturating_sub(run.manifest.clocks.started_ns));
+    Case::of_run(&DETECTOR, run).concerning(concerned).fires(Firing {
+        weight: Weight::WarnWith(Effect::Unverifiable),
+        observed: Some(Quantity::count(count)),
+        threshold: run.thresholds.ab902_lost_records_count.clone(),
+        message: format!(
+            "the log of single I/Os was cut {after} after the start, because {}; later records are only counted ({})",
+            cut.why,
+            classes.join(", ")
+        ),
+        meaning: "totals of the run are exact; figures of passes that were not over by then are not".to_owned(),
+        advice: "raise --events-limit, give an --out on a device that the tool does not use, or shorten the run"
+            .to_owned(),
+    })
 }

@@ -33,10 +33,8 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct FlushNeverIssued;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::Flushes,
@@ -49,20 +47,26 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
 ];
 
-impl Detector for FlushNeverIssued {
-    fn code(&self) -> &'static str {
-        "AB303"
-    }
-    fn name(&self) -> &'static str {
-        "flush-never-issued"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("flush_never_issued.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB303",
+    name: "flush-never-issued",
+    source: include_str!("flush_never_issued.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::DurableRates,
+    correction: Some(Correction {
+        rank: 20,
+        honest: Honest::None("the device was never told to flush its cache, so there is no durable rate"),
+        measured_instead: |_, _| "writing into the device's volatile cache",
+    }),
+    improvement: Some(Improvement::SurvivePowerLoss),
+    questions: &[Question::WasItTuned],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// Syncs that ended while flushes were counted: up to the end of the durable span, or of the

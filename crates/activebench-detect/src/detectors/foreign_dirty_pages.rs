@@ -27,27 +27,27 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ForeignDirtyPages;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[FactName::ForeignDirtyAtStart, FactName::WriteBytes, FactName::ForeignBytes];
 
-impl Detector for ForeignDirtyPages {
-    fn code(&self) -> &'static str {
-        "AB603"
-    }
-    fn name(&self) -> &'static str {
-        "foreign-dirty-pages"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("foreign_dirty_pages.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB603",
+    name: "foreign-dirty-pages",
+    source: include_str!("foreign_dirty_pages.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -25,61 +25,60 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight, device_below, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ForeignIo;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[FactName::ForeignBytes, FactName::DeviceTotalBytes];
 
-impl Detector for ForeignIo {
-    fn code(&self) -> &'static str {
-        "AB601"
-    }
-    fn name(&self) -> &'static str {
-        "foreign-io"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("foreign_io.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB601",
+    name: "foreign-io",
+    source: include_str!("foreign_io.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            let case = &case.concerning_storage()?;
-            let (run, limits) = (&case.run, case.thresholds());
-            let target =
-                run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
-            let device = device_below(target)?;
-            let total = run.fact(phase, FactName::DeviceTotalBytes)?;
-            if total == 0.0 {
-                return Err(Halt::not_applicable(format!("{} moved no byte while the clock ran", device.name)));
-            }
-            let foreign = run.fact(phase, FactName::ForeignBytes)?;
-            let share = foreign / total;
-            let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-            if share <= limits.ab601_foreign_warn_ratio.value.value {
-                return Ok(case.silent(""));
-            }
-            if foreign < limits.ab601_foreign_floor_bytes.value.value {
-                return Ok(case.silent(format!("others moved {} of {}", in_bytes(foreign), in_bytes(total))));
-            }
-            let (weight, threshold) = match share > limits.ab601_foreign_fail_ratio.value.value {
-                true => (Weight::Fail(Effect::Unverifiable), &limits.ab601_foreign_fail_ratio),
-                false => (Weight::Warn(Effect::Unverifiable), &limits.ab601_foreign_warn_ratio),
-            };
-            Ok(case.fires(Firing {
-                weight,
-                observed: Some(Quantity::ratio(share)),
-                threshold: threshold.clone(),
-                message: format!(
-                    "{} moved {} while the clock ran, {} of them for others",
-                    device.name,
-                    in_bytes(total),
-                    in_bytes(foreign)
-                ),
-                meaning: "the device shared its time: alone it would have given more".to_owned(),
-                advice: format!("stop what else uses {}, and repeat the run", device.name),
-            }))
-        })
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        let case = &case.concerning_storage()?;
+        let (run, limits) = (&case.run, case.thresholds());
+        let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+        let device = device_below(target)?;
+        let total = run.fact(phase, FactName::DeviceTotalBytes)?;
+        if total == 0.0 {
+            return Err(Halt::not_applicable(format!("{} moved no byte while the clock ran", device.name)));
+        }
+        let foreign = run.fact(phase, FactName::ForeignBytes)?;
+        let share = foreign / total;
+        let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+        if share <= limits.ab601_foreign_warn_ratio.value.value {
+            return Ok(case.silent(""));
+        }
+        if foreign < limits.ab601_foreign_floor_bytes.value.value {
+            return Ok(case.silent(format!("others moved {} of {}", in_bytes(foreign), in_bytes(total))));
+        }
+        let (weight, threshold) = match share > limits.ab601_foreign_fail_ratio.value.value {
+            true => (Weight::Fail(Effect::Unverifiable), &limits.ab601_foreign_fail_ratio),
+            false => (Weight::Warn(Effect::Unverifiable), &limits.ab601_foreign_warn_ratio),
+        };
+        Ok(case.fires(Firing {
+            weight,
+            observed: Some(Quantity::ratio(share)),
+            threshold: threshold.clone(),
+            message: format!(
+                "{} moved {} while the clock ran, {} of them for others",
+                device.name,
+                in_bytes(total),
+                in_bytes(foreign)
+            ),
+            meaning: "the device shared its time: alone it would have given more".to_owned(),
+            advice: format!("stop what else uses {}, and repeat the run", device.name),
+        }))
+    })
 }

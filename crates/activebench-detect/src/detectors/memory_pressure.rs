@@ -27,33 +27,33 @@ use activebench_model::units::Quantity;
 
 use crate::bounds::bounded;
 use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct MemoryPressure;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] =
     &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];
 const FACTS_OF_STALLS: &[FactName] = &[FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];
 
-impl Detector for MemoryPressure {
-    fn code(&self) -> &'static str {
-        "AB605"
-    }
-    fn name(&self) -> &'static str {
-        "memory-pressure"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("memory_pressure.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB605",
+    name: "memory-pressure",
+    source: include_str!("memory_pressure.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| {
-            seen(phase)?;
-            let questions = [(&[FactName::SwappedPages][..], swapped as Question), (FACTS_OF_STALLS, stalled)];
-            Ok(case.concerning_rates()?.asked_both(phase, questions))
-        })
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| {
+        seen(phase)?;
+        let questions = [(&[FactName::SwappedPages][..], swapped as Question), (FACTS_OF_STALLS, stalled)];
+        Ok(case.concerning_rates()?.asked_both(phase, questions))
+    })
 }
 
 const ADVICE: &str = "stop what else needs memory, raise the limit of the tool's control group, and repeat the run";

@@ -33,11 +33,9 @@ use activebench_model::claim::Subject;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::mapped::{self, Mapped};
-
-/// See the head of this file.
-pub struct MissingFsync;
 
 const FACTS: &[FactName] = &[
     FactName::WriteBytes,
@@ -47,20 +45,26 @@ const FACTS: &[FactName] = &[
     FactName::Mappings,
 ];
 
-impl Detector for MissingFsync {
-    fn code(&self) -> &'static str {
-        "AB301"
-    }
-    fn name(&self) -> &'static str {
-        "missing-fsync"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("missing_fsync.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB301",
+    name: "missing-fsync",
+    source: include_str!("missing_fsync.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 30,
+        honest: Honest::None("no sync made the bytes durable, so there is no durable rate"),
+        measured_instead: |_, _| "copying into the page cache",
+    }),
+    improvement: Some(Improvement::SyncInsideClock),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

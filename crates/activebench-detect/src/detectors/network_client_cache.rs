@@ -28,28 +28,32 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::packing::packs;
-
-/// See the head of this file.
-pub struct NetworkClientCache;
 
 const FACTS: &[FactName] = &[FactName::NetworkReceived, FactName::ReadBytes];
 
-impl Detector for NetworkClientCache {
-    fn code(&self) -> &'static str {
-        "AB208"
-    }
-    fn name(&self) -> &'static str {
-        "network-client-cache"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("network_client_cache.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB208",
+    name: "network-client-cache",
+    source: include_str!("network_client_cache.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 70,
+        honest: Honest::None("what the server would have taken to send all of it was not measured"),
+        measured_instead: |_, _| "copying from the client's page cache",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

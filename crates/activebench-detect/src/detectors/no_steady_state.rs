@@ -28,33 +28,26 @@ use activebench_model::series::{Repeated, Steadiness, SteadyWindow};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, because, of_each_rate, of_single_run};
+use crate::context::Series;
+use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::series_case::{SeriesCase, because, of_each_rate};
 
 /// See the head of this file.
-pub struct NoSteadyState;
+pub static DETECTOR: Detector = Detector {
+    code: "AB702",
+    name: "no-steady-state",
+    source: include_str!("no_steady_state.rs"),
+    judge: Judge::Series(judge_series),
+    facts: &[],
+    basis: Basis::Series,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for NoSteadyState {
-    fn code(&self) -> &'static str {
-        "AB702"
-    }
-    fn name(&self) -> &'static str {
-        "no-steady-state"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("no_steady_state.rs")
-    }
-    fn is_of_the_series(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_single_run(self, run)
-    }
-
-    fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
-        of_each_rate(self, series, judge)
-    }
+fn judge_series(series: &Series<'_>) -> Vec<Finding> {
+    of_each_rate(&DETECTOR, series, judge)
 }
 
 fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {

@@ -22,43 +22,40 @@ use activebench_model::phase::Mechanism;
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::{of_each_planned, promise};
 
 /// See the head of this file.
-pub struct OptionNeedsAnother;
+pub static DETECTOR: Detector = Detector {
+    code: "AB805",
+    name: "option-needs-another",
+    source: include_str!("option_needs_another.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for OptionNeedsAnother {
-    fn code(&self) -> &'static str {
-        "AB805"
-    }
-    fn name(&self) -> &'static str {
-        "option-needs-another"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("option_needs_another.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            let msync = |mechanism| matches!(mechanism, Mechanism::SynchronousMsync | Mechanism::AsynchronousMsync);
-            let Some(promise_of_msync) = promise(phase, msync) else {
-                return Err(Halt::not_applicable("no option of this pass needs another one"));
-            };
-            if promise(phase, |mechanism| mechanism == Mechanism::MappedIo).is_some() {
-                return Ok(case.silent(""));
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: None,
-                threshold: Threshold { value: Quantity::count(1), source: "one mapping".to_owned() },
-                message: format!("`{}` does nothing without mapped files", promise_of_msync.option),
-                meaning: "the figure will be that of plain writes, without a sync".to_owned(),
-                advice: "add the option that maps files (iozone: `-B`), or leave this one out".to_owned(),
-            }))
-        })
-    }
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        let msync = |mechanism| matches!(mechanism, Mechanism::SynchronousMsync | Mechanism::AsynchronousMsync);
+        let Some(promise_of_msync) = promise(phase, msync) else {
+            return Err(Halt::not_applicable("no option of this pass needs another one"));
+        };
+        if promise(phase, |mechanism| mechanism == Mechanism::MappedIo).is_some() {
+            return Ok(case.silent(""));
+        }
+        Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: None,
+            threshold: Threshold { value: Quantity::count(1), source: "one mapping".to_owned() },
+            message: format!("`{}` does nothing without mapped files", promise_of_msync.option),
+            meaning: "the figure will be that of plain writes, without a sync".to_owned(),
+            advice: "add the option that maps files (iozone: `-B`), or leave this one out".to_owned(),
+        }))
+    })
 }

@@ -40,11 +40,9 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge, Question};
 use crate::lint::read_whole;
-
-/// See the head of this file.
-pub struct OptionWithoutEffect;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -58,43 +56,49 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
 ];
 
-impl Detector for OptionWithoutEffect {
-    fn code(&self) -> &'static str {
-        "AB112"
-    }
-    fn name(&self) -> &'static str {
-        "option-without-effect"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("option_without_effect.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB112",
+    name: "option-without-effect",
+    source: include_str!("option_without_effect.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 110,
+        honest: Honest::ByDirection,
+        measured_instead: |_, _| "the same pass without what the option promises",
+    }),
+    improvement: Some(Improvement::MakeOptionsTakeEffect),
+    questions: &[Question::WasItTuned],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| {
-            if phase.promises.is_empty() {
-                read_whole(phase)?;
-                return Err(Halt::not_applicable("no option promises a mechanism for this pass"));
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| {
+        if phase.promises.is_empty() {
+            read_whole(phase)?;
+            return Err(Halt::not_applicable("no option promises a mechanism for this pass"));
+        }
+        seen(phase)?;
+        let (mut fired, mut kept, mut undecided) = (Vec::new(), false, None);
+        for promise in &phase.promises {
+            match judge(case, phase, promise) {
+                Ok(Some(broken)) => fired.push(state(case, promise, broken)),
+                Ok(None) => kept = true,
+                Err(Halt::NotApplicable(_)) => {}
+                Err(halt) => undecided = undecided.or(Some(halt)),
             }
-            seen(phase)?;
-            let (mut fired, mut kept, mut undecided) = (Vec::new(), false, None);
-            for promise in &phase.promises {
-                match judge(case, phase, promise) {
-                    Ok(Some(broken)) => fired.push(state(case, promise, broken)),
-                    Ok(None) => kept = true,
-                    Err(Halt::NotApplicable(_)) => {}
-                    Err(halt) => undecided = undecided.or(Some(halt)),
-                }
-            }
-            if let Some(halt) = undecided {
-                fired.push(case.halted(halt));
-            } else if fired.is_empty() && kept {
-                fired.push(case.silent(""));
-            } else if fired.is_empty() {
-                fired.push(case.halted(Halt::not_applicable("nothing in this pass rests on what the options promise")));
-            }
-            Ok(fired)
-        })
-    }
+        }
+        if let Some(halt) = undecided {
+            fired.push(case.halted(halt));
+        } else if fired.is_empty() && kept {
+            fired.push(case.silent(""));
+        } else if fired.is_empty() {
+            fired.push(case.halted(Halt::not_applicable("nothing in this pass rests on what the options promise")));
+        }
+        Ok(fired)
+    })
 }
 
 /// A promise of which nothing was seen.

@@ -25,34 +25,27 @@ use activebench_model::series::Repeated;
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, because, needs, of_each_rate, of_single_run, values};
+use crate::context::Series;
+use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::series_case::{SeriesCase, because, needs, of_each_rate, values};
 use crate::statistics::median_deviation;
 
 /// See the head of this file.
-pub struct OutlierRuns;
+pub static DETECTOR: Detector = Detector {
+    code: "AB704",
+    name: "outlier-runs",
+    source: include_str!("outlier_runs.rs"),
+    judge: Judge::Series(judge_series),
+    facts: &[],
+    basis: Basis::Series,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for OutlierRuns {
-    fn code(&self) -> &'static str {
-        "AB704"
-    }
-    fn name(&self) -> &'static str {
-        "outlier-runs"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("outlier_runs.rs")
-    }
-    fn is_of_the_series(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_single_run(self, run)
-    }
-
-    fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
-        of_each_rate(self, series, judge)
-    }
+fn judge_series(series: &Series<'_>) -> Vec<Finding> {
+    of_each_rate(&DETECTOR, series, judge)
 }
 
 fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {

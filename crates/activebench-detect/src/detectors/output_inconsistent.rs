@@ -37,42 +37,42 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_phase};
 use crate::comparison::{buffers_bytes, tasks_of};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 /// See the head of this file.
-pub struct OutputInconsistent;
+pub static DETECTOR: Detector = Detector {
+    code: "AB111",
+    name: "output-inconsistent",
+    source: include_str!("output_inconsistent.rs"),
+    judge: Judge::Run(judge_run),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for OutputInconsistent {
-    fn code(&self) -> &'static str {
-        "AB111"
-    }
-    fn name(&self) -> &'static str {
-        "output-inconsistent"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("output_inconsistent.rs")
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        let mut findings = of_each_phase(self, run, &[], |case, phase| of_phase(case, phase));
-        let case = Case::of_run(self, run, &[]);
-        findings.extend(run.parsed.contradictions.iter().map(|contradiction| {
-            let concerned: Vec<&Claim> =
-                run.parsed.claims.iter().filter(|claim| contradiction.claims.contains(&claim.id)).collect();
-            case.concerning(concerned).fires(Firing {
-                weight: Weight::WarnOfRun,
-                observed: None,
-                threshold: nothing_left_open(),
-                message: format!(
-                    "{} line {}: {}",
-                    contradiction.source.stream, contradiction.source.line, contradiction.message
-                ),
-                meaning: "a reader of this line takes a figure for another one".to_owned(),
-                advice: "read the figures from this report, or from the tool's other formats".to_owned(),
-            })
-        }));
-        findings
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    let mut findings = of_each_phase(&DETECTOR, run, |case, phase| of_phase(case, phase));
+    let case = Case::of_run(&DETECTOR, run);
+    findings.extend(run.parsed.contradictions.iter().map(|contradiction| {
+        let concerned: Vec<&Claim> =
+            run.parsed.claims.iter().filter(|claim| contradiction.claims.contains(&claim.id)).collect();
+        case.concerning(concerned).fires(Firing {
+            weight: Weight::WarnOfRun,
+            observed: None,
+            threshold: nothing_left_open(),
+            message: format!(
+                "{} line {}: {}",
+                contradiction.source.stream, contradiction.source.line, contradiction.message
+            ),
+            meaning: "a reader of this line takes a figure for another one".to_owned(),
+            advice: "read the figures from this report, or from the tool's other formats".to_owned(),
+        })
+    }));
+    findings
 }
 
 fn nothing_left_open() -> Threshold {

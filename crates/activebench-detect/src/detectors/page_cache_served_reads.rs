@@ -34,11 +34,9 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::mapped::{self, Mapped};
-
-/// See the head of this file.
-pub struct PageCacheServedReads;
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,
@@ -48,20 +46,26 @@ const FACTS: &[FactName] = &[
     FactName::Mappings,
 ];
 
-impl Detector for PageCacheServedReads {
-    fn code(&self) -> &'static str {
-        "AB201"
-    }
-    fn name(&self) -> &'static str {
-        "page-cache-served-reads"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("page_cache_served_reads.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB201",
+    name: "page-cache-served-reads",
+    source: include_str!("page_cache_served_reads.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 50,
+        honest: Honest::FromDevice,
+        measured_instead: |_, _| "copying from the page cache",
+    }),
+    improvement: Some(Improvement::ReadFromStorage),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

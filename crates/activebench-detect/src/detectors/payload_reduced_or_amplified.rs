@@ -29,11 +29,9 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::layers::to_lowest;
-
-/// See the head of this file.
-pub struct PayloadReducedOrAmplified;
 
 const FACTS: &[FactName] = &[
     FactName::WriteBytes,
@@ -46,20 +44,26 @@ const FACTS: &[FactName] = &[
     FactName::BelowWriteBytesDurable,
 ];
 
-impl Detector for PayloadReducedOrAmplified {
-    fn code(&self) -> &'static str {
-        "AB406"
-    }
-    fn name(&self) -> &'static str {
-        "payload-reduced-or-amplified"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("payload_reduced_or_amplified.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB406",
+    name: "payload-reduced-or-amplified",
+    source: include_str!("payload_reduced_or_amplified.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 170,
+        honest: Honest::None("what the storage does with data that it cannot pack was not measured"),
+        measured_instead: |_, _| "storing packed data",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -38,35 +38,35 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct PerturbedByObserver;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[FactName::UserCpu, FactName::KernelCpu];
 
-impl Detector for PerturbedByObserver {
-    fn code(&self) -> &'static str {
-        "AB903"
-    }
-    fn name(&self) -> &'static str {
-        "perturbed-by-observer"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("perturbed_by_observer.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB903",
+    name: "perturbed-by-observer",
+    source: include_str!("perturbed_by_observer.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        let is_rate = |metric| !matches!(metric, Metric::BytesMoved | Metric::MinTaskBytes);
-        let rates = run.parsed.claims.iter().filter(|claim| is_rate(claim.metric)).collect();
-        let case = Case::of_run(self, run, FACTS).concerning(rates);
-        if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
-            return vec![case.halted(Halt::not_applicable("nothing was observed, so nothing was disturbed"))];
-        }
-        let of_programs = programs(&case).unwrap_or_else(|halt| case.halted(halt));
-        let of_run = Case::of_run(self, run, &[]);
-        [Some(of_programs), own_process(&of_run), other_tracers(&of_run)].into_iter().flatten().collect()
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    let is_rate = |metric| !matches!(metric, Metric::BytesMoved | Metric::MinTaskBytes);
+    let rates = run.parsed.claims.iter().filter(|claim| is_rate(claim.metric)).collect();
+    let case = Case::of_run(&DETECTOR, run).resting_on(FACTS.to_vec()).concerning(rates);
+    if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
+        return vec![case.halted(Halt::not_applicable("nothing was observed, so nothing was disturbed"))];
     }
+    let of_programs = programs(&case).unwrap_or_else(|halt| case.halted(halt));
+    let of_run = Case::of_run(&DETECTOR, run);
+    [Some(of_programs), own_process(&of_run), other_tracers(&of_run)].into_iter().flatten().collect()
 }
 
 /// What the kernel programs took.

@@ -26,71 +26,71 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Improvement, Judge};
 use crate::lint::writes;
-
-/// See the head of this file.
-pub struct PhaseTooShort;
 
 const FACTS: &[FactName] = &[FactName::Window];
 
-impl Detector for PhaseTooShort {
-    fn code(&self) -> &'static str {
-        "AB701"
-    }
-    fn name(&self) -> &'static str {
-        "phase-too-short"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("phase_too_short.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB701",
+    name: "phase-too-short",
+    source: include_str!("phase_too_short.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: Some(Improvement::RunLonger),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            let limits = case.thresholds();
-            let window = case.run.fact(phase, FactName::Window)?;
-            if window <= 0.0 {
-                return Err(Halt::undecided("the window has no length"));
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        let limits = case.thresholds();
+        let window = case.run.fact(phase, FactName::Window)?;
+        if window <= 0.0 {
+            return Err(Halt::undecided("the window has no length"));
+        }
+        let observed = Quantity { value: window, ..Quantity::ns(0) };
+        let steps = &limits.ab701_clock_steps_fail_count;
+        if let Some(step) = run.parsed.clock_step_ns
+            && window < step as f64 * steps.value.value
+        {
+            return Ok(case.fires(Firing {
+                weight: Weight::Fail(Effect::Unverifiable),
+                observed: Some(Quantity { value: window / (step as f64).max(1.0), ..Quantity::count(0) }),
+                threshold: steps.clone(),
+                message: format!("the clock ran for {observed}, its own step is {}", Quantity::ns(step)),
+                meaning: "one step of the tool's clock is more than 1 % of the figure".to_owned(),
+                advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+            }));
+        }
+        let (weight, threshold) = if window < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase)
+        {
+            (Weight::FailOfRun, &limits.ab701_write_window_fail_ns)
+        } else if window < limits.ab701_window_warn_ns.value.value {
+            (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
+        } else if window < limits.ab701_window_note_ns.value.value {
+            (Weight::Note, &limits.ab701_window_note_ns)
+        } else {
+            return Ok(case.silent(""));
+        };
+        Ok(case.fires(Firing {
+            weight,
+            observed: Some(observed),
+            threshold: threshold.clone(),
+            message: format!("the clock ran for {observed}, below {}", threshold.value),
+            meaning: match weight {
+                Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
+                _ => "one disturbance is a visible share of the figure: repeat it before quoting it",
             }
-            let observed = Quantity { value: window, ..Quantity::ns(0) };
-            let steps = &limits.ab701_clock_steps_fail_count;
-            if let Some(step) = run.parsed.clock_step_ns
-                && window < step as f64 * steps.value.value
-            {
-                return Ok(case.fires(Firing {
-                    weight: Weight::Fail(Effect::Unverifiable),
-                    observed: Some(Quantity { value: window / (step as f64).max(1.0), ..Quantity::count(0) }),
-                    threshold: steps.clone(),
-                    message: format!("the clock ran for {observed}, its own step is {}", Quantity::ns(step)),
-                    meaning: "one step of the tool's clock is more than 1 % of the figure".to_owned(),
-                    advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
-                }));
-            }
-            let (weight, threshold) =
-                if window < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase) {
-                    (Weight::FailOfRun, &limits.ab701_write_window_fail_ns)
-                } else if window < limits.ab701_window_warn_ns.value.value {
-                    (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
-                } else if window < limits.ab701_window_note_ns.value.value {
-                    (Weight::Note, &limits.ab701_window_note_ns)
-                } else {
-                    return Ok(case.silent(""));
-                };
-            Ok(case.fires(Firing {
-                weight,
-                observed: Some(observed),
-                threshold: threshold.clone(),
-                message: format!("the clock ran for {observed}, below {}", threshold.value),
-                meaning: match weight {
-                    Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
-                    _ => "one disturbance is a visible share of the figure: repeat it before quoting it",
-                }
-                .to_owned(),
-                advice: Given::new(run)
-                    .longer(phase, limits.ab701_window_note_ns.value.value.max(threshold.value.value) / window),
-            }))
-        })
-    }
+            .to_owned(),
+            advice: Given::new(run)
+                .longer(phase, limits.ab701_window_note_ns.value.value.max(threshold.value.value) / window),
+        }))
+    })
 }
 
 /// Whether the pass is one that adds data or files.

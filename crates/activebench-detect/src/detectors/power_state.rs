@@ -26,36 +26,36 @@ use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct PowerState;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Inference, Judge};
 
 const FACTS: &[FactName] = &[FactName::FrequencyDrop];
 /// The governor that keeps processors at their highest frequency.
 const FAST: &str = "performance";
 
-impl Detector for PowerState {
-    fn code(&self) -> &'static str {
-        "AB604"
-    }
-    fn name(&self) -> &'static str {
-        "power-state"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("power_state.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB604",
+    name: "power-state",
+    source: include_str!("power_state.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Circumstances(&[Inference::HostSettings]),
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        // The governors stand in the host's own files.
-        let whole = Case::of_run(self, run, &[]);
-        let mut findings = vec![governors(&whole).unwrap_or_else(|halt| whole.halted(halt))];
-        for phase in run.phases.iter().filter(|phase| phase.facts.get(FactName::FrequencyDrop).is_some()) {
-            let case = Case::of_phase(self, run, phase, FACTS);
-            findings.push(dropped(&case, phase).unwrap_or_else(|halt| case.halted(halt)));
-        }
-        findings
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    // The governors stand in the host's own files.
+    let whole = Case::of_run(&DETECTOR, run);
+    let mut findings = vec![governors(&whole).unwrap_or_else(|halt| whole.halted(halt))];
+    for phase in run.phases.iter().filter(|phase| phase.facts.get(FactName::FrequencyDrop).is_some()) {
+        let case = Case::of_phase(&DETECTOR, run, phase);
+        findings.push(dropped(&case, phase).unwrap_or_else(|halt| case.halted(halt)));
     }
+    findings
 }
 
 fn governors(case: &Case<'_>) -> Result<Finding, Halt> {

@@ -39,12 +39,10 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::{operations, tasks_of};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::lint::read_whole;
 use crate::thresholds::Thresholds;
-
-/// See the head of this file.
-pub struct QueueDepthNotReached;
 
 const FACTS: &[FactName] = &[
     FactName::DeviceQueueDepthMean,
@@ -66,20 +64,29 @@ const DEEP: f64 = 8.0;
 /// So many times the operations of a pass fill the claimed depth, or nothing is asked of it: its ends are not full.
 const FULL_QUEUES: f64 = 4.0;
 
-impl Detector for QueueDepthNotReached {
-    fn code(&self) -> &'static str {
-        "AB403"
-    }
-    fn name(&self) -> &'static str {
-        "queue-depth-not-reached"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("queue_depth_not_reached.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB403",
+    name: "queue-depth-not-reached",
+    source: include_str!("queue_depth_not_reached.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 140,
+        honest: Honest::Reached {
+            condition: "with the operations made one after the other, not at the depth that the command asks for",
+            otherwise: "the latency at the claimed depth was not measured",
+        },
+        measured_instead: |_, _| "operations made one after the other",
+    }),
+    improvement: Some(Improvement::ReachDepth),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -32,11 +32,9 @@ use activebench_model::units::Quantity;
 
 use crate::bounds::Busy;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::lint::read_whole;
-
-/// See the head of this file.
-pub struct RateLimitedByTool;
 
 const FACTS: &[FactName] = &[
     FactName::TaskWindows,
@@ -51,20 +49,29 @@ const FACTS: &[FactName] = &[
     FactName::Mappings,
 ];
 
-impl Detector for RateLimitedByTool {
-    fn code(&self) -> &'static str {
-        "AB506"
-    }
-    fn name(&self) -> &'static str {
-        "rate-limited-by-tool"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("rate_limited_by_tool.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB506",
+    name: "rate-limited-by-tool",
+    source: include_str!("rate_limited_by_tool.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 250,
+        honest: Honest::Reached {
+            condition: "at the pace to which the tool limits itself; what the storage gives without that limit was not measured",
+            otherwise: "what the storage gives without the tool's own limit was not measured",
+        },
+        measured_instead: |_, _| "the tool's pace",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -30,30 +30,34 @@ use activebench_model::phase::{Direction, Mix, MixOf, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ReadWriteMixDiffers;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::WriteCalls];
 
 /// How many draws there were takes these too.
 const FACTS_OF_DRAWS: [FactName; 3] = [FactName::ReadCalls, FactName::WriteCalls, FactName::MeanBlockHits];
 
-impl Detector for ReadWriteMixDiffers {
-    fn code(&self) -> &'static str {
-        "AB108"
-    }
-    fn name(&self) -> &'static str {
-        "read-write-mix-differs"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("read_write_mix_differs.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB108",
+    name: "read-write-mix-differs",
+    source: include_str!("read_write_mix_differs.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 150,
+        honest: Honest::None("the rate of the promised mix was not measured"),
+        measured_instead: |_, _| "another mix of reads and writes",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

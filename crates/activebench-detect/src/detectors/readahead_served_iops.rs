@@ -24,27 +24,27 @@ use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ReadaheadServedIops;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::DeviceRequests, FactName::DirectShare];
 
-impl Detector for ReadaheadServedIops {
-    fn code(&self) -> &'static str {
-        "AB407"
-    }
-    fn name(&self) -> &'static str {
-        "readahead-served-iops"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("readahead_served_iops.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB407",
+    name: "readahead-served-iops",
+    source: include_str!("readahead_served_iops.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

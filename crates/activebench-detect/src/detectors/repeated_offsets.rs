@@ -45,12 +45,10 @@ use crate::advice::Given;
 use crate::amount::{Amount, Own, WRITTEN};
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::calls;
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::layers::to_lowest;
 use crate::lint::read_whole;
-
-/// See the head of this file.
-pub struct RepeatedOffsets;
 
 const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
@@ -68,20 +66,26 @@ const FACTS: &[FactName] = &[
     FactName::BelowWriteBytesDurable,
 ];
 
-impl Detector for RepeatedOffsets {
-    fn code(&self) -> &'static str {
-        "AB401"
-    }
-    fn name(&self) -> &'static str {
-        "repeated-offsets"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("repeated_offsets.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB401",
+    name: "repeated-offsets",
+    source: include_str!("repeated_offsets.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 130,
+        honest: Honest::None("the rate over the whole region was not measured"),
+        measured_instead: |_, _| "a small set of blocks",
+    }),
+    improvement: Some(Improvement::VisitBlocksOnce),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// Distinct blocks of `region` that `blocks` moved by so many calls should touch, and what

@@ -27,49 +27,42 @@ use activebench_model::series::{Beginning, Repeated, RunOfSeries};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run, Series};
-use crate::series_case::{SeriesCase, is_rate, of_single_run};
+use crate::context::Series;
+use crate::detector::{Basis, Decides, Detector, Improvement, Judge};
+use crate::series_case::{SeriesCase, is_rate};
 
 /// See the head of this file.
-pub struct SameOffsetsEveryRun;
+pub static DETECTOR: Detector = Detector {
+    code: "AB402",
+    name: "same-offsets-every-run",
+    source: include_str!("same_offsets_every_run.rs"),
+    judge: Judge::Series(judge_series),
+    facts: &[],
+    basis: Basis::Series,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: Some(Improvement::NewOffsetsEachRun),
+    questions: &[],
+};
 
-impl Detector for SameOffsetsEveryRun {
-    fn code(&self) -> &'static str {
-        "AB402"
-    }
-    fn name(&self) -> &'static str {
-        "same-offsets-every-run"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("same_offsets_every_run.rs")
-    }
-    fn is_of_the_series(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_single_run(self, run)
-    }
-
-    fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
-        let mut phases: Vec<&str> = Vec::new();
-        for beginning in series.runs.iter().flat_map(|run| &run.beginnings) {
-            if !phases.contains(&beginning.phase.as_str()) {
-                phases.push(&beginning.phase);
-            }
+fn judge_series(series: &Series<'_>) -> Vec<Finding> {
+    let mut phases: Vec<&str> = Vec::new();
+    for beginning in series.runs.iter().flat_map(|run| &run.beginnings) {
+        if !phases.contains(&beginning.phase.as_str()) {
+            phases.push(&beginning.phase);
         }
-        let judged = |phase: &&str| {
-            let case = SeriesCase::new(self, series, Some(phase));
-            judge(&case, phase).unwrap_or_else(|halt| case.halted(halt))
-        };
-        let findings: Vec<Finding> = phases.iter().map(judged).collect();
-        match findings.is_empty() {
-            true => {
-                let why = Halt::not_applicable("no random pass was seen whole in any run");
-                vec![SeriesCase::new(self, series, None).halted(why)]
-            }
-            false => findings,
+    }
+    let judged = |phase: &&str| {
+        let case = SeriesCase::new(&DETECTOR, series, Some(phase));
+        judge(&case, phase).unwrap_or_else(|halt| case.halted(halt))
+    };
+    let findings: Vec<Finding> = phases.iter().map(judged).collect();
+    match findings.is_empty() {
+        true => {
+            let why = Halt::not_applicable("no random pass was seen whole in any run");
+            vec![SeriesCase::new(&DETECTOR, series, None).halted(why)]
         }
+        false => findings,
     }
 }
 

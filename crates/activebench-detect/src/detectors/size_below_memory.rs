@@ -25,73 +25,70 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::working_set_fits_memory::{memory_of, times};
 use crate::lint::{is_direct, of_each_planned, reads};
 
 /// See the head of this file.
-pub struct SizeBelowMemory;
+pub static DETECTOR: Detector = Detector {
+    code: "AB804",
+    name: "size-below-memory",
+    source: include_str!("size_below_memory.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for SizeBelowMemory {
-    fn code(&self) -> &'static str {
-        "AB804"
-    }
-    fn name(&self) -> &'static str {
-        "size-below-memory"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("size_below_memory.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            if !reads(phase) {
-                return Err(Halt::not_applicable("the pass does not read"));
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        if !reads(phase) {
+            return Err(Halt::not_applicable("the pass does not read"));
+        }
+        if phase.block_bytes == Some(1) {
+            return Err(Halt::not_applicable("a byte a call measures the processor"));
+        }
+        let size = requested(phase);
+        let limits = case.thresholds();
+        let required = &limits.ab202_required_memory_ratio;
+        if required.value.value > 0.0 {
+            let (size, limit) = (Quantity::bytes(size.clone()?), times(memory_of(run)?, required.value.value));
+            if size.value < limit.value {
+                return Ok(case.fires(Firing {
+                    weight: Weight::FailOfRun,
+                    observed: Some(size),
+                    threshold: Threshold { value: limit, source: required.source.clone() },
+                    message: format!("{size} are read, the profile {} asks for {limit}", limits.profile),
+                    meaning: "the rule that the profile quotes does not accept a data set of this size".to_owned(),
+                    advice: format!("read at least {limit}"),
+                }));
             }
-            if phase.block_bytes == Some(1) {
-                return Err(Halt::not_applicable("a byte a call measures the processor"));
-            }
-            let size = requested(phase);
-            let limits = case.thresholds();
-            let required = &limits.ab202_required_memory_ratio;
-            if required.value.value > 0.0 {
-                let (size, limit) = (Quantity::bytes(size.clone()?), times(memory_of(run)?, required.value.value));
-                if size.value < limit.value {
-                    return Ok(case.fires(Firing {
-                        weight: Weight::FailOfRun,
-                        observed: Some(size),
-                        threshold: Threshold { value: limit, source: required.source.clone() },
-                        message: format!("{size} are read, the profile {} asks for {limit}", limits.profile),
-                        meaning: "the rule that the profile quotes does not accept a data set of this size".to_owned(),
-                        advice: format!("read at least {limit}"),
-                    }));
-                }
-            }
-            if is_direct(phase) || phase.cold_by_design {
-                return Ok(case.silent(""));
-            }
-            if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
-                return Err(Halt::not_applicable("the figures are not to be taken for storage"));
-            }
-            let (size, memory) = (Quantity::bytes(size?), memory_of(run)?);
-            let factor = &limits.ab202_memory_warn_ratio;
-            let limit = times(memory, factor.value.value);
-            if size.value >= limit.value {
-                return Ok(case.silent(""));
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: Some(size),
-                threshold: Threshold { value: limit, source: factor.source.clone() },
-                message: format!("{size} are read through a page cache of up to {memory}"),
-                meaning: "what is still in memory will not be read from the storage".to_owned(),
-                advice: Given::new(run).cold_reads(phase),
-            }))
-        })
-    }
+        }
+        if is_direct(phase) || phase.cold_by_design {
+            return Ok(case.silent(""));
+        }
+        if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
+            return Err(Halt::not_applicable("the figures are not to be taken for storage"));
+        }
+        let (size, memory) = (Quantity::bytes(size?), memory_of(run)?);
+        let factor = &limits.ab202_memory_warn_ratio;
+        let limit = times(memory, factor.value.value);
+        if size.value >= limit.value {
+            return Ok(case.silent(""));
+        }
+        Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: Some(size),
+            threshold: Threshold { value: limit, source: factor.source.clone() },
+            message: format!("{size} are read through a page cache of up to {memory}"),
+            meaning: "what is still in memory will not be read from the storage".to_owned(),
+            advice: Given::new(run).cold_reads(phase),
+        }))
+    })
 }
 
 fn requested(phase: &Phase) -> Result<u64, Halt> {

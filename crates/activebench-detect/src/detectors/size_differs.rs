@@ -30,28 +30,28 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::read_whole;
-
-/// See the head of this file.
-pub struct SizeDiffers;
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::UntimedBytes];
 
-impl Detector for SizeDiffers {
-    fn code(&self) -> &'static str {
-        "AB113"
-    }
-    fn name(&self) -> &'static str {
-        "size-differs"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("size_differs.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB113",
+    name: "size-differs",
+    source: include_str!("size_differs.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// A size that was stated, and by whom.

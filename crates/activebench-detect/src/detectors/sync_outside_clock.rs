@@ -34,11 +34,9 @@ use activebench_model::units::Quantity;
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::operations;
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 use crate::mapped::{self, Mapped};
-
-/// See the head of this file.
-pub struct SyncOutsideClock;
 
 const FACTS: &[FactName] = &[
     FactName::Window,
@@ -52,20 +50,26 @@ const FACTS: &[FactName] = &[
     FactName::Mappings,
 ];
 
-impl Detector for SyncOutsideClock {
-    fn code(&self) -> &'static str {
-        "AB302"
-    }
-    fn name(&self) -> &'static str {
-        "sync-outside-clock"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("sync_outside_clock.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB302",
+    name: "sync-outside-clock",
+    source: include_str!("sync_outside_clock.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 40,
+        honest: Honest::Durable,
+        measured_instead: |_, _| "copying into the page cache",
+    }),
+    improvement: Some(Improvement::SyncInsideClock),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// The claims whose own clock stopped before the sync ended. A parent's clock goes on after the

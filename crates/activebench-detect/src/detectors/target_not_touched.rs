@@ -38,10 +38,8 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct TargetNotTouched;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,
@@ -61,20 +59,26 @@ const FACTS_OF_DISCARDS: &[FactName] = &[FactName::DiscardBytes, FactName::Devic
 /// Kinds of device that complete requests themselves; a device mapper or RAID hands bios down.
 const COMPLETING: [&str; 5] = ["loop", "virtio", "nvme", "scsi", "btrfs-member"];
 
-impl Detector for TargetNotTouched {
-    fn code(&self) -> &'static str {
-        "AB106"
-    }
-    fn name(&self) -> &'static str {
-        "target-not-touched"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("target_not_touched.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB106",
+    name: "target-not-touched",
+    source: include_str!("target_not_touched.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 10,
+        honest: Honest::None("no byte of the phase passed a device that keeps data"),
+        measured_instead: measured_instead,
+    }),
+    improvement: None,
+    questions: &[Question::DidItEvenHappen],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| judge(case, phase).map(|finding| vec![finding]))
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| judge(case, phase).map(|finding| vec![finding]))
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
@@ -257,4 +261,15 @@ fn nothing_discarded(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
 
 fn in_bytes(value: f64) -> Quantity {
     Quantity { value, ..Quantity::bytes(0) }
+}
+
+/// What a claim measured that storage had no part in.
+fn measured_instead(run: &Run<'_>, phase: &Phase) -> &'static str {
+    let in_memory = run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory);
+    match phase.direction {
+        _ if in_memory => "copying in memory",
+        Direction::Discard => "freeing room in the file system",
+        Direction::Read => "reading blocks that hold no data",
+        _ => "I/O that reached no device",
+    }
 }

@@ -28,10 +28,8 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct ThrottledByPolicy;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
@@ -45,20 +43,26 @@ const FACTS: &[FactName] = &[
     FactName::Window,
 ];
 
-impl Detector for ThrottledByPolicy {
-    fn code(&self) -> &'static str {
-        "AB505"
-    }
-    fn name(&self) -> &'static str {
-        "throttled-by-policy"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("throttled_by_policy.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB505",
+    name: "throttled-by-policy",
+    source: include_str!("throttled_by_policy.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 220,
+        honest: Honest::None("what the device gives without the limit was not measured"),
+        measured_instead: |_, _| "a control group's limit",
+    }),
+    improvement: None,
+    questions: &[Question::WhyNotDouble, Question::DidItBreakLimits],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

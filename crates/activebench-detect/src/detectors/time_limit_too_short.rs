@@ -21,59 +21,56 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::phase_too_short::writes_or_creates;
 use crate::lint::of_each_planned;
 
 /// See the head of this file.
-pub struct TimeLimitTooShort;
+pub static DETECTOR: Detector = Detector {
+    code: "AB807",
+    name: "time-limit-too-short",
+    source: include_str!("time_limit_too_short.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for TimeLimitTooShort {
-    fn code(&self) -> &'static str {
-        "AB807"
-    }
-    fn name(&self) -> &'static str {
-        "time-limit-too-short"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("time_limit_too_short.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            let Some(limit_ns) = phase.time_limit_ns else {
-                return Err(Halt::not_applicable("the pass ends by its amount of work"));
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        let Some(limit_ns) = phase.time_limit_ns else {
+            return Err(Halt::not_applicable("the pass ends by its amount of work"));
+        };
+        let limits = case.thresholds();
+        let limit = Quantity::ns(limit_ns);
+        let (weight, threshold) =
+            if limit.value < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase) {
+                (Weight::FailOfRun, &limits.ab701_write_window_fail_ns)
+            } else if limit.value < limits.ab701_window_warn_ns.value.value {
+                (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
+            } else if limit.value < limits.ab701_window_note_ns.value.value {
+                (Weight::Note, &limits.ab701_window_note_ns)
+            } else {
+                return Ok(case.silent(""));
             };
-            let limits = case.thresholds();
-            let limit = Quantity::ns(limit_ns);
-            let (weight, threshold) =
-                if limit.value < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase) {
-                    (Weight::FailOfRun, &limits.ab701_write_window_fail_ns)
-                } else if limit.value < limits.ab701_window_warn_ns.value.value {
-                    (Weight::Warn(Effect::Unverifiable), &limits.ab701_window_warn_ns)
-                } else if limit.value < limits.ab701_window_note_ns.value.value {
-                    (Weight::Note, &limits.ab701_window_note_ns)
-                } else {
-                    return Ok(case.silent(""));
-                };
-            Ok(case.fires(Firing {
-                weight,
-                observed: Some(limit),
-                threshold: threshold.clone(),
-                message: format!("the pass ends after {limit}"),
-                meaning: match weight {
-                    Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
-                    _ => "one disturbance will be a visible share of the figure",
-                }
-                .to_owned(),
-                advice: match threshold.value.value > 60e9 {
-                    true => format!("give it more time, at least {}", threshold.value),
-                    false => "give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
-                },
-            }))
-        })
-    }
+        Ok(case.fires(Firing {
+            weight,
+            observed: Some(limit),
+            threshold: threshold.clone(),
+            message: format!("the pass ends after {limit}"),
+            meaning: match weight {
+                Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
+                _ => "one disturbance will be a visible share of the figure",
+            }
+            .to_owned(),
+            advice: match threshold.value.value > 60e9 {
+                true => format!("give it more time, at least {}", threshold.value),
+                false => "give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
+            },
+        }))
+    })
 }

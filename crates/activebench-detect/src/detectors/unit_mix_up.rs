@@ -28,45 +28,45 @@ use activebench_model::finding::{Effect, Finding};
 
 use crate::case::{Firing, Weight, of_each_phase};
 use crate::comparison::{Agreement, of_each_claim};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct UnitMixUp;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
 
-impl Detector for UnitMixUp {
-    fn code(&self) -> &'static str {
-        "AB103"
-    }
-    fn name(&self) -> &'static str {
-        "unit-mix-up"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("unit_mix_up.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB103",
+    name: "unit-mix-up",
+    source: include_str!("unit_mix_up.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_phase(self, run, FACTS, |case, phase| {
-            let limits = case.thresholds();
-            of_each_claim(case, phase, |claim, agreement| {
-                let Agreement::UnitMixUp(difference, names) = agreement else { return None };
-                let weight = match difference.fails() {
-                    true => Weight::Fail(Effect::Refuted),
-                    false => Weight::Warn(Effect::Refuted),
-                };
-                Some(Firing {
-                    weight,
-                    observed: Some(difference.observed),
-                    threshold: limits.ab103_factor_tolerance_ratio.clone(),
-                    message: format!(
-                        "{} was claimed (printed as {} {}), the calls give {}: the ratio is that of {names}",
-                        claim.value, claim.printed.text, claim.printed.unit, difference.observed
-                    ),
-                    meaning: "the measurement may be right, the printed unit is not".to_owned(),
-                    advice: format!("quote {} with its unit spelled out", difference.observed),
-                })
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_phase(&DETECTOR, run, |case, phase| {
+        let limits = case.thresholds();
+        of_each_claim(case, phase, |claim, agreement| {
+            let Agreement::UnitMixUp(difference, names) = agreement else { return None };
+            let weight = match difference.fails() {
+                true => Weight::Fail(Effect::Refuted),
+                false => Weight::Warn(Effect::Refuted),
+            };
+            Some(Firing {
+                weight,
+                observed: Some(difference.observed),
+                threshold: limits.ab103_factor_tolerance_ratio.clone(),
+                message: format!(
+                    "{} was claimed (printed as {} {}), the calls give {}: the ratio is that of {names}",
+                    claim.value, claim.printed.text, claim.printed.unit, difference.observed
+                ),
+                meaning: "the measurement may be right, the printed unit is not".to_owned(),
+                advice: format!("quote {} with its unit spelled out", difference.observed),
             })
         })
-    }
+    })
 }

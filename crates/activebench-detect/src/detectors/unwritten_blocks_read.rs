@@ -52,12 +52,10 @@ use crate::amount::{
     inserted_before,
 };
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
 use crate::thresholds::Thresholds;
-
-/// See the head of this file.
-pub struct UnwrittenBlocksRead;
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,
@@ -74,20 +72,26 @@ const FACTS: &[FactName] = &[
     FactName::OthersReadBytes,
 ];
 
-impl Detector for UnwrittenBlocksRead {
-    fn code(&self) -> &'static str {
-        "AB207"
-    }
-    fn name(&self) -> &'static str {
-        "unwritten-blocks-read"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("unwritten_blocks_read.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB207",
+    name: "unwritten-blocks-read",
+    source: include_str!("unwritten_blocks_read.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 80,
+        honest: Honest::FromDevice,
+        measured_instead: |_, _| "reading blocks that hold no data, in part",
+    }),
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -20,42 +20,39 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::of_each_planned;
 
 /// See the head of this file.
-pub struct VerificationInsideClock;
+pub static DETECTOR: Detector = Detector {
+    code: "AB806",
+    name: "verification-inside-clock",
+    source: include_str!("verification_inside_clock.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for VerificationInsideClock {
-    fn code(&self) -> &'static str {
-        "AB806"
-    }
-    fn name(&self) -> &'static str {
-        "verification-inside-clock"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("verification_inside_clock.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            let Some(option) = &phase.verifies else {
-                return Err(Halt::not_applicable("no option checks the data inside the clock"));
-            };
-            if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
-                return Ok(case.silent("the figures are not to be taken for storage"));
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: None,
-                threshold: Threshold { value: Quantity::count(0), source: "checks inside the clock".to_owned() },
-                message: format!("`{option}` checks the data while the clock runs"),
-                meaning: "the figure will be that of the storage and of the checking together".to_owned(),
-                advice: format!("leave `{option}` out, and check in a run of its own"),
-            }))
-        })
-    }
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        let Some(option) = &phase.verifies else {
+            return Err(Halt::not_applicable("no option checks the data inside the clock"));
+        };
+        if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
+            return Ok(case.silent("the figures are not to be taken for storage"));
+        }
+        Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: None,
+            threshold: Threshold { value: Quantity::count(0), source: "checks inside the clock".to_owned() },
+            message: format!("`{option}` checks the data while the clock runs"),
+            meaning: "the figure will be that of the storage and of the checking together".to_owned(),
+            advice: format!("leave `{option}` out, and check in a run of its own"),
+        }))
+    })
 }

@@ -30,10 +30,8 @@ use activebench_model::units::Quantity;
 
 use super::cpu_bound::cpu_capacity;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct VerifyLoopInsideClock;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::UserCpu,
@@ -47,20 +45,29 @@ const FACTS: &[FactName] = &[
 /// Blocks below this spend a visible time a byte on the calls themselves.
 const BLOCK_FLOOR_BYTES: f64 = 4096.0;
 
-impl Detector for VerifyLoopInsideClock {
-    fn code(&self) -> &'static str {
-        "AB502"
-    }
-    fn name(&self) -> &'static str {
-        "verify-loop-inside-clock"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("verify_loop_inside_clock.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB502",
+    name: "verify-loop-inside-clock",
+    source: include_str!("verify_loop_inside_clock.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 280,
+        honest: Honest::Reached {
+            condition: "with the checking of the data inside the clock; what the pass takes without it is not known",
+            otherwise: "what the pass would have taken without checking is not known",
+        },
+        measured_instead: |_, _| "the storage and the checking of its data together",
+    }),
+    improvement: None,
+    questions: &[Question::WhyNotDouble],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

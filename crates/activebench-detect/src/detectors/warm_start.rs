@@ -26,66 +26,69 @@ use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct WarmStart;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 
 const FACTS: &[FactName] = &[FactName::ResidentAtStart, FactName::ReadBytes, FactName::DirectShare];
 
-impl Detector for WarmStart {
-    fn code(&self) -> &'static str {
-        "AB203"
-    }
-    fn name(&self) -> &'static str {
-        "warm-start"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("warm_start.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB203",
+    name: "warm-start",
+    source: include_str!("warm_start.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::RatesOfStorage,
+    correction: Some(Correction {
+        rank: 90,
+        honest: Honest::FromDevice,
+        measured_instead: |_, _| "copying from the page cache, in part",
+    }),
+    improvement: Some(Improvement::ReadFromStorage),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            if !phase.cold_by_design || !matches!(phase.direction, Direction::Read | Direction::Mixed) {
-                return Err(Halt::not_applicable("the command does not say that the pass is cold"));
-            }
-            let case = &case.concerning_storage()?;
-            let run = &case.run;
-            if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-                return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
-            }
-            run.moved(phase)?;
-            let read = run.fact(phase, FactName::ReadBytes)?;
-            let direct = run.fact(phase, FactName::DirectShare)?;
-            if direct >= 1.0 || read == 0.0 {
-                return Err(Halt::not_applicable("no byte was read through the page cache"));
-            }
-            if direct > 0.0 {
-                return Err(Halt::undecided("a part of the reads was direct: what was resident cannot be told"));
-            }
-            let resident = run.fact(phase, FactName::ResidentAtStart)?;
-            let share = resident / read;
-            let limit = &case.thresholds().ab203_resident_fail_ratio;
-            if share <= limit.value.value {
-                return Ok(case.silent(""));
-            }
-            let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-            Ok(case.fires(Firing {
-                weight: Weight::Fail(Effect::Misleading),
-                observed: Some(Quantity::ratio(share)),
-                threshold: limit.clone(),
-                message: format!(
-                    "{} for a cold pass; {} of the {} read were in the page cache when it began",
-                    case.claimed(),
-                    in_bytes(resident),
-                    in_bytes(read)
-                ),
-                meaning: "the pass was not cold: a part of the figure is the rate of copying from memory".to_owned(),
-                advice:
-                    "look at the messages of the purge, which needs rights; unmount and mount the file system before \
-                         the pass"
-                        .to_owned(),
-            }))
-        })
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        if !phase.cold_by_design || !matches!(phase.direction, Direction::Read | Direction::Mixed) {
+            return Err(Halt::not_applicable("the command does not say that the pass is cold"));
+        }
+        let case = &case.concerning_storage()?;
+        let run = &case.run;
+        if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
+            return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        }
+        run.moved(phase)?;
+        let read = run.fact(phase, FactName::ReadBytes)?;
+        let direct = run.fact(phase, FactName::DirectShare)?;
+        if direct >= 1.0 || read == 0.0 {
+            return Err(Halt::not_applicable("no byte was read through the page cache"));
+        }
+        if direct > 0.0 {
+            return Err(Halt::undecided("a part of the reads was direct: what was resident cannot be told"));
+        }
+        let resident = run.fact(phase, FactName::ResidentAtStart)?;
+        let share = resident / read;
+        let limit = &case.thresholds().ab203_resident_fail_ratio;
+        if share <= limit.value.value {
+            return Ok(case.silent(""));
+        }
+        let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+        Ok(case.fires(Firing {
+            weight: Weight::Fail(Effect::Misleading),
+            observed: Some(Quantity::ratio(share)),
+            threshold: limit.clone(),
+            message: format!(
+                "{} for a cold pass; {} of the {} read were in the page cache when it began",
+                case.claimed(),
+                in_bytes(resident),
+                in_bytes(read)
+            ),
+            meaning: "the pass was not cold: a part of the figure is the rate of copying from memory".to_owned(),
+            advice: "look at the messages of the purge, which needs rights; unmount and mount the file system before \
+                     the pass"
+                .to_owned(),
+        }))
+    })
 }

@@ -29,6 +29,8 @@
 //! A published iozone run states Children 1,672,475 and Parent 830,168 kB/s; elbencho prints
 //! first and last done; Drishti calls 15 % stragglers.
 
+use std::collections::BTreeSet;
+
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -38,10 +40,8 @@ use activebench_model::units::{Quantity, Unit};
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::{basis, operations, rate_window, waited_ns};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct WorkersMissing;
+use crate::context::Run;
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
 
 const FACTS: &[FactName] = &[FactName::ActiveTasks];
 
@@ -49,91 +49,104 @@ const FACTS: &[FactName] = &[FactName::ActiveTasks];
 const FACTS_OF_CLOCKS: [FactName; 5] =
     [FactName::ActiveTasks, FactName::Window, FactName::SumOfTaskRates, FactName::ReadBytes, FactName::WriteBytes];
 
-impl Detector for WorkersMissing {
-    fn code(&self) -> &'static str {
-        "AB110"
-    }
-    fn name(&self) -> &'static str {
-        "workers-missing"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("workers_missing.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB110",
+    name: "workers-missing",
+    source: include_str!("workers_missing.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Facts,
+    decides: Decides::Nothing,
+    correction: Some(Correction {
+        rank: 120,
+        honest: Honest::Together,
+        measured_instead: |_, _| "fewer tasks at once than it is printed for",
+    }),
+    improvement: Some(Improvement::CountAllTasks),
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, |case, phase| {
-            if phase.requested_tasks <= 1 {
-                return Err(Halt::not_applicable("one task was asked for"));
-            }
-            if case.run.maps_files(phase) {
-                return Err(Halt::undecided("data moves through a mapping: which tasks moved it is not seen"));
-            }
-            let active = case.run.fact(phase, FactName::ActiveTasks)?;
-            // Of a mix a task may have drawn the other direction alone.
-            let active = match case.run.other_direction(phase) {
-                Some(other) => active.max(case.run.fact(other, FactName::ActiveTasks)?),
-                None => active,
-            };
-            if active < f64::from(phase.requested_tasks) {
-                let counted = |claim: &&Claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
-                let rates = case.concerning(case.claims().iter().copied().filter(counted).collect());
-                return Ok(rates.fires(Firing {
-                    weight: Weight::Fail(Effect::Misleading),
-                    observed: Some(Quantity { value: active, ..Quantity::count(0) }),
-                    threshold: activebench_model::finding::Threshold {
-                        value: Quantity::count(u64::from(phase.requested_tasks)),
-                        source: "the tasks that the command asks for".to_owned(),
-                    },
-                    message: format!(
-                        "{} tasks were asked for, {active} moved data while the clock ran",
-                        phase.requested_tasks
-                    ),
-                    meaning: "the figure is that of fewer tasks than it is printed for".to_owned(),
-                    advice: Given::new(run).all_tasks(),
-                }));
-            }
-            if rate_window(phase) == FactName::LongestTask {
-                return apart(case, phase);
-            }
-            let find =
-                |metrics: [Metric; 2]| case.claims().iter().copied().find(|claim| metrics.contains(&claim.metric));
-            let children = find([Metric::SumOfTaskThroughput, Metric::SumOfTaskOperationRate]);
-            let parent = find([Metric::ParentThroughput, Metric::ParentOperationRate]);
-            let (Some(children), Some(parent)) = (children, parent) else {
-                return Ok(case.silent("all tasks moved data; the tool prints no pair of sum and parent"));
-            };
-            if children.value.unit != parent.value.unit || children.value.value <= 0.0 {
-                return Err(Halt::undecided("the figures of parent and children are in different units"));
-            }
-            let share = parent.value.value / children.value.value;
-            let limit = &case.thresholds().ab110_parent_share_warn_ratio;
-            if share >= limit.value.value {
-                return Ok(case.silent(""));
-            }
-            let case = &case.resting_on(FACTS_OF_CLOCKS.to_vec());
-            let (window, rates) =
-                (case.run.fact(phase, FactName::Window)?, case.run.fact(phase, FactName::SumOfTaskRates)?);
-            let own_ns = case.run.moved(phase)? * 1e9 / rates;
-            if own_ns >= limit.value.value * window || began_together(own_ns, window) {
-                return Ok(case.silent("the tasks ran together: the parent's clock covers more than their work"));
-            }
-            let case = &kept_apart_by_the_tool(case, phase, window - own_ns)?;
-            Ok(case.concerning(vec![children]).fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: Some(Quantity::ratio(share)),
-                threshold: limit.clone(),
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, |case, phase| {
+        if phase.requested_tasks <= 1 {
+            return Err(Halt::not_applicable("one task was asked for"));
+        }
+        if case.run.maps_files(phase) {
+            return Err(Halt::undecided("data moves through a mapping: which tasks moved it is not seen"));
+        }
+        let active = case.run.fact(phase, FactName::ActiveTasks)?;
+        // Of a mix a task may have drawn the other direction alone.
+        let active = match case.run.other_direction(phase) {
+            Some(other) => of_both(phase, active, other, case.run.fact(other, FactName::ActiveTasks)?),
+            None => active,
+        };
+        if active < f64::from(phase.requested_tasks) {
+            let counted = |claim: &&Claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
+            let rates = case.concerning(case.claims().iter().copied().filter(counted).collect());
+            return Ok(rates.fires(Firing {
+                weight: Weight::Fail(Effect::Misleading),
+                observed: Some(Quantity { value: active, ..Quantity::count(0) }),
+                threshold: activebench_model::finding::Threshold {
+                    value: Quantity::count(u64::from(phase.requested_tasks)),
+                    source: "the tasks that the command asks for".to_owned(),
+                },
                 message: format!(
-                    "the children's sum is {}, the parent saw {}: {} of it",
-                    children.value,
-                    parent.value,
-                    Quantity::ratio(share)
+                    "{} tasks were asked for, {active} moved data while the clock ran",
+                    phase.requested_tasks
                 ),
-                meaning: "the tasks did not all run at the same time: the sum is above what the storage gave at once"
-                    .to_owned(),
+                meaning: "the figure is that of fewer tasks than it is printed for".to_owned(),
                 advice: Given::new(run).all_tasks(),
-            }))
-        })
-    }
+            }));
+        }
+        if rate_window(phase) == FactName::LongestTask {
+            return apart(case, phase);
+        }
+        let find = |metrics: [Metric; 2]| case.claims().iter().copied().find(|claim| metrics.contains(&claim.metric));
+        let children = find([Metric::SumOfTaskThroughput, Metric::SumOfTaskOperationRate]);
+        let parent = find([Metric::ParentThroughput, Metric::ParentOperationRate]);
+        let (Some(children), Some(parent)) = (children, parent) else {
+            return Ok(case.silent("all tasks moved data; the tool prints no pair of sum and parent"));
+        };
+        if children.value.unit != parent.value.unit || children.value.value <= 0.0 {
+            return Err(Halt::undecided("the figures of parent and children are in different units"));
+        }
+        let share = parent.value.value / children.value.value;
+        let limit = &case.thresholds().ab110_parent_share_warn_ratio;
+        if share >= limit.value.value {
+            return Ok(case.silent(""));
+        }
+        let case = &case.resting_on(FACTS_OF_CLOCKS.to_vec());
+        let (window, rates) =
+            (case.run.fact(phase, FactName::Window)?, case.run.fact(phase, FactName::SumOfTaskRates)?);
+        let own_ns = case.run.moved(phase)? * 1e9 / rates;
+        if own_ns >= limit.value.value * window || began_together(own_ns, window) {
+            return Ok(case.silent("the tasks ran together: the parent's clock covers more than their work"));
+        }
+        let case = &kept_apart_by_the_tool(case, phase, window - own_ns)?;
+        Ok(case.concerning(vec![children]).fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: Some(Quantity::ratio(share)),
+            threshold: limit.clone(),
+            message: format!(
+                "the children's sum is {}, the parent saw {}: {} of it",
+                children.value,
+                parent.value,
+                Quantity::ratio(share)
+            ),
+            meaning: "the tasks did not all run at the same time: the sum is above what the storage gave at once"
+                .to_owned(),
+            advice: Given::new(run).all_tasks(),
+        }))
+    })
+}
+
+/// The most tasks that can have moved data in either direction: those of both, where they are not the same ones.
+fn of_both(one: &Phase, active: f64, other: &Phase, active_in_other: f64) -> f64 {
+    let tids: BTreeSet<u32> =
+        [one, other].into_iter().flat_map(|phase| &phase.parts).flat_map(|part| part.tids.clone()).collect();
+    let distinct = (tids.len() as f64).max(active).max(active_in_other);
+    distinct.min(active + active_in_other)
 }
 
 /// Starting several tasks takes no longer, even where others have most of the processors.

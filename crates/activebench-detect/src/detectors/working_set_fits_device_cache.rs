@@ -28,28 +28,28 @@ use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::{Detector, Run};
-
-/// See the head of this file.
-pub struct WorkingSetFitsDeviceCache;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Inference, Judge};
 
 const FACTS: &[FactName] =
     &[FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare, FactName::ReadBytes, FactName::WriteBytes];
 
-impl Detector for WorkingSetFitsDeviceCache {
-    fn code(&self) -> &'static str {
-        "AB206"
-    }
-    fn name(&self) -> &'static str {
-        "working-set-fits-device-cache"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("working_set_fits_device_cache.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB206",
+    name: "working-set-fits-device-cache",
+    source: include_str!("working_set_fits_device_cache.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::Circumstances(&[Inference::DeviceSettings]),
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 /// A cache and who says how large it is.

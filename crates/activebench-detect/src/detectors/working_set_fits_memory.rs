@@ -27,37 +27,33 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
-use crate::context::{Basis, Detector, Inference, Run};
-
-/// See the head of this file.
-pub struct WorkingSetFitsMemory;
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Evidence, Improvement, Inference, Judge};
 
 const FACTS: &[FactName] =
     &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
 
-const BASIS: Basis = Basis {
+const EVIDENCE: Evidence = Evidence {
     observed: &[FactName::CacheInsertedBytes],
     inferred: &[Inference::Fact(FactName::UniqueBlocks), Inference::Fact(FactName::BlockGrid), Inference::Memory],
 };
 
-impl Detector for WorkingSetFitsMemory {
-    fn code(&self) -> &'static str {
-        "AB202"
-    }
-    fn name(&self) -> &'static str {
-        "working-set-fits-memory"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("working_set_fits_memory.rs")
-    }
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB202",
+    name: "working-set-fits-memory",
+    source: include_str!("working_set_fits_memory.rs"),
+    judge: Judge::Run(judge_run),
+    facts: FACTS,
+    basis: Basis::ObservedFirst(EVIDENCE),
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: Some(Improvement::LargerFile),
+    questions: &[],
+};
 
-    fn basis(&self) -> Option<Basis> {
-        Some(BASIS)
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_seen_phase(self, run, FACTS, judge)
-    }
+fn judge_run(run: &Run<'_>) -> Vec<Finding> {
+    of_each_seen_phase(&DETECTOR, run, judge)
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
@@ -88,7 +84,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Ok(_) => Observed::Clean("where the reads came from was observed: AB201 judges".to_owned()),
         Err(_) => Observed::Open,
     };
-    case.observed_first(BASIS, seen, |case| by_size(case, phase))
+    case.observed_first(EVIDENCE, seen, |case| by_size(case, phase))
 }
 
 fn by_size(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

@@ -23,53 +23,50 @@ use activebench_model::units::Quantity;
 
 use crate::advice::Given;
 use crate::case::{Firing, Halt, Weight};
-use crate::context::{Detector, Run};
+use crate::context::Run;
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::{of_each_planned, promise, writes};
 
 /// See the head of this file.
-pub struct WriteWithoutSync;
+pub static DETECTOR: Detector = Detector {
+    code: "AB803",
+    name: "write-without-sync",
+    source: include_str!("write_without_sync.rs"),
+    judge: Judge::CommandLine(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
 
-impl Detector for WriteWithoutSync {
-    fn code(&self) -> &'static str {
-        "AB803"
-    }
-    fn name(&self) -> &'static str {
-        "write-without-sync"
-    }
-    fn source(&self) -> &'static str {
-        include_str!("write_without_sync.rs")
-    }
-    fn is_of_the_plan(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        of_each_planned(self, run, |case, phase| {
-            if !writes(phase) || phase.submission == Submission::Nothing {
-                return Err(Halt::not_applicable("the pass writes nothing"));
-            }
-            if phase.block_bytes == Some(1) {
-                return Err(Halt::not_applicable("a byte a call measures the processor"));
-            }
-            if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
-                return Err(Halt::not_applicable("the figures are not to be taken for storage"));
-            }
-            let durable = promise(phase, |mechanism| {
-                matches!(mechanism, Mechanism::DirectIo | Mechanism::SyncWrites | Mechanism::DataSyncWrites)
-                    || mechanism == Mechanism::SyncInsideClock
-                    || (mechanism == Mechanism::SynchronousMsync && phase.submission == Submission::Mapped)
-            });
-            if durable.is_some() {
-                return Ok(case.silent(""));
-            }
-            Ok(case.fires(Firing {
-                weight: Weight::Warn(Effect::Misleading),
-                observed: None,
-                threshold: Threshold { value: Quantity::count(1), source: "one sync inside the clock".to_owned() },
-                message: "nothing makes the writes durable inside the clock".to_owned(),
-                meaning: "the figure will be the rate of copying into the page cache".to_owned(),
-                advice: Given::new(run).durable(),
-            }))
-        })
-    }
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    of_each_planned(&DETECTOR, run, |case, phase| {
+        if !writes(phase) || phase.submission == Submission::Nothing {
+            return Err(Halt::not_applicable("the pass writes nothing"));
+        }
+        if phase.block_bytes == Some(1) {
+            return Err(Halt::not_applicable("a byte a call measures the processor"));
+        }
+        if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
+            return Err(Halt::not_applicable("the figures are not to be taken for storage"));
+        }
+        let durable = promise(phase, |mechanism| {
+            matches!(mechanism, Mechanism::DirectIo | Mechanism::SyncWrites | Mechanism::DataSyncWrites)
+                || mechanism == Mechanism::SyncInsideClock
+                || (mechanism == Mechanism::SynchronousMsync && phase.submission == Submission::Mapped)
+        });
+        if durable.is_some() {
+            return Ok(case.silent(""));
+        }
+        Ok(case.fires(Firing {
+            weight: Weight::Warn(Effect::Misleading),
+            observed: None,
+            threshold: Threshold { value: Quantity::count(1), source: "one sync inside the clock".to_owned() },
+            message: "nothing makes the writes durable inside the clock".to_owned(),
+            meaning: "the figure will be the rate of copying into the page cache".to_owned(),
+            advice: Given::new(run).durable(),
+        }))
+    })
 }

@@ -42,7 +42,7 @@ fn check(stored: &Stored, says: &str) {
 #[test]
 fn a_confirmed_claim_of_a_stored_case_was_observed() {
     for detector in DETECTORS.iter().filter(|detector| !detector.is_of_the_series()) {
-        let folder = format!("{}-{}", detector.code().to_lowercase(), detector.name());
+        let folder = format!("{}-{}", detector.code.to_lowercase(), detector.name);
         for path in cases::files(&cases::fixtures().join(folder)) {
             for profile in ["default", "strict"] {
                 check(&cases::case(&path).under(profile), &path.display().to_string());
@@ -167,8 +167,8 @@ fn a_coarse_clock_confirms_no_multiple() {
 fn what_was_reached_under_a_condition_is_honest_with_it() {
     let mut conditions = 0;
     for code in ["AB403", "AB502", "AB506"] {
-        let detector = DETECTORS.iter().find(|detector| detector.code() == code).expect("a detector");
-        let folder = format!("{}-{}", code.to_lowercase(), detector.name());
+        let detector = DETECTORS.iter().find(|detector| detector.code == code).expect("a detector");
+        let folder = format!("{}-{}", code.to_lowercase(), detector.name);
         for path in cases::files(&cases::fixtures().join(folder)) {
             let stored = cases::case(&path);
             for (claim, judged) in stored.parsed.claims.iter().zip(&judge(&stored.run()).judged) {

@@ -5,7 +5,8 @@ use crate::{cases, series};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use activebench_detect::context::{Detector, Run};
+use activebench_detect::context::Run;
+use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Parsed;
@@ -41,8 +42,8 @@ fn render(finding: &Finding) -> String {
 
 /// Judges the cases of one detector, holds each against its file name, and the words of all
 /// against the snapshot.
-fn check(detector: &dyn Detector, wrong: &mut Vec<String>) {
-    let folder = format!("{}-{}", detector.code().to_lowercase(), detector.name());
+fn check(detector: &Detector, wrong: &mut Vec<String>) {
+    let folder = format!("{}-{}", detector.code.to_lowercase(), detector.name);
     let mut text = String::new();
     let mut outcomes = BTreeSet::new();
     for path in cases::files(&cases::fixtures().join(&folder)) {
@@ -75,7 +76,7 @@ fn check(detector: &dyn Detector, wrong: &mut Vec<String>) {
         }
         outcomes.insert(seen);
         for finding in &findings {
-            assert_eq!((finding.code.as_str(), finding.name.as_str()), (detector.code(), detector.name()));
+            assert_eq!((finding.code.as_str(), finding.name.as_str()), (detector.code, detector.name));
             assert_eq!(finding.severity.is_some(), finding.outcome == Outcome::Fires, "{folder}/{name}");
             let said = !finding.message.is_empty() || finding.outcome == Outcome::Silent;
             assert!(said, "{folder}/{name}: no message");
@@ -115,9 +116,8 @@ fn every_folder_of_cases_belongs_to_a_detector() {
         let entry = entry.expect("an entry");
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.file_type().expect("a type").is_dir() && name != "honest" {
-            let known = DETECTORS
-                .iter()
-                .any(|detector| format!("{}-{}", detector.code().to_lowercase(), detector.name()) == name);
+            let known =
+                DETECTORS.iter().any(|detector| format!("{}-{}", detector.code.to_lowercase(), detector.name) == name);
             assert!(known, "no detector for {name}");
         }
     }
@@ -152,7 +152,7 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
     };
     for detector in DETECTORS {
         let findings = detector.judge(&run);
-        assert!(!findings.is_empty(), "{} says nothing", detector.code());
+        assert!(!findings.is_empty(), "{} says nothing", detector.code);
         assert!(findings.iter().all(|finding| finding.outcome != Outcome::Fires), "{findings:#?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Without its evidence a detector is undecided: it neither accuses nor says that all is well.
 
-use activebench_detect::context::Detector;
+use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
 use activebench_model::coverage::Coverage;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
@@ -70,10 +70,10 @@ fn rests_on_facts(finding: &Finding) -> bool {
 }
 
 /// Each case of each detector, with what it finds there.
-fn each_judged(mut look: impl FnMut(&dyn Detector, &str, &Stored, &[Finding])) {
+fn each_judged(mut look: impl FnMut(&Detector, &str, &Stored, &[Finding])) {
     // A series rests on its runs alone.
     for detector in DETECTORS.iter().filter(|detector| !detector.is_of_the_series()) {
-        let folder = format!("{}-{}", detector.code().to_lowercase(), detector.name());
+        let folder = format!("{}-{}", detector.code.to_lowercase(), detector.name);
         for path in cases::files(&cases::fixtures().join(&folder)) {
             let stored = cases::case(&path);
             let findings = detector.judge(&stored.run());
@@ -97,8 +97,8 @@ fn a_judgement_states_its_facts_or_is_listed_with_what_it_rests_on() {
     let mut used = Vec::new();
     each_judged(|detector, case, _, findings| {
         if findings.iter().any(|finding| is_loud(finding) && finding.facts.is_empty()) {
-            assert!(BY_OTHER_EVIDENCE.iter().any(|(code, _)| *code == detector.code()), "{case}: judged by no fact");
-            used.push(detector.code());
+            assert!(BY_OTHER_EVIDENCE.iter().any(|(code, _)| *code == detector.code), "{case}: judged by no fact");
+            used.push(detector.code);
         }
     });
     for (code, why) in BY_OTHER_EVIDENCE {
@@ -137,7 +137,7 @@ fn one_lost_fact_makes_no_judgement() {
             }
             for how in [How::Missing, How::Partial] {
                 let after = detector.judge(&without(stored.clone(), &[*name], how).run());
-                let stands_in = (detector.code(), *name) == STANDS_IN;
+                let stands_in = (detector.code, *name) == STANDS_IN;
                 let new = after.iter().filter(|finding| is_loud(finding) && !loud(before).contains(&weight(finding)));
                 for finding in new.filter(|_| !stands_in) {
                     wrong.push(format!("{case}: {} {how:?} makes {finding:#?}", name.as_str()));
@@ -172,7 +172,7 @@ fn what_rests_on_the_hosts_own_files_is_undecided_without_them() {
             let by_it = |finding: &Finding| is_loud(finding) && finding.facts.is_empty();
             // What was done to the device before the run stands in the run itself.
             let prepared = stored.manifest.preparation.is_some();
-            if !BY_HARDWARE.contains(&detector.code()) || !before.iter().any(by_it) || prepared {
+            if !BY_HARDWARE.contains(&detector.code) || !before.iter().any(by_it) || prepared {
                 return;
             }
             let mut less = stored.clone();
@@ -182,7 +182,7 @@ fn what_rests_on_the_hosts_own_files_is_undecided_without_them() {
             if after.iter().any(by_it) || !after.iter().any(open) {
                 wrong.push(format!("{case}: {after:#?}"));
             }
-            undecided.push(detector.code());
+            undecided.push(detector.code);
         });
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -231,7 +231,7 @@ fn without_host_or_coverage_those_that_rest_on_it_are_undecided() {
             let after = detector.judge(&less.run());
             for finding in after.iter().filter(|finding| is_loud(finding)) {
                 let new = !before.iter().any(|other| weight(other) == weight(finding));
-                if codes.contains(&detector.code()) || new {
+                if codes.contains(&detector.code) || new {
                     wrong.push(format!("{case} without {what}: {:?} {}", finding.outcome, finding.message));
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use activebench_detect::context::Detector;
+use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
@@ -25,7 +25,7 @@ enum Case {
 }
 
 impl Case {
-    fn judged(&mut self, detector: &dyn Detector, thresholds: &Thresholds) -> Vec<Weight> {
+    fn judged(&mut self, detector: &Detector, thresholds: &Thresholds) -> Vec<Weight> {
         let findings = match self {
             Case::Run(stored) => {
                 // What a profile asks for beside the numbers is the case's own.
@@ -51,7 +51,7 @@ fn every_case(of_series: bool) -> Vec<Case> {
         false => Case::Run(Box::new(cases::case(path))),
     };
     let detectors = DETECTORS.iter().filter(|detector| detector.is_of_the_series() == of_series);
-    let folders = detectors.map(|detector| format!("{}-{}", detector.code().to_lowercase(), detector.name()));
+    let folders = detectors.map(|detector| format!("{}-{}", detector.code.to_lowercase(), detector.name));
     let paths = folders.flat_map(|folder| cases::files(&cases::fixtures().join(folder)));
     paths.map(|path| read(&path)).collect()
 }
@@ -66,7 +66,7 @@ fn twice_or_half_of_any_threshold_changes_a_judgement() {
     let of_detectors = |name: &str| !["limiter_", "confirmed_", "corrected_"].iter().any(|of| name.starts_with(of));
     for (name, threshold) in base.table().into_iter().filter(|(name, _)| of_detectors(name)) {
         let code = format!("AB{}", &name[2..5]);
-        let Some(detector) = DETECTORS.iter().find(|detector| detector.code() == code) else {
+        let Some(detector) = DETECTORS.iter().find(|detector| detector.code == code) else {
             panic!("{name} is of no detector");
         };
         let cases = if detector.is_of_the_series() { &mut of_series } else { &mut of_runs };

@@ -1,6 +1,6 @@
 //! The seven questions: each answered in every run, and with the user's purpose and target.
 
-use activebench_detect::questions::KEYS;
+use activebench_detect::detector::Question;
 use activebench_detect::verdicts::judge;
 use activebench_model::report::Answer;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn every_question_has_an_answer_and_evidence() {
             [json!({}), json!({"facts": {"window_ns": {"missing": "no call"}}}), json!({"parsed": {"claims": []}})]
         {
             let questions = judge(&cases::changed(&base, &case).run()).questions;
-            for key in KEYS {
+            for key in Question::ALL.map(Question::key) {
                 let Answer { answer, evidence } = &questions[key];
                 assert!(!answer.is_empty() && !evidence.is_empty(), "{base} {key}: {answer} {evidence:?}");
             }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use activebench_detect::context::{Detector, Series};
+use activebench_detect::context::Series;
+use activebench_detect::detector::Detector;
 use activebench_detect::series::{computed, judge};
 use activebench_detect::statistics::figures;
 use activebench_detect::stopping::stopping;
@@ -65,7 +66,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    pub(crate) fn judge(&self, detector: &dyn Detector) -> Vec<Finding> {
+    pub(crate) fn judge(&self, detector: &Detector) -> Vec<Finding> {
         let (figures, steadiness) = computed(&self.runs, &self.thresholds);
         detector.judge_series(&Series {
             manifest: &self.manifest,

@@ -4,7 +4,7 @@ use crate::cases;
 
 use std::fmt::Write;
 
-use activebench_detect::questions::KEYS;
+use activebench_detect::detector::Question;
 use activebench_detect::verdicts::{Judgement, judge};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ fn render(judgement: &Judgement) -> String {
         }
         writeln!(text, " [{}]", claim.findings.join(" ")).expect("a string takes it");
     }
-    for key in KEYS {
+    for key in Question::ALL.map(Question::key) {
         let answer = &judgement.questions[key];
         writeln!(text, "{key}: {} ({})", answer.answer, answer.evidence.join(", ")).expect("a string takes it");
     }

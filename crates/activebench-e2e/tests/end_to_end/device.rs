@@ -2,6 +2,7 @@
 //! reads that the page cache had and had not.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -45,6 +46,25 @@ fn flushes_meant_and_made_are_told_apart() {
 
     let careless = Volume::on_loop("ext4", 64, "noatime,nobarrier");
     assert_eq!(flushes(&careless, &syncs(&careless, "fsync", "grows.dat")), (0, 0), "nobarrier");
+}
+
+/// The image below a new loop device is sparse: its worker writes to it, since room has to be found for each block.
+#[test]
+fn what_the_worker_of_a_loop_device_carries_down_is_the_backing_file_s() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 128, "noatime");
+    let command =
+        ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=32m", "--direct=1", "--end_fsync=1", "--filename=x"];
+    let run = verify(&volume, &[], &command);
+    run.assert_nothing_lost();
+    let image = std::fs::metadata(volume.beside("backing.img")).expect("the backing file").ino().to_string();
+    let (device, block) = (volume.device_number(), run.rows("block"));
+    let by_workers = |row: &&HashMap<String, String>| {
+        row["device"] != device && row["kind"] == "completed" && row["action"] == "write" && row["origin"] == "kernel"
+    };
+    let of_image = block.iter().filter(by_workers).filter(|row| row["file.ino"] == image);
+    let written: u64 = of_image.map(|row| row["bytes"].parse::<u64>().expect("a number")).sum();
+    assert!(written >= 32 * MIB, "the worker wrote {written} bytes to the image");
 }
 
 /// Bytes of a file that are in the page cache.

@@ -124,6 +124,11 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             option,
             read_ratio,
             of: MixOf::Operations,
+            other_phase: match way {
+                Way::Read => Some(paired.phase_id(Way::Write)),
+                Way::Write => Some(paired.phase_id(Way::Read)),
+                Way::Trim | Way::Mixed => None,
+            },
         }),
         own_limits: own_limits_of(&paired.jobs, way),
         // One of them that ends by its clock goes on as long as that takes.
@@ -338,6 +343,10 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     let partly = matches!(share, Answer::Stated(share) if !share.starts_with("100"));
     if partly {
         Pattern::Unknown
+    } else if other_draws {
+        // Zipf and its kin are no permutation, whatever the files and blocks, and "random" is what the reader takes the
+        // figure for.
+        Pattern::RandomIndependent
     } else if job.block_bytes(Way::Read) != job.block_bytes(Way::Write) || (files(job) != Some(1) && !goes_once(job)) {
         // A map of blocks of one size is off for those of another, and which file is begun anew first is the order's in
         // which they are served.
@@ -346,14 +355,12 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
         // Blocks begin at multiples of something else: they overlap or leave gaps, and the map of blocks that were
         // visited is off (init.c, `fixup_options`, 3.33).
         Pattern::Strided
-    } else if other_draws
-        || job.is_on("norandommap") != Some(false)
+    } else if job.is_on("norandommap") != Some(false)
         || region.sharing > 1
         || has_a_part_of_each_round(job)
         || is_without_map(job)
     {
-        // Zipf and its kin are no permutation, and "random" is what the reader takes the figure for. Where it is not
-        // known whether blocks may repeat, no more is promised than that they are drawn.
+        // Where it is not known whether blocks may repeat, no more is promised than that they are drawn.
         Pattern::RandomIndependent
     } else if matches!(soft, Answer::Stated(soft) if is_true(soft)) {
         Pattern::Unknown

@@ -280,7 +280,12 @@ fn verifies(options: &Options) -> Option<String> {
 fn mix(planned: &Planned, options: &Options) -> Option<Mix> {
     let percent = options.mix_percent.filter(|percent| (1..=100).contains(percent))?;
     let mixes = planned.kind == Kind::Mixed && planned.throughput && planned.tasks > 1;
-    mixes.then(|| Mix { option: format!("-+p {percent}"), read_ratio: f64::from(percent) / 100.0, of: MixOf::Tasks })
+    mixes.then(|| Mix {
+        option: format!("-+p {percent}"),
+        read_ratio: f64::from(percent) / 100.0,
+        of: MixOf::Tasks,
+        other_phase: None,
+    })
 }
 
 fn promises(kind: Kind, options: &Options) -> Vec<Promise> {

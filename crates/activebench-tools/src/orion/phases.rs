@@ -96,6 +96,7 @@ fn phase(point: Point, size: Size, which: Which, settings: &Settings) -> Phase {
                 option: spelled("write").unwrap_or_else(|| format!("-write {percent}")),
                 read_ratio: 1.0 - percent as f64 / 100.0,
                 of: MixOf::Operations,
+                other_phase: None,
             },
         ),
         time_limit_ns: Some(settings.duration_ns),

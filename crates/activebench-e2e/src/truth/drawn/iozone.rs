@@ -51,10 +51,15 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         4 => words.push("-p".to_owned()),
         _ => {}
     }
+    let volume = place::draw(rng, 256, false, direct);
+    if volume.fs == "btrfs" && direct && words.iter().any(|word| word == "-t2") {
+        let why = "btrfs serves the first read into each child's buffers from the page cache";
+        true_of_it.insert("AB204".to_owned(), why.to_owned());
+    }
     Draft {
         what: format!("iozone: {}.", if direct { "direct I/O" } else { "writes that are synced inside the clock" }),
         needs: &["iozone"],
-        volume: place::draw(rng, 256, false, direct),
+        volume,
         prepare: Vec::new(),
         keep_cache: false,
         limits: Limits::default(),

@@ -92,7 +92,7 @@ fn holes(rng: &mut Rng) -> Draft {
             draft.jobs[0].unset(option);
         }
         draft.jobs[0].set("filename", "holes");
-        let make = one_of(rng, &["truncate -s 64M holes", "fallocate -l 64M holes"]);
+        let make = one_of(rng, &["truncate -s 64M holes", "fallocate -l 48M holes"]);
         draft.prepare = Some(make.to_owned());
     })
 }
