@@ -34,7 +34,7 @@ use std::collections::BTreeSet;
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Part, Phase};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::advice::Given;
@@ -143,9 +143,13 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 /// The most tasks that can have moved data in either direction: those of both, where they are not the same ones.
 fn of_both(one: &Phase, active: f64, other: &Phase, active_in_other: f64) -> f64 {
-    let tids: BTreeSet<u32> =
-        [one, other].into_iter().flat_map(|phase| &phase.parts).flat_map(|part| part.tids.clone()).collect();
-    let distinct = (tids.len() as f64).max(active).max(active_in_other);
+    // A part without threads is one of its process.
+    let tasks_of = |part: &Part| match part.tids.is_empty() {
+        true => vec![part.tgid],
+        false => part.tids.clone(),
+    };
+    let tasks: BTreeSet<u32> = [one, other].into_iter().flat_map(|phase| &phase.parts).flat_map(tasks_of).collect();
+    let distinct = (tasks.len() as f64).max(active).max(active_in_other);
     distinct.min(active + active_in_other)
 }
 
