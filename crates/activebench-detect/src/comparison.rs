@@ -806,11 +806,16 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     Ok(Noise { typical: typical + at_the_ends, bound })
 }
 
-/// What a tool can count of operations that were on their way when its ramp ended, as a share of the pass.
+/// What a tool can count of operations that were on their way when its ramp ended, as a share of the pass without the
+/// longest of them: its clock may have begun with the end of that one.
 fn begun_before(phase: &Phase, window_ns: f64) -> Result<f64, String> {
-    match phase.after_ramp && window_ns > 0.0 {
-        true => longest_operation_ns(phase).map(|longest_ns| longest_ns / window_ns),
-        false => Ok(0.0),
+    if !phase.after_ramp || window_ns <= 0.0 {
+        return Ok(0.0);
+    }
+    let longest_ns = longest_operation_ns(phase)?;
+    match longest_ns < window_ns {
+        true => Ok(longest_ns / (window_ns - longest_ns)),
+        false => Err("an operation was on its way for the whole pass, from before the end of the ramp".to_owned()),
     }
 }
 

@@ -9,7 +9,8 @@
 //! - A claimed mean latency, of a pass whose bytes all went past the page cache to the device, and which moved nothing
 //!   else there, below 1 / 1.05 of `device_latency_mean_ns`: fails, the latency is refuted. No operation ends before its
 //!   request does. Where operations of several sizes are divided into more requests than they are, the large ones weigh
-//!   more in the mean of the requests than in that of the operations, and nothing follows.
+//!   more in the mean of the requests than in that of the operations, and nothing follows. After a ramp the longest requests,
+//!   one for each operation at a time, may have begun before the tool's clock, and are left out.
 //! - More than 500 random operations a second on a device that says that it rotates: fails, rates for storage are misleading:
 //!   a cache answered.
 //!
@@ -113,8 +114,13 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
     if claimed * limit.value.value >= device {
         return Ok(case.silent(""));
     }
+    let longest: &[FactName] = if phase.after_ramp { &[FactName::DeviceLatencyMax] } else { &[] };
+    let case = &case.resting_on([FACTS, longest].concat());
+    if phase.after_ramp && claimed * limit.value.value >= without_the_ramp(run, phase, device)? {
+        return Ok(case.silent("requests that were on their way when the ramp ended are not the tool's"));
+    }
     let sizes = sizes(phase);
-    let case = &case.resting_on([FACTS, &sizes].concat());
+    let case = &case.resting_on([&case.facts[..], &sizes].concat());
     if divided_unequally(run, phase, sizes)? {
         return Ok(
             case.silent("large operations weigh more in the mean of the requests than in that of the operations")
@@ -133,6 +139,18 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
         meaning: "no operation ends before its request does: the latency is not that of these operations".to_owned(),
         advice: "quote the latency of the device, or look at what the tool's clock leaves out".to_owned(),
     }))
+}
+
+/// The least mean of the requests that began after the ramp: those that were on their way at its end, one for each operation
+/// at a time, were the longest ones.
+fn without_the_ramp(run: &Run<'_>, phase: &Phase, mean_ns: f64) -> Result<f64, String> {
+    let requests = run.fact(phase, FactName::DeviceRequests)?;
+    let at_once = f64::from(phase.requested_tasks) * phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
+    let longest_ns = run.fact(phase, FactName::DeviceLatencyMax)?;
+    Ok(match requests > at_once {
+        true => (mean_ns * requests - at_once * longest_ns) / (requests - at_once),
+        false => 0.0,
+    })
 }
 
 /// The sizes of the smallest and of the largest operation.
