@@ -12,7 +12,6 @@ use activebench_model::finding::{Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, RateClock};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::advice::Given;
 use crate::case::{Case, Firing, Halt, fact_if_any, seen};
 use crate::context::Run;
 use crate::lint::read_whole;
@@ -667,8 +666,9 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     if excess.abs() <= by_clock.warn.min(by_bytes.warn) {
         return Ok(Agreement::Agrees);
     }
-    if timed && Given::new(run).iozone_has("-J") {
-        return Err(Halt::undecided("-J takes its delays out of the tool's clock, by an amount that no call shows"));
+    if let (true, Some(limit)) = (timed, phase.own_limits.iter().find(|limit| limit.untimed)) {
+        let why = "takes its delays out of the tool's clock, by an amount that no call shows";
+        return Err(Halt::undecided(format!("{} {why}", limit.option)));
     }
     let share = claim.value.value / nearest;
     let ratio = if inverse { 1.0 / share } else { share };

@@ -1,5 +1,6 @@
 //! What a detector sees: one judged run, before judgement.
 
+use activebench_model::advice::Advisor;
 use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::host::Target;
@@ -26,6 +27,8 @@ pub struct Run<'a> {
     pub profiles: &'a Profiles,
     /// The thresholds of the chosen profile.
     pub thresholds: &'a Thresholds,
+    /// Who knows the tool's options.
+    pub advisor: &'a dyn Advisor,
 }
 
 impl<'a> Run<'a> {

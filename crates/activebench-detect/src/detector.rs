@@ -1,5 +1,6 @@
 //! A detector, and everything that it says of itself. No field has a default: whoever adds a detector is asked each of them.
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Subject};
 use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
@@ -168,34 +169,6 @@ pub enum Honest {
     },
     /// There is none: why.
     None(&'static str),
-}
-
-/// What another run of the same command should do instead. Which option of which tool does it is written in
-/// [`crate::remedy`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Improvement {
-    /// Sync the data before the clock stops.
-    SyncInsideClock,
-    /// Make the data survive a power loss before the clock stops.
-    SurvivePowerLoss,
-    /// Read from storage and not from the page cache.
-    ReadFromStorage,
-    /// Use a larger file.
-    LargerFile,
-    /// Visit no block a second time before all were visited.
-    VisitBlocksOnce,
-    /// Draw other offsets in each run.
-    NewOffsetsEachRun,
-    /// Reach the queue depth.
-    ReachDepth,
-    /// Write data that cannot be reduced.
-    RandomPayload,
-    /// Run longer.
-    RunLonger,
-    /// Count the work of all tasks over one clock.
-    CountAllTasks,
-    /// Give the option that another one needs to take effect.
-    MakeOptionsTakeEffect,
 }
 
 /// Gregg's seven questions of active benchmarking, in his order.

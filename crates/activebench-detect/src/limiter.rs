@@ -12,7 +12,6 @@ use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::profile::CpuProfile;
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
 use crate::context::Run;
 use crate::detectors::cpu_bound::cpu_capacity;
 use crate::detectors::throttled_by_policy::nearest_limit;
@@ -376,7 +375,10 @@ impl Case<'_, '_> {
 
     /// The option that makes the tool pause, in brackets; empty where none is known.
     fn option_of_pauses(&self) -> String {
-        Given::new(self.run).option_of_pauses().map_or_else(String::new, |option| format!(" (`{option}`)"))
+        self.run
+            .advisor
+            .option_of_pauses(self.run.manifest.tool_argv())
+            .map_or_else(String::new, |option| format!(" (`{option}`)"))
     }
 
     /// A fact seen whole; it is then among those that the answer rests on.

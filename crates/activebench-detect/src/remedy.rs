@@ -3,48 +3,48 @@
 //! Only what an option of the tool mends is applied. A larger file, another file system or another
 //! tool is the user's to choose, and is listed as left to them with the reason.
 
+use std::ops::Range;
+
+use activebench_model::advice::{Advisor, Change, Circumstances};
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::finding::{Finding, Outcome, Severity};
-use activebench_model::phase::Submission;
 use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
 use activebench_model::report::JudgedRun;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
-use crate::advice::{FIO_DRAWS, Fio, bonnie, iozone_options};
-use crate::detector::Improvement;
 use crate::registry::DETECTORS;
 
-/// A change of a tool's own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Change {
-    /// Words that are put to the others.
-    Add(&'static [&'static str]),
-    /// Options of fio, by name, that are taken out.
-    Drop(&'static [&'static str]),
-}
-
 /// The command of a run with what its findings (warnings and failures) ask for.
-pub fn remedied(run: &JudgedRun) -> Remedied {
+pub fn remedied(run: &JudgedRun, advisor: &dyn Advisor) -> Remedied {
     let argv = &run.manifest.command.argv;
     let mut result = Remedied { argv: argv.clone(), ..Remedied::default() };
     let weighs = |finding: &&Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
     let fired =
         DETECTORS.iter().filter(|detector| run.findings.iter().filter(weighs).any(|finding| detector.made(finding)));
-    let place = place_of(argv, &run.parsed.tool);
+    let place = place_of(run);
+    let about = Circumstances {
+        argv: run.manifest.tool_argv(),
+        version: run.parsed.version.as_deref(),
+        phases: &run.phases,
+        phase: None,
+        beyond_memory_bytes: None,
+        mount_point: None,
+        times_longer: 1.0,
+    };
     let mut changes: Vec<(Change, Vec<String>)> = Vec::new();
     for detector in fired {
-        let code = detector.code;
-        match place.and_then(|place| change_for(run, detector.improvement, &argv[place..])) {
+        let code = detector.code.to_owned();
+        match place.clone().and_then(|_| advisor.change(detector.improvement, &about)) {
             Ok(change) => match changes.iter_mut().find(|(other, _)| *other == change) {
-                Some((_, codes)) => codes.push(code.to_owned()),
-                None => changes.push((change, vec![code.to_owned()])),
+                Some((_, codes)) => codes.push(code),
+                None => changes.push((change, vec![code])),
             },
-            Err(why) => result.left.push(Left { code: code.to_owned(), why: why.to_owned() }),
+            Err(why) => result.left.push(Left { code, why }),
         }
     }
     let Ok(place) = place else { return result };
     for (change, codes) in changes {
-        let change = apply(&change, &run.parsed.tool, place, &mut result.argv);
+        let change = apply(change, &place, &mut result.argv);
         result.applied.push(Applied { codes, change });
     }
     result
@@ -80,116 +80,40 @@ fn sides(run: &JudgedRun) -> Vec<(String, Metric, Side)> {
     run.parsed.claims.iter().zip(&run.judged).map(side).collect()
 }
 
-/// Where the tool's own words begin: it is a word of its own, alone or behind a wrapper.
-fn place_of(argv: &[String], tool: &str) -> Result<usize, &'static str> {
-    // A version may follow the name: `bonnie++-1.03`.
-    let is_tool = |word: &String| {
-        let rest = word.rsplit('/').next().and_then(|name| name.strip_prefix(tool));
-        rest.is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit() || "-._".contains(letter)))
-    };
-    match tool.is_empty() {
-        true => Err("the tool's options are not known"),
-        false => argv.iter().position(is_tool).ok_or("the tool's words stand in a script or in a shell's line"),
+/// Where the tool's own words stand in the command.
+///
+/// # Errors
+/// When they are not known, or stand in a script.
+fn place_of(run: &JudgedRun) -> Result<Range<usize>, String> {
+    if run.parsed.tool.is_empty() {
+        return Err("the tool's options are not known".to_owned());
+    }
+    let (argv, own) = (&run.manifest.command.argv, run.manifest.tool_argv());
+    let is_there = |start: &usize| argv[*start..].starts_with(own);
+    match (0..argv.len()).find(is_there) {
+        Some(start) if !own.is_empty() => Ok(start..start + own.len()),
+        _ => Err("the tool's words stand in a script or in a shell's line".to_owned()),
     }
 }
 
-fn change_for(run: &JudgedRun, wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
-    match run.parsed.tool.as_str() {
-        "fio" => for_fio(run, wanted, words),
-        "iozone" => for_iozone(wanted, words),
-        "bonnie++" => for_bonnie(run, wanted, words),
-        _ => Err("no option of the tool mends it"),
-    }
-}
-
-fn for_fio(run: &JudgedRun, wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
-    let given = Fio::new(words, &run.phases);
-    let has = |name: &str| given.has(name);
-    if !given.on_command_line {
-        return Err("the jobs stand in a file: change it there");
-    }
-    let lacking = |name: &str, options: &'static [&'static str]| match has(name) {
-        false => Ok(Change::Add(options)),
-        true => Err("the option that mends it is given already"),
-    };
-    match wanted {
-        Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss) => lacking("end_fsync", &["--end_fsync=1"]),
-        Some(Improvement::ReadFromStorage) => lacking("direct", &["--direct=1"]),
-        Some(Improvement::VisitBlocksOnce) => match FIO_DRAWS.into_iter().any(has) {
-            true => Ok(Change::Drop(&FIO_DRAWS)),
-            false => Err("no option of the command makes the offsets repeat"),
-        },
-        Some(Improvement::NewOffsetsEachRun) => lacking("randrepeat", &["--randrepeat=0"]),
-        Some(Improvement::ReachDepth) => {
-            let by_one = run.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
-            match (has("direct"), by_one && !has("ioengine")) {
-                (true, true) => Ok(Change::Add(&["--ioengine=libaio"])),
-                (false, true) => Ok(Change::Add(&["--ioengine=libaio", "--direct=1"])),
-                (false, false) => Ok(Change::Add(&["--direct=1"])),
-                (true, false) => Err("another engine, or fewer requests at once, is yours to choose"),
-            }
-        }
-        Some(Improvement::RandomPayload) => lacking("refill_buffers", &["--refill_buffers"]),
-        Some(Improvement::RunLonger) => match has("runtime") || has("time_based") {
-            false => Ok(Change::Add(&["--runtime=10s", "--time_based"])),
-            true => Err("the time that it runs is given"),
-        },
-        _ => Err("no option of fio mends it"),
-    }
-}
-
-fn for_iozone(wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
-    let given = iozone_options(words);
-    let lacking = |options: &'static [&'static str]| match options
-        .iter()
-        .filter(|option| option.starts_with('-'))
-        .all(|option| given.contains(*option))
-    {
-        false => Ok(Change::Add(options)),
-        true => Err("the option that mends it is given already"),
-    };
-    match wanted {
-        Some(Improvement::SyncInsideClock) => lacking(&["-e", "-c"]),
-        Some(Improvement::SurvivePowerLoss) => lacking(&["-e"]),
-        Some(Improvement::CountAllTasks) if given.contains("-t") => lacking(&["-x"]),
-        Some(Improvement::MakeOptionsTakeEffect) if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
-        Some(Improvement::ReadFromStorage) => lacking(&["-I"]),
-        Some(Improvement::RandomPayload) => lacking(&["-+w", "0", "-+y", "0", "-+C", "0"]),
-        Some(Improvement::RunLonger) => Err("it takes a larger file: how large is yours to choose"),
-        _ => Err("no option of iozone mends it"),
-    }
-}
-
-fn for_bonnie(run: &JudgedRun, wanted: Option<Improvement>, words: &[String]) -> Result<Change, &'static str> {
-    let old = run.parsed.version.as_deref().is_none_or(|version| version.starts_with("1.0"));
-    match wanted {
-        Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss)
-            if old && !bonnie::options(words).contains(&'b') =>
-        {
-            Ok(Change::Add(&["-b"]))
-        }
-        Some(Improvement::ReadFromStorage | Improvement::LargerFile | Improvement::RunLonger) => {
-            Err("it takes a larger file: how large is yours to choose")
-        }
-        _ => Err("no option of bonnie++ mends it"),
-    }
-}
-
-/// Changes the command and says what was done.
-fn apply(change: &Change, tool: &str, place: usize, argv: &mut Vec<String>) -> String {
+/// Changes the command and says what was done. `place` is that of the tool's words in it as it was.
+fn apply(change: Change, place: &Range<usize>, argv: &mut Vec<String>) -> String {
     match change {
-        Change::Add(words) => {
-            // What stands before fio's first job holds for all of them.
-            let at = if tool == "fio" { place + 1 } else { argv.len() };
-            argv.splice(at..at, words.iter().map(|word| (*word).to_owned()));
-            format!("added `{}`", words.join(" "))
+        Change::AddFirst(words) => add(words, place.start + 1, argv),
+        Change::AddLast(words) => add(words, argv.len(), argv),
+        Change::Drop(names, without_value) => {
+            format!("dropped `{}`", dropped(names, without_value, argv).join(" "))
         }
-        Change::Drop(names) => format!("dropped `{}`", dropped(names, argv).join(" ")),
     }
 }
 
-/// Takes options of fio out of a command, with their values, and gives them.
-fn dropped(names: &[&str], argv: &mut Vec<String>) -> Vec<String> {
+fn add(words: &[&str], at: usize, argv: &mut Vec<String>) -> String {
+    argv.splice(at..at, words.iter().map(|word| (*word).to_owned()));
+    format!("added `{}`", words.join(" "))
+}
+
+/// Takes long options out of a command, with their values, and gives them.
+fn dropped(names: &[&str], without_value: &[&str], argv: &mut Vec<String>) -> Vec<String> {
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     let mut words = std::mem::take(argv).into_iter().peekable();
     while let Some(word) = words.next() {
@@ -201,8 +125,7 @@ fn dropped(names: &[&str], argv: &mut Vec<String>) -> Vec<String> {
             kept.push(word);
             continue;
         };
-        // `norandommap` takes a value behind a sign alone, the others may have it in the word that follows.
-        let value_follows = value.is_none() && name != "norandommap";
+        let value_follows = value.is_none() && !without_value.contains(&name);
         dropped.push(word);
         dropped.extend(words.next_if(|_| value_follows));
     }
@@ -216,13 +139,14 @@ mod tests {
     use activebench_model::command::CommandLine;
     use activebench_model::fact::Facts;
     use activebench_model::finding::Finding;
-    use activebench_model::phase::{Direction, Phase};
+    use activebench_model::phase::{Direction, Phase, Submission};
     use activebench_model::profile::Profiles;
     use activebench_model::run::Manifest;
     use activebench_model::verdict::RunVerdict;
+    use activebench_tools::advisor_of;
 
     use super::*;
-    use crate::advice::Given;
+    use crate::advice::advise;
     use crate::context::Run;
     use crate::thresholds::Thresholds;
 
@@ -271,8 +195,13 @@ mod tests {
             0 => part.split_whitespace().map(str::to_owned).collect::<Vec<String>>(),
             _ => vec![part.to_owned()],
         });
-        let manifest =
-            Manifest { command: CommandLine { argv: words.collect(), cwd: String::new() }, ..Manifest::default() };
+        let argv: Vec<String> = words.collect();
+        let own = match argv.iter().position(|word| word == tool) {
+            Some(start) => argv[start..].to_vec(),
+            None => argv.last().expect("a script").split_whitespace().map(str::to_owned).collect(),
+        };
+        let command = |argv| CommandLine { argv, cwd: String::new() };
+        let manifest = Manifest { command: command(argv), tool_command: Some(command(own)), ..Manifest::default() };
         let phase = Phase { submission: Submission::AsynchronousIfDirect, ..Phase::planned("p", "p", Direction::Read) };
         let run = JudgedRun {
             parsed: Parsed { tool: tool.to_owned(), ..Parsed::default() },
@@ -280,7 +209,7 @@ mod tests {
             findings: codes.iter().map(|code| fires(code)).collect(),
             ..judged(manifest)
         };
-        let result = remedied(&run);
+        let result = remedied(&run, advisor_of(tool));
         assert_eq!(result.argv.join(" "), expected.replace('\'', ""), "{line}: {codes:?}");
         let kept: Vec<&str> = result.left.iter().map(|left| left.code.as_str()).collect();
         assert_eq!(kept, left, "{line}: {:?}", result.left);
@@ -299,18 +228,19 @@ mod tests {
 
     #[test]
     fn what_is_applied_is_what_the_report_advises() {
-        type Advice = fn(&Given<'_>, &Phase) -> String;
-        let asked: [(&str, &[&str], Advice); 8] = [
-            ("iozone -i0", &["AB301", "AB302"], |given, _| given.durable()),
-            ("iozone -i1", &["AB201", "AB203"], |given, phase| given.cold_reads(phase)),
-            ("iozone -i0", &["AB404", "AB405"], |given, _| given.random_payload()),
-            ("iozone -i0 -t2", &["AB110"], |given, _| given.all_tasks()),
-            ("fio --name=a", &["AB301", "AB302"], |given, _| given.durable()),
-            ("fio --name=a", &["AB303"], |given, _| given.over_a_power_cut()),
-            ("fio --name=a", &["AB201", "AB203"], |given, phase| given.cold_reads(phase)),
-            ("fio --name=a", &["AB404", "AB405"], |given, _| given.random_payload()),
-        ];
-        for (line, codes, advice) in asked {
+        use activebench_model::advice::Improvement::{
+            CountAllTasks, RandomPayload, ReadFromStorage, SurvivePowerLoss, SyncInsideClock,
+        };
+        for (line, codes, wanted) in [
+            ("iozone -i0", &["AB301", "AB302"][..], SyncInsideClock),
+            ("iozone -i1", &["AB201", "AB203"], ReadFromStorage),
+            ("iozone -i0", &["AB404", "AB405"], RandomPayload),
+            ("iozone -i0 -t2", &["AB110"], CountAllTasks),
+            ("fio --name=a", &["AB301", "AB302"], SyncInsideClock),
+            ("fio --name=a", &["AB303"], SurvivePowerLoss),
+            ("fio --name=a", &["AB201", "AB203"], ReadFromStorage),
+            ("fio --name=a", &["AB404", "AB405"], RandomPayload),
+        ] {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             let manifest =
                 Manifest { command: CommandLine { argv: words.clone(), cwd: String::new() }, ..Manifest::default() };
@@ -318,6 +248,7 @@ mod tests {
             let phase = Phase::planned("p", "p", Direction::Read);
             let (facts, profiles, phases) = (Facts::default(), Profiles::default(), [phase.clone()]);
             let thresholds = Thresholds::profile("default").expect("there is one");
+            let advisor = advisor_of(&words[0]);
             let run = Run {
                 manifest: &manifest,
                 parsed: &parsed,
@@ -325,8 +256,9 @@ mod tests {
                 facts: &facts,
                 profiles: &profiles,
                 thresholds: &thresholds,
+                advisor,
             };
-            let advice = advice(&Given::new(&run), &phase);
+            let advice = advise(&run, Some(&phase), wanted);
             for code in codes {
                 let run = JudgedRun {
                     parsed: parsed.clone(),
@@ -334,7 +266,7 @@ mod tests {
                     findings: vec![fires(code)],
                     ..judged(manifest.clone())
                 };
-                let applied = remedied(&run).applied;
+                let applied = remedied(&run, advisor).applied;
                 let [Applied { change, .. }] = &applied[..] else { panic!("{line}, {code}: {applied:?}") };
                 let option = change.strip_prefix("added ").expect("it adds an option");
                 assert!(advice.contains(option), "{line}, {code}: {option} against {advice:?}");

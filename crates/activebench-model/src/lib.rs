@@ -6,6 +6,7 @@
 
 pub mod acceptance;
 pub mod activity;
+pub mod advice;
 pub mod bound;
 pub mod call;
 pub mod ceiling;

@@ -261,6 +261,9 @@ pub struct OwnLimit {
     pub option: String,
     /// It waits by computing, not by sleeping.
     pub computes: bool,
+    /// The tool takes these waits out of its clock, by an amount that no call shows.
+    #[serde(default)]
+    pub untimed: bool,
 }
 
 /// A mechanism that an option promised for a pass.

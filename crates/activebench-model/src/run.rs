@@ -28,6 +28,10 @@ pub struct Manifest {
     /// was passed on without them.
     #[serde(default)]
     pub added_arguments: Vec<String>,
+    /// The tool's own command line, without the wrappers and scripts that started it and without what activebench put behind
+    /// it: from what was executed. `None` where no known tool was, and before the run is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_command: Option<CommandLine>,
     /// `verify`'s choices that bear on the judgement.
     pub choices: Choices,
     /// How the child ended.
@@ -52,6 +56,13 @@ pub struct Manifest {
     pub redacted: Option<Redaction>,
     /// SHA-256 of every other evidence file, by path relative to the run directory.
     pub sha256: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// The tool's own words; those of the whole command where the tool's own are not known.
+    pub fn tool_argv(&self) -> &[String] {
+        &self.tool_command.as_ref().unwrap_or(&self.command).argv
+    }
 }
 
 /// What was replaced in a redacted copy of a run, the same word by the same replacement everywhere.

@@ -4,6 +4,7 @@
 //! makes claims of them, `progress` reads when it said what, `plan` says which passes a command
 //! makes, `data` and `names` find them in the observed calls. Holds no judgement.
 
+mod advice;
 mod catalogue;
 mod csv;
 mod data;

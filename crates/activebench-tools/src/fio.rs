@@ -5,6 +5,7 @@
 //! job, `phases` where its clock ran. fio is asked for its JSON beside what the user asked for, and
 //! `filter` takes that out again. Holds no judgement.
 
+mod advice;
 mod command;
 mod engine;
 mod entries;

@@ -3,6 +3,7 @@
 //! `options` reads its command line, `output` its words, `plan` says which passes a
 //! command makes, `phases` finds them in the observed calls. Holds no judgement.
 
+mod advice;
 mod catalogue;
 mod children;
 mod files;

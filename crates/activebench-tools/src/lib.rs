@@ -12,6 +12,7 @@ pub mod orion;
 mod syncs;
 
 use activebench_model::activity::Activity;
+use activebench_model::advice::{Advisor, NoAdvisor};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
@@ -20,8 +21,8 @@ use activebench_model::phase::{Direction, Phase};
 /// Every adapter, in the order in which they are asked.
 pub const ADAPTERS: &[&dyn Adapter] = &[&iozone::Iozone, &bonnie::Bonnie, &fio::Fio, &orion::Orion];
 
-/// What activebench knows of one benchmark.
-pub trait Adapter: Sync {
+/// What activebench knows of one benchmark. What to change in its command is in the file `advice` of each adapter.
+pub trait Adapter: Advisor {
     /// The tool's name in lower case: `iozone`.
     fn name(&self) -> &'static str;
 
@@ -141,6 +142,14 @@ pub fn adapter_for_program(file_name: &str) -> Option<&'static dyn Adapter> {
 /// The adapter of the tool that wrote an output, by what it says of itself.
 pub fn adapter_for_output(output: &ToolOutput) -> Option<&'static dyn Adapter> {
     ADAPTERS.iter().copied().find(|adapter| adapter.wrote(output))
+}
+
+/// Who advises on the tool of this name; nobody where no adapter knows it.
+pub fn advisor_of(tool: &str) -> &'static dyn Advisor {
+    match adapter_by_name(tool) {
+        Some(adapter) => adapter,
+        None => &NoAdvisor,
+    }
 }
 
 /// The adapter of a name as printed by [`Adapter::name`].

@@ -4,6 +4,7 @@
 //! figures of them, `points` says which data points a command asks for, `windows` finds these among
 //! the observed requests. Holds no judgement.
 
+mod advice;
 mod claims;
 mod contradictions;
 mod document;

@@ -37,7 +37,7 @@ pub(crate) fn main(
     let Recorded { judged: first, reader, interrupted } =
         record_run(arguments, choices, command, &directory.join(AS_GIVEN), runtime)?;
     let exit_code = first.exit_code;
-    let remedied = remedied(&first);
+    let remedied = remedied(&first, activebench_tools::advisor_of(&first.parsed.tool));
     if let Some(why) = why_not_again(&first.verdict, interrupted, &remedied) {
         say(&why);
         output::render(&first, &reader, &arguments.output)?;

@@ -86,7 +86,19 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
     let source = Stored(reader);
     let activity = activebench_facts::fold_activity(&source).context("cannot fold the recorded calls")?;
     let output = reader.output().context("cannot read the tool's recorded output")?;
-    let (parsed, phases) = claims_and_phases(manifest, &activity, &output);
+    let tool = tool_of_run(manifest, &activity, &output);
+    let (parsed, phases) = match &tool {
+        Some((adapter, command)) => {
+            let parsed = adapter.parse(command, &output, manifest.choices.subject);
+            let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, &activity);
+            (parsed, phases)
+        }
+        None => (Parsed::default(), activebench_facts::evidence_phases(&activity)),
+    };
+    // A record of before, and a tool that only its output tells, have none yet.
+    if manifest.tool_command.is_none() {
+        manifest.tool_command = tool.map(|(_, command)| without_added(command, &manifest.added_arguments));
+    }
     manifest.coverage.blind_paths =
         activebench_facts::blind_paths(&source, &activity, &phases, &manifest.coverage.probes)
             .context("cannot count the blind paths of the recorded calls")?;
@@ -99,21 +111,27 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
     Ok(Derived { activity, parsed, phases, run_facts, profiles, courses })
 }
 
-fn claims_and_phases(manifest: &Manifest, activity: &Activity, output: &ToolOutput) -> (Parsed, Vec<Phase>) {
+/// The tool that measured, and its own command line.
+fn tool_of_run(
+    manifest: &Manifest,
+    activity: &Activity,
+    output: &ToolOutput,
+) -> Option<(&'static dyn activebench_tools::Adapter, CommandLine)> {
     let known = tool_command(&manifest.command, &activity.execs, &manifest.coverage.linked_programs);
-    match known.or_else(|| tool_by_output(&manifest.command, activity, output)) {
-        Some((adapter, command)) => {
-            let parsed = adapter.parse(&command, output, manifest.choices.subject);
-            let phases = activebench_tools::phases_of(adapter, &command, output, &parsed, activity);
-            (parsed, phases)
-        }
-        None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
+    known.or_else(|| tool_by_output(&manifest.command, activity, output))
+}
+
+/// A command line without what activebench put behind the user's words.
+pub(crate) fn without_added(mut command: CommandLine, added: &[String]) -> CommandLine {
+    if command.argv.ends_with(added) {
+        command.argv.truncate(command.argv.len() - added.len());
     }
+    command
 }
 
 /// The adapter for what the tree executed, and the tool's own command line: behind a wrapper
 /// (`nice iozone ...`) what it was executed with.
-fn tool_command(
+pub(crate) fn tool_command(
     command: &CommandLine,
     execs: &[Exec],
     links: &BTreeMap<String, String>,
@@ -251,6 +269,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         facts: &run_facts,
         profiles: &profiles,
         thresholds: &thresholds,
+        advisor: activebench_tools::advisor_of(&parsed.tool),
     });
     let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(*detector));
     let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);

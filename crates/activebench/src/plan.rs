@@ -43,7 +43,8 @@ pub(crate) fn main(
     let roots = Roots::default();
     let mut survey = Survey::of(&roots, Process::Own);
     let target = survey.target_of_path(Path::new(&command.cwd));
-    let manifest = manifest(choices, command, &roots);
+    let tool_command = known.map(|(_, own)| own);
+    let manifest = Manifest { tool_command, ..manifest(choices, command, &roots) };
     let parsed = Parsed { tool: tool.unwrap_or_default().to_owned(), ..Parsed::default() };
     let facts = Facts::default();
     let profiles = Profiles::default();
@@ -54,6 +55,7 @@ pub(crate) fn main(
         facts: &facts,
         profiles: &profiles,
         thresholds,
+        advisor: activebench_tools::advisor_of(&parsed.tool),
     });
     let worst = findings.iter().filter(|finding| finding.outcome == Outcome::Fires).filter_map(|f| f.severity).max();
     let report = PlanReport {
@@ -101,6 +103,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         added_arguments: Vec::new(),
+        tool_command: None,
         choices,
         child: ChildEnd::default(),
         clocks: Clocks::default(),

@@ -66,6 +66,7 @@ impl Recorded {
             activebench: env!("CARGO_PKG_VERSION").to_owned(),
             command: Default::default(),
             added_arguments: Vec::new(),
+            tool_command: None,
             choices: Default::default(),
             child: Default::default(),
             clocks: Default::default(),

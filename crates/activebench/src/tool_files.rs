@@ -29,6 +29,8 @@ pub(crate) struct ToolFiles {
     /// Why others were not, where more would have been read otherwise. A file that was a pipe or is gone by now is no gap in
     /// the record: its adapter says what is not known without it.
     pub(crate) unread: Vec<String>,
+    /// The command line of the tool that measured, without wrappers; `None` where its own name does not tell it.
+    pub(crate) tool_command: Option<CommandLine>,
     /// Executed files that are links to tools, see [`activebench_model::coverage::Coverage::linked_programs`].
     pub(crate) links: BTreeMap<String, String>,
 }
@@ -40,6 +42,7 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
     let tasks = observation.tasks().flatten().flatten();
     let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
     files.links = links(command, &execs);
+    files.tool_command = judge::tool_command(command, &execs, &files.links).map(|(_, own)| own);
     let tools = tools(command, &execs, &files.links);
     // A damaged part of the record is said where the record is written.
     let opened: BTreeSet<String> = observation

@@ -232,6 +232,7 @@ pub(crate) fn record_prepared_run(
         ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
     };
     manifest.coverage.linked_programs = links;
+    manifest.tool_command = files.tool_command.map(|own| judge::without_added(own, &manifest.added_arguments));
     if !arguments.no_ceiling {
         manifest.ceilings = Some(ceiling::store::for_run(&manifest.host, arguments.ceiling.as_deref()));
     }
@@ -388,6 +389,7 @@ fn manifest(
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         added_arguments: Vec::new(),
+        tool_command: None,
         choices,
         child: outcome.child,
         clocks: outcome.clocks,

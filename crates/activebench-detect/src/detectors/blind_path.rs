@@ -22,11 +22,12 @@
 //! # References
 //! aquasecurity/tracee #309; Darshan counts mmaps and not their I/O.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::Run;
 use crate::detector::{Basis, Decides, Detector, Judge};
@@ -61,7 +62,6 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         if !matches!(mapped::of(run, phase)?, Some(Mapped::Open) | None) {
             return Ok(case.silent("what moved through the mapping is told by what the device did"));
         }
-        let tool_maps = Given::new(run).iozone_has("-B") || Given::new(run).iozone_has("-D");
         Ok(case.fires(Firing {
             weight: Weight::WarnWith(Effect::Unverifiable),
             observed: Some(Quantity { value: mappings, ..Quantity::count(0) }),
@@ -70,10 +70,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 "the phase mapped its files {mappings} times; data that moves through a mapping shows in 0 calls"
             ),
             meaning: "the figure can be neither confirmed nor refuted from the calls".to_owned(),
-            advice: match tool_maps {
-                true => "run without `-B` and `-D` where the figure is to be verified".to_owned(),
-                false => "use plain reads and writes where the figure is to be verified".to_owned(),
-            },
+            advice: advise(run, Some(phase), Improvement::AvoidMappings),
         }))
     });
     // The tool's libraries are mapped too: of mappings only those of the phases' files count.

@@ -35,7 +35,7 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::longer;
 use crate::case::{Firing, Weight, of_each_phase};
 use crate::comparison::{Agreement, of_each_claim, rate_window};
 use crate::context::Run;
@@ -93,7 +93,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                     false => "the figure divides the right bytes by more time than the calls took".to_owned(),
                 },
                 advice: match window < limits.ab701_window_note_ns.value.value {
-                    true => Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+                    true => longer(run, phase, limits.ab701_window_note_ns.value.value / window),
                     false => format!("quote {}, the figure that the calls give", difference.observed),
                 },
             })

@@ -23,15 +23,16 @@
 //! IO500 rule 7; ior #203; fio #1539. iozone's default buffers are more than 99 % zeros: 512 MiB took 18 MiB on btrfs
 //! with zstd (measured).
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::packing::{COMPRESSION, by_payload};
 
 const FACTS: &[FactName] =
@@ -86,6 +87,6 @@ fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Fi
             true => "the storage moved a part of these bytes only".to_owned(),
             false => "a device that compresses without saying so would move a part of these bytes only".to_owned(),
         },
-        advice: Given::new(run).random_payload(),
+        advice: advise(run, None, Improvement::RandomPayload),
     }))
 }

@@ -21,15 +21,16 @@
 //! # References
 //! IO500 rule 7; fio: `refill_buffers` is off by default, `scramble_buffers` changes a little of each.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::packing::{DUPLICATION, by_payload};
 
 const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates, FactName::WriteCalls];
@@ -83,6 +84,6 @@ fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Fi
             packer.map_or_else(String::new, |packer| format!("; {packer} packs data"))
         ),
         meaning: "storage that keeps one copy would move a part of these bytes only".to_owned(),
-        advice: Given::new(run).random_payload(),
+        advice: advise(run, None, Improvement::RandomPayload),
     }))
 }

@@ -24,6 +24,7 @@
 //! fio #719: a benchmark ran on ext4 mounted nobarrier. Measured: 20 fsyncs on ext4 make 40 FLUSH
 //! requests, with nobarrier none; O_DIRECT without fsync makes none.
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::Subject;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -31,10 +32,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge, Question};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 
 const FACTS: &[FactName] = &[
     FactName::Flushes,
@@ -151,7 +152,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         advice: match (synced, without_barriers) {
             (true, true) => format!("mount {} with barriers (its options say otherwise)", target.mount_point),
             (true, false) => format!("look at why syncs on {} make no flush at {}", target.mount_point, device.name),
-            (false, _) => Given::new(run).over_a_power_cut(),
+            (false, _) => advise(run, None, Improvement::SurvivePowerLoss),
         },
     }))
 }

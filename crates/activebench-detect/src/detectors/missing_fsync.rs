@@ -23,6 +23,7 @@
 //! bonnie++ 1.03 without `-b`: 2 GiB "written", 0 bytes at the device (measured). IO500 rule 6,
 //! MLPerf's fsync rule; IOR tutorial: 41,326 MiB/s become 2,937.89 with `-e`.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
@@ -31,10 +32,10 @@ use activebench_model::units::Quantity;
 
 use activebench_model::claim::Subject;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::mapped::{self, Mapped};
 
 const FACTS: &[FactName] = &[
@@ -120,7 +121,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_bytes(unsynced)
         ),
         meaning: "the figure is the rate of copying into the page cache".to_owned(),
-        advice: Given::new(run).durable(),
+        advice: advise(run, None, Improvement::SyncInsideClock),
     }))
 }
 
@@ -132,6 +133,6 @@ fn unsynced_mapping(run: &Run<'_>, written: f64, of_storage: bool) -> Firing {
         threshold: run.thresholds.ab301_unsynced_fail_ratio.clone(),
         message: format!("{written} were written through a mapping, and no sync made them durable"),
         meaning: "the figure is the rate of writing memory".to_owned(),
-        advice: Given::new(run).durable(),
+        advice: advise(run, None, Improvement::SyncInsideClock),
     }
 }

@@ -20,13 +20,14 @@
 //! # References
 //! mlcommons/storage #464 (no traffic on the network at all); ior #139 (500 kIOPS with an idle array).
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::Run;
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
@@ -96,6 +97,6 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         ),
         meaning: "the client's memory gave the rest: the figure is neither that of the network nor of the server"
             .to_owned(),
-        advice: Given::new(run).cold_reads(phase),
+        advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
 }

@@ -32,16 +32,17 @@
 //! iozone 3.489: `-G` without `-B` writes plainly, `-p` purges the processor's cache only, `-k`
 //! keeps one request in flight a file (measured). bonnie++ `-D` opens directly in two phases only.
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Subject};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Mechanism, Phase, Promise};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge, Question};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::lint::read_whole;
 
 const FACTS: &[FactName] = &[
@@ -70,7 +71,7 @@ pub static DETECTOR: Detector = Detector {
         honest: Honest::ByDirection,
         measured_instead: |_, _| "the same pass without what the option promises",
     }),
-    improvement: Some(Improvement::MakeOptionsTakeEffect),
+    improvement: Some(Improvement::MapFiles),
     questions: &[Question::WasItTuned],
 };
 
@@ -154,7 +155,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
             FactName::DirectShare,
             "direct I/O (O_DIRECT)",
             "the page cache took part in a figure that is read as direct",
-            &Given::new(run).direct(),
+            &advise(run, None, Improvement::OpenDirect),
         ),
         Mechanism::SyncWrites | Mechanism::DataSyncWrites if writes => share_of(
             FactName::SyncWriteShare,
@@ -171,7 +172,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 threshold: at_least_one(),
                 seen: "a sync inside the clock; 0 were seen there".to_owned(),
                 meaning: "the figure leaves out the time to make the data durable",
-                advice: Given::new(run).durable(),
+                advice: advise(run, None, Improvement::SyncInsideClock),
             }))
         }
         Mechanism::MappedIo => {
@@ -194,10 +195,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 threshold: at_least_one(),
                 seen: format!("an msync for each record; {mappings} mappings and {msyncs} msyncs were seen"),
                 meaning: "the figure is that of plain writes, without a sync",
-                advice: match run.parsed.tool == "iozone" && !Given::new(run).iozone_has("-B") {
-                    true => "add `-B`: without mapped files the option does nothing".to_owned(),
-                    false => "drop the option, or map the files".to_owned(),
-                },
+                advice: advise(run, Some(phase), Improvement::MapFiles),
             }))
         }
         Mechanism::CachePurge if reads => {
@@ -231,7 +229,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                     Quantity::ratio(served)
                 ),
                 meaning: "the option does not make the reads cold",
-                advice: Given::new(run).cold_reads(phase),
+                advice: advise(run, Some(phase), Improvement::ReadFromStorage),
             }))
         }
         Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 judges the requests in flight")),

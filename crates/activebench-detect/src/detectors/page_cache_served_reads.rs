@@ -26,16 +26,17 @@
 //! mlcommons/storage #464, argonne-lcf/dlio_benchmark #277, IO500 #109; why not cachestat's
 //! formula: iovisor/bcc #2366, #4357.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::mapped::{self, Mapped};
 
 const FACTS: &[FactName] = &[
@@ -127,7 +128,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             true => "the figure is mostly the rate of copying from memory".to_owned(),
             false => "a part of the figure is the rate of copying from memory".to_owned(),
         },
-        advice: Given::new(run).cold_reads(phase),
+        advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
 }
 
@@ -144,6 +145,6 @@ fn served_from_mapping(case: &Case<'_>, phase: &Phase, read: f64, from_device: f
             in_bytes(from_device)
         ),
         meaning: "the figure is the rate of reading memory".to_owned(),
-        advice: Given::new(&case.run).cold_reads(phase),
+        advice: advise(&case.run, Some(phase), Improvement::ReadFromStorage),
     }
 }

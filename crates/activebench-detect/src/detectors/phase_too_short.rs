@@ -19,15 +19,16 @@
 //! # References
 //! bonnie++ prints `+++++` for passes below 0.5 s. TKperf runs the rounds of SNIA PTS for 60 s. IO500 asks for 300 s.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::longer;
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Decides, Detector, Improvement, Judge};
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::lint::writes;
 
 const FACTS: &[FactName] = &[FactName::Window];
@@ -64,7 +65,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 threshold: steps.clone(),
                 message: format!("the clock ran for {observed}, its own step is {}", Quantity::ns(step)),
                 meaning: "one step of the tool's clock is more than 1 % of the figure".to_owned(),
-                advice: Given::new(run).longer(phase, limits.ab701_window_note_ns.value.value / window),
+                advice: longer(run, phase, limits.ab701_window_note_ns.value.value / window),
             }));
         }
         let (weight, threshold) = if window < limits.ab701_write_window_fail_ns.value.value && writes_or_creates(phase)
@@ -87,8 +88,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 _ => "one disturbance is a visible share of the figure: repeat it before quoting it",
             }
             .to_owned(),
-            advice: Given::new(run)
-                .longer(phase, limits.ab701_window_note_ns.value.value.max(threshold.value.value) / window),
+            advice: longer(run, phase, limits.ab701_window_note_ns.value.value.max(threshold.value.value) / window),
         }))
     })
 }

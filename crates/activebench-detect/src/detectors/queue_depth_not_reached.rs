@@ -32,6 +32,7 @@
 //! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct
 //! (measured).
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, Submission};
@@ -40,7 +41,7 @@ use activebench_model::units::Quantity;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::{operations, tasks_of};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::lint::read_whole;
 use crate::thresholds::Thresholds;
 

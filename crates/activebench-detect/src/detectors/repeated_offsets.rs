@@ -35,18 +35,19 @@
 //! fio's `norandommap`; IO500 pull request #91; Orion 11.2: 98,305 of 12,582,912 blocks, 803 hits
 //! each, 768 MiB. Occupancy: W. Feller, An Introduction to Probability Theory, volume I, IV.2.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::amount::{Amount, Own, WRITTEN};
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::calls;
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::layers::to_lowest;
 use crate::lint::read_whole;
 
@@ -209,7 +210,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         meaning: meaning.to_owned(),
         advice: match by_design {
             true => "read the figure as that of a small set, or use a random or sequential test beside it".to_owned(),
-            false => Given::new(run).distinct_offsets(),
+            false => advise(run, None, Improvement::VisitBlocksOnce),
         },
     }))
 }

@@ -22,13 +22,14 @@
 
 use std::collections::HashSet;
 
+use activebench_model::advice::Improvement;
 use activebench_model::finding::Finding;
 use activebench_model::series::{Beginning, Repeated, RunOfSeries};
 use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight};
 use crate::context::Series;
-use crate::detector::{Basis, Decides, Detector, Improvement, Judge};
+use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::series_case::{SeriesCase, is_rate};
 
 /// See the head of this file.
@@ -118,16 +119,12 @@ fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
     if jaccard <= limit.value.value {
         return Ok(case.silent(message));
     }
-    let is_fio = series.manifest.command.argv.iter().any(|word| word.rsplit('/').next() == Some("fio"));
     Ok(case.fires(Firing {
         weight: Weight::WarnOfRun,
         observed: Some(Quantity::ratio(jaccard)),
         threshold: limit.clone(),
         message,
         meaning: "the runs are one drawing of offsets, repeated: what one left in a cache serves the next".to_owned(),
-        advice: match is_fio {
-            true => "add `randrepeat=0`, or give each run another `randseed`".to_owned(),
-            false => "give each run a seed of its own".to_owned(),
-        },
+        advice: "give each run a seed of its own (fio: `randrepeat=0`, or another `randseed` each time)".to_owned(),
     }))
 }

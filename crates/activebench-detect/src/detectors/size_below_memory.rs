@@ -19,11 +19,12 @@
 //! # References
 //! bonnie++ refuses sizes below twice the memory.
 
+use activebench_model::advice::Improvement;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Firing, Halt, Weight};
 use crate::context::Run;
 use crate::detector::{Basis, Decides, Detector, Judge};
@@ -86,7 +87,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             threshold: Threshold { value: limit, source: factor.source.clone() },
             message: format!("{size} are read through a page cache of up to {memory}"),
             meaning: "what is still in memory will not be read from the storage".to_owned(),
-            advice: Given::new(run).cold_reads(phase),
+            advice: advise(run, Some(phase), Improvement::ReadFromStorage),
         }))
     })
 }

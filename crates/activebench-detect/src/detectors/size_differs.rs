@@ -22,13 +22,14 @@
 //! `iozone -s 100k -r 64k` prints 100 and moves 64 KiB; a stonewalled `iozone -t 2` counts
 //! 32768 and 17984 kB and writes 65536 kB (both measured, 3.489). `fio --size=100k --bs=64k` moves 64 KiB (3.33).
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::context::Run;
 use crate::detector::{Basis, Decides, Detector, Judge};
@@ -135,7 +136,7 @@ fn reason(run: &Run<'_>, phase: &Phase, short: f64, untimed: f64) -> (&'static s
     let block = phase.block_bytes.unwrap_or(0) as f64;
     if untimed > 0.0 {
         let meaning = "the clock of a task stopped before its work was done: the figure speaks of the part before";
-        return (meaning, Given::new(run).all_tasks());
+        return (meaning, advise(run, None, Improvement::CountAllTasks));
     }
     if short > 0.0 && short < block * f64::from(phase.requested_tasks.max(1)) {
         return (

@@ -24,6 +24,7 @@
 //! # References
 //! iozone documents `-e` and `-c` because its default leaves flush and close out; IO500 rule 6.
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -31,11 +32,11 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::comparison::operations;
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::mapped::{self, Mapped};
 
 const FACTS: &[FactName] = &[
@@ -116,7 +117,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 Quantity { value: written, ..Quantity::bytes(0) }
             ),
             meaning: "the figure is the rate of writing memory".to_owned(),
-            advice: Given::new(run).durable(),
+            advice: advise(run, None, Improvement::SyncInsideClock),
         }));
     }
     run.moved(phase)?;
@@ -174,6 +175,6 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_ns(span - window)
         ),
         meaning: "the figure leaves out the time that the storage took to hold the data".to_owned(),
-        advice: Given::new(run).durable(),
+        advice: advise(run, None, Improvement::SyncInsideClock),
     }))
 }

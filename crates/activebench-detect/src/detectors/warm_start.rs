@@ -19,6 +19,7 @@
 //! fio says "Cache flush bypassed" to those without rights; the IOR tutorial on FADV_DONTNEED,
 //! which is a hint and asynchronous.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
@@ -27,7 +28,7 @@ use activebench_model::units::Quantity;
 
 use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 
 const FACTS: &[FactName] = &[FactName::ResidentAtStart, FactName::ReadBytes, FactName::DirectShare];
 

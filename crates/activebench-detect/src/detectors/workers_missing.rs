@@ -31,17 +31,18 @@
 
 use std::collections::BTreeSet;
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Part, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::comparison::{basis, operations, rate_window, waited_ns};
 use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Improvement, Judge};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 
 const FACTS: &[FactName] = &[FactName::ActiveTasks];
 
@@ -96,7 +97,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                     phase.requested_tasks
                 ),
                 meaning: "the figure is that of fewer tasks than it is printed for".to_owned(),
-                advice: Given::new(run).all_tasks(),
+                advice: advise(run, None, Improvement::CountAllTasks),
             }));
         }
         if rate_window(phase) == FactName::LongestTask {
@@ -136,7 +137,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             ),
             meaning: "the tasks did not all run at the same time: the sum is above what the storage gave at once"
                 .to_owned(),
-            advice: Given::new(run).all_tasks(),
+            advice: advise(run, None, Improvement::CountAllTasks),
         }))
     })
 }
@@ -227,7 +228,7 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         ),
         meaning: "the tasks did not all run at the same time: the figure is above what the storage gave at once"
             .to_owned(),
-        advice: Given::new(&case.run).all_tasks(),
+        advice: advise(&case.run, None, Improvement::CountAllTasks),
     }))
 }
 

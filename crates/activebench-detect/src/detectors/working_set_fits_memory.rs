@@ -20,15 +20,16 @@
 //! # References
 //! bonnie++ refuses sizes below twice the memory; MLPerf Storage asks for five times.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
 use crate::context::Run;
-use crate::detector::{Basis, Decides, Detector, Evidence, Improvement, Inference, Judge};
+use crate::detector::{Basis, Decides, Detector, Evidence, Inference, Judge};
 
 const FACTS: &[FactName] =
     &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
@@ -108,7 +109,7 @@ fn by_size(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         threshold: Threshold { value: limit, source: factor.source.clone() },
         message: format!("{read} were read, {holds}, and the page cache was not observed"),
         meaning: "the figure may be that of the page cache".to_owned(),
-        advice: Given::new(run).cold_reads(phase),
+        advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
 }
 

@@ -17,11 +17,12 @@
 //! # References
 //! IO500 rule 6; IOR tutorial: 41,326 MiB/s become 2,937.89 with `-e`.
 
+use activebench_model::advice::Improvement;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Mechanism, Submission};
 use activebench_model::units::Quantity;
 
-use crate::advice::Given;
+use crate::advice::advise;
 use crate::case::{Firing, Halt, Weight};
 use crate::context::Run;
 use crate::detector::{Basis, Decides, Detector, Judge};
@@ -66,7 +67,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             threshold: Threshold { value: Quantity::count(1), source: "one sync inside the clock".to_owned() },
             message: "nothing makes the writes durable inside the clock".to_owned(),
             meaning: "the figure will be the rate of copying into the page cache".to_owned(),
-            advice: Given::new(run).durable(),
+            advice: advise(run, None, Improvement::SyncInsideClock),
         }))
     })
 }

@@ -34,6 +34,7 @@ impl Stored {
             facts: &self.facts,
             profiles: &self.profiles,
             thresholds: &self.thresholds,
+            advisor: activebench_tools::advisor_of(&self.parsed.tool),
         }
     }
 

@@ -9,6 +9,7 @@ use activebench_detect::context::Run;
 use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
 use activebench_detect::thresholds::Thresholds;
+use activebench_model::advice::NoAdvisor;
 use activebench_model::claim::Parsed;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Finding, Outcome};
@@ -149,6 +150,7 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
         facts: &facts,
         profiles: &profiles,
         thresholds: &thresholds,
+        advisor: &NoAdvisor,
     };
     for detector in DETECTORS {
         let findings = detector.judge(&run);

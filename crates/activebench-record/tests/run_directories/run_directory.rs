@@ -22,6 +22,7 @@ fn manifest() -> Manifest {
         activebench: "0.1.0".to_owned(),
         command: Default::default(),
         added_arguments: Vec::new(),
+        tool_command: None,
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),

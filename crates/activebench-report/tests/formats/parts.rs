@@ -26,6 +26,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             activebench: "0.1.0".into(),
             command: CommandLine { argv: argv.iter().map(|a| (*a).to_owned()).collect(), cwd: "/root".into() },
             added_arguments: Vec::new(),
+            tool_command: None,
             choices: Choices { profile: "default".into(), fail_on: FailOn::Fail, ..Choices::default() },
             child: ChildEnd { pid: Some(4711), exit_code: Some(0), ..ChildEnd::default() },
             clocks: Clocks { started_unix_s: 1_795_238_730, started_ns: 1_000_000_000, ended_ns: 6_402_000_000 },

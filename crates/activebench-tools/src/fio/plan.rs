@@ -409,12 +409,12 @@ fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
             false => value,
         };
         if !of_way.trim().is_empty() && is_true(of_way) {
-            limits.push(OwnLimit { option: format!("{name}={value}"), computes: false });
+            limits.push(OwnLimit { option: format!("{name}={value}"), computes: false, untimed: false });
         }
     }
     if let Some(value) = job.stated("thinktime").filter(|value| is_true(value)) {
         let computes = job.has("thinktime_spin");
-        limits.push(OwnLimit { option: format!("thinktime={value}"), computes });
+        limits.push(OwnLimit { option: format!("thinktime={value}"), computes, untimed: false });
     }
     limits
 }

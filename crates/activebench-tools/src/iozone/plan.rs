@@ -255,7 +255,7 @@ pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
         own_limits: options
             .compute_ms
             .filter(|ms| *ms > 0)
-            .map(|ms| OwnLimit { option: format!("-J {ms}"), computes: true })
+            .map(|ms| OwnLimit { option: format!("-J {ms}"), computes: true, untimed: true })
             .into_iter()
             .collect(),
         cold_by_design: options.remount && kind.direction() == Direction::Read,

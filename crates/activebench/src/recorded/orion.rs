@@ -251,6 +251,7 @@ fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         command: CommandLine { argv, cwd: "/".to_owned() },
         added_arguments: Vec::new(),
+        tool_command: None,
         choices: Choices { profile: "default".to_owned(), ..Choices::default() },
         child: ChildEnd { pid: Some(TGID), exit_code: Some(0), ..ChildEnd::default() },
         clocks: Clocks { started_unix_s: 0, started_ns: STARTED_NS, ended_ns },

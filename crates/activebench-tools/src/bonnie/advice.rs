@@ -2,30 +2,64 @@
 
 use std::collections::BTreeSet;
 
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use super::LARGEST_FILE_MIB;
+use super::Bonnie;
 
 /// The options that take a value, over all versions; `-f` takes one only within the same word.
 const WITH_VALUE: &str = "cdgmnprsuxyzZ";
 const MIB: f64 = 1024.0 * 1024.0;
+/// Files above this (1 TiB) are no advice for a pass that is short today.
+const LARGEST_FILE_MIB: f64 = 1_048_576.0;
+
+impl Advisor for Bonnie {
+    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
+        let given = Given::new(about.argv, about.version);
+        match wanted {
+            Improvement::SyncInsideClock => Some(given.durable()),
+            Improvement::ReadFromStorage => Some(given.cold_reads(about.beyond_memory_bytes)),
+            Improvement::OpenDirect => Some(given.direct()),
+            Improvement::RunLonger => about.phase.map(|phase| given.longer(phase, about.times_longer)),
+            _ => None,
+        }
+    }
+
+    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
+        let given = Given::new(about.argv, about.version);
+        match wanted {
+            Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss)
+                if given.is_old() && !given.options.contains(&'b') =>
+            {
+                Ok(Change::AddLast(&["-b"]))
+            }
+            Some(Improvement::ReadFromStorage | Improvement::LargerFile | Improvement::RunLonger) => {
+                Err("it takes a larger file: how large is yours to choose".to_owned())
+            }
+            _ => Err("no option of bonnie++ mends it".to_owned()),
+        }
+    }
+}
 
 /// The command line of bonnie++.
-pub(super) struct Bonnie<'a> {
+struct Given<'a> {
     options: BTreeSet<char>,
     version: Option<&'a str>,
 }
 
-impl<'a> Bonnie<'a> {
-    pub(super) fn new(argv: &[String], version: Option<&'a str>) -> Self {
+impl<'a> Given<'a> {
+    fn new(argv: &[String], version: Option<&'a str>) -> Self {
         Self { options: options(argv), version }
     }
 
+    fn is_old(&self) -> bool {
+        self.version.is_none_or(|version| version.starts_with("1.0"))
+    }
+
     /// Only versions before 1.93 leave the sync out, and only without `-b`.
-    pub(super) fn durable(&self) -> String {
-        let old = self.version.is_none_or(|version| version.starts_with("1.0"));
-        match (old, self.options.contains(&'b')) {
+    fn durable(&self) -> String {
+        match (self.is_old(), self.options.contains(&'b')) {
             (true, false) => "add `-b`: bonnie++ 1.03 then puts an fsync inside the clock".to_owned(),
             _ => "quote the durable rate: bonnie++ has no option that waits longer".to_owned(),
         }
@@ -33,7 +67,7 @@ impl<'a> Bonnie<'a> {
 
     /// bonnie++ reads what it has just written: only a file that memory cannot hold is read from
     /// storage. `enough` bytes are twice the memory; `None` where that is not known or was asked for.
-    pub(super) fn cold_reads(&self, enough: Option<u64>) -> String {
+    fn cold_reads(&self, enough: Option<u64>) -> String {
         let Some(enough) = enough else {
             return "bonnie++ reads what it has just written: read the file again after a fresh mount".to_owned();
         };
@@ -42,13 +76,13 @@ impl<'a> Bonnie<'a> {
     }
 
     /// `-D` is heeded where the file is created.
-    pub(super) fn direct(&self) -> String {
+    fn direct(&self) -> String {
         "bonnie++ opens its file with O_DIRECT only where it creates it: quote the writes alone, or read with another tool"
             .to_owned()
     }
 
     /// To make a pass last `factor` times its present length.
-    pub(super) fn longer(&self, phase: &Phase, factor: f64) -> String {
+    fn longer(&self, phase: &Phase, factor: f64) -> String {
         if let Some(files) = phase.names.as_ref().and_then(|names| names.requested) {
             return format!("use more files, about `-n {:.0}`", (files as f64 / 1024.0 * factor).ceil().max(1.0));
         }
@@ -69,7 +103,7 @@ impl<'a> Bonnie<'a> {
 }
 
 /// The letters of the options, wherever the command stands in a wrapper's arguments.
-pub(crate) fn options(argv: &[String]) -> BTreeSet<char> {
+fn options(argv: &[String]) -> BTreeSet<char> {
     let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
     let program =
         |word: &&str| word.trim_matches(['\'', '"']).rsplit('/').next().is_some_and(|name| name.starts_with("bonnie"));
@@ -101,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn given(line: &str, version: Option<&'static str>) -> Bonnie<'static> {
-        Bonnie::new(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), version)
+    fn given(line: &str, version: Option<&'static str>) -> Given<'static> {
+        Given::new(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), version)
     }
 
     #[test]

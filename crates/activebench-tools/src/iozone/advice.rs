@@ -1,0 +1,166 @@
+//! What to change on an iozone command line.
+
+use std::collections::BTreeSet;
+
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+
+use super::Iozone;
+use crate::Adapter;
+
+/// The options of iozone 3.489 that take a value, so that the value is not read as options.
+const WITH_VALUE: &str = "bdfgHijJklLnPqrsStuUVXyYF";
+/// Files above this (1 TiB) are no advice for a pass that is short today.
+const LARGEST_FILE_MIB: f64 = 1_048_576.0;
+
+impl Advisor for Iozone {
+    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
+        let given = options(about.argv);
+        let has = |option: &str| given.contains(option);
+        let said = match wanted {
+            Improvement::SyncInsideClock => match (has("-e"), has("-c")) {
+                (false, false) => "add `-e -c`: the clock then covers the fsync and the close",
+                (false, true) => "add `-e`: with `-c` alone iozone leaves the fsync out",
+                (true, _) => "quote the durable rate: `-e` is given, and the sync still ended after the clock",
+            },
+            Improvement::SurvivePowerLoss if has("-e") => "quote it as written to the device's cache",
+            Improvement::SurvivePowerLoss => "add `-e`, if the figure is to hold over a power cut",
+            Improvement::CountAllTasks if has("-x") => "quote the parent's figure",
+            Improvement::CountAllTasks => {
+                "quote the parent's figure, and add `-x`: every task is then timed to its own end"
+            }
+            Improvement::MapFiles if !has("-B") => "add `-B`: without mapped files the option does nothing",
+            Improvement::AvoidMappings if has("-B") || has("-D") => {
+                "run without `-B` and `-D` where the figure is to be verified"
+            }
+            Improvement::RandomPayload if has("-+w") => {
+                "let the tool write data that is random and never the same twice: `-+w` is given, look at its percentage"
+            }
+            Improvement::RandomPayload => {
+                "let the tool write data that is random and never the same twice: add `-+w 0 -+y 0 -+C 0`"
+            }
+            Improvement::ReadFromStorage => return Some(cold_reads(&given, about)),
+            Improvement::RunLonger => return larger_file(&given, about),
+            _ => return None,
+        };
+        Some(said.to_owned())
+    }
+
+    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
+        let given = options(about.argv);
+        let lacking = |added: &'static [&'static str]| match added
+            .iter()
+            .filter(|option| option.starts_with('-'))
+            .all(|option| given.contains(*option))
+        {
+            false => Ok(Change::AddLast(added)),
+            true => Err("the option that mends it is given already".to_owned()),
+        };
+        match wanted {
+            Some(Improvement::SyncInsideClock) => lacking(&["-e", "-c"]),
+            Some(Improvement::SurvivePowerLoss) => lacking(&["-e"]),
+            Some(Improvement::CountAllTasks) if given.contains("-t") => lacking(&["-x"]),
+            Some(Improvement::MapFiles) if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
+            Some(Improvement::ReadFromStorage) => lacking(&["-I"]),
+            Some(Improvement::RandomPayload) => lacking(&["-+w", "0", "-+y", "0", "-+C", "0"]),
+            Some(Improvement::RunLonger) => Err("it takes a larger file: how large is yours to choose".to_owned()),
+            _ => Err("no option of iozone mends it".to_owned()),
+        }
+    }
+
+    fn option_of_pauses(&self, argv: &[String]) -> Option<String> {
+        options(argv).contains("-J").then(|| "-J".to_owned())
+    }
+}
+
+fn cold_reads(given: &BTreeSet<String>, about: &Circumstances<'_>) -> String {
+    let has = |option: &str| given.contains(option);
+    let mut ways = Vec::new();
+    if !has("-I") {
+        ways.push("`-I` (O_DIRECT)".to_owned());
+    }
+    if let Some(mount) = about.mount_point.filter(|mount| *mount != "/")
+        && !has("-U")
+        && !has("-t")
+    {
+        ways.push(format!("`-U {mount}` (unmounts and mounts it between the passes; it must be in /etc/fstab)"));
+    }
+    if let Some(bytes) = about.beyond_memory_bytes {
+        let option = if has("-a") { "-g" } else { "-s" };
+        let tasks = about.phase.map_or(1, |phase| u64::from(phase.requested_tasks.max(1)));
+        let gibibytes = bytes.div_ceil(tasks).div_ceil(1 << 30);
+        ways.push(format!("`{option} {gibibytes}g` or more (twice the memory)"));
+    }
+    match ways.is_empty() {
+        true => "compare with a run on a freshly mounted file system".to_owned(),
+        false => format!("use {}", ways.join(", or ")),
+    }
+}
+
+/// `None` where the size of the pass is not known.
+fn larger_file(given: &BTreeSet<String>, about: &Circumstances<'_>) -> Option<String> {
+    let phase = about.phase?;
+    let (requested, tasks) = (phase.requested_bytes?, f64::from(phase.requested_tasks.max(1)));
+    let option = if given.contains("-a") { "-g" } else { "-s" };
+    let mebibytes = (requested as f64 / tasks * about.times_longer / (1024.0 * 1024.0)).ceil().max(1.0);
+    Some(if mebibytes > LARGEST_FILE_MIB {
+        format!("use a much larger file (`{option}`)")
+    } else if mebibytes < 1024.0 {
+        format!("use a larger file, about `{option} {mebibytes:.0}m`")
+    } else {
+        format!("use a larger file, about `{option} {:.0}g`", (mebibytes / 1024.0).ceil())
+    })
+}
+
+/// The options on a command line, wherever the command stands in a wrapper's arguments: `-e`, `-+d`. Values are left out.
+fn options(argv: &[String]) -> BTreeSet<String> {
+    // `sh -c 'iozone -e'` hides the words in one argument.
+    let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
+    let program = |word: &&str| {
+        let name = word.trim_matches(['\'', '"']).rsplit('/').next();
+        name.is_some_and(|name| Iozone.is_program(name))
+    };
+    // Under another name the first word is the tool's.
+    let start = words.iter().position(program).unwrap_or(0) + 1;
+    let mut options = BTreeSet::new();
+    let mut rest = words[start.min(words.len())..].iter();
+    while let Some(word) = rest.next() {
+        let Some(letters) = word.strip_prefix('-') else { continue };
+        if letters.starts_with('+') {
+            options.insert(format!("-{}", letters.chars().take(2).collect::<String>()));
+            continue;
+        }
+        let mut letters = letters.chars();
+        while let Some(letter) = letters.next() {
+            options.insert(format!("-{letter}"));
+            if WITH_VALUE.contains(letter) {
+                if letters.as_str().is_empty() {
+                    rest.next();
+                }
+                break;
+            }
+        }
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_any_spelling_and_values_are_not_options() {
+        fn check(argv: &[&str], expected: &[&str]) {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let expected: BTreeSet<String> = expected.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(options(&argv), expected, "{argv:?}");
+        }
+        check(&["iozone", "-ec", "-i0", "-s", "1g"], &["-e", "-c", "-i", "-s"]);
+        check(&["iozone3", "-J", "10", "-e"], &["-J", "-e"]);
+        check(&["/usr/bin/iozone", "-f", "-e", "-+d"], &["-f", "-+d"]);
+        check(&["numactl", "-c", "0", "iozone", "-I"], &["-I"]);
+        check(&["sh", "-c", "cd /x && iozone -e -f'a b'"], &["-e", "-f"]);
+        check(&["./bench", "-I"], &["-I"]);
+        check(&["iozone", "-s"], &["-s"]);
+        check(&[], &[]);
+    }
+}
