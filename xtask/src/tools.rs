@@ -55,6 +55,11 @@ pub(crate) const CHROMIUM: Tool = Tool {
     command: "chromium",
     packages: [Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium")],
 };
+/// Binds a command to processors.
+pub(crate) const NUMACTL: Tool = Tool {
+    command: "numactl",
+    packages: [Some("numactl"), Some("numactl"), Some("numactl"), Some("numactl"), Some("numactl")],
+};
 /// Unpacks bundles as others do.
 pub(crate) const ZSTD: Tool =
     Tool { command: "zstd", packages: [Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd")] };
@@ -103,11 +108,24 @@ pub(crate) const XZ: Tool =
 /// What the demo runs.
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// What the tests run.
-pub(crate) const FOR_TESTS: &[&Tool] =
-    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &CHROMIUM, &ZSTD, &JQ, &OPENSSL];
+pub(crate) const FOR_TESTS: &[&Tool] = &[
+    &IOZONE,
+    &FIO,
+    &BONNIE,
+    &MKFS_EXT4,
+    &MKFS_XFS,
+    &MKFS_BTRFS,
+    &LOSETUP,
+    &FUSE2FS,
+    &CHROMIUM,
+    &NUMACTL,
+    &ZSTD,
+    &JQ,
+    &OPENSSL,
+];
 /// What the corpus of lies and twins runs.
 pub(crate) const FOR_TRUTH: &[&Tool] =
-    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS];
+    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &NUMACTL];
 /// What is measured, and what the product is compared with, when the cost of observing is measured.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
 /// What booting other kernels takes, and what runs there.

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_manual_page_has_a_title_and_its_headings_below_it() {
         for detector in crate::registry::DETECTORS {
-            let page = manual_page(*detector);
+            let page = manual_page(detector);
             assert!(page.starts_with(&format!("# {} `{}`\n", detector.code, detector.name)), "{page}");
             let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
             assert_eq!(headings, HEADINGS);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn every_detector_introduces_itself() {
         for detector in crate::registry::DETECTORS {
-            let page = introduction(*detector);
+            let page = introduction(detector);
             for text in [&page.finds, &page.matters, &page.to_do] {
                 assert!(text.len() > 10 && !text.contains("# "), "{page:?}");
             }

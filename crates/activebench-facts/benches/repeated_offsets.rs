@@ -75,6 +75,7 @@ fn manifest() -> Manifest {
         activebench: String::new(),
         command: Default::default(),
         added_arguments: Vec::new(),
+        tool_command: None,
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),

@@ -271,7 +271,7 @@ pub(crate) fn judge(directory: &Path, reader: &RunReader, mut manifest: Manifest
         thresholds: &thresholds,
         advisor: activebench_tools::advisor_of(&parsed.tool),
     });
-    let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(*detector));
+    let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(detector));
     let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);
     let detectors = detectors.filter(has_spoken).collect();
     Ok(JudgedRun {

@@ -190,7 +190,7 @@ fn list_detectors(arguments: &Detectors) -> Result<(), Failure> {
     let width = registry::DETECTORS.iter().map(|detector| detector.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for detector in registry::DETECTORS {
-        text.push_str(&format!("{}  {:width$}  {}\n", detector.code, detector.name, summary(*detector)));
+        text.push_str(&format!("{}  {:width$}  {}\n", detector.code, detector.name, summary(detector)));
     }
     print(&text)
 }
@@ -217,10 +217,10 @@ fn detector_pages(folder: &Path) -> anyhow::Result<()> {
         "# Detectors\n\nGenerated from the detectors' doc comments by `cargo xtask docs`.\n\n| code | name | what it finds |\n| --- | --- | --- |\n",
     );
     for detector in registry::DETECTORS {
-        let file = page_name(*detector);
-        index.push_str(&format!("| [{}]({file}) | `{}` | {} |\n", detector.code, detector.name, summary(*detector)));
+        let file = page_name(detector);
+        index.push_str(&format!("| [{}]({file}) | `{}` | {} |\n", detector.code, detector.name, summary(detector)));
         let path = folder.join(&file);
-        std::fs::write(&path, manual::manual_page(*detector))
+        std::fs::write(&path, manual::manual_page(detector))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     std::fs::write(folder.join("README.md"), index).context("cannot write the index")

@@ -71,7 +71,7 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 10,
         honest: Honest::None("no byte of the phase passed a device that keeps data"),
-        measured_instead: measured_instead,
+        measured_instead,
     }),
     improvement: None,
     questions: &[Question::DidItEvenHappen],

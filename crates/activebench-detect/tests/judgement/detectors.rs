@@ -106,7 +106,7 @@ fn check(detector: &Detector, wrong: &mut Vec<String>) {
 fn every_detector_judges_its_cases_as_their_names_say() {
     let mut wrong = Vec::new();
     for detector in DETECTORS {
-        check(*detector, &mut wrong);
+        check(detector, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -78,7 +78,7 @@ fn each_judged(mut look: impl FnMut(&Detector, &str, &Stored, &[Finding])) {
             let stored = cases::case(&path);
             let findings = detector.judge(&stored.run());
             let name = format!("{folder}/{}", cases::stem(&path));
-            look(*detector, &name, &stored, &findings);
+            look(detector, &name, &stored, &findings);
         }
     }
 }

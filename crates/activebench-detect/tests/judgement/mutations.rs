@@ -82,8 +82,7 @@ fn twice_or_half_of_any_threshold_changes_a_judgement() {
         for mutation in mutations {
             let line = format!("{name} = {mutation:?}");
             let mutated = base.clone().overridden(&line, "mutation").expect("a threshold takes any number");
-            let changes =
-                cases.iter_mut().any(|case| case.judged(*detector, &base) != case.judged(*detector, &mutated));
+            let changes = cases.iter_mut().any(|case| case.judged(detector, &base) != case.judged(detector, &mutated));
             if !changes {
                 idle.push(line);
             }
