@@ -18,6 +18,9 @@ use crate::stop::Stop;
 
 /// Share of the tool's bytes that the counters must know. Proposed: too little is left for a cache to hide in.
 const SERVED_AT_LEAST: f64 = 0.98;
+/// As [`SERVED_AT_LEAST`], where no more is missing than the buffers of all repetitions hold: btrfs serves the first direct read
+/// into a fresh buffer through the page cache. Proposed.
+const SERVED_BESIDE_BUFFERS: f64 = 0.9;
 /// Above this share of the tool's bytes others were there, too. Proposed: room for the headers of a network's packets.
 const ALONE_AT_MOST: f64 = 1.1;
 /// Bytes that do not matter for that: metadata.
@@ -146,7 +149,7 @@ pub(super) fn measure(
             served.source
         )
     };
-    if served.tool_bytes == 0 || share < SERVED_AT_LEAST {
+    if !is_served(&served, u64::from(REPETITIONS) * u64::from(wanted.depth) * wanted.request_bytes()) {
         let why = format!("something before it answered: {}", said(&served));
         return (Part { missing: Some(why), served: Some(served), ..base }, None);
     }
@@ -158,6 +161,14 @@ pub(super) fn measure(
     });
     let unit = if wanted.kind == PartKind::Random { Quantity::ops_per_sec } else { Quantity::bytes_per_sec };
     (measured(Part { served: Some(served), ..base }, rates, unit), note)
+}
+
+/// Whether the storage served what the tool moved, so that no cache before it did.
+fn is_served(served: &Served, buffers_bytes: u64) -> bool {
+    let share = served.counted_bytes as f64 / served.tool_bytes.max(1) as f64;
+    let missing = served.tool_bytes.saturating_sub(served.counted_bytes);
+    let least = if missing <= buffers_bytes { SERVED_BESIDE_BUFFERS } else { SERVED_AT_LEAST };
+    served.tool_bytes > 0 && share >= least
 }
 
 fn moved(before: Count, after: Count, direction: Direction) -> u64 {
@@ -226,6 +237,15 @@ fn figures(text: &str, direction: Direction) -> Result<Figures, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cache_is_found_and_fresh_buffers_are_not_taken_for_one() {
+        let is_served = |tool_bytes, counted_bytes, buffers_bytes| {
+            is_served(&Served { tool_bytes, counted_bytes, source: String::new() }, buffers_bytes)
+        };
+        assert!(is_served(1000, 981, 0) && !is_served(1000, 979, 0) && !is_served(0, 0, 100));
+        assert!(is_served(1000, 901, 100) && !is_served(1000, 901, 98) && !is_served(1000, 899, 1000));
+    }
 
     #[test]
     fn fio_is_read_behind_its_warnings() {
