@@ -226,6 +226,11 @@ fn patterns_are_those_that_the_options_ask_for() {
         ("--rw=randread", Pattern::RandomPermutation),
         ("--rw=randread --norandommap=1", Pattern::RandomIndependent),
         ("--rw=randread --norandommap=0", Pattern::RandomPermutation),
+        (
+            "--rw=randread --random_distribution=zipf:1.2 --nrfiles=2 --time_based --runtime=1",
+            Pattern::RandomIndependent,
+        ),
+        ("--rw=randread --nrfiles=2 --time_based --runtime=1", Pattern::Unknown),
         ("--rw=randread --random_distribution=zipf:1.2", Pattern::RandomIndependent),
         ("--rw=randread --filename=f --numjobs=4 --group_reporting", Pattern::RandomIndependent),
         ("--rw=randread --percentage_random=50", Pattern::Unknown),
@@ -235,6 +240,22 @@ fn patterns_are_those_that_the_options_ask_for() {
     ] {
         let plan = fio().plan(&command_line(&format!("fio --name=a --size=1g {options}")), &[]);
         assert_eq!(plan.phases[0].pattern, pattern, "{options}");
+    }
+}
+
+/// The two phases of a mix name each other, so that a job that drew one direction only is found in the other.
+#[test]
+fn each_direction_of_a_mix_names_the_other() {
+    for (line, expected) in [
+        ("fio --name=a --rw=randrw", &[("a-read", Some("a-write")), ("a-write", Some("a-read"))][..]),
+        ("fio --name=a --rw=read", &[("a-read", None)]),
+        ("fio --name=a --rw=rw --unified_rw_reporting=1", &[("a-mixed", None)]),
+    ] {
+        let phases = fio().plan(&command_line(line), &[]).phases;
+        let named = phases
+            .iter()
+            .map(|phase| (phase.id.as_str(), phase.mix.as_ref().and_then(|mix| mix.other_phase.as_deref())));
+        assert_eq!(named.collect::<Vec<_>>(), expected, "{line}");
     }
 }
 
