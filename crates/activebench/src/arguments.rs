@@ -154,7 +154,7 @@ pub(crate) struct Detectors {
 
 /// Profiles with their help.
 fn known_profile() -> PossibleValuesParser {
-    let profiles = activebench_detect::profiles::PROFILES.iter();
+    let profiles = activebench_detect::thresholds::profiles::PROFILES.iter();
     PossibleValuesParser::new(profiles.map(|profile| PossibleValue::new(profile.name).help(profile.about)))
 }
 
@@ -613,7 +613,7 @@ fn parse_until(text: &str) -> Result<Until, String> {
 
 /// A target figure that can be read; the user's own words are kept.
 fn parse_target(text: &str) -> Result<String, String> {
-    activebench_detect::goal::Goal::parse(text).map(|_| text.to_owned())
+    activebench_detect::judge::target_figure::Goal::parse(text).map(|_| text.to_owned())
 }
 
 fn parse_suppression(text: &str) -> Result<(String, String), String> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use activebench_detect::remedy::{remedied, side_by_side};
+use activebench_detect::advice::corrected_command::{remedied, side_by_side};
 use activebench_model::command::CommandLine;
 use activebench_model::remedy::Remedied;
 use activebench_model::run::Choices;

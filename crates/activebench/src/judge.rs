@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use activebench_detect::context::Run;
-use activebench_detect::{manual, registry, verdicts};
+use activebench_detect::judge::verdicts;
+use activebench_detect::run::Run;
+use activebench_detect::{manual, registry};
 use activebench_model::activity::{Activity, Exec};
 use activebench_model::call::Call;
 use activebench_model::claim::Parsed;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use activebench_detect::context::Run;
+use activebench_detect::judge::verdicts::judge_plan;
 use activebench_detect::registry::DETECTORS;
+use activebench_detect::run::Run;
 use activebench_detect::thresholds::Thresholds;
-use activebench_detect::verdicts::judge_plan;
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;

@@ -8,8 +8,8 @@ pub(crate) mod samples;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use activebench_detect::series::stopping::stopping;
 use activebench_detect::series::{computed, contribution, judge};
-use activebench_detect::stopping::stopping;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::command::CommandLine;
 use activebench_model::report::JudgedRun;

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_can_be_given_back() {
-        for profile in activebench_detect::profiles::names() {
+        for profile in activebench_detect::thresholds::profiles::names() {
             let thresholds = Thresholds::profile(profile).expect("a listed profile exists");
             let text = listed(&thresholds);
             let again = Thresholds::profile("default").expect("it exists").overridden(&text, "listed.toml");

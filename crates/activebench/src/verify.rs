@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use activebench_detect::stopping::least_runs;
+use activebench_detect::series::stopping::least_runs;
 use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};

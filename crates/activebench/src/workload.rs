@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use activebench_detect::statistics::median;
+use activebench_detect::series::statistics::median;
 
 /// Bytes of one write of the demonstration.
 const BLOCK: usize = 64 * 1024;

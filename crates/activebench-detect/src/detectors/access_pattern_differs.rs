@@ -28,10 +28,10 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Pattern, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::read_whole;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::ReadSequential,

@@ -22,10 +22,10 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Submission;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::{is_direct, of_each_planned};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::{is_direct, of_each_planned};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

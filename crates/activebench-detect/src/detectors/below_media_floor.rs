@@ -31,10 +31,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
-use crate::comparison::calls;
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::rebuilt_figure::calls;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,

@@ -36,11 +36,11 @@ use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::bound::{self, Way};
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
-use crate::link::{Carrier, link_of};
+use crate::evidence::device_link::{Carrier, link_of};
+use crate::judge::headroom::{self, Way};
+use crate::run::Run;
 
 /// What the mean size of a call rests on.
 const FACTS: &[FactName] =
@@ -85,13 +85,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
 /// Whether a claim is beyond what was measured of the storage; `None` where nothing was that bounds it.
 fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
     let threshold = &case.thresholds().ab503_measured_note_ratio;
-    bound::ceiling_of(&case.run, phase)?;
+    headroom::ceiling_of(&case.run, phase)?;
     // Of which size its requests are must not rest on what was seen.
     phase.block_bytes?;
     // Nor can how many were on their way, which changes no verdict: then there is no note.
     case.run.fact(phase, FactName::DirectShare).ok()?;
     let case = case.resting_on(vec![FactName::DirectShare]);
-    let measured = bound::limits(&case.run, phase, Way::Storage).into_iter();
+    let measured = headroom::limits(&case.run, phase, Way::Storage).into_iter();
     let measured = measured.filter(|limit| limit.measured && limit.of_storage);
     let tightest = measured.min_by(|one, other| one.bytes_per_sec.total_cmp(&other.bytes_per_sec))?;
     let unit_bytes = |unit: Unit| match unit {

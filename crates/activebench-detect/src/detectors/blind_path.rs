@@ -27,13 +27,13 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::run::Run;
 
-const FACTS: &[FactName] = &mapped::FACTS;
+const FACTS: &[FactName] = &mapped_files::FACTS;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -59,7 +59,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         if mappings <= limit.value.value {
             return Ok(case.silent(""));
         }
-        if !matches!(mapped::of(run, phase)?, Some(Mapped::Open) | None) {
+        if !matches!(mapped_files::of(run, phase)?, Some(Mapped::Open) | None) {
             return Ok(case.silent("what moved through the mapping is told by what the device did"));
         }
         Ok(case.fires(Firing {

@@ -25,10 +25,10 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Mechanism, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::plan::{promise, read_whole};
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::lint::{promise, read_whole};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ModalRequest, FactName::ReadBytes, FactName::WriteBytes];
 

@@ -32,10 +32,10 @@ use activebench_model::host::{Layer, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::amount::{BELOW_READ, BELOW_WRITTEN, DEVICE_READ, DEVICE_WRITTEN};
-use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase, what_lies_below};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Evidence, Honest, Inference, Judge};
+use crate::evidence::bytes::{BELOW_READ, BELOW_WRITTEN, DEVICE_READ, DEVICE_WRITTEN};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::DirectShare, FactName::SyncsInside, FactName::ReadBytes, FactName::WriteBytes];
 

@@ -37,10 +37,10 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Weight, of_each_phase};
-use crate::comparison::{Agreement, of_each_claim};
-use crate::context::Run;
+use crate::cases::run::{Firing, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{Agreement, of_each_claim};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
 

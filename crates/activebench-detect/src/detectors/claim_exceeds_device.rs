@@ -27,10 +27,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::{from_lowest, read_by_all, through_fresh_buffers, to_lowest};
+use crate::evidence::device_layers::{from_lowest, read_by_all, through_fresh_buffers, to_lowest};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,

@@ -28,9 +28,9 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Fifth1Rate,

@@ -35,11 +35,11 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::advice::longer;
-use crate::case::{Firing, Weight, of_each_phase};
-use crate::comparison::{Agreement, of_each_claim, rate_window};
-use crate::context::Run;
+use crate::advice::wording::longer;
+use crate::cases::run::{Firing, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{Agreement, of_each_claim, rate_window};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Window,

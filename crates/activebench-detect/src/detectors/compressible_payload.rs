@@ -29,11 +29,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::packing::{COMPRESSION, by_payload};
+use crate::evidence::payload::{COMPRESSION, by_payload};
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::PayloadSamples, FactName::PayloadCompressed, FactName::PayloadZeroShare, FactName::WriteCalls];

@@ -33,10 +33,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::bounds::Busy;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::interval::Busy;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::UserCpu,

@@ -36,11 +36,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::bounds::{Bounded, bounded};
-use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::cpu_bound::cpu_capacity;
+use crate::evidence::interval::{Bounded, bounded};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Steal,

@@ -38,9 +38,9 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::preparation::Preparation;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Inference, Judge};
+use crate::run::Run;
 
 /// What tells of preconditioning: bytes at the device in earlier passes, and what the calls of the passes and of the
 /// whole run wrote. The states stand in the host's own files.

@@ -34,11 +34,11 @@ use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::buffers_bytes;
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
-use crate::layers::through_fresh_buffers;
+use crate::evidence::device_layers::through_fresh_buffers;
+use crate::evidence::rebuilt_figure::buffers_bytes;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,

@@ -27,11 +27,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::packing::{DUPLICATION, by_payload};
+use crate::evidence::payload::{DUPLICATION, by_payload};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates, FactName::WriteCalls];
 

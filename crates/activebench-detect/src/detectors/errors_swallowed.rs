@@ -25,9 +25,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls, FactName::ReadBytes, FactName::WriteBytes];
 

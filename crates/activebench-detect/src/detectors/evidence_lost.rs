@@ -35,9 +35,9 @@ use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::log::LogCut;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 /// Hooks (by the last part of their name) without which no judgement stands.
 const REQUIRED: [&str; 6] = [

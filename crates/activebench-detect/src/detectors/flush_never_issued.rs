@@ -32,10 +32,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Flushes,

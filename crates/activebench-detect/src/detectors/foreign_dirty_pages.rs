@@ -26,9 +26,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ForeignDirtyAtStart, FactName::WriteBytes, FactName::ForeignBytes];
 

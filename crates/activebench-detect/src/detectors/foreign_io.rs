@@ -24,9 +24,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, device_below, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Firing, Halt, Weight, device_below, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ForeignBytes, FactName::DeviceTotalBytes];
 

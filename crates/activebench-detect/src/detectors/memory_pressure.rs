@@ -25,10 +25,10 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::bounds::bounded;
-use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::interval::bounded;
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];

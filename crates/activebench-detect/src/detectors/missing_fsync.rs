@@ -32,11 +32,11 @@ use activebench_model::units::Quantity;
 
 use activebench_model::claim::Subject;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::WriteBytes,
@@ -81,11 +81,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if storage.is_none() && case.claims().iter().filter(cached).count() == 0 {
         return Err(Halt::not_applicable("no claim on this phase is one of written data"));
     }
-    if let Some(Mapped::Unsynced { written, synced_later }) = mapped::of(run, phase)? {
+    if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if synced_later {
             return Err(Halt::not_applicable("a sync came after the clock had stopped: AB302 speaks of it"));
         }
-        let case = storage.as_ref().unwrap_or(case).resting_on(mapped::FACTS.to_vec());
+        let case = storage.as_ref().unwrap_or(case).resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(unsynced_mapping(run, written, storage.is_some())));
     }
     run.moved(phase)?;

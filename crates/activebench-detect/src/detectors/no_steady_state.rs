@@ -27,10 +27,10 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::series::{Repeated, Steadiness, SteadyWindow};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Weight};
+use crate::cases::series::{SeriesCase, because, of_each_rate};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::series_case::{SeriesCase, because, of_each_rate};
+use crate::run::Series;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -39,11 +39,11 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Mechanism, Phase, Promise};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
-use crate::lint::read_whole;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,

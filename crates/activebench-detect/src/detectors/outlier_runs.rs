@@ -24,11 +24,11 @@ use activebench_model::finding::Finding;
 use activebench_model::series::Repeated;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Weight};
+use crate::cases::series::{SeriesCase, because, needs, of_each_rate, values};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::series_case::{SeriesCase, because, needs, of_each_rate, values};
-use crate::statistics::median_deviation;
+use crate::run::Series;
+use crate::series::statistics::median_deviation;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -35,10 +35,10 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase};
-use crate::comparison::{buffers_bytes, tasks_of};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{buffers_bytes, tasks_of};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -33,11 +33,11 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,
@@ -78,8 +78,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
-    if let Some(Mapped::Cached { read, from_device }) = mapped::of(run, phase)? {
-        let case = &case.resting_on(mapped::FACTS.to_vec());
+    if let Some(Mapped::Cached { read, from_device }) = mapped_files::of(run, phase)? {
+        let case = &case.resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(served_from_mapping(case, phase, read, from_device)));
     }
     run.moved(phase)?;

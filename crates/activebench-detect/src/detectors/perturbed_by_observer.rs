@@ -37,9 +37,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::UserCpu, FactName::KernelCpu];
 

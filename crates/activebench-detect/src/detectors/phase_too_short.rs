@@ -25,11 +25,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::longer;
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::longer;
+use crate::cases::plan::writes;
+use crate::cases::run::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::writes;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::Window];
 

@@ -25,9 +25,9 @@ use activebench_model::finding::{Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Inference, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::FrequencyDrop];
 /// The governor that keeps processors at their highest frequency.

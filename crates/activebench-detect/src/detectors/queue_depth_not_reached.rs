@@ -38,11 +38,11 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::comparison::{operations, tasks_of};
-use crate::context::Run;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::lint::read_whole;
+use crate::evidence::rebuilt_figure::{operations, tasks_of};
+use crate::run::Run;
 use crate::thresholds::Thresholds;
 
 const FACTS: &[FactName] = &[

@@ -30,11 +30,11 @@ use activebench_model::host::Tier;
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::bounds::Busy;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::lint::read_whole;
+use crate::evidence::interval::Busy;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::TaskWindows,

@@ -42,14 +42,14 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
-use crate::advice::advise;
-use crate::amount::{Amount, Own, WRITTEN};
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::calls;
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::to_lowest;
-use crate::lint::read_whole;
+use crate::evidence::bytes::{Amount, Own, WRITTEN};
+use crate::evidence::device_layers::to_lowest;
+use crate::evidence::rebuilt_figure::calls;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,

@@ -24,12 +24,12 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::{is_direct, of_each_planned, reads};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::working_set_fits_memory::{memory_of, times};
-use crate::lint::{is_direct, of_each_planned, reads};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

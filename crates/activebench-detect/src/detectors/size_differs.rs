@@ -29,11 +29,11 @@ use activebench_model::finding::Finding;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::read_whole;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::UntimedBytes];
 

@@ -32,12 +32,12 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::comparison::operations;
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::evidence::rebuilt_figure::operations;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Window,
@@ -104,11 +104,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
-    if let Some(Mapped::Unsynced { written, synced_later }) = mapped::of(run, phase)? {
+    if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if !synced_later {
             return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
         }
-        return Ok(case.resting_on(mapped::FACTS.to_vec()).fires(Firing {
+        return Ok(case.resting_on(mapped_files::FACTS.to_vec()).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
             observed: None,
             threshold: limits.ab302_late_sync_fail_ratio.clone(),

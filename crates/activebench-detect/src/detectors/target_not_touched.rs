@@ -37,9 +37,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,

@@ -27,9 +27,9 @@ use activebench_model::host::IoLimit;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,

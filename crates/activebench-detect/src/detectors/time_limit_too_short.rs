@@ -20,11 +20,11 @@
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::of_each_planned;
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::phase_too_short::writes_or_creates;
-use crate::lint::of_each_planned;
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

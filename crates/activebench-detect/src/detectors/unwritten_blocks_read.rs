@@ -47,14 +47,14 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::amount::{
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::bytes::{
     Amount, BELOW_READ, Completed, DEVICE_READ, DEVICE_READ_BEGUN, INSERTED, INSERTED_OF_PASS, OfFiles, Own, READ,
     inserted_before,
 };
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
+use crate::evidence::device_layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
+use crate::run::Run;
 use crate::thresholds::Thresholds;
 
 const FACTS: &[FactName] = &[

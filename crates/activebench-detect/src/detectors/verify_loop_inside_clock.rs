@@ -29,9 +29,9 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use super::cpu_bound::cpu_capacity;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::UserCpu,

@@ -26,9 +26,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ResidentAtStart, FactName::ReadBytes, FactName::DirectShare];
 

@@ -38,11 +38,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Part, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::{basis, operations, rate_window, waited_ns};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::rebuilt_figure::{basis, operations, rate_window, waited_ns};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ActiveTasks];
 

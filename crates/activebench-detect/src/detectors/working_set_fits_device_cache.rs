@@ -27,9 +27,9 @@ use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Inference, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare, FactName::ReadBytes, FactName::WriteBytes];

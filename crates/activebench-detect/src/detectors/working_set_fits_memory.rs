@@ -26,10 +26,10 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Evidence, Inference, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];

@@ -22,11 +22,11 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Mechanism, Submission};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::{of_each_planned, promise, writes};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::{of_each_planned, promise, writes};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
