@@ -15,16 +15,20 @@ fn ext4(mib: u64) -> Volume {
 
 /// The rebuilt figure against iozone's own.
 fn assert_rebuilt(verified: &Verified, phases: &[&str]) {
+    let mut compared = 0;
     for phase in phases {
         let claim = verified.claim(phase);
         let (claimed, observed) = (claim["value"].as_f64(), claim["observed"]["value"].as_f64());
         let (Some(claimed), Some(observed)) = (claimed, observed) else {
             panic!("{phase}: {claim}\n{}", verified.story());
         };
+        // In a shorter one the ends of the clock weigh more than a hundredth.
         if verified.fact(phase, "window_ns") > 50e6 {
             assert!((observed / claimed - 1.0).abs() < 0.01, "{phase}: {observed} against {claimed}");
+            compared += 1;
         }
     }
+    assert!(compared > 0, "no pass was long enough to be compared\n{}", verified.story());
 }
 
 #[test]
@@ -106,9 +110,9 @@ fn a_cold_read_is_confirmed_and_only_its_repetition_is_cached() {
     assert!(!run.codes("read").contains(&"AB201"), "{}", run.story());
     // Where the kernel had to fetch every page of memory from a hypervisor first, it was busier
     // than the device, and that is said.
-    if !run.codes("read").contains(&"AB501") {
-        assert_eq!(run.claim_verdict("read"), "confirmed", "{}", run.story());
-    }
+    let verdicts: &[&str] =
+        if run.codes("read").contains(&"AB501") { &["confirmed", "misleading"] } else { &["confirmed"] };
+    assert!(verdicts.contains(&run.claim_verdict("read")), "{}", run.story());
     assert!(run.fact("read", "cache_inserted_bytes") >= 2048.0 * MIB);
     assert_eq!(run.claim_verdict("reread"), "misleading", "{}", run.story());
     assert!(run.codes("reread").contains(&"AB201"));
