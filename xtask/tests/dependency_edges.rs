@@ -1,8 +1,7 @@
-//! Crates keep their boundaries: no crate depends on one that
-//! `docs/architecture.md` does not allow.
+//! Checks that crates keep their boundaries: no crate depends on one that `docs/architecture.md` does not allow.
 //!
-//! The tables of that page are the rule; this test reads them and `cargo metadata`. A new
-//! edge is a change of the page, with its reason in the commit.
+//! The tables of that page are the rule; this test reads them and `cargo metadata`. A new edge requires a change of the
+//! page, with its reason in the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,11 +20,11 @@ struct CrateRow {
     in_tests_also: Names,
 }
 
-/// A package of the workspace as cargo sees it.
+/// A package of the workspace as cargo reports it.
 #[derive(Debug)]
 struct Package {
     name: String,
-    /// Normal and build dependencies, external ones included.
+    /// Normal and build dependencies, including external ones.
     dependencies: Names,
     dev_dependencies: Names,
 }
@@ -64,7 +63,7 @@ fn package(package: &Value) -> Package {
     Package { name, dependencies: names(false), dev_dependencies: names(true) }
 }
 
-/// The rows of the table whose first column has this title, without their back quotes.
+/// Returns the rows of the table whose first column has this title, without their back quotes.
 fn table(page: &str, title: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
         line.trim().trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()
@@ -77,7 +76,7 @@ fn table(page: &str, title: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// `a, b` as names; an empty cell and a dash have none.
+/// Parses `a, b` as names; an empty cell and a dash contain none.
 fn names(cell: &str) -> Names {
     cell.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "-").map(str::to_owned).collect()
 }
@@ -94,7 +93,7 @@ fn rows(page: &str) -> Vec<CrateRow> {
         .collect()
 }
 
-/// Edges that the rows do not allow, and rows and packages without their counterpart.
+/// Returns edges that the rows do not allow, and rows and packages without their counterpart.
 fn violations(rows: &[CrateRow], packages: &[Package]) -> Vec<String> {
     let by_name: BTreeMap<&str, &CrateRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
     let of_workspace: BTreeSet<&str> = packages.iter().map(|package| package.name.as_str()).collect();

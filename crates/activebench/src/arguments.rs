@@ -270,7 +270,7 @@ pub(crate) enum DoctorFormat {
 /// How a judged run is shown.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
-    // What it says is made from the formats that there are.
+    // The help text is made from the formats that there are.
     #[arg(long = "format", value_name = "FORMAT[=FILE]", help = formats::HELP.as_str())]
     pub(crate) formats: Vec<FormatRequest>,
     /// From which severity on the exit code is 1.
@@ -571,7 +571,7 @@ impl FormatRequest {
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
             return Err(format!("no file after `{format}=`"));
         }
-        // Said before anything runs.
+        // Reported before anything runs.
         if file.is_none() && is_binary(format) && std::io::stdout().is_terminal() {
             return Err(format!("{format} is not for a terminal (hint: `{format}=FILE`, or pipe it to a program)"));
         }
