@@ -1,26 +1,24 @@
-//! apt's sources: reads the system's own, derives from them one for a further component or
-//! for other releases.
+//! apt's sources: reads the system's own, and derives one for a further component or for other releases.
 //!
-//! Debian keeps iozone in the component `non-free`, Ubuntu in `multiverse`, which most
-//! machines do not have enabled. Rather than name a mirror here, or change the system,
-//! the stanza of the distribution itself is copied with the component exchanged, so the
-//! user's mirror, keys and options hold. Pure functions, no I/O.
+//! Debian keeps iozone in the component `non-free`, Ubuntu in `multiverse`, which most machines do not have enabled.
+//! This module does not name a mirror and does not change the system. It copies the distribution's own stanza with
+//! another component, so the user's mirror, keys and options stay valid. Pure functions, no I/O.
 
 use std::collections::BTreeMap;
 
-/// What `/etc/os-release` says, as far as it bears on sources.
+/// The fields of `/etc/os-release` that are relevant for sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Distribution {
     /// `debian`, `ubuntu`, ...
     pub(crate) id: String,
-    /// Release names under which the archive may be listed: the distribution's own and
-    /// those of the one that it derives from.
+    /// Release names under which the archive may be listed: the distribution's own and those of its parent
+    /// distribution.
     pub(crate) code_names: Vec<String>,
-    /// The component that holds software which may be passed on but is not free.
+    /// The component with software that may be redistributed but is not free.
     pub(crate) non_free_component: &'static str,
 }
 
-/// Reads `/etc/os-release`; `None` when it is not a relative of Debian with a release name.
+/// Reads `/etc/os-release`; returns `None` unless it is a relative of Debian with a release name.
 pub(crate) fn distribution(os_release: &str) -> Option<Distribution> {
     let fields: BTreeMap<&str, &str> = os_release
         .lines()
@@ -49,17 +47,15 @@ type Stanza = Vec<(String, String)>;
 
 /// Derives the sources of one component from the system's own, in `deb822` format.
 ///
-/// `files` are the system's source files by name; the format follows from the suffix, as
-/// in apt: `.sources` is `deb822`, everything else is one entry a line. Taken are
-/// enabled entries of binary packages that list the component `main` of a suite that is
-/// one of the distribution's release names: this leaves third parties out, whose suites
-/// have other names. `None` when there is no such entry.
+/// `files` are the system's source files by name. As in apt, the suffix decides on the format: `.sources` is `deb822`,
+/// everything else is one entry per line. Only enabled entries of binary packages count that list the component `main`
+/// of a suite with one of the distribution's release names. This excludes third parties, whose suites have other names.
+/// Returns `None` when there is no such entry.
 pub(crate) fn derive(files: &[(String, String)], distribution: &Distribution) -> Option<String> {
     derive_with(files, distribution, None, distribution.non_free_component)
 }
 
-/// The same for other releases of the distribution: their component `main`, from the mirror
-/// that the system uses.
+/// Does the same for other releases of the distribution: their component `main`, from the mirror that the system uses.
 pub(crate) fn derive_releases(
     files: &[(String, String)],
     distribution: &Distribution,
@@ -91,8 +87,8 @@ fn field<'a>(stanza: &'a Stanza, name: &str) -> Option<&'a str> {
     stanza.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
-/// The same stanza for another component, and for other releases where they are given; `None`
-/// when it is not the distribution's own.
+/// Returns the same stanza for another component, and for other releases if given. Returns `None` when the stanza is
+/// not the distribution's own.
 fn with(stanza: &Stanza, distribution: &Distribution, releases: Option<&[&str]>, component: &str) -> Option<Stanza> {
     let words = |name: &str| field(stanza, name).unwrap_or("").split_whitespace();
     let enabled = !field(stanza, "Enabled").is_some_and(|value| {
@@ -117,7 +113,7 @@ fn with(stanza: &Stanza, distribution: &Distribution, releases: Option<&[&str]>,
     Some(stanza.iter().map(|(name, value)| (name.clone(), replaced(name, value))).collect())
 }
 
-/// Splits a `deb822` file. Lines that start with `#` are comments wherever they stand.
+/// Splits a `deb822` file. A line that starts with `#` is a comment at any place.
 fn deb822_stanzas(text: &str) -> Vec<Stanza> {
     let mut stanzas = vec![Stanza::new()];
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -164,7 +160,7 @@ fn one_line_stanza(line: &str) -> Option<Stanza> {
     Some(stanza)
 }
 
-/// The field of a one-line option: three have a short name, the rest only differ in case.
+/// Returns the field of a one-line option: three have a short name, the rest differ only in case.
 fn deb822_name(option: &str) -> String {
     let (option, suffix) = match (option.strip_suffix('+'), option.strip_suffix('-')) {
         (Some(option), _) => (option, "-Add"),

@@ -1,8 +1,8 @@
 //! `cargo xtask bpf`: compiles the kernel programs to the object that is committed.
 //!
-//! One clang major, relative names and no debug sections make the object the same byte
-//! for byte on every machine, so that `--check` can compare. The sources' sums lie beside
-//! it: they show a forgotten rebuild even where that clang is not installed.
+//! One clang major version, relative names and no debug sections make the object identical on every machine, so that
+//! `--check` can compare. The sums of the sources are stored beside it: they reveal a forgotten rebuild even where that
+//! clang is not installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) install: bool,
 }
 
-/// Without debug information and without the relocations of BTF, which no loader reads.
+/// Removes debug information and the relocations of BTF, which no loader reads.
 const STRIP_FLAGS: &[&str] = &[
     "-g",
     "--remove-section=.rel.BTF",
@@ -34,9 +34,9 @@ const STRIP_FLAGS: &[&str] = &[
     "--strip-symbol=LBB*",
 ];
 
-/// The list of the sources' sums, beside the objects.
+/// List of the sources' sums, beside the objects.
 const SUMS_FILE: &str = "sources.sha256";
-/// Flags that make the object; the paths are relative to the folder of the sources.
+/// Flags for compiling the object; the paths are relative to the folder of the sources.
 const CLANG_FLAGS: &[&str] = &[
     "-target",
     "bpf",
@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares sums first: they need no compiler and name the file that changed.
+/// Compares the sums first: they need no compiler and identify the changed file.
 fn check(sources: &Sources, prebuilt: &Path, options: &Options) -> Result<()> {
     let list = prebuilt.join(SUMS_FILE);
     let text =
@@ -141,13 +141,13 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Sources that give an object, with the object's name.
+    /// Returns the sources that compile to an object, with the object's name.
     fn programs(&self) -> impl Iterator<Item = (&str, String)> {
         self.sums.keys().filter_map(|name| Some((name.as_str(), object_name(name)?)))
     }
 }
 
-/// `activebench.bpf.c` gives `activebench.bpf.o`; other files give no object.
+/// Returns `activebench.bpf.o` for `activebench.bpf.c`; `None` for other files.
 fn object_name(source: &str) -> Option<String> {
     let stem = source.strip_suffix(".bpf.c")?;
     (!stem.is_empty()).then(|| format!("{stem}.bpf.o"))
@@ -171,7 +171,7 @@ fn file_name(path: &Path) -> Result<String> {
     Ok(name.with_context(|| format!("{} has no UTF-8 name", path.display()))?.to_owned())
 }
 
-/// Objects that no source gives.
+/// Returns objects without a source.
 fn stale_objects(prebuilt: &Path, objects: &[String]) -> Result<Vec<PathBuf>> {
     let mut stale = Vec::new();
     for path in files(prebuilt)? {
@@ -217,7 +217,7 @@ impl Compiler {
         }
     }
 
-    /// Compiles every program into a folder and gives the objects' names.
+    /// Compiles every program into a folder and returns the objects' names.
     fn compile(&self, sources: &Sources, folder: &Path) -> Result<Vec<String>> {
         let mut objects = Vec::new();
         for (source, object) in sources.programs() {

@@ -1,8 +1,8 @@
-//! `cargo xtask buildtime`: what building and testing cost a newcomer, and everybody after a change.
+//! `cargo xtask buildtime`: the cost of building and testing, for a newcomer and after a change.
 //!
-//! Each revision is cloned and built as on a new machine: nothing compiled, no crate downloaded. The same plain cargo
-//! commands serve every revision, so that one from before a change can stand beside it in the same table.
-//! What is asked of cargo is here, the page in `page.rs`, cargo's own account of the crates in `timings.rs`.
+//! Each revision is cloned and built as on a new machine: nothing is compiled, no crate is downloaded. Every revision
+//! uses the same plain cargo commands, so that an earlier revision can be compared with it in the same table. The cargo
+//! commands are here, the page in `page.rs`, cargo's own timing of the crates in `timings.rs`.
 
 mod page;
 mod timings;
@@ -38,13 +38,13 @@ pub(crate) struct Options {
     page: String,
 }
 
-/// What one step took.
+/// Cost of one step.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     wall: Duration,
     /// User and kernel time of every process that the step started and waited for.
     cpu: Duration,
-    /// Crates that were compiled or checked, our own included.
+    /// Crates that were compiled or checked, including our own.
     crates: usize,
     succeeded: bool,
 }
@@ -53,11 +53,11 @@ struct Cost {
 struct Step {
     what: &'static str,
     command: &'static [&'static str],
-    /// A source file that gets another line before the step, as by an edit.
+    /// A source file that gets another line before the step, which imitates an edit.
     edits: Option<&'static str>,
 }
 
-/// In this order: each step finds what those before it have built.
+/// Steps in this order: each step uses the results of the earlier ones.
 const STEPS: &[Step] = &[
     Step { what: "download the crates", command: &["fetch", "--locked"], edits: None },
     Step { what: "demo: compile xtask", command: &["build", "--package", "xtask", "--timings"], edits: None },
@@ -101,19 +101,19 @@ const STEPS: &[Step] = &[
 /// The step that runs all tests.
 const TESTS: Step = Step { what: "tests, compiled: `cargo xtask test`", command: &["xtask", "test"], edits: None };
 
-/// One revision with what its steps took.
+/// One revision with the costs of its steps.
 struct Measured {
     /// Its abbreviated hash and title.
     revision: String,
     costs: Vec<(&'static str, Cost)>,
-    /// Crates by the time that cargo spent on them until the tests were compiled, the longest first.
+    /// Crates by cargo's time for them until the tests were compiled, the longest first.
     crates: Vec<CrateTime>,
 }
 
 /// Runs the task.
 ///
 /// # Errors
-/// When a revision cannot be cloned or cargo cannot be run. A step that fails is said in the table.
+/// When a revision cannot be cloned or cargo cannot be run. A failed step is reported in the table.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let started = Instant::now();
     let revisions = options.before.iter().map(String::as_str).chain(["HEAD"]);
@@ -126,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 }
 
 fn measure(revision: &str, with_tests: bool) -> Result<Measured> {
-    // Beside the target folder: the disk that building uses anyway, and room that a temporary folder may not have.
+    // Beside the target folder: on the disk that the build uses anyway. A temporary folder may lack the space.
     let target = workspace::target_dir()?;
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
     let folder = tempfile::Builder::new()
@@ -188,14 +188,14 @@ fn take(step: &Step, tree: &Path, cargo_home: &Path) -> Result<Cost> {
     Ok(Cost { wall, cpu, crates: crates.count(), succeeded: output.status.success() })
 }
 
-/// CPU time of all children that have ended, theirs included.
+/// Returns the CPU time of all ended children, including their own children.
 fn children_cpu() -> Result<Duration> {
     let stat = fs::read_to_string("/proc/self/stat").context("cannot read /proc/self/stat")?;
     cpu_of_children(&stat).context("cannot understand /proc/self/stat")
 }
 
-/// `cutime` and `cstime` of a line of `/proc/PID/stat`: the 14th and 15th field behind the name, which may hold blanks
-/// and brackets itself.
+/// Returns the sum of `cutime` and `cstime` of a line of `/proc/PID/stat`: the 14th and 15th field after the name. The
+/// name itself may contain blanks and brackets.
 fn cpu_of_children(stat: &str) -> Option<Duration> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(13);

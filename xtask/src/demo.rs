@@ -1,9 +1,8 @@
 //! `cargo xtask demo`: from a fresh clone to a report on a real benchmark, in one command.
 //!
-//! Says each step before it does it, installs iozone when it is missing, and falls back
-//! to the product's own small workload when it cannot. The benchmark's file lies in a
-//! folder of its own that is removed at the end, interrupted or not; the run directory
-//! stays.
+//! Prints each step before it starts, installs iozone if it is missing, and falls back to the product's own small
+//! workload if that fails. The benchmark's file is in a folder of its own that is removed at the end, also after an
+//! interrupt; the run directory stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ pub(crate) struct Options {
     builtin: bool,
 }
 
-/// A size as iozone reads it: a number of KiB, or with `k`, `m` or `g`.
+/// A size in iozone's notation: a number of KiB, or with `k`, `m` or `g`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Size {
     text: String,
@@ -57,7 +56,7 @@ impl Size {
 /// Runs the task.
 ///
 /// # Errors
-/// When a step before the benchmark fails: no rights, no room, no build.
+/// When a step before the benchmark fails, for example for lack of rights, space or a build.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     eprintln!(
         "This demo builds activebench, runs a disk benchmark under it, and shows the report:\n\
@@ -113,13 +112,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(outcome.exit_code())
 }
 
-/// The task's arguments as they were given, for a hint that repeats them.
+/// Returns the task's arguments as given, for a hint that repeats them.
 fn task_arguments(options: &Options) -> String {
     let size = options.size.as_ref().map(|size| format!(" --size {}", size.text));
     format!("demo{}{}", size.as_deref().unwrap_or(""), if options.builtin { " --builtin" } else { "" })
 }
 
-/// iozone's path, installed first when it is missing; `None` when it cannot be had.
+/// Returns iozone's path, after an installation if it is missing; `None` when that fails.
 fn find_iozone() -> Option<PathBuf> {
     let missing = packages::ensure(tools::FOR_DEMO);
     packages::report_missing(&missing);
@@ -130,13 +129,13 @@ fn find_iozone() -> Option<PathBuf> {
     found
 }
 
-/// What is run, and what is to be expected.
+/// The benchmark to run, and its expected result.
 struct Demo {
     command: Vec<String>,
     size: Size,
-    /// Why a discrepancy is what this demo shows.
+    /// Reason why a discrepancy is the intended result of this demo.
     finding: &'static str,
-    /// How the same measurement is made so that it holds.
+    /// Command that makes the same measurement honestly.
     honest_command: String,
 }
 
@@ -168,15 +167,15 @@ impl Demo {
     }
 }
 
-/// Where the benchmark's file and the run directory lie.
+/// Folder of the benchmark's file and the run directory.
 struct Place {
     folder: PathBuf,
     mount: Option<Mount>,
 }
 
 impl Place {
-    /// The target directory when it lies on a file system with a device, otherwise a fresh
-    /// folder in `/var/tmp` when that does, otherwise the target directory all the same.
+    /// Chooses the target directory if it is on a file system with a device. Otherwise chooses a fresh folder in
+    /// `/var/tmp` if that is on one, and else the target directory anyway.
     fn choose(target_dir: &Path) -> Result<Place> {
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").context("cannot read /proc/self/mountinfo")?;
         let folder = target_dir.join("demo");
@@ -186,8 +185,7 @@ impl Place {
         if preferred.has_device() || !elsewhere.is_dir() || !Place::at(elsewhere, &mountinfo)?.has_device() {
             return Ok(preferred);
         }
-        // Everybody may write to /var/tmp, and we are root: only a name that nobody could
-        // have put there before us will do.
+        // Every user may write to /var/tmp, and we are root: only a name that nobody could have created before is safe.
         let folder = tempfile::Builder::new().prefix("activebench-demo-").tempdir_in(elsewhere);
         Place::at(&folder.context("cannot make a folder in /var/tmp")?.keep(), &mountinfo)
     }
@@ -216,13 +214,13 @@ impl Place {
         }
     }
 
-    /// A name for the run directory that no other run has.
+    /// Returns a name for the run directory that no other run has.
     fn new_run_dir(&self) -> Result<PathBuf> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
         Ok(self.folder.join(format!("run-{}-{}", now.as_secs(), std::process::id())))
     }
 
-    /// The benchmark's file, and a quarter of it for the run directory and others.
+    /// Checks the space for the benchmark's file, plus a quarter of it for the run directory and other files.
     fn check_room(&self, size: &Size) -> Result<()> {
         let available = mounts::available_bytes(&self.folder)?;
         let needed = size.bytes.saturating_add(size.bytes / 4);
@@ -238,11 +236,11 @@ impl Place {
     }
 }
 
-/// How the product ended, by its exit codes (`docs/exit-codes.md`).
+/// Outcome of the product, from its exit code (`docs/exit-codes.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Exited(i32),
-    /// Ended by a signal, or in a way that has no exit code.
+    /// Ended by a signal, or in another way without an exit code.
     Killed,
 }
 
@@ -251,7 +249,7 @@ impl Outcome {
         status.code().map_or(Outcome::Killed, Outcome::Exited)
     }
 
-    /// Whether the product did its job: observed a benchmark and judged it.
+    /// Returns `true` when the product did its job: it observed a benchmark and judged it.
     fn is_a_shown_demo(self) -> bool {
         matches!(self, Outcome::Exited(0 | 1 | 3))
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: the detectors' manual pages, from the detectors' own doc comments.
 //!
-//! The product writes the pages (`activebench __detector-pages DIR`), index included; this
-//! task puts them to `docs/detectors/` or compares. Nobody edits them by hand.
+//! The product writes the pages (`activebench __detector-pages DIR`), including the index. This task copies them to
+//! `docs/detectors/` or compares them. They are never edited by hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,10 +37,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails when the committed pages are not those that the binary writes.
+/// Fails when the committed pages differ from those that the binary writes.
 ///
 /// # Errors
-/// As said, and when pages cannot be generated or read.
+/// In that case, and when pages cannot be generated or read.
 pub(crate) fn check(binary: &Path) -> Result<()> {
     let differences = differences(&read(&pages_folder())?, &generate(binary)?);
     if !differences.is_empty() {
@@ -56,7 +56,7 @@ fn write(binary: &Path) -> Result<()> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (name, bytes) in &new {
         let path = folder.join(name);
-        // An unchanged page keeps its time stamp.
+        // An unchanged page keeps its modification time.
         if old.get(name) != Some(bytes) {
             fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
             println!("wrote {}", path.display());
@@ -95,7 +95,7 @@ fn generate(binary: &Path) -> Result<Pages> {
     Ok(pages)
 }
 
-/// The pages in a folder; none when there is no such folder yet.
+/// Returns the pages in a folder; empty when the folder does not exist.
 fn read(folder: &Path) -> Result<Pages> {
     let mut pages = Pages::new();
     if !folder.exists() {
@@ -113,7 +113,7 @@ fn read(folder: &Path) -> Result<Pages> {
     Ok(pages)
 }
 
-/// What the committed pages lack, have too much, or have differently.
+/// Describes pages that are missing in the committed ones, superfluous, or different.
 fn differences(committed: &Pages, generated: &Pages) -> Vec<String> {
     let mut sentences = Vec::new();
     for (name, bytes) in generated {

@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: feeds the adapters' parsers what no tool ever printed.
+//! `cargo xtask fuzz`: feeds the adapters' parsers with input that no tool ever printed.
 //!
-//! The targets are a workspace of their own, built with libFuzzer's instrumentation by the stable
-//! compiler. The first inputs are the fixtures; what the fuzzer finds beyond them stays in cargo's target
-//! directory and is where the next run goes on.
+//! The targets are a workspace of their own, built by the stable compiler with libFuzzer's instrumentation. The first
+//! inputs are the fixtures. Further inputs that the fuzzer finds stay in cargo's target directory, and the next run
+//! continues from them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// What libFuzzer needs to see which way an input takes.
+/// Instrumentation that libFuzzer needs to see the path that an input takes.
 const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
-/// The longest input: no fixture is longer.
+/// Length of the longest input in bytes: no fixture is longer.
 const MOST_BYTES: usize = 64 << 10;
 
 /// Options of `cargo xtask fuzz`.
@@ -29,11 +29,11 @@ pub(crate) struct Options {
     seconds: u32,
 }
 
-/// Builds the targets and runs each for the time.
+/// Builds the targets and runs each for the given time.
 ///
 /// # Errors
-/// When the targets cannot be built or an adapter is not known. What a parser does wrong is no error of the
-/// task: it ends with a failure after naming the input.
+/// When the targets cannot be built or an adapter is not known. A parser's defect is not an error of the task: the task
+/// names the input and ends with a failure.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let package = workspace::root().join("crates/activebench-tools/fuzz");
     let known = targets(&package)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// One file a target.
+/// Returns the targets, one per file.
 fn targets(package: &Path) -> Result<Vec<String>> {
     let folder = package.join("src/targets");
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -67,7 +67,8 @@ fn targets(package: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// An instrumented build has to name its target, or build scripts would be instrumented too.
+/// Returns the host's target triple. An instrumented build must name its target; otherwise build scripts would be
+/// instrumented too.
 fn host_triple() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -89,7 +90,7 @@ fn build(package: &Path, target_dir: &Path, triple: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether the parser got through.
+/// Runs the fuzzer; returns `true` when the parser passed.
 fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool> {
     let seeds = seed(name, corpus)?;
     eprintln!("xtask: {name}: {seconds} s, from {seeds} fixtures");
@@ -109,10 +110,10 @@ fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool>
     Ok(status.success())
 }
 
-/// Writes an input for each fixture; gives their number.
+/// Writes an input for each fixture; returns their number.
 fn seed(name: &str, corpus: &Path) -> Result<usize> {
     fs::create_dir_all(corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-    // A binary's name has no `++`.
+    // The binary's name does not contain `++`.
     let folder = workspace::root().join("fixtures").join(if name == "bonnie" { "bonnie++" } else { name });
     let mut cases: Vec<PathBuf> = match fs::read_dir(&folder) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect(),

@@ -1,9 +1,8 @@
-//! `cargo xtask kernels`: the committed object and the product on other kernels than ours.
+//! `cargo xtask kernels`: tries the committed object and the product on other kernels.
 //!
-//! Debian's kernels are downloaded, never installed, and booted in an emulated machine without
-//! hardware support, so that it works wherever the other tasks do; the same smoke set then runs
-//! on this machine. What was found becomes a page. Kernel packages, boot, smoke set, judgement
-//! and page are modules of their own.
+//! Debian's kernels are downloaded, never installed. They are booted in an emulated machine without hardware support,
+//! so the task works wherever the other tasks do. The same smoke set then runs on this machine. The results become a
+//! page. Kernel packages, boot, smoke set, judgement and page are modules of their own.
 
 mod debian;
 mod machine;
@@ -35,15 +34,14 @@ const PAGE: &str = "docs/kernels.md";
 const OBJECT: &str = "crates/activebench-ebpf/prebuilt/activebench.bpf.o";
 /// The name of this machine's own kernel.
 const HOST: &str = "host";
-/// What an emulated machine can bear: a disk that takes 8 MiB a second, and some fifty times
-/// slower than this one.
+/// Amount of work for an emulated machine: its disk takes 8 MiB per second, and it is some fifty times slower than this
+/// one.
 const EMULATED: Amount = Amount { iozone_mib: 8, calls: 100, blocks: 256, seconds: 300 };
-/// On this machine, as the end-to-end tests do it.
+/// Amount of work on this machine, as in the end-to-end tests.
 const NATIVE: Amount = Amount { iozone_mib: 256, calls: 1000, blocks: 1024, seconds: 120 };
-/// How long an emulated machine may take: seen were 4 minutes on two processors that had other
-/// work too.
+/// Time limit of an emulated machine. Observed: 4 minutes on two CPUs that had other work too.
 const LIMIT: Duration = Duration::from_secs(40 * 60);
-/// Room that the packages and disks take at most, in bytes.
+/// Largest space that the packages and disks take, in bytes.
 const ROOM: u64 = 6 << 30;
 
 /// Options of `cargo xtask kernels`.
@@ -64,7 +62,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether the committed object is tried on every kernel, which the committed page is about.
+    /// Returns `true` when the committed object is tried on every kernel, as the committed page requires.
     fn is_whole(&self) -> bool {
         self.only.is_empty() && self.binary.is_none()
     }
@@ -77,8 +75,8 @@ fn names() -> Vec<&'static str> {
 /// Runs the task.
 ///
 /// # Errors
-/// When nothing can be tried: no rights, no tools, no packages, no room. A kernel on which
-/// something fails is a row of the page, and a failure of the task.
+/// When nothing can be tried: no rights, no tools, no packages, no space. A kernel on which something fails is a row of
+/// the page, and a failure of the task.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if !process::is_root() {
         bail!(
@@ -132,7 +130,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     conclude(options, &folder, &trial)
 }
 
-/// Writes what was found and gives the exit code.
+/// Writes the results and returns the exit code.
 fn conclude(options: &Options, folder: &Path, trial: &Trial) -> Result<ExitCode> {
     let json = folder.join("kernels.json");
     write(&json, &(serde_json::to_string_pretty(trial).context("cannot serialise what was found")? + "\n"))?;
@@ -159,7 +157,7 @@ fn conclude(options: &Options, folder: &Path, trial: &Trial) -> Result<ExitCode>
     Ok(ExitCode::FAILURE)
 }
 
-/// What every trial needs.
+/// Common inputs of all trials.
 struct Bench<'a> {
     folder: &'a Path,
     activebench: &'a Path,
@@ -189,7 +187,7 @@ impl Bench<'_> {
         Ok(found)
     }
 
-    /// Boots a kernel and reads what it left in its own folder.
+    /// Boots a kernel and reads its results from its own folder.
     fn boot(&self, debian: &DebianKernel, boot: &Boot, own: &Path) -> Result<KernelResult> {
         let (name, package) = (debian.kernel.name, &debian.package);
         let place = Place {
@@ -202,7 +200,7 @@ impl Bench<'_> {
         let said = boot.run(name, LIMIT, &own.join("console.log"))?;
         let out = own.join("out");
         let mut result = match (boot.unpack_results(&out), &said.failure) {
-            // A machine writes its results at its end: without an end there are none.
+            // A machine writes its results at its end; if it did not end properly, there are none.
             (Err(error), None) => KernelResult::failed(place, format!("{error:#}")),
             _ => KernelResult::read(place, &out, self.activebench, EMULATED, Some(said)),
         };
@@ -238,7 +236,7 @@ impl Bench<'_> {
     }
 }
 
-/// An empty folder.
+/// Makes an empty folder.
 fn fresh(folder: &Path) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
@@ -251,9 +249,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The first line of `--version`; `None` when the tool does not say it.
+/// Returns the first line of `--version`; `None` when the tool does not print it.
 fn version(tool: &Tool) -> Option<String> {
-    // iozone calls it otherwise, and writes it as its version control does.
+    // iozone's option has another name, and its version has the format of its version control.
     let option = if tool == &tools::IOZONE { "-v" } else { "--version" };
     let output = Command::new(tool.find()?).arg(option).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,17 +1,17 @@
-//! Counts tests in the output of `cargo test`: what ran, what failed, what only says so.
+//! Counts tests in the output of `cargo test`: those that ran, those that failed, and output that only looks like a
+//! result.
 //!
-//! libtest prints `running N tests` at the start of each test binary, a line a test, and
-//! `test result: ...` at its end. A result counts only where a start precedes it and
-//! the sums agree, because what a failed test printed is repeated between the two and may
-//! look like a result itself. A binary that dies before its result is counted from its
-//! lines, and every test that had no line has failed.
+//! libtest prints `running N tests` at the start of each test binary, one line per test, and `test result: ...` at its
+//! end. A result counts only after a start and with matching sums, because the output of a failed test is repeated
+//! between the two and may look like a result itself. A binary that dies before its result is counted from its lines,
+//! and every test without a line has failed.
 
 use std::collections::BTreeMap;
 
 /// The counts of a whole `cargo test`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Tests that passed, skipping ones included: libtest knows no difference.
+    /// Tests that passed, including skipped ones: libtest does not distinguish them.
     pub(crate) passed: u64,
     /// Tests that failed, and those of a binary that died.
     pub(crate) failed: u64,
@@ -19,11 +19,11 @@ pub(crate) struct Tally {
     pub(crate) ignored: u64,
     /// Binaries that died before their result.
     pub(crate) died: u64,
-    /// By name: how often a test of this name passed and failed.
+    /// Numbers of passed and failed tests by name.
     pub(crate) by_name: BTreeMap<String, Ended>,
 }
 
-/// How the tests of one name ended; several binaries may have a test of the same name.
+/// Results of the tests of one name; several binaries may have a test of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// Passed.
@@ -32,7 +32,7 @@ pub(crate) struct Ended {
     pub(crate) failed: u64,
 }
 
-/// Reads the output as it arrives.
+/// Counts from the output as it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Counter {
     tally: Tally,
@@ -49,7 +49,7 @@ struct Running {
 }
 
 impl Counter {
-    /// Takes a piece of the output, cut anywhere.
+    /// Takes a piece of the output, cut at any place.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte == b'\n' {
@@ -61,7 +61,7 @@ impl Counter {
         }
     }
 
-    /// The counts, after the last piece.
+    /// Returns the counts, after the last piece.
     pub(crate) fn finish(mut self) -> Tally {
         if !self.line.is_empty() {
             self.feed(b"\n");
@@ -101,13 +101,13 @@ impl Counter {
             self.tally.died += 1;
             self.tally.passed += running.passed;
             self.tally.ignored += running.ignored;
-            // Printed lines may be more than were announced only when a test forges them.
+            // More lines than announced can appear only when a test forges them.
             self.tally.failed += running.expected.saturating_sub(running.passed + running.ignored).max(1);
         }
     }
 }
 
-/// `running 3 tests`, `running 1 test`.
+/// Parses `running 3 tests` and `running 1 test`.
 fn start(line: &str) -> Option<u64> {
     let rest = line.strip_prefix("running ")?;
     let count = rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test"))?;

@@ -1,4 +1,4 @@
-//! A loop device that is detached when it goes.
+//! A loop device that is detached when dropped.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ pub(crate) struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Over a file, which is read and written past the page cache.
+    /// Makes a device over a file, which is read and written past the page cache.
     ///
     /// # Errors
-    /// When losetup refuses, or the file system of the file has no direct I/O.
+    /// When losetup refuses, or the file's file system does not support direct I/O.
     pub(crate) fn new(backing: &Path) -> Result<LoopDevice> {
         let output = losetup()?
             .args(["--find", "--show", "--direct-io=on"])
@@ -38,7 +38,7 @@ impl LoopDevice {
         Ok(device)
     }
 
-    /// `/dev/loop7`.
+    /// Returns the device's path, such as `/dev/loop7`.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

@@ -1,8 +1,8 @@
 //! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
 //! `buildtime`, `kernels`, `fuzz`.
 //!
-//! Holds the arguments and the exit code; each task is a module of its own. Nothing here
-//! is part of the product: `cargo build` needs none of it.
+//! Contains the arguments and the exit code; each task is a module of its own. Nothing here is part of the product, and
+//! `cargo build` does not need it.
 
 mod apt_sources;
 mod bpf;

@@ -1,4 +1,4 @@
-//! Which file system a folder lies on, from `/proc/self/mountinfo`.
+//! Finds the file system of a folder, from `/proc/self/mountinfo`.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -11,23 +11,23 @@ use anyhow::{Context, Result};
 pub(crate) struct Mount {
     /// `ext4`, `tmpfs`, ...
     pub(crate) fs_type: String,
-    /// The device, or the file system's own word where there is none.
+    /// The device, or the file system's own word if it has no device.
     pub(crate) source: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub(crate) mount_point: String,
 }
 
 impl Mount {
-    /// Whether its files lie in memory, or on a layer that hides the file system that
-    /// holds them: a benchmark there says little about a disk.
+    /// Returns `true` when its files are in memory, or on a layer that hides the file system with the files. A
+    /// benchmark there has little to do with a disk.
     pub(crate) fn is_memory_or_overlay(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "rootfs" | "overlay" | "aufs" | "squashfs")
     }
 }
 
-/// The mount that an absolute path without links lies on; `None` when no line covers it.
+/// Returns the mount of an absolute path without links; `None` when no line covers it.
 ///
-/// The longest mount point wins, of equal ones the later: it hides the earlier.
+/// The longest mount point wins. Of two equal ones the later wins, because it hides the earlier.
 pub(crate) fn mount_of(path: &Path, mountinfo: &str) -> Option<Mount> {
     mountinfo
         .lines()
@@ -36,7 +36,7 @@ pub(crate) fn mount_of(path: &Path, mountinfo: &str) -> Option<Mount> {
         .max_by_key(|mount| mount.mount_point.len())
 }
 
-/// `36 35 98:0 /root /mount/point options [tags...] - type source options`, see proc(5).
+/// Parses `36 35 98:0 /root /mount/point options [tags...] - type source options`, see proc(5).
 fn parse_line(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mount_point = unescape(before.split(' ').nth(4)?);
@@ -49,7 +49,7 @@ fn unescape(text: &str) -> String {
     text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
 
-/// Bytes that an unprivileged process may still write to the file system of a folder.
+/// Returns the bytes that an unprivileged process may still write to the file system of a folder.
 ///
 /// # Errors
 /// When the kernel refuses the question.
@@ -67,14 +67,14 @@ pub(crate) fn available_bytes(folder: &Path) -> Result<u64> {
     Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 
-/// Where perf and bpftrace look for tracepoints.
+/// Folder in which perf and bpftrace look for tracepoints.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Gives this process and its children a view of the mounts in which tracefs is mounted, when
-/// it is not: a machine need not have it, and gets none.
+/// Mounts tracefs for this process and its children only, in a mount namespace of their own, if the machine has not
+/// mounted it. The machine itself stays unchanged.
 ///
 /// # Errors
-/// When the kernel refuses the view or the mount.
+/// When the kernel refuses the namespace or the mount.
 pub(crate) fn with_tracefs() -> Result<()> {
     if Path::new(TRACEFS).join("events").is_dir() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! `cargo xtask new detector NAME --code AB5xx`: the files that a detector begins with.
 //!
-//! What it writes compiles, judges nothing and passes no test: each of them says what is still to be filled in.
-//! Nothing that a person wrote is touched but the two lists, `detectors.rs` and `registry.rs`, which get a line.
+//! The generated files compile, judge nothing and pass no test: each failing test names what is still to be filled in.
+//! Files written by people stay unchanged, except the two lists `detectors.rs` and `registry.rs`, which get a line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let What::Detector { name, code } = &options.what;
     let root = workspace::root();
     let written = detector(&root, name, code)?;
-    // The lists are wrapped as rustfmt has it, which depends on the length of the names.
+    // rustfmt wraps the lists, depending on the length of the names.
     let status = workspace::cargo().args(["fmt", "--package", "activebench-detect"]).status();
     if !status.is_ok_and(|status| status.success()) {
         eprintln!("cargo fmt failed: run it before you commit");
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was written.
+/// The written files.
 #[derive(Debug)]
 struct Written {
     code: String,
@@ -68,7 +68,7 @@ struct Written {
     files: Vec<PathBuf>,
 }
 
-/// A detector that there is.
+/// An existing detector.
 #[derive(Debug, PartialEq, Eq)]
 struct Known {
     code: String,
@@ -114,7 +114,7 @@ fn detector(root: &Path, name: &str, code: &str) -> Result<Written> {
     Ok(Written { code: new.code, of_the_plan, files: files.into_iter().map(|(path, _)| path).collect() })
 }
 
-/// The detectors that there are, by code, from their files.
+/// Returns the existing detectors by code, from their files.
 fn known(source: &Path) -> Result<Vec<Known>> {
     let folder = source.join("detectors");
     let context = || format!("cannot list {}", folder.display());
@@ -136,7 +136,7 @@ fn known(source: &Path) -> Result<Vec<Known>> {
     Ok(known)
 }
 
-/// The code that was asked for, or the one behind the last of its group.
+/// Returns the requested code, or the one after the last of its group.
 fn free_code(wanted: &str, known: &[Known]) -> Result<String> {
     let malformed = || format!("{wanted:?} is neither a code (AB507) nor a group (AB5xx)");
     let wanted = wanted.to_uppercase();
@@ -150,7 +150,7 @@ fn free_code(wanted: &str, known: &[Known]) -> Result<String> {
     }
     let group = digits.strip_suffix("XX").filter(|group| group.bytes().all(|byte| byte.is_ascii_digit()));
     let group = format!("AB{}", group.with_context(malformed)?);
-    // Codes in between may have been another detector's once, and stand in reports.
+    // Unused codes in between may have belonged to another detector once, and appear in reports.
     let last = known.iter().filter_map(|known| known.code.strip_prefix(&group)?.parse::<u32>().ok()).max();
     match last.unwrap_or(0) + 1 {
         number @ 1..=99 => Ok(format!("{group}{number:02}")),
@@ -163,7 +163,7 @@ fn edited(path: &Path, edit: impl FnOnce(&str) -> Option<String>) -> Result<Stri
     edit(&text).with_context(|| format!("{} is not written as it was: add the line by hand", path.display()))
 }
 
-/// The list of modules with one more, in its place by name.
+/// Returns the list of modules with one more, in its place by name.
 fn with_module(text: &str, module: &str) -> Option<String> {
     let line = format!("pub mod {module};");
     let mut lines: Vec<&str> = text.lines().collect();
@@ -174,7 +174,7 @@ fn with_module(text: &str, module: &str) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// The registry with one more, behind the one with the next smaller code.
+/// Returns the registry with one more entry, after the one with the next smaller code.
 fn with_entry(text: &str, new: &Known, known: &[Known]) -> Option<String> {
     let entry = |known: &Known| format!("    &{}::DETECTOR,\n", module_of(&known.name));
     let anchor = match known.iter().rev().find(|known| known.code < new.code) {
@@ -185,12 +185,12 @@ fn with_entry(text: &str, new: &Known, known: &[Known]) -> Option<String> {
     Some(format!("{}{}{}", &text[..at], entry(new), &text[at..]))
 }
 
-/// The name of a detector's file: `cpu_bound`.
+/// Returns the name of a detector's file: `cpu_bound`.
 fn module_of(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// What the tests look for in a manual page that is not written yet.
+/// Text by which the tests recognise an unfinished manual page.
 const OPEN: &str = "Fill in";
 
 fn detector_file(new: &Known, module: &str, of_the_plan: bool) -> String {
@@ -268,7 +268,7 @@ fn corpus_file(kind: &str, of_the_plan: bool) -> String {
 mod tests {
     use super::*;
 
-    /// A copy of what the task reads.
+    /// Copies the files that the task reads.
     fn copy() -> tempfile::TempDir {
         let copy = tempfile::tempdir().expect("a temporary folder");
         let source = Path::new("crates/activebench-detect/src");

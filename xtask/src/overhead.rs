@@ -1,8 +1,8 @@
-//! `cargo xtask overhead`: what observing costs, beside doing nothing and beside other tracers.
+//! `cargo xtask overhead`: the cost of observing, compared with no observation and with other tracers.
 //!
-//! Holds the rounds and where results go; the workloads, the variants, one run and the
-//! statistics are modules of their own. It measures and does not judge: no figure, however
-//! bad, makes it fail. Only what keeps it from measuring at all does.
+//! Contains the rounds and the output paths. The workloads, the variants, one run and the statistics are modules of
+//! their own. The task measures and does not judge: no figure, however bad, makes it fail. It fails only when it cannot
+//! measure at all.
 
 mod bench;
 mod offsets;
@@ -30,25 +30,24 @@ use crate::packages::{self, Missing};
 use crate::workspace;
 use crate::{process, provenance, tools};
 
-/// Rounds that, with those of [`workloads::More`], let the whole task end in less than twenty
-/// minutes on two processors. Fewer have no interval.
+/// Rounds that, together with those of [`workloads::More`], let the whole task end in less than twenty minutes on two
+/// CPUs. Fewer rounds do not give an interval.
 const ROUNDS: u32 = 6;
 /// Rounds of a quick run.
 const QUICK_ROUNDS: u32 = 2;
-/// Rounds of a few variants alone in a quick run: with the others enough for an interval.
+/// Rounds of a few variants alone in a quick run: together with the others they are enough for an interval.
 const QUICK_MORE_ROUNDS: u32 = 4;
 
-/// Enough calls that a run takes some tenths of a second: the longest pause of a scheduler
-/// is then a hundredth of it.
+/// Enough calls that a run takes some tenths of a second: the longest pause by a scheduler is then 1 % of it.
 const AMOUNT: Amount = Amount { preads: 1_000_000, slow_preads: 20_000, fio_ms: 800 };
-/// Of a quick run.
+/// Amount of a quick run.
 const QUICK_AMOUNT: Amount = Amount { preads: 200_000, slow_preads: 5_000, fio_ms: 300 };
 
 /// The committed page.
 const PAGE: &str = "docs/overhead.md";
 /// The name of the check for lost records, beside those of the workloads.
 const LOSS: &str = "loss";
-/// The name of the comparison of what finds repeated offsets.
+/// The name of the comparison of analyses of repeated offsets.
 const OFFSETS: &str = "offsets";
 
 /// Options of `cargo xtask overhead`.
@@ -84,8 +83,8 @@ fn workload_names() -> Vec<&'static str> {
 /// Runs the task.
 ///
 /// # Errors
-/// When nothing can be measured: no rights, no build, no room. A workload or a variant that
-/// cannot be measured is a row with its reason.
+/// When nothing can be measured: no rights, no build, no space. A workload or a variant that cannot be measured is a
+/// row with its reason.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if !process::is_root() {
         bail!(
@@ -217,10 +216,10 @@ fn measure_workload(
     result
 }
 
-/// Runs each of these variants once that has not failed before, first another one each round.
+/// Runs each of these variants once, except failed ones; each round starts with another variant.
 fn measure_round(workload: &Workload, variants: &[Variant], bench: &Bench, round: usize, result: &mut WorkloadResult) {
     let mut foreign = foreign_tracers(bench);
-    // A row has an entry for every round, whether or not its variant took part.
+    // A row has an entry for every round, also for rounds without its variant.
     for row in &mut result.variants {
         row.ns_per_call.push(None);
         row.median_ns.push(None);
@@ -245,7 +244,7 @@ fn measure_round(workload: &Workload, variants: &[Variant], bench: &Bench, round
                 }
             }
             Err(error) => {
-                // Whatever an interrupt broke is not the variant's fault.
+                // A failure after an interrupt is not caused by the variant.
                 if !process::interrupted() {
                     let reason = format!("{error:#}");
                     eprintln!("{}: {}: {reason}", workload.name, variant.name());
@@ -262,7 +261,7 @@ fn measure_round(workload: &Workload, variants: &[Variant], bench: &Bench, round
     result.foreign_tracers.dedup();
 }
 
-/// Where the kernel does not say, that stands in the place of names: unknown is not none.
+/// If the kernel does not provide the names, the list contains that reason: unknown differs from none.
 fn foreign_tracers(bench: &Bench) -> Vec<String> {
     bench.foreign_tracers().unwrap_or_else(|error| vec![format!("unknown: {error:#}")])
 }

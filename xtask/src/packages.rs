@@ -1,8 +1,8 @@
-//! Installing packages: says what and how, then asks the system's own package manager.
+//! Installs packages: prints the package and the command, then uses the system's own package manager.
 //!
-//! A package that cannot be installed is not an error here: the caller learns which tools
-//! are still missing and why, and decides. Where apt's enabled sources lack a package
-//! (iozone, in Debian's `non-free`), one install uses a source of its own ([`SourceOnce`]).
+//! A package that cannot be installed is not an error here: the caller gets the tools that are still missing with the
+//! reasons, and decides. Where apt's enabled sources lack a package (iozone, in Debian's `non-free`), one install uses
+//! a source of its own ([`SourceOnce`]).
 
 use std::fs;
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::source_once::{APT_FOLDER, SourceOnce};
 use crate::tools::{self, Tool};
 use crate::{apt_sources, process};
 
-/// Where apt keeps the lists of packages that it knows.
+/// Folder of apt's lists of known packages.
 const APT_LISTS: &str = "/var/lib/apt/lists";
-/// How long apt waits for another apt to end, in seconds.
+/// Longest wait for another apt to end, in seconds.
 const LOCK_TIMEOUT: &str = "DPkg::Lock::Timeout=300";
 
 /// A package manager.
@@ -53,12 +53,12 @@ impl Manager {
         Self::ALL.into_iter().find(|manager| tools::find_in(manager.program(), &path, &folders).is_some())
     }
 
-    /// The package that holds a tool; `None` where this manager's distributions lack it.
+    /// Returns the package that contains a tool; `None` where this manager's distributions lack it.
     fn package(self, tool: &Tool) -> Option<&'static str> {
         tool.packages[self as usize]
     }
 
-    /// Arguments that install packages without a question.
+    /// Returns arguments that install packages without a question.
     fn install_arguments(self) -> &'static [&'static str] {
         match self {
             Manager::Apt => &["install", "-y", "--no-install-recommends", "-o", LOCK_TIMEOUT],
@@ -70,21 +70,21 @@ impl Manager {
     }
 }
 
-/// A tool that is not there, and why it could not be brought.
+/// A missing tool, and the reason why it could not be installed.
 #[derive(Debug)]
 pub(crate) struct Missing {
-    /// Which tool.
+    /// The tool.
     pub(crate) tool: &'static Tool,
-    /// Why: a lower-case fragment.
+    /// The reason: a lower-case fragment.
     pub(crate) why: String,
 }
 
-/// Which of these tools are not installed.
+/// Returns those of these tools that are not installed.
 pub(crate) fn missing(wanted: &[&'static Tool]) -> Vec<&'static Tool> {
     wanted.iter().copied().filter(|tool| tool.find().is_none()).collect()
 }
 
-/// Installs those of the wanted tools that are missing; gives those that still are.
+/// Installs those of the wanted tools that are missing; returns those that are still missing.
 pub(crate) fn ensure(wanted: &[&'static Tool]) -> Vec<Missing> {
     let absent = missing(wanted);
     if absent.is_empty() {
@@ -125,7 +125,7 @@ pub(crate) fn ensure(wanted: &[&'static Tool]) -> Vec<Missing> {
     still_missing
 }
 
-/// One line for each tool that is still missing.
+/// Prints one line for each tool that is still missing.
 pub(crate) fn report_missing(missing: &[Missing]) {
     for entry in missing {
         eprintln!("cannot install {}: {}", entry.tool.command, entry.why);
@@ -150,8 +150,7 @@ pub(crate) fn run_visibly(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// One call a package, because dnf, apk, pacman and zypper install none of a list in
-/// which one name is unknown.
+/// Makes one call per package, because dnf, apk, pacman and zypper install nothing from a list with one unknown name.
 fn install_one_by_one(manager: Manager, wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
     let mut failures = Vec::new();
     for (_, package) in wanted {
@@ -167,11 +166,11 @@ fn install_one_by_one(manager: Manager, wanted: &[(&'static Tool, &'static str)]
     Ok(())
 }
 
-/// `apt-get` that asks nothing.
+/// Returns an `apt-get` command that asks nothing.
 pub(crate) fn apt_get() -> Command {
     let mut command = Command::new(Manager::Apt.program());
-    // Package scripts must not ask either; and dpkg draws its progress only on a terminal
-    // of its own, not on one that apt makes for it.
+    // Package scripts must not ask either. dpkg draws its progress only on a terminal of its own, not on one that apt
+    // makes for it.
     command.env("DEBIAN_FRONTEND", "noninteractive").args(["-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0"]);
     command
 }
@@ -213,16 +212,15 @@ fn install_with_apt(wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
     Ok(())
 }
 
-/// A source that cannot be reached must not keep packages of the others from being
-/// installed: what is really missing shows when they are.
+/// Updates apt's lists. An unreachable source must not prevent the installation of packages from the others: the
+/// installation shows what is really missing.
 fn update_apt() {
     if let Err(error) = run_visibly(apt_get().args(["update", "-o", LOCK_TIMEOUT])) {
         eprintln!("fetching the lists failed: {error:#}; going on with those that there are");
     }
 }
 
-/// Whether apt has fetched any list of packages. A folder that cannot be read holds none
-/// that apt could use.
+/// Returns `true` when apt has fetched any list of packages. In an unreadable folder there is none that apt could use.
 fn has_lists(folder: &Path) -> bool {
     let is_list =
         |entry: fs::DirEntry| entry.file_name().to_string_lossy().rsplit('_').next().is_some_and(is_package_list);
@@ -233,18 +231,18 @@ fn is_package_list(last_part: &str) -> bool {
     last_part == "Packages" || last_part.starts_with("Packages.")
 }
 
-/// Whether apt would install this package from the enabled sources.
+/// Returns `true` when apt would install this package from the enabled sources.
 fn has_candidate(package: &str) -> bool {
     let output = Command::new("apt-cache").args(["policy", package]).env("LC_ALL", "C").output();
     output.is_ok_and(|output| names_candidate(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Whether the answer of `apt-cache policy` names a version that can be installed.
+/// Returns `true` when the answer of `apt-cache policy` names a version that can be installed.
 fn names_candidate(policy: &str) -> bool {
     policy.lines().filter_map(|line| line.trim().strip_prefix("Candidate:")).any(|version| version.trim() != "(none)")
 }
 
-/// Installs packages from the component that the enabled sources leave out.
+/// Installs packages from the component that the enabled sources omit.
 fn install_from_further_component(packages: &[&str]) -> Result<()> {
     let os_release = fs::read_to_string("/etc/os-release").context("cannot read /etc/os-release")?;
     let distribution = apt_sources::distribution(&os_release)

@@ -1,4 +1,4 @@
-//! Where and with what something was measured: what a generated page says of its origin.
+//! Place and conditions of a measurement: the line on a generated page's origin.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 
 use crate::tools::Tool;
 
-/// Machine, kernel, versions of the tools, day and duration in one line, without anything that names the host.
+/// Returns machine, kernel, versions of the tools, day and duration in one line, without anything that identifies the
+/// host.
 ///
 /// # Errors
 /// When `/proc` cannot be read.
@@ -22,7 +23,7 @@ pub(crate) fn line(with: &[&Tool], took: Duration) -> Result<String> {
     Ok(parts.join("; "))
 }
 
-/// Processors, their model, memory: `2 processors (AMD EPYC), 23.5 GiB`.
+/// Returns the CPUs, their model and the memory: `2 processors (AMD EPYC), 23.5 GiB`.
 pub(crate) fn machine(cpuinfo: &str, meminfo: &str) -> String {
     let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
     let processors = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
@@ -35,7 +36,7 @@ pub(crate) fn machine(cpuinfo: &str, meminfo: &str) -> String {
     format!("{processors} processors ({}), {memory}", model.as_deref().unwrap_or("model unknown"))
 }
 
-/// The first line of `--version`; `None` for a tool that is missing or has no such option.
+/// Returns the first line of `--version`; `None` for a tool that is missing or has no such option.
 pub(crate) fn version(tool: &Tool) -> Option<String> {
     let output = Command::new(tool.find()?).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! Lists of SHA-256 sums in the format of `sha256sum`: `<64 hex digits>  <name>`, one a line.
+//! Lists of SHA-256 sums in the format of `sha256sum`: `<64 hex digits>  <name>`, one per line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 
-/// The sum of some bytes, as lower-case hex digits.
+/// Returns the sum of some bytes, as lower-case hex digits.
 pub(crate) fn sum(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {
@@ -19,15 +19,15 @@ pub(crate) fn sum(bytes: &[u8]) -> String {
 /// Sums by name; a map, so that the list is sorted.
 pub(crate) type Sums = BTreeMap<String, String>;
 
-/// The list as text, sorted by name.
+/// Renders the list as text, sorted by name.
 pub(crate) fn render(sums: &Sums) -> String {
     sums.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect()
 }
 
-/// Reads a list.
+/// Parses a list.
 ///
 /// # Errors
-/// When a line is not a sum, two spaces and a name, or a name stands twice.
+/// When a line is not a sum, two spaces and a name, or a name occurs twice.
 pub(crate) fn parse(text: &str) -> Result<Sums> {
     let mut sums = Sums::new();
     for (index, line) in text.lines().enumerate() {
@@ -44,7 +44,7 @@ pub(crate) fn parse(text: &str) -> Result<Sums> {
     Ok(sums)
 }
 
-/// What changed from `old` to `new`, one sentence a name; empty when nothing did.
+/// Describes the changes from `old` to `new`, one sentence per name; empty when nothing changed.
 pub(crate) fn differences(old: &Sums, new: &Sums) -> Vec<String> {
     let mut sentences = Vec::new();
     for (name, sum) in new {

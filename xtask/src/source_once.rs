@@ -1,5 +1,5 @@
-//! A source of packages for one call of apt: a file and lists of its own in a temporary
-//! folder, next to the system's sources, which are read, never written, and compared afterwards.
+//! A source of packages for one call of apt: a file and lists of its own in a temporary folder. The system's sources
+//! are read, never written, and compared afterwards.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 use crate::sha256_list;
 
-/// Where apt keeps its sources.
+/// Folder of apt's sources.
 pub(crate) const APT_FOLDER: &str = "/etc/apt";
 
 /// The system's source files: path and text.
 pub(crate) type Files = Vec<(String, String)>;
 
-/// The source; gone with its folder when dropped.
+/// The source; removed with its folder when dropped.
 #[derive(Debug)]
 pub(crate) struct SourceOnce {
-    /// Holds the file and the lists.
+    /// Contains the file and the lists.
     folder: TempDir,
     system_before: Files,
 }
@@ -33,7 +33,7 @@ impl SourceOnce {
         let system_before = read_sources(Path::new(APT_FOLDER))?;
         let text = derive(&system_before)?;
         let folder = tempfile::Builder::new().prefix("activebench-apt-").tempdir().context("cannot make a folder")?;
-        // apt fetches as its own user, which must be able to enter.
+        // apt fetches as its own user, which must be able to enter the folder.
         fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755))
             .context("cannot open the folder to apt")?;
         let source = SourceOnce { folder, system_before };
@@ -51,10 +51,9 @@ impl SourceOnce {
         self.folder.path().join("lists")
     }
 
-    /// Options that make apt see this source alone and keep its lists apart.
+    /// Returns options that restrict apt to this source and keep its lists apart.
     ///
-    /// The two package caches are switched off for the call: built from these lists, they
-    /// would be wrong for the next one.
+    /// The two package caches are disabled for the call: built from these lists, they would be wrong for the next one.
     pub(crate) fn options(&self) -> Vec<String> {
         [
             format!("Dir::Etc::sourcelist={}", self.file().display()),
@@ -70,10 +69,10 @@ impl SourceOnce {
         .collect()
     }
 
-    /// Fails when the system's own sources are not what they were.
+    /// Fails when the system's own sources have changed.
     ///
     /// # Errors
-    /// As said, and when they cannot be read any more.
+    /// In that case, and when they can no longer be read.
     pub(crate) fn assert_system_unchanged(&self) -> Result<()> {
         if fingerprint(&self.system_before) != fingerprint(&read_sources(Path::new(APT_FOLDER))?) {
             bail!("the files in {APT_FOLDER} changed while apt was at work for us; we did not change them, look why");
@@ -82,10 +81,10 @@ impl SourceOnce {
     }
 }
 
-/// The system's source files by path, sorted.
+/// Returns the system's source files, sorted by path.
 ///
 /// # Errors
-/// When a file that is there cannot be read.
+/// When an existing file cannot be read.
 fn read_sources(apt_folder: &Path) -> Result<Files> {
     let mut paths: Vec<PathBuf> = vec![apt_folder.join("sources.list")];
     let parts = apt_folder.join("sources.list.d");
@@ -107,7 +106,7 @@ fn read_sources(apt_folder: &Path) -> Result<Files> {
         .collect()
 }
 
-/// One sum over the names and contents of the source files.
+/// Returns one sum over the names and contents of the source files.
 fn fingerprint(sources: &[(String, String)]) -> String {
     let mut bytes = Vec::new();
     for (name, text) in sources {

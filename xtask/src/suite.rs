@@ -2,15 +2,14 @@
 //!
 //! # Tests that cannot run
 //!
-//! libtest knows passed and failed, and swallows what a passing test printed; a skipped
-//! test would count as passed. So a test that cannot run here (not root, no BTF, a tool
-//! missing) says so in a file and returns:
+//! libtest distinguishes only passed and failed, and hides the output of a passing test; a skipped test would count as
+//! passed. A test that cannot run here (not root, no BTF, a tool missing) therefore records it in a file and returns:
 //!
 //! * `ACTIVEBENCH_SKIP_LOG` names the file. The test appends one line,
 //!   `NAME<tab>REASON`, in a single write to a file opened for appending. NAME is its
 //!   libtest name: `std::thread::current().name()` in the test's own thread.
-//! * Where the variable is not set (plain `cargo test`), it prints
-//!   `ACTIVEBENCH-SKIP NAME: REASON` to standard error instead.
+//! * If the variable is not set (plain `cargo test`), it prints `ACTIVEBENCH-SKIP NAME: REASON` to standard error
+//! instead.
 //!
 //! This task subtracts the logged tests from the passed ones, lists each as
 //! `skipped: NAME: REASON`, and ends with `N passed, N failed, N skipped` alone on a line.
@@ -22,8 +21,8 @@
 //!
 //! # What each test costs
 //!
-//! `ACTIVEBENCH_COST_LOG` names a file to which each end-to-end test appends `NAME<tab>SECONDS`, its own time without
-//! that for which it waited for its turn. `--slowest` lists the largest.
+//! `ACTIVEBENCH_COST_LOG` names a file to which each end-to-end test appends `NAME<tab>SECONDS`: its own time, without
+//! the wait for its turn. `--slowest` lists the largest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,18 +36,18 @@ use crate::libtest::{Counter, Tally};
 use crate::workspace;
 use crate::{packages, process, tools};
 
-/// The variable with the file in which tests note that they cannot run.
+/// Environment variable with the file in which tests record that they cannot run.
 const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
-/// The variable with the binary under test.
+/// Environment variable with the binary under test.
 const BINARY: &str = "ACTIVEBENCH_BIN";
 
-/// The variable with the file in which end-to-end tests note their seconds.
+/// Environment variable with the file in which end-to-end tests record their durations in seconds.
 const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
-/// Slowest tests that are listed.
+/// Number of listed slowest tests.
 const SLOWEST: usize = 20;
-/// Tests that are begun at once.
+/// Number of tests that are started at once.
 const TEST_THREADS: &str = "32";
-/// The crate that the unit tier leaves out: it needs root, real tools and minutes.
+/// The crate that the unit tier omits: it needs root, real tools and minutes.
 const END_TO_END: &str = "activebench-e2e";
 
 /// Options of `cargo xtask test`.
@@ -106,14 +105,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(if cargo_succeeded && summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The files in which tests note what libtest has no word for.
+/// The files in which tests record results that libtest does not support.
 struct Logs {
     skipped: PathBuf,
     costs: PathBuf,
 }
 
 impl Logs {
-    /// The files are there from the start, so that an absent one is an error and not "nothing noted".
+    /// Creates empty files, so that an absent file is an error and does not mean "nothing recorded".
     fn create(folder: &Path) -> Result<Logs> {
         let logs = Logs { skipped: folder.join("skipped"), costs: folder.join("costs") };
         for file in [&logs.skipped, &logs.costs] {
@@ -127,7 +126,7 @@ fn read(log: &Path) -> Result<String> {
     fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))
 }
 
-/// Seconds and names of the slowest tests, the slowest first. A line that is not `NAME<tab>SECONDS` is left out.
+/// Returns the seconds and names of the slowest tests, the slowest first. Skips lines that are not `NAME<tab>SECONDS`.
 fn slowest(log: &str) -> Vec<(f64, &str)> {
     let cost = |line| -> Option<(f64, &str)> {
         let (name, seconds) = str::rsplit_once(line, '\t')?;
@@ -139,7 +138,7 @@ fn slowest(log: &str) -> Vec<(f64, &str)> {
     costs
 }
 
-/// Brings what the tests need, and says beforehand what will be skipped for want of it.
+/// Installs the tools that the tests need, and reports beforehand which tests will be skipped without them.
 fn prepare(options: &Options) {
     if options.no_install {
         for tool in packages::missing(tools::FOR_TESTS) {
@@ -160,14 +159,14 @@ fn prepare(options: &Options) {
     }
 }
 
-/// Runs `cargo test`, its output passed on as it comes.
+/// Runs `cargo test` and passes its output on as it arrives.
 fn run_tests(options: &Options, binary: Option<&Path>, logs: &Logs) -> Result<(Tally, bool)> {
     let mut command = workspace::cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]);
     if options.unit {
         command.args(["--exclude", END_TO_END]);
     }
-    // Most threads wait for their test's turn; which tests may run beside each other is the end-to-end crate's to say.
+    // Most threads wait for their test's turn; the end-to-end crate decides which tests may run beside each other.
     command.env("RUST_TEST_THREADS", TEST_THREADS);
     command.args(&options.filter).env(SKIP_LOG, &logs.skipped).env(COST_LOG, &logs.costs).stdout(Stdio::piped());
     if let Some(binary) = binary {
@@ -190,7 +189,7 @@ fn run_tests(options: &Options, binary: Option<&Path>, logs: &Logs) -> Result<(T
     Ok((counter.finish(), status.success()))
 }
 
-/// The counts with skips told from passes.
+/// The counts, with skips separate from passes.
 #[derive(Debug, PartialEq, Eq)]
 struct Summary {
     passed: u64,
@@ -201,10 +200,10 @@ struct Summary {
 }
 
 impl Summary {
-    /// Takes the logged skips from the passes.
+    /// Moves the logged skips from the passes to the skips.
     ///
-    /// A test that logged a skip and then failed stays failed. A name that libtest did
-    /// not print counts once all the same: better a pass too few than a skip as a pass.
+    /// A test that logged a skip and then failed stays failed. A name that libtest did not print counts once anyway:
+    /// one pass too few is better than a skip counted as a pass.
     fn of(tally: &Tally, log: &str) -> Summary {
         let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for line in log.lines().filter(|line| !line.is_empty()) {

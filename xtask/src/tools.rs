@@ -1,4 +1,4 @@
-//! The programs that tasks need: where they are looked for, and which package has them.
+//! The programs that tasks need: their search path and their packages.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Tool {
     /// The program's file name.
     pub(crate) command: &'static str,
-    /// The package by manager, in the order of [`crate::packages::Manager`]; `None` where a
-    /// distribution does not have it.
+    /// The package by manager, in the order of [`crate::packages::Manager`]; `None` where a distribution lacks it.
     pub(crate) packages: [Option<&'static str>; 5],
 }
 
@@ -50,17 +49,17 @@ pub(crate) const LOSETUP: Tool = Tool {
 /// Serves ext4 through FUSE.
 pub(crate) const FUSE2FS: Tool =
     Tool { command: "fuse2fs", packages: [Some("fuse2fs"), Some("e2fsprogs"), None, Some("fuse2fs"), None] };
-/// Shows the HTML report; some 125 MB to download.
+/// Shows the HTML report; a download of about 125 MB.
 pub(crate) const CHROMIUM: Tool = Tool {
     command: "chromium",
     packages: [Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium")],
 };
-/// Binds a command to processors.
+/// Binds a command to CPUs.
 pub(crate) const NUMACTL: Tool = Tool {
     command: "numactl",
     packages: [Some("numactl"), Some("numactl"), Some("numactl"), Some("numactl"), Some("numactl")],
 };
-/// Unpacks bundles as others do.
+/// Unpacks bundles independently of our code.
 pub(crate) const ZSTD: Tool =
     Tool { command: "zstd", packages: [Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd")] };
 /// Reads their manifests.
@@ -76,7 +75,7 @@ pub(crate) const STRACE: Tool = Tool {
     command: "strace",
     packages: [Some("strace"), Some("strace"), Some("strace"), Some("strace"), Some("strace")],
 };
-/// Among much else traces system calls through perf events.
+/// Traces system calls through perf events, among many other functions.
 pub(crate) const PERF: Tool =
     Tool { command: "perf", packages: [Some("linux-perf"), Some("perf"), Some("perf"), Some("perf"), Some("perf")] };
 /// Compiles small tracing programs for the kernel.
@@ -86,7 +85,7 @@ pub(crate) const BPFTRACE: Tool = Tool {
 };
 /// The compiler of the kernel programs, of the one major version that the object is pinned to.
 pub(crate) const CLANG: Tool = Tool { command: "clang-14", packages: [Some("clang-14"), None, None, None, None] };
-/// Takes the debug sections out of the object.
+/// Removes the debug sections from the object.
 pub(crate) const LLVM_STRIP: Tool =
     Tool { command: "llvm-strip-14", packages: [Some("llvm-14"), None, None, None, None] };
 
@@ -101,13 +100,13 @@ pub(crate) const QEMU: Tool = Tool {
         Some("qemu-x86"),
     ],
 };
-/// Takes kernel modules out of their compression.
+/// Decompresses kernel modules.
 pub(crate) const XZ: Tool =
     Tool { command: "xz", packages: [Some("xz-utils"), Some("xz"), Some("xz"), Some("xz"), Some("xz")] };
 
-/// What the demo runs.
+/// Tools of the demo.
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
-/// What the tests run.
+/// Tools of the tests.
 pub(crate) const FOR_TESTS: &[&Tool] = &[
     &IOZONE,
     &FIO,
@@ -123,35 +122,35 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &JQ,
     &OPENSSL,
 ];
-/// What the corpus of lies and twins runs.
+/// Tools of the corpus of lies and twins.
 pub(crate) const FOR_TRUTH: &[&Tool] =
     &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &NUMACTL];
-/// What is measured, and what the product is compared with, when the cost of observing is measured.
+/// Measured tools, and tools that the product is compared with, in the measurement of the cost of observing.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
-/// What booting other kernels takes, and what runs there.
+/// Tools for booting other kernels, and tools that run there.
 pub(crate) const FOR_KERNELS: &[&Tool] = &[&QEMU, &XZ, &IOZONE, &FIO, &MKFS_EXT4, &LOSETUP];
-/// What compiling the kernel programs takes.
+/// Tools for compiling the kernel programs.
 pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 
-/// Folders that hold tools and that a user's `PATH` often lacks.
+/// Folders with tools that a user's `PATH` often lacks.
 const FURTHER_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
-/// Debian's folder of one LLVM version, where the programs have no suffix.
+/// Debian's folder of one LLVM version, in which the programs have no suffix.
 const LLVM_FOLDER: &str = "/usr/lib/llvm-14/bin";
 
 impl Tool {
-    /// Where it is installed; `None` when it is not.
+    /// Returns its installed path; `None` when it is not installed.
     pub(crate) fn find(&self) -> Option<PathBuf> {
         find_in(self.command, &search_path(), FURTHER_FOLDERS)
             .or_else(|| find_in(self.command.strip_suffix("-14")?, OsStr::new(""), &[LLVM_FOLDER]))
     }
 }
 
-/// `PATH`; empty when it is not set, so that only the further folders are searched.
+/// Returns `PATH`; empty when it is not set, so that only the further folders are searched.
 pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-/// The first executable file of this name in the folders of a `PATH` and in further ones.
+/// Returns the first executable file of this name in the folders of a `PATH` and in further ones.
 pub(crate) fn find_in(command: &str, path: &OsStr, further: &[&str]) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|folder| !folder.as_os_str().is_empty())

@@ -1,7 +1,7 @@
-//! `cargo xtask truth`: the planted lies and their honest twins, run and counted.
+//! `cargo xtask truth`: runs and counts the planted lies and their honest twins.
 //!
-//! The end-to-end crate runs the cases (`fixtures/truth`, its program `truth`) and writes down how each ended;
-//! here is what goes before and after: the tools, the build, the table, the page, the exit code.
+//! The end-to-end crate runs the cases (`fixtures/truth`, its program `truth`) and records the outcome of each. This
+//! module does the work before and after: the tools, the build, the table, the page, the exit code.
 
 mod page;
 mod table;
@@ -19,11 +19,11 @@ use crate::{packages, process, provenance, tools};
 
 /// The committed page.
 const PAGE: &str = "docs/truth.md";
-/// What each case cost, by which the test of the corpus chooses its part.
+/// Durations of the cases, from which the test of the corpus chooses its part.
 const SECONDS: &str = "fixtures/truth/seconds.toml";
 /// The program that runs the cases.
 const RUNNER: &str = "truth";
-/// The variable with the binary under test.
+/// Environment variable with the binary under test.
 const BINARY: &str = "ACTIVEBENCH_BIN";
 
 /// Options of `cargo xtask truth`.
@@ -67,18 +67,18 @@ pub(crate) struct Options {
     no_install: bool,
 }
 
-/// How the titles of the sections on drawn runs begin.
+/// Common beginning of the titles of the sections on drawn runs.
 const DRAWN: &str = "Drawn runs";
 
 impl Options {
-    /// The command for the page.
+    /// Returns the command for the page.
     fn shown(&self) -> String {
         let again = if self.again { " --again" } else { "" };
         let busy = if self.busy { " --busy" } else { "" };
         format!("cargo xtask truth --honest {} --lies {} --seed {}{again}{busy}", self.honest, self.lies, self.seed)
     }
 
-    /// The section of the page that these runs are told in.
+    /// Returns the section of the page for these runs.
     fn section(&self) -> &'static str {
         match (self.busy, self.again) {
             (true, _) => "Drawn runs on busy processors",
@@ -88,10 +88,10 @@ impl Options {
     }
 }
 
-/// Runs the task: exit code 1 on a miss, a false accusation or a case that is broken.
+/// Runs the task: exit code 1 on a miss, a false accusation or a broken case.
 ///
 /// # Errors
-/// When nothing can be run, or a case's file is none.
+/// When nothing can be run, or a case's file is not valid.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if !options.no_install {
         packages::report_missing(&packages::ensure(tools::FOR_TRUTH));
@@ -131,7 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         command.arg("--case").arg(case);
     }
     if let Some(keep) = &options.keep {
-        // The runner's cases have working directories of their own.
+        // The runner's cases have working directories of their own, so the path must be absolute.
         command.arg("--keep").arg(keep.canonicalize().with_context(|| format!("cannot find {}", keep.display()))?);
     }
     let status = command.status().with_context(|| format!("cannot start {}", runner.display()))?;
@@ -173,7 +173,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(if outcomes.cases.iter().any(|case| case.failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The cost of each case as TOML, by its name.
+/// Returns the duration of each case as TOML, by its name.
 fn seconds(outcomes: &Outcomes) -> String {
     let mut lines: Vec<String> =
         outcomes.cases.iter().map(|case| format!("\"{}/{}\" = {:.1}\n", case.code, case.name, case.seconds)).collect();

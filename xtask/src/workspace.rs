@@ -1,4 +1,4 @@
-//! Where the workspace lies, and how cargo is called to build the product.
+//! The location of the workspace, and the calls of cargo that build the product.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use serde_json::Value;
 /// The product's package and its binary.
 const PRODUCT: &str = "activebench";
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> PathBuf {
     let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest_dir.parent().unwrap_or(manifest_dir).to_owned()
 }
 
-/// A cargo command in the root of the workspace: the cargo that runs this task, so that
-/// `cargo +nightly xtask` means one toolchain throughout.
+/// Returns a cargo command in the root of the workspace. It uses the cargo that runs this task, so that `cargo +nightly
+/// xtask` uses one toolchain throughout.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Cargo's target directory, `CARGO_TARGET_DIR` and cargo's configuration honoured.
+/// Returns cargo's target directory; `CARGO_TARGET_DIR` and cargo's configuration apply.
 ///
 /// # Errors
 /// When `cargo metadata` fails or prints no target directory.
@@ -42,10 +42,10 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(PathBuf::from(target))
 }
 
-/// Builds the product, cargo's progress visible on stderr, and returns the binary's path.
+/// Builds the product, with cargo's progress on stderr, and returns the binary's path.
 ///
-/// `cargo test --workspace` finds what is built here: `activebench-features` gives both the same features of every
-/// third-party crate.
+/// `cargo test --workspace` reuses this build: `activebench-features` gives both the same features of every third-party
+/// crate.
 ///
 /// # Errors
 /// When the build fails, or makes no binary named `activebench`.
@@ -84,9 +84,9 @@ fn build(selection: &[&str]) -> Result<PathBuf> {
     binary.with_context(|| format!("cargo build made no binary named {PRODUCT}"))
 }
 
-/// The path of the product's binary, when a message of cargo announces it.
+/// Returns the path of the product's binary, when a message of cargo announces it.
 fn product_executable(message: &str) -> Option<PathBuf> {
-    // A line that is not JSON is a build script's own word, not a message.
+    // A line that is not JSON is a build script's own output, not a message.
     let Ok(message) = serde_json::from_str::<Value>(message) else { return None };
     let is_product = message["reason"] == "compiler-artifact"
         && message["target"]["name"] == PRODUCT

@@ -1,8 +1,7 @@
-//! The rooms of the house keep their doors: no crate depends on one that
-//! `docs/architecture.md` does not allow.
+//! Checks that crates keep their boundaries: no crate depends on one that `docs/architecture.md` does not allow.
 //!
-//! The tables of that page are the rule; this test reads them and `cargo metadata`. A new
-//! edge is a change of the page, with its reason in the commit.
+//! The tables of that page are the rule; this test reads them and `cargo metadata`. A new edge requires a change of the
+//! page, with its reason in the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,17 +14,17 @@ type Names = BTreeSet<String>;
 
 /// One row of the page's table of crates.
 #[derive(Debug, PartialEq, Eq)]
-struct Room {
+struct CrateRow {
     name: String,
     may_depend_on: Names,
     in_tests_also: Names,
 }
 
-/// A package of the workspace as cargo sees it.
+/// A package of the workspace as cargo reports it.
 #[derive(Debug)]
 struct Package {
     name: String,
-    /// Normal and build dependencies, external ones included.
+    /// Normal and build dependencies, including external ones.
     dependencies: Names,
     dev_dependencies: Names,
 }
@@ -64,7 +63,7 @@ fn package(package: &Value) -> Package {
     Package { name, dependencies: names(false), dev_dependencies: names(true) }
 }
 
-/// The rows of the table whose first column has this title, without their back quotes.
+/// Returns the rows of the table whose first column has this title, without their back quotes.
 fn table(page: &str, title: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
         line.trim().trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()
@@ -77,70 +76,70 @@ fn table(page: &str, title: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// `a, b` as names; an empty cell and a dash have none.
+/// Parses `a, b` as names; an empty cell and a dash contain none.
 fn names(cell: &str) -> Names {
     cell.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "-").map(str::to_owned).collect()
 }
 
-fn rooms(page: &str) -> Vec<Room> {
+fn rows(page: &str) -> Vec<CrateRow> {
     table(page, "crate")
         .into_iter()
         .map(|row| match row.as_slice() {
             [name, _, may, tests] => {
-                Room { name: name.clone(), may_depend_on: names(may), in_tests_also: names(tests) }
+                CrateRow { name: name.clone(), may_depend_on: names(may), in_tests_also: names(tests) }
             }
             other => panic!("a row of the table of crates has four cells, this one: {other:?}"),
         })
         .collect()
 }
 
-/// Edges that the rooms do not allow, and rooms and packages without their counterpart.
-fn violations(rooms: &[Room], packages: &[Package]) -> Vec<String> {
-    let by_name: BTreeMap<&str, &Room> = rooms.iter().map(|room| (room.name.as_str(), room)).collect();
+/// Returns edges that the rows do not allow, and rows and packages without their counterpart.
+fn violations(rows: &[CrateRow], packages: &[Package]) -> Vec<String> {
+    let by_name: BTreeMap<&str, &CrateRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
     let of_workspace: BTreeSet<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     let mut sentences = Vec::new();
     for package in packages {
-        let Some(room) = by_name.get(package.name.as_str()) else {
+        let Some(row) = by_name.get(package.name.as_str()) else {
             sentences.push(format!("{} is not in the table", package.name));
             continue;
         };
         let is_ours = |name: &&String| of_workspace.contains(name.as_str());
         for name in package.dependencies.iter().filter(is_ours) {
-            if !room.may_depend_on.contains(name) {
+            if !row.may_depend_on.contains(name) {
                 sentences.push(format!("{} depends on {name}", package.name));
             }
         }
         for name in package.dev_dependencies.iter().filter(is_ours) {
-            if !room.may_depend_on.contains(name) && !room.in_tests_also.contains(name) {
+            if !row.may_depend_on.contains(name) && !row.in_tests_also.contains(name) {
                 sentences.push(format!("the tests of {} depend on {name}", package.name));
             }
         }
     }
-    let gone = rooms.iter().filter(|room| !of_workspace.contains(room.name.as_str()));
-    sentences.extend(gone.map(|room| format!("{} is in the table and not in the workspace", room.name)));
+    let gone = rows.iter().filter(|row| !of_workspace.contains(row.name.as_str()));
+    sentences.extend(gone.map(|row| format!("{} is in the table and not in the workspace", row.name)));
     sentences
 }
 
 #[test]
 fn every_edge_is_in_the_table() {
-    let found = violations(&rooms(&architecture_page()), &packages());
+    let found = violations(&rows(&architecture_page()), &packages());
     assert!(found.is_empty(), "not allowed by docs/architecture.md:\n{}", found.join("\n"));
 }
 
 /// The table's order is the direction of the data, so an edge only ever points down.
 #[test]
 fn no_crate_may_depend_on_one_above_it() {
-    let rooms = rooms(&architecture_page());
+    let rows = rows(&architecture_page());
     let mut above = Names::new();
-    for room in &rooms {
-        above.insert(room.name.clone());
-        let up: Vec<&String> = room.may_depend_on.intersection(&above).collect();
-        assert!(up.is_empty(), "{} may depend on {up:?}, which stand above it", room.name);
-        for name in room.may_depend_on.union(&room.in_tests_also) {
-            assert!(rooms.iter().any(|other| other.name == *name), "{}: {name} has no row", room.name);
+    for row in &rows {
+        above.insert(row.name.clone());
+        let up: Vec<&String> = row.may_depend_on.intersection(&above).collect();
+        assert!(up.is_empty(), "{} may depend on {up:?}, which stand above it", row.name);
+        for name in row.may_depend_on.union(&row.in_tests_also) {
+            assert!(rows.iter().any(|other| other.name == *name), "{}: {name} has no row", row.name);
         }
     }
-    assert!(!rooms.is_empty(), "docs/architecture.md has no table of crates");
+    assert!(!rows.is_empty(), "docs/architecture.md has no table of crates");
 }
 
 #[test]
@@ -183,7 +182,7 @@ text
 
     #[track_caller]
     fn check(packages: &[Package], expected: &[&str]) {
-        assert_eq!(violations(&rooms(PAGE), packages), expected);
+        assert_eq!(violations(&rows(PAGE), packages), expected);
     }
 
     #[test]

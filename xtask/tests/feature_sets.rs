@@ -1,18 +1,18 @@
-//! Nothing is compiled twice: `xtask`, the product and the tests ask for the same features of every third-party crate
-//! that they share.
+//! Checks that nothing is compiled twice: `xtask`, the product and the tests use the same features of every third-party
+//! crate that they share.
 //!
-//! Cargo compiles a crate once for each set of features, and a crate above one that was compiled twice is compiled twice
-//! as well. `crates/activebench-features` makes the sets equal; this test names the line that is missing there.
+//! Cargo compiles a crate once for each set of features. Crates that depend on one compiled twice are also compiled
+//! twice. `crates/activebench-features` makes the sets equal; this test names the line that is missing there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Name and version, and each set of features with which the crate is compiled: one for the product and one for
-/// procedural macros and build scripts can differ.
+/// Name and version, and each set of features with which the crate is compiled. A set for the product can differ from
+/// one for procedural macros and build scripts.
 type Builds = BTreeMap<String, BTreeSet<String>>;
 
-/// The third-party crates that cargo compiles for a selection of packages.
+/// Returns the third-party crates that cargo compiles for a selection of packages.
 fn builds(selection: &[&str]) -> Builds {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -25,7 +25,7 @@ fn builds(selection: &[&str]) -> Builds {
     read(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// Reads `cargo tree`: `NAME vVERSION[ (proc-macro)][ (PATH)]<tab>FEATURES[ (*)]`. Crates with a path are our own.
+/// Parses `cargo tree`: `NAME vVERSION[ (proc-macro)][ (PATH)]<tab>FEATURES[ (*)]`. Crates with a path are our own.
 fn read(tree: &str) -> Builds {
     let mut builds = Builds::new();
     for line in tree.lines() {
@@ -40,7 +40,7 @@ fn read(tree: &str) -> Builds {
     builds
 }
 
-/// A line for each crate that the tests would compile once more, with the features that it lacks.
+/// Returns a line for each crate that the tests would compile once more, with the features that it lacks.
 fn compiled_again(first: &Builds, then: &Builds) -> Vec<String> {
     let mut lines = Vec::new();
     for (package, sets) in first {

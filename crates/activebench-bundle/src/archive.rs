@@ -1,4 +1,4 @@
-//! Writes a bundle: the same bytes for the same files, and nothing under the name until it is whole.
+//! Writes a bundle: the same bytes for the same files. Nothing has its name until it is complete.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Read, Write};
@@ -14,9 +14,9 @@ use crate::manifest::{BundleManifest, BundledFile, check_name};
 use crate::statement::{self, Tests};
 use crate::{MANIFEST, STATEMENT};
 
-/// zstd's default; tables are compressed already.
+/// zstd's default level; tables are compressed already.
 const LEVEL: i32 = 3;
-/// What a new file may be before the umask.
+/// Mode of a new file before the umask.
 const MODE: u32 = 0o666;
 
 /// A file that goes into a bundle.
@@ -24,7 +24,7 @@ const MODE: u32 = 0o666;
 pub struct Source {
     /// Its path in the archive, below `run/`.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
 }
 
@@ -63,12 +63,12 @@ impl Source {
     }
 }
 
-/// Writes the bundle of `sources` to `path`; gives its manifest. `described` is the manifest without its files.
-/// With a key a statement of `tests` is signed.
+/// Writes the bundle of `sources` to `path`; returns its manifest. `described` is the manifest without its files. With
+/// a key, a statement of `tests` is signed.
 ///
 /// # Errors
-/// When something is at `path` and `replace` is false, a source cannot be read or changes meanwhile, a name cannot be
-/// held, or the bundle cannot be written. Nothing half-written stays.
+/// Returns an error if something is at `path` and `replace` is false, a source cannot be read or changes meanwhile, a
+/// name cannot be stored, or the bundle cannot be written. No partial file stays.
 pub fn write(
     path: &Path,
     replace: bool,
@@ -76,7 +76,7 @@ pub fn write(
     mut sources: Vec<Source>,
     signing: Option<(&PrivateKey, Tests)>,
 ) -> Result<BundleManifest, BundleError> {
-    // Said before the work; that nothing came since is seen to at the end.
+    // Checked before the work, and again at the end for what came since.
     if !replace && path.symlink_metadata().is_ok() {
         return Err(BundleError::Exists { path: path.to_owned() });
     }
@@ -141,7 +141,7 @@ pub fn write(
 /// tar's unit.
 const BLOCK: u64 = 512;
 
-/// A regular file of nobody and no time.
+/// Returns the header of a regular file with owner 0 and time 0.
 fn header(name: &str, bytes: u64) -> io::Result<Header> {
     let mut header = Header::new_ustar();
     header.set_path(name)?;
@@ -160,7 +160,7 @@ fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> io::
     tar.append(&header, bytes)
 }
 
-/// Takes so many bytes and no more: a file that grows must not run over its header's size.
+/// Accepts `left` bytes and no more: a file that grows must not exceed its header's size.
 struct Exactly<W> {
     to: W,
     left: u64,

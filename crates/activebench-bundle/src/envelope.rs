@@ -1,6 +1,6 @@
 //! Keys as openssl writes them, and the DSSE envelope that they sign.
 //!
-//! The envelope is the crate `dsse`'s, the signature ed25519-dalek's; see `docs/design/bundle.md` for why.
+//! The crate `dsse` makes the envelope, ed25519-dalek the signature; `docs/design/bundle.md` says why.
 
 use dsse::{Ed25519Signer, Ed25519Verifier, Envelope};
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePublicKey};
@@ -9,7 +9,7 @@ use ed25519_dalek::{SigningKey, VerifyingKey};
 use crate::error::{BundleError, Fault};
 use crate::hash;
 
-/// What is signed is a JSON document of in-toto: the type is inside the signed bytes.
+/// Type of the signed document, a JSON document of in-toto. The type is inside the signed bytes.
 pub(crate) const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// A key that signs: PKCS#8 PEM of `openssl genpkey -algorithm ed25519`.
@@ -30,7 +30,7 @@ impl PrivateKey {
     /// Reads a key.
     ///
     /// # Errors
-    /// When this is no unencrypted ed25519 key in PKCS#8 PEM.
+    /// Returns an error if this is not an unencrypted ed25519 key in PKCS#8 PEM.
     pub fn from_pem(pem: &str) -> Result<Self, BundleError> {
         SigningKey::from_pkcs8_pem(pem).map(Self).map_err(|error| BundleError::Key {
             why: match label(pem) {
@@ -46,12 +46,12 @@ impl PrivateKey {
         })
     }
 
-    /// The key that checks what this one signs.
+    /// Returns the key that checks the signatures of this one.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs a statement; gives the envelope as JSON.
+    /// Signs a statement; returns the envelope as JSON.
     pub(crate) fn sign(&self, statement: &[u8]) -> Result<Vec<u8>, BundleError> {
         let failed = |error: dsse::Error| BundleError::Sign { why: error.to_string() };
         let signer = Ed25519Signer::from_bytes(self.0.as_bytes()).map_err(failed)?.with_key_id(self.public().id()?);
@@ -66,7 +66,7 @@ impl PublicKey {
     /// Reads a key.
     ///
     /// # Errors
-    /// When this is no ed25519 public key in PEM.
+    /// Returns an error if this is not an ed25519 public key in PEM.
     pub fn from_pem(pem: &str) -> Result<Self, BundleError> {
         VerifyingKey::from_public_key_pem(pem).map(Self).map_err(|error| BundleError::Key {
             why: match label(pem) {
@@ -78,7 +78,7 @@ impl PublicKey {
         })
     }
 
-    /// SHA-256 of the key in DER: what `openssl pkey -pubin -in PUB -outform DER | sha256sum` prints.
+    /// Returns the SHA-256 of the key in DER: what `openssl pkey -pubin -in PUB -outform DER | sha256sum` prints.
     ///
     /// # Errors
     /// When the key cannot be encoded, which does not happen to one that was decoded.
@@ -88,13 +88,13 @@ impl PublicKey {
     }
 }
 
-/// What the first line of a PEM file says that it holds.
+/// Returns the label in the first line of a PEM file.
 fn label(pem: &str) -> Option<&str> {
     let line = pem.lines().find(|line| line.starts_with("-----BEGIN "))?;
     line.strip_prefix("-----BEGIN ")?.trim_end().strip_suffix("-----")
 }
 
-/// The statement in an envelope. With a key: the very bytes that were signed, or an error.
+/// Returns the statement in an envelope. With a key: exactly the bytes that were signed, or an error.
 pub(crate) fn open(envelope: &[u8], key: Option<&PublicKey>) -> Result<Vec<u8>, Fault> {
     let damaged = |why: String| Fault::Statement { why };
     let envelope = Envelope::from_json(envelope).map_err(|error| damaged(error.to_string()))?;
@@ -113,8 +113,8 @@ pub(crate) fn open(envelope: &[u8], key: Option<&PublicKey>) -> Result<Vec<u8>, 
     }
 }
 
-/// Takes every signature: decodes an envelope by the same path as a checked one. What comes of it is trusted for
-/// nothing; see [`crate::SignatureCheck::NotChecked`].
+/// Accepts every signature: an unchecked envelope is decoded by the same path as a checked one. The result is not
+/// trusted, see [`crate::SignatureCheck::NotChecked`].
 struct Anybody;
 
 impl dsse::Verifier for Anybody {

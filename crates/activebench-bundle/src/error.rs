@@ -1,13 +1,13 @@
-//! What can go wrong with a bundle.
+//! Errors and faults of bundles.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a bundle could not be written, or not be looked at. What is wrong with one that could be, is a [`Fault`].
+/// Why a bundle could not be written or examined. A [`Fault`] is what is wrong with one that was examined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BundleError {
-    /// Something is there already.
+    /// Something is at the path already.
     #[error("{path} is there already (hint: --force replaces it, --out FILE names another one)", path = path.display())]
     Exists {
         /// The bundle.
@@ -44,21 +44,21 @@ pub enum BundleError {
     /// A value could not be put into JSON.
     #[error("cannot encode {name}: {why}")]
     Encode {
-        /// What it was for.
+        /// The document that it was for.
         name: &'static str,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A key is none that we can use.
+    /// A key cannot be used.
     #[error("cannot use the key: {why}")]
     Key {
-        /// What is wrong with it, and what to do.
+        /// The problem with the key, and what to do.
         why: String,
     },
     /// The statement could not be signed.
     #[error("cannot sign the statement: {why}")]
     Sign {
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A file could not be unpacked.
@@ -74,20 +74,20 @@ pub enum BundleError {
     NotVerified(Vec<Fault>),
 }
 
-/// One thing that is wrong with a bundle. Names in it may be hostile text; they are quoted with controls escaped.
+/// One fault of a bundle. Names in it may be hostile text; they are quoted with controls escaped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The archive cannot be read on.
+    /// The archive cannot be read further.
     #[error("it cannot be read past byte {compressed_bytes} ({unpacked_bytes} bytes unpacked, {}): {why}", place(.entry))]
     Archive {
-        /// How far the file was read. The damage lies before it.
+        /// Compressed bytes read so far. The damage is before this place.
         compressed_bytes: u64,
-        /// How far its content was unpacked.
+        /// Bytes unpacked so far.
         unpacked_bytes: u64,
         /// The file in it that was being read; `None` between files.
         entry: Option<String>,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
     /// It unpacks to more than was allowed.
@@ -98,22 +98,22 @@ pub enum Fault {
     TooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What its manifest says; `None` when it unpacks to more than that.
+        /// Bytes that its manifest states; `None` if it unpacks to more than that.
         stated_bytes: Option<u64>,
     },
     /// It holds more files than a bundle can have.
     #[error("it holds more than {limit} files")]
     TooMany {
-        /// How many there may be.
+        /// Maximum number of files.
         limit: usize,
     },
-    /// The first file is another one.
+    /// The first file is not the manifest.
     #[error("it begins with {found:?} instead of bundle.json: this is no bundle of activebench")]
     NoManifest {
-        /// What it begins with.
+        /// Name of the first file.
         found: String,
     },
-    /// There is nothing in it.
+    /// The archive is empty.
     #[error("it is empty: this is no bundle of activebench")]
     Empty,
     /// Another version wrote it.
@@ -127,21 +127,21 @@ pub enum Fault {
     /// `bundle.json` is damaged.
     #[error("bundle.json cannot be read: {why}")]
     Manifest {
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
-    /// A name leads elsewhere.
+    /// A name leads out of the bundle's folder.
     #[error("the name {name:?} leads out of the bundle's folder run/")]
     Outside {
         /// The name.
         name: String,
     },
-    /// Something that is no regular file.
+    /// An entry that is not a regular file.
     #[error("{name:?} is no regular file but {what}: bundles hold nothing else")]
     NotAFile {
         /// Its name.
         name: String,
-        /// What it is.
+        /// The kind of entry that it is.
         what: String,
     },
     /// A file that the manifest does not list.
@@ -167,9 +167,9 @@ pub enum Fault {
     Size {
         /// Its name.
         name: String,
-        /// What it has.
+        /// Its size.
         found_bytes: u64,
-        /// What the manifest says.
+        /// The size that the manifest states.
         stated_bytes: u64,
     },
     /// A file that was changed.
@@ -177,9 +177,9 @@ pub enum Fault {
     Sum {
         /// Its name.
         name: String,
-        /// What it has.
+        /// Its SHA-256.
         found: String,
-        /// What the manifest says.
+        /// The SHA-256 that the manifest states.
         stated: String,
     },
     /// A signature was required.
@@ -188,19 +188,19 @@ pub enum Fault {
     /// The signature is not that of the key.
     #[error("the signature of statement.dsse.json is not right under the key that was given: {why}")]
     Signature {
-        /// What was found.
+        /// The reason why it is not right.
         why: String,
     },
     /// The envelope or the statement in it is damaged.
     #[error("statement.dsse.json cannot be read: {why}")]
     Statement {
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
-    /// The statement speaks of something else than what is there.
+    /// The statement does not describe what is in the bundle.
     #[error("statement.dsse.json does not fit: {why}")]
     Subject {
-        /// What differs.
+        /// The difference.
         why: String,
     },
 }
@@ -213,7 +213,7 @@ fn stated(bytes: &Option<u64>) -> String {
     bytes.map_or_else(String::new, |bytes| format!(": its manifest says {bytes}"))
 }
 
-/// Faults that are named; the rest is counted.
+/// Maximum number of faults listed; the rest is counted.
 const NAMED: usize = 20;
 
 fn join(faults: &[Fault]) -> String {

@@ -1,10 +1,10 @@
-//! SHA-256 while bytes pass by.
+//! SHA-256 of bytes while they are copied.
 
 use std::io::{self, Read, Write};
 
 use sha2::{Digest, Sha256};
 
-/// In lower-case hexadecimal.
+/// Returns the SHA-256 of bytes in lower-case hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -13,7 +13,7 @@ fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What went through [`copy`].
+/// Size and SHA-256 of the bytes that went through [`copy`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) bytes: u64,

@@ -1,8 +1,8 @@
 //! The evidence bundle: one file that carries a run to somebody who was not there.
 //!
-//! A tar in zstd with content checksums. Holds the archive, its manifest, the signed statement, and the reader that
-//! trusts none of them before it has checked them. Does not judge: the verdict is given by the caller when a bundle
-//! is made, and computed anew from the evidence by the caller when one is checked. `docs/bundle.md` is for people.
+//! A tar in zstd with content checksums. Holds the archive, its manifest, the signed statement, and the reader, which
+//! trusts none of them before it has checked them. Does not judge: the caller passes the verdict when a bundle is made,
+//! and computes it anew from the evidence when one is checked. `docs/bundle.md` is for people.
 //!
 //! # Layout, schema `activebench.bundle/1`
 //! ```text
@@ -37,5 +37,5 @@ pub const MANIFEST: &str = "bundle.json";
 pub const STATEMENT: &str = "statement.dsse.json";
 /// The folder of the run in the archive.
 pub const RUN: &str = "run";
-/// How a bundle's file name ends.
+/// Ending of a bundle's file name.
 pub const EXTENSION: &str = ".activebench.tar.zst";

@@ -23,7 +23,7 @@ pub struct BundleManifest {
     pub schema: String,
     /// Version of activebench that made the bundle and gave the verdict in it.
     pub activebench: String,
-    /// What `run/` is.
+    /// Kind of the contents of `run/`.
     pub kind: BundleKind,
     /// The verdict: of the series, of the command as it was given, or of the run.
     pub verdict: RunVerdict,
@@ -35,13 +35,13 @@ pub struct BundleManifest {
     pub tool: BundledTool,
     /// The runs in it, in their order.
     pub runs: Vec<BundledRun>,
-    /// What was replaced in it; `None` for evidence as it was recorded.
+    /// Account of what was replaced in it; `None` for evidence as it was recorded.
     pub redacted: Option<Redaction>,
     /// Every other file except the statement, ascending by name.
     pub files: Vec<BundledFile>,
 }
 
-/// What a bundle is of.
+/// Kind of a bundle's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BundleKind {
@@ -58,7 +58,7 @@ pub enum BundleKind {
 pub struct BundledTool {
     /// Its name; `None` for a command that no adapter knows.
     pub name: Option<String>,
-    /// As it printed it; `None` when it did not.
+    /// Its version as printed; `None` if it printed none.
     pub version: Option<String>,
     /// The command, wrapper included.
     pub command: Vec<String>,
@@ -86,14 +86,14 @@ pub struct BundledFile {
     pub sha256: String,
 }
 
-/// What every version's manifest begins with.
+/// The fields that the manifest of every version has.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
 impl BundleManifest {
-    /// Reads what may come from anybody.
+    /// Parses a manifest that may come from anybody.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         let damaged = |why: String| Fault::Manifest { why };
         let head: Head = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
@@ -108,7 +108,7 @@ impl BundleManifest {
                 return Err(damaged(format!("it lists {name:?} twice")));
             }
         }
-        // A name that is a folder of another one could be neither unpacked nor told apart.
+        // A name that is also a folder of another one could be neither unpacked nor distinguished.
         for name in &seen {
             let parents = Path::new(name).ancestors().skip(1).filter_map(Path::to_str);
             if let Some(parent) = parents.into_iter().find(|parent| seen.contains(parent)) {
@@ -138,7 +138,7 @@ impl BundleManifest {
     }
 }
 
-/// Whether a name stays below `run/` and can be shown: plain components, no controls.
+/// Checks that a name stays below `run/` and can be shown: plain components, no control characters.
 pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
     let outside = || Fault::Outside { name: name.to_owned() };
     let mut components = Path::new(name).components();
@@ -148,7 +148,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
     if !components.all(|component| matches!(component, Component::Normal(_))) {
         return Err(outside());
     }
-    // One way to write it: no doubled, trailing or dotted separators.
+    // A name has only one spelling: no doubled, trailing or dotted separators.
     if name.split('/').any(|part| part.is_empty() || part == ".") {
         return Err(outside());
     }

@@ -1,5 +1,5 @@
-//! Reads a bundle that may come from anybody: unpacks while it checks, and gives what it unpacked only when all of it
-//! was right. What is used afterwards is the very bytes that were checked, never the archive again.
+//! Reads a bundle that may come from anybody. It checks while it unpacks, and returns the unpacked files only if all of
+//! them are right. Later steps use exactly the bytes that were checked, never the archive again.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,17 +16,17 @@ use crate::manifest::{BundleManifest, check_name};
 use crate::statement;
 use crate::{MANIFEST, STATEMENT};
 
-/// Most that is read of `bundle.json`, and of the statement: they are held in memory.
+/// Maximum bytes read of `bundle.json`, and of the statement: they are held in memory.
 const DOCUMENT_BYTES: u64 = 32 << 20;
-/// How zstd's frames begin.
+/// First bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// How much may be unpacked of an archive from somebody else.
+/// Limits for unpacking an archive from somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// All files together, with what the archive puts around them. Bytes.
+    /// Bytes of all files together, with what the archive puts around them.
     pub unpacked_bytes: u64,
-    /// Files.
+    /// Number of files.
     pub files: usize,
 }
 
@@ -36,12 +36,12 @@ impl Default for Limits {
     }
 }
 
-/// What is known of the signature.
+/// State of the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignatureCheck {
     /// There is none, and none was asked for.
     Absent,
-    /// There is one, and no key was given: whoever made the bundle can be anybody.
+    /// There is one, and no key was given: anybody may have made the bundle.
     NotChecked,
     /// It is right under the key with this id.
     Right(String),
@@ -50,13 +50,13 @@ pub enum SignatureCheck {
 /// A bundle that verifies, unpacked.
 #[derive(Debug)]
 pub struct Unpacked {
-    /// What it claims.
+    /// Its manifest, with its claims.
     pub manifest: BundleManifest,
-    /// Whether it is signed by the key that was given.
+    /// State of its signature under the key that was given.
     pub signature: SignatureCheck,
 }
 
-/// Whether a file begins as bundles do. A damaged one need not.
+/// True if a file begins as bundles do. A damaged bundle may begin otherwise.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -73,14 +73,14 @@ pub fn is_bundle(path: &Path) -> io::Result<bool> {
 /// and right.
 ///
 /// # Errors
-/// [`BundleError::NotVerified`] with everything that is wrong with it; then what lies in `into` is not to be used.
-/// Others when the system refuses.
+/// Returns [`BundleError::NotVerified`] with everything that is wrong with it; the files in `into` must then not be
+/// used. Returns other errors if the system refuses an operation.
 pub fn unpack(path: &Path, into: &Path, limits: Limits, key: Option<&PublicKey>) -> Result<Unpacked, BundleError> {
     let file = File::open(path).map_err(|source| BundleError::Read { path: path.to_owned(), source })?;
     read(file, into, limits, key)
 }
 
-/// [`unpack`] of any bytes.
+/// Like [`unpack`], for any bytes.
 pub(crate) fn read(
     packed: impl Read,
     into: &Path,
@@ -96,7 +96,7 @@ pub(crate) fn read(
     let decoder = zstd::Decoder::with_buffer(BufReader::new(counted)).map_err(at_start)?.single_frame();
     let progress = Progress { compressed_bytes: &compressed_bytes, unpacked_bytes: Cell::new(0) };
     let (unpacked, decoder) = read_tar(decoder, into, limits, key, &progress)?;
-    // One frame is all there is: what stands behind it would be covered by nothing.
+    // Only one frame is allowed: nothing would protect bytes behind it.
     let mut rest = decoder.finish();
     match rest.fill_buf() {
         Ok([]) => Ok(unpacked),
@@ -111,7 +111,7 @@ impl From<Fault> for BundleError {
     }
 }
 
-/// How far both sides of the decompression are.
+/// Progress of both sides of the decompression.
 pub(crate) struct Progress<'a> {
     pub(crate) compressed_bytes: &'a Cell<u64>,
     pub(crate) unpacked_bytes: Cell<u64>,
@@ -128,14 +128,14 @@ impl Progress<'_> {
     }
 }
 
-/// Counts what passes, and stops past a limit.
+/// Counts the bytes that pass, and stops past a limit.
 struct Counted<'a, R> {
     from: R,
     bytes: &'a Cell<u64>,
     limit: Option<u64>,
 }
 
-/// Stands in an `io::Error` where a limit was reached.
+/// Content of the `io::Error` when a limit was reached.
 #[derive(Debug, thiserror::Error)]
 #[error("the limit is reached")]
 struct LimitReached;
@@ -151,7 +151,7 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Reads a tar; gives its reader back at its end.
+/// Reads a tar; returns its reader at its end.
 fn read_tar<R: Read>(
     from: R,
     into: &Path,
@@ -202,7 +202,7 @@ fn read_tar<R: Read>(
             faults.push(Fault::NotAFile { name, what });
             continue;
         }
-        // Before anything else of it is looked at: what is signed must be known first.
+        // Checked before any other file: the signed statement must be known first.
         if name == STATEMENT && number == 1 {
             let envelope = document(&mut entry, STATEMENT).map_err(|error| stopped(Some(STATEMENT), error))?;
             let statement = envelope::open(&envelope, key)?;
@@ -253,7 +253,7 @@ fn read_tar<R: Read>(
     faults.extend(missing.into_iter().map(|name| Fault::Missing { name: name.to_owned() }));
     drop(listed);
 
-    // tar ends with zeros; reading on also has zstd compare its checksum.
+    // tar ends with zeros; reading on also makes zstd compare its checksum.
     let mut rest = archive.into_inner();
     let mut piece = [0; 1 << 13];
     loop {

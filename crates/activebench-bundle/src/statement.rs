@@ -20,11 +20,11 @@ const STRICT: &str = "strict";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum TestResult {
-    /// Every claim holds.
+    /// No claim is contradicted.
     Passed,
-    /// Every claim holds, with warnings; or, outside the strict profile, the evidence does not suffice.
+    /// No claim is contradicted, with warnings; or, outside the strict profile, the evidence does not suffice.
     Warned,
-    /// A claim does not hold, the benchmark failed, or, in the strict profile, the evidence does not suffice.
+    /// A claim is contradicted, the benchmark failed, or, in the strict profile, the evidence does not suffice.
     Failed,
 }
 
@@ -38,7 +38,7 @@ impl TestResult {
         }
     }
 
-    /// What a verdict is in in-toto's words, which know no "inconclusive". The exit code counts because
+    /// Maps a verdict to in-toto's results, which do not include "inconclusive". The exit code counts because
     /// `--fail-on warn` makes a warning a failure.
     pub fn of(verdict: RunVerdict, exit_code: i32, profile: &str) -> Self {
         match verdict {
@@ -51,14 +51,14 @@ impl TestResult {
     }
 }
 
-/// The detectors by what they said, each once, as `AB302 sync-outside-clock`.
+/// The detectors by their outcome, each once, as `AB302 sync-outside-clock`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tests {
-    /// They looked and found nothing.
+    /// Detectors that looked and found nothing.
     pub passed: Vec<String>,
-    /// They warn, or a fact that they need is missing.
+    /// Detectors that warn, or that lack a fact that they need.
     pub warned: Vec<String>,
-    /// They fail.
+    /// Detectors that report a failure.
     pub failed: Vec<String>,
 }
 
@@ -99,12 +99,12 @@ fn resource(name: &str, sha256: &str) -> Resource {
     Resource { name: name.to_owned(), digest, annotations: BTreeMap::new() }
 }
 
-/// The files that say what was asked for and by which rules it was judged.
+/// True for the files that say what was asked for and by which rules it was judged.
 fn is_configuration(name: &str) -> bool {
     matches!(name.rsplit('/').next(), Some("run.json" | "series.json"))
 }
 
-/// What is signed, as JSON.
+/// Returns the statement that is signed, as JSON.
 pub(crate) fn make(manifest: &BundleManifest, manifest_json: &[u8], tests: Tests) -> Result<Vec<u8>, BundleError> {
     let files = manifest.files.iter().map(|file| resource(&file.name, &file.sha256));
     let subject = std::iter::once(resource(MANIFEST, &hash::of_bytes(manifest_json))).chain(files).collect();
@@ -130,7 +130,7 @@ pub(crate) fn make(manifest: &BundleManifest, manifest_json: &[u8], tests: Tests
         .filter(|file| is_configuration(&file.name))
         .map(|file| resource(&file.name, &file.sha256))
         .collect();
-    // What speaks of all of it comes first: `series.json` before the runs below it.
+    // The file about the whole comes first: `series.json` before the runs below it.
     configuration.sort_by_key(|file| file.name.matches('/').count());
     match configuration.first_mut() {
         Some(first) => first.annotations = about,
@@ -153,7 +153,7 @@ pub(crate) fn make(manifest: &BundleManifest, manifest_json: &[u8], tests: Tests
         .map_err(|error| BundleError::Encode { name: "the statement", why: error.to_string() })
 }
 
-/// Whether a statement speaks of exactly this manifest and its files.
+/// Checks that a statement describes exactly this manifest and its files.
 pub(crate) fn check(statement: &[u8], manifest: &BundleManifest, manifest_json: &[u8]) -> Result<TestResult, Fault> {
     let damaged = |why: String| Fault::Statement { why };
     let differs = |why: String| Fault::Subject { why };

@@ -1,4 +1,4 @@
-//! Bundles of every kind of damage: what is wrong is named, and nothing gets out of the folder.
+//! Bundles with every kind of damage: the fault is named, and no file gets out of the folder.
 
 use std::fs;
 use std::io::Write;
@@ -70,7 +70,7 @@ fn faults(path: &Path, limits: Limits, key: Option<&str>) -> Vec<Fault> {
         Err(BundleError::NotVerified(faults)) => faults,
         other => panic!("{other:?}"),
     };
-    // What an archive named stays inside of the folder that it was given.
+    // Files of an archive stay inside the folder that it was given.
     let beside: Vec<_> = fs::read_dir(into.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(beside.iter().all(|name| name == "run"), "{beside:?}");
     faults
@@ -149,7 +149,7 @@ fn nothing_is_overwritten_unasked_and_nothing_half_written_stays() {
     let before = fs::read(&path).unwrap();
     let error = write(&path, false, described(), Vec::new(), None).unwrap_err();
     assert!(matches!(error, BundleError::Exists { .. }), "{error:?}");
-    // A dangling link is something, too.
+    // A dangling link counts as something, too.
     let link = folder.path().join("link");
     std::os::unix::fs::symlink("nowhere", &link).unwrap();
     assert!(matches!(write(&link, false, described(), sources(), None), Err(BundleError::Exists { .. })));

@@ -31,7 +31,7 @@ pub use fault::{Fault, Faults};
 pub use file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
 pub use identity::identities;
 
-use crate::statistics::median;
+use crate::series::statistics::median;
 
 /// The recorded runs of a benchmark.
 #[derive(Clone, Debug, PartialEq)]

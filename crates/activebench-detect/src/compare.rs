@@ -19,7 +19,7 @@ use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
-use crate::statistics::{median, median_interval};
+use crate::series::statistics::{median, median_interval};
 
 /// Probability of each median's interval, so that both hold together with 95 %.
 const EACH: f64 = 0.975;

@@ -6,9 +6,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
 use activebench_model::phase::Phase;
 
-use crate::case::{Case, Halt};
-use crate::context::{Run, Series};
+use crate::cases::run::{Case, Halt};
 use crate::manual;
+use crate::run::{Run, Series};
 
 /// One detector. Its file in `detectors/` holds this, its rule, and its manual page.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use activebench_model::history::{
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::RunVerdict;
 
-use crate::statistics::{CONFIDENCE, median_interval_least, sample};
+use crate::series::statistics::{CONFIDENCE, median_interval_least, sample};
 use crate::thresholds::Thresholds;
 use shift::Held;
 

@@ -14,7 +14,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::units::{Quantity, Unit, significant};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
-use crate::statistics::median;
+use crate::series::statistics::median;
 
 /// Up to this share of what a pass reads may lie in the cache for it to be cold, and from one less this on it is
 /// warm. Proposed: room for what readahead brings in while the pass begins, and for a file's first blocks that were read

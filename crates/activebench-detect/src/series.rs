@@ -1,5 +1,10 @@
 //! Judges repeated runs: a pure function of what each of them was judged to be.
 
+pub(crate) mod causes;
+pub mod statistics;
+pub(crate) mod steady_state;
+pub mod stopping;
+
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::phase::Phase;
@@ -9,14 +14,13 @@ use activebench_model::series::{
 };
 use activebench_model::verdict::RunVerdict;
 
-use crate::context::Series;
-use crate::questions::count;
+use crate::judge::seven_questions::count;
+use crate::judge::verdicts::{exit_code, suppress, suppression};
 use crate::registry::DETECTORS;
-use crate::statistics::figures;
-use crate::stopping::stopping;
+use crate::run::Series;
+use crate::series::statistics::figures;
+use crate::series::stopping::stopping;
 use crate::thresholds::Thresholds;
-use crate::verdicts::{exit_code, suppress, suppression};
-use crate::{causes, steady};
 
 /// What a judged run contributes to its series.
 pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSeries {
@@ -92,7 +96,7 @@ pub fn computed(runs: &[RunOfSeries], thresholds: &Thresholds) -> (Vec<Repeated>
     for figure in &mut figures {
         figure.causes = causes::of_figure(runs, figure, thresholds);
     }
-    let steadiness = steady::of_figures(runs, &figures, thresholds);
+    let steadiness = steady_state::of_figures(runs, &figures, thresholds);
     (figures, steadiness)
 }
 

@@ -5,12 +5,12 @@
 //! the field's name says the code, the meaning and the unit. `proposed` marks a starting point that no experiment has replaced
 //! yet. Reports print the threshold and its origin beside each finding.
 
+pub mod profiles;
+
 use activebench_model::finding::Threshold;
 use activebench_model::report::ChangedThreshold;
 use activebench_model::units::{Quantity, Unit};
 use serde::Serialize;
-
-use crate::profiles;
 
 /// Why a profile or an override could not be used.
 #[derive(Debug, thiserror::Error, PartialEq)]

@@ -1,7 +1,7 @@
-//! A headless Chromium that shows one file, over the DevTools protocol through a pipe.
+//! A headless Chromium that shows one file, controlled over the DevTools protocol through a pipe.
 //!
-//! The protocol is JSON, a document after the other. The client libraries for it bring a TLS stack and a hundred crates
-//! that would be built for this one test, and change the features with which everything else is built.
+//! The protocol is a sequence of JSON documents. Its client libraries bring a TLS stack and a hundred crates that would
+//! be built for this one test, and they would change the features of all other builds.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long an answer may take: a browser on a busy machine starts slowly.
+/// Longest wait for an answer: a browser on a busy machine starts slowly.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The browser with one page; it ends when dropped.
@@ -33,7 +33,7 @@ impl Chromium {
     pub fn open(file: &Path) -> Self {
         let profile = TempDir::with_prefix("activebench-e2e-chromium-").expect("a temporary folder");
         let mut child = Command::new("sh")
-            // The browser speaks through the descriptors 3 and 4. Its sandbox cannot be used by root.
+            // The protocol uses the descriptors 3 and 4. Root cannot use the browser's sandbox.
             .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null", "sh"])
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"])
             .args(["--disable-background-networking", "--remote-debugging-pipe"])
@@ -81,7 +81,7 @@ impl Chromium {
         self.messages.recv_timeout(PATIENCE).expect("chromium answers")
     }
 
-    /// Calls a method of the protocol; gives its result.
+    /// Calls a method of the protocol and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
@@ -100,14 +100,14 @@ impl Chromium {
         }
     }
 
-    /// What a piece of JavaScript comes to in the page, as the debugger runs it.
+    /// Evaluates a JavaScript expression in the page through the debugger, and returns its value.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let result = self.call("Runtime.evaluate", json!({ "expression": expression, "returnByValue": true }));
         assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
         result["result"]["value"].clone()
     }
 
-    /// Makes the window so wide, and the reader's choice `light` or `dark`; `medium` is `screen` or `print`.
+    /// Sets the window's width and the colour scheme, `light` or `dark`; `medium` is `screen` or `print`.
     pub fn present(&mut self, width: u32, scheme: &str, medium: &str) {
         let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
@@ -115,19 +115,19 @@ impl Chromium {
         self.call("Emulation.setEmulatedMedia", json!({ "media": medium, "features": features }));
     }
 
-    /// The whole page as a PNG, in base64.
+    /// Returns a picture of the whole page as a PNG, in base64.
     pub fn screenshot(&mut self) -> String {
         let result = self.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
         result["data"].as_str().expect("a picture").to_owned()
     }
 
-    /// What the page asked for over any network, the file itself included.
+    /// Returns the URLs that the page requested over any network, including the file itself.
     pub fn requests(&self) -> Vec<&str> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
     }
 
-    /// Errors that the page made: of the console, of scripts, and what its policy refused.
+    /// Returns the page's errors: from the console, from scripts, and from its policy's refusals.
     pub fn errors(&self) -> Vec<&Value> {
         let is_error = |event: &&Value| match event["method"].as_str().unwrap_or("") {
             "Log.entryAdded" => event["params"]["entry"]["level"] == "error",

@@ -1,9 +1,8 @@
-//! The bench for the end-to-end tests: loop devices with file systems, the built binary,
-//! and its reports read back.
+//! Test bench for the end-to-end tests: loop devices with file systems, the built binary, and its parsed reports.
 //!
-//! A test that cannot run here says why through [`skip`]; it is then counted as skipped,
-//! never as passed. The tests share one machine and one page cache: a test has it to itself
-//! unless it says that it needs not ([`needs`]). The corpus of planted lies and honest twins is in [`truth`].
+//! A test that cannot run here gives the reason through [`skip`]. It is then counted as skipped, never as passed. The
+//! tests share one machine and one page cache: a test has it to itself unless it declares otherwise ([`needs`]). The
+//! corpus of planted lies and honest twins is in [`truth`].
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -20,13 +19,13 @@ use tempfile::TempDir;
 pub mod chromium;
 pub mod truth;
 
-/// Where `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.
+/// File in which `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.
 const SKIP_LOG: &str = "ACTIVEBENCH_SKIP_LOG";
-/// Where `cargo xtask test` collects what tests took: one line `NAME<TAB>SECONDS` each.
+/// File in which `cargo xtask test` collects the durations of tests: one line `NAME<TAB>SECONDS` each.
 const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
-/// Where `cargo xtask test` says which binary it built.
+/// Path of the binary that `cargo xtask test` built.
 const BINARY: &str = "ACTIVEBENCH_BIN";
-/// What timeout(1) says when the time was over and what it ran ended then.
+/// Exit code of timeout(1) when it ended its command because the time was over.
 const EXIT_OF_TIMEOUT: i32 = 124;
 
 /// Reports the running test as skipped.
@@ -34,7 +33,7 @@ pub fn skip(reason: &str) {
     skip_named(&this_test(), reason);
 }
 
-/// The running test's name, which libtest gives its thread.
+/// Returns the running test's name, which libtest gives its thread.
 pub fn this_test() -> String {
     std::thread::current().name().unwrap_or("a test").to_owned()
 }
@@ -48,15 +47,15 @@ pub fn skip_named(test: &str, reason: &str) {
     append(&log, &format!("{test}\t{reason}\n"));
 }
 
-/// One write, so that lines of tests that run at once do not mix.
+/// Appends a line in one write, so that lines of tests that run at the same time do not mix.
 fn append(log: &OsStr, line: &str) {
     let mut file = fs::OpenOptions::new().append(true).create(true).open(log).expect("the log opens");
     file.write_all(line.as_bytes()).expect("the log takes a line");
 }
 
-/// Why tests with kernel probes and the given programs cannot run here; `None` when they can.
+/// Returns the reason why tests with kernel probes and the given programs cannot run here; `None` when they can.
 pub fn obstacle(programs: &[&str]) -> Option<String> {
-    // SAFETY: asks for a number.
+    // SAFETY: only returns a number.
     if unsafe { libc::geteuid() } != 0 {
         return Some("needs root for kernel probes and loop devices".to_owned());
     }
@@ -69,10 +68,10 @@ pub fn obstacle(programs: &[&str]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("not installed: {}", missing.join(", ")))
 }
 
-/// Leaves the test, counted as skipped, when it cannot run here; otherwise takes its turn.
+/// Returns from the test, counted as skipped, when it cannot run here; otherwise waits for its turn.
 ///
-/// `needs!("fio")` has the machine to itself. `needs!(beside: "fio")` may run beside others of its kind: it mostly waits
-/// for a device of its own, or compares counts, and asserts neither times nor that nothing else is going on.
+/// `needs!("fio")` has the machine to itself. `needs!(beside: "fio")` may run beside other such tests: it mostly waits
+/// for a device of its own, or compares counts. It asserts neither times nor that the machine is otherwise idle.
 #[macro_export]
 macro_rules! needs {
     (beside: $($program:literal),*) => {
@@ -90,10 +89,10 @@ macro_rules! needs {
     };
 }
 
-/// Tests that run beside each other at most.
+/// Largest number of tests that run beside each other.
 pub const BESIDE_AT_ONCE: usize = 3;
 
-/// Who runs, and who waits to run beside others.
+/// Running tests, and those that wait to run beside others.
 #[derive(Debug)]
 struct Turns {
     alone: bool,
@@ -104,7 +103,7 @@ struct Turns {
 static TURNS: Mutex<Turns> = Mutex::new(Turns { alone: false, beside: 0, waiting_beside: 0 });
 static TURN_ENDED: Condvar = Condvar::new();
 
-/// A failed test leaves nothing behind that the next one would trip over.
+/// Locks the turns. A failed test leaves no state that could break the next one.
 fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -122,13 +121,13 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits until nobody else runs. Tests that may share the machine go first: they end sooner together.
+    /// Waits until no other test runs. Tests that may share the machine go first, because together they end sooner.
     pub fn alone(test: String) -> Self {
         wait_while(|turns| turns.alone || turns.beside > 0 || turns.waiting_beside > 0).alone = true;
         Self { test, is_alone: true, started: Instant::now() }
     }
 
-    /// Waits until only tests of this kind run, and not too many.
+    /// Waits until only tests of this kind run, fewer than the maximum.
     pub fn beside_others(test: String) -> Self {
         turns().waiting_beside += 1;
         let mut turns = wait_while(|turns| turns.alone || turns.beside >= BESIDE_AT_ONCE);
@@ -150,14 +149,14 @@ impl Drop for Turn {
     }
 }
 
-/// Notes what a test took, where `cargo xtask test` asks for it.
+/// Logs the duration of a test if `cargo xtask test` asks for it.
 fn log_cost(test: &str, took: Duration) {
     if let Some(log) = std::env::var_os(COST_LOG) {
         append(&log, &format!("{test}\t{:.3}\n", took.as_secs_f64()));
     }
 }
 
-/// The built binary: the one that `cargo xtask test` names, otherwise the one beside this test.
+/// Returns the built binary: the one that `cargo xtask test` names, otherwise the one beside this test.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os(BINARY) {
         return PathBuf::from(path);
@@ -165,7 +164,7 @@ pub fn binary() -> PathBuf {
     built("activebench", "activebench")
 }
 
-/// A program that was built beside this one: in `target/PROFILE`, where a test lies one folder deeper.
+/// Returns a program that was built beside this one: in `target/PROFILE`. A test is one folder deeper.
 fn built(name: &str, package: &str) -> PathBuf {
     let this = std::env::current_exe().expect("a process knows its program");
     let folder = this.parent().expect("a folder");
@@ -175,7 +174,7 @@ fn built(name: &str, package: &str) -> PathBuf {
     path
 }
 
-/// A document is what a schema of `docs/` says.
+/// Asserts that a document follows a schema of `docs/`.
 #[track_caller]
 pub fn assert_follows(schema: &'static str, document: &Value) {
     static READ: LazyLock<Mutex<HashMap<&str, jsonschema::Validator>>> = LazyLock::new(Mutex::default);
@@ -194,31 +193,31 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A loop device with direct I/O to a new file.
+/// Makes a loop device on a new file, with direct I/O `on` or `off`.
 fn loop_device(backing: &Path, mib: u64, direct_io: &str) -> String {
     let backing = backing.to_str().expect("a UTF-8 path");
     run("fallocate", &["-l", &format!("{mib}M"), backing]);
     run("losetup", &["--find", "--show", &format!("--direct-io={direct_io}"), backing])
 }
 
-/// The share of the dirty-page limit that a mounted test device has by right, in percent. The kernel gives no more than
-/// all of them away, and tests that run beside each other have several devices each.
+/// Returns the guaranteed share of the dirty-page limit of a mounted test device, in percent. The kernel grants at most
+/// all of the limit, and tests that run beside each other have several devices each.
 fn dirty_share_percent() -> u32 {
     if turns().beside > 0 { 10 } else { 30 }
 }
 
-/// Reading it makes a device of compressed memory and says its number.
+/// Reading this file makes a device in compressed memory and returns its number.
 const ZRAM_ADD: &str = "/sys/class/zram-control/hot_add";
-/// Takes the number of one that goes.
+/// Takes the number of such a device and removes it.
 const ZRAM_REMOVE: &str = "/sys/class/zram-control/hot_remove";
 
-/// A mounted file system of its own; gone when dropped.
+/// A mounted file system of its own; removed when dropped.
 #[derive(Debug)]
 pub struct Volume {
     folder: TempDir,
-    /// The first one is where the file system is mounted from.
+    /// The file system is mounted from the first one.
     devices: Vec<String>,
-    /// The mount point, where it lies in another volume.
+    /// The mount point, if it is in another volume.
     inside: Option<PathBuf>,
 }
 
@@ -241,10 +240,10 @@ impl Volume {
         volume
     }
 
-    /// A file system on a new device in compressed memory.
+    /// Makes a file system on a new device in compressed memory.
     ///
     /// # Errors
-    /// Why this host makes none.
+    /// Returns the reason why this host cannot make one.
     pub fn on_zram(fs_type: &str, mib: u64, mount_options: &str) -> Result<Self, String> {
         let number = fs::read_to_string(ZRAM_ADD).map_err(|error| format!("needs zram: {ZRAM_ADD}: {error}"))?;
         let name = format!("zram{}", number.trim());
@@ -263,7 +262,7 @@ impl Volume {
     fn make_and_mount(&self, fs_type: &str, mount_options: &str) {
         let device = self.device().expect("a device");
         match fs_type {
-            // No background initialisation that would look like foreign I/O.
+            // Avoid a background initialisation that would look like foreign I/O.
             "ext4" => run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", device]),
             other => run(&format!("mkfs.{other}"), &["-q", device]),
         };
@@ -271,7 +270,7 @@ impl Volume {
         self.set_dirty_share(dirty_share_percent());
     }
 
-    /// A loop device on which nothing lies, and which is not mounted.
+    /// Makes a loop device without content, not mounted.
     pub fn raw(mib: u64) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, "on");
@@ -283,7 +282,7 @@ impl Volume {
         self.make_and_mount(fs_type, "defaults");
     }
 
-    /// btrfs whose data lies on several loop devices in stripes.
+    /// Makes a btrfs with its data in stripes over several loop devices.
     pub fn striped_btrfs(mib_each: u64, count: usize) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let backing = |number| folder.path().join(format!("backing-{number}.img"));
@@ -307,7 +306,7 @@ impl Volume {
         volume
     }
 
-    /// Takes the last member of a mirror away; the file system goes on without it.
+    /// Removes the last member of a mirror; the file system continues without it.
     pub fn lose_a_member(&mut self) {
         let lost = self.devices.pop().expect("a member");
         self.unmount();
@@ -318,10 +317,10 @@ impl Volume {
         run("mount", &["-o", "noatime,degraded", device, mount_point.to_str().expect("a UTF-8 path")]);
     }
 
-    /// A device that the kernel swaps to while the volume is there; nothing is mounted.
+    /// A device that the kernel swaps to during the life of the volume; nothing is mounted.
     ///
     /// # Errors
-    /// What this host says against it.
+    /// Returns the reason why this host refuses.
     pub fn swap(mib: u64) -> Result<Self, String> {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("swap.img"), mib, "on");
@@ -334,8 +333,8 @@ impl Volume {
         }
     }
 
-    /// The share of the dirty-page limit that is this device's by right, in percent. A new device
-    /// has none, so that the kernel writes back at once and leaves a later sync little to do.
+    /// Sets the device's guaranteed share of the dirty-page limit, in percent. A new device has none, so the kernel
+    /// writes back at once and leaves little work to a later sync.
     fn set_dirty_share(&self, percent: u32) {
         let Some(name) = self.device().and_then(|device| device.strip_prefix("/dev/")) else { return };
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
@@ -368,7 +367,7 @@ impl Volume {
         volume
     }
 
-    /// The same, mounted in the folder of the file system below with names from there.
+    /// Makes the same, mounted from inside the file system below with relative folder names.
     pub fn relative_overlay(below: &Volume) -> Self {
         let mut volume = Self::without_device();
         for name in ["lower", "upper", "work", "merged"] {
@@ -407,12 +406,12 @@ impl Volume {
         self.inside.clone().unwrap_or_else(|| self.folder.path().join("mount"))
     }
 
-    /// The block device; `None` for tmpfs.
+    /// Returns the block device; `None` for tmpfs.
     pub fn device(&self) -> Option<&str> {
         self.devices.first().map(String::as_str)
     }
 
-    /// The block device's number as the stages of a run show it.
+    /// Returns the block device's number as the stages of a run show it.
     pub fn device_number(&self) -> String {
         let name = self.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
@@ -421,12 +420,12 @@ impl Volume {
         (major << 20 | minor).to_string()
     }
 
-    /// A folder outside the volume, for run directories.
+    /// Returns the path of a file or folder outside the volume, for example for run directories.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A file with data, written by fio and durable; nothing of it is in the page cache.
+    /// Makes a file with data, written by fio and durable; none of it is in the page cache.
     pub fn lay_out(&self, name: &str, mib: u64) {
         let made = Command::new("fio")
             .args(["--name=layout", "--rw=write", "--bs=1m", "--end_fsync=1"])
@@ -438,8 +437,8 @@ impl Volume {
         self.drop_caches();
     }
 
-    /// Writes everything back and empties the page cache: that of this file system alone where it can be mounted again, so
-    /// that tests beside this one keep theirs, otherwise everybody's.
+    /// Writes everything back and empties the page cache. If this file system can be mounted again, only its own pages
+    /// go, so that tests beside this one keep theirs; otherwise all pages go.
     pub fn drop_caches(&self) {
         let mounted = self.device().and_then(|_| self.mounted_as());
         if let (Some(device), None) = (self.device().filter(|device| !swaps_to(device)), &mounted) {
@@ -450,13 +449,14 @@ impl Volume {
             return drop_all_caches();
         };
         for backing in self.backing_files() {
-            // A loop device may read it through the page cache. Moves nothing, and asks the kernel to let it go.
+            // A loop device may read the file through the page cache. This moves no data and asks the kernel to drop
+            // the pages.
             run("dd", &[&format!("if={backing}"), "iflag=nocache", "count=0", "status=none"]);
         }
         self.mount(&["-t", &fs_type, "-o", &options, &self.devices[0]]);
     }
 
-    /// File system and options of the mount, where it is mounted.
+    /// Returns the file system type and options of the mount; `None` when it is not mounted.
     fn mounted_as(&self) -> Option<(String, String)> {
         let mounts = fs::read_to_string("/proc/self/mounts").expect("the list of mounts");
         let mount_point = self.path();
@@ -466,7 +466,7 @@ impl Volume {
         Some((fields.get(2)?.to_string(), fields.get(3)?.to_string()))
     }
 
-    /// The files below its loop devices.
+    /// Returns the files below its loop devices.
     fn backing_files(&self) -> impl Iterator<Item = String> {
         let names = self.devices.iter().filter_map(|device| device.strip_prefix("/dev/"));
         let file = |name| {
@@ -479,12 +479,12 @@ impl Volume {
 }
 
 impl Volume {
-    /// False where somebody holds it.
+    /// Returns `false` when a process still uses the mount.
     fn try_unmount(&self) -> bool {
         Command::new("umount").arg("--quiet").arg(self.path()).status().is_ok_and(|status| status.success())
     }
 
-    /// Takes the file system away; the device stays.
+    /// Unmounts the file system; the device stays.
     pub fn unmount(&self) {
         // A process that was killed a moment ago may still hold the mount.
         let mount_point = self.path();
@@ -533,7 +533,7 @@ impl Drop for Volume {
     }
 }
 
-/// Whether the kernel swaps to a device.
+/// Returns `true` when the kernel swaps to a device.
 fn swaps_to(device: &str) -> bool {
     let swaps = match fs::read_to_string("/proc/swaps") {
         Ok(swaps) => swaps,
@@ -549,7 +549,7 @@ fn mounted(path: &Path) -> bool {
     Command::new("mountpoint").arg("--quiet").arg(path).status().is_ok_and(|status| status.success())
 }
 
-/// A control group of version 1 that limits reads; gone when dropped.
+/// A control group of version 1 that limits reads; removed when dropped.
 #[derive(Debug)]
 pub struct Throttled {
     group: PathBuf,
@@ -557,7 +557,7 @@ pub struct Throttled {
 }
 
 impl Throttled {
-    /// Allows so many bytes a second to be read from a volume's device; `None` where there is no such controller.
+    /// Limits reads from a volume's device to this rate in bytes per second; `None` without the controller.
     pub fn reads(volume: &Volume, bytes_per_sec: u64) -> Option<Self> {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -575,12 +575,12 @@ impl Throttled {
         self.group.join("blkio.throttle.read_bps_device")
     }
 
-    /// A shell's script that runs a command inside.
+    /// Returns a shell script that runs a command inside the group.
     pub fn join(&self, command: &str) -> String {
         format!("echo $$ > {}/cgroup.procs; exec {command}", self.group.display())
     }
 
-    /// A shell's command that allows another rate.
+    /// Returns a shell command that sets another rate.
     pub fn allow(&self, bytes_per_sec: u64) -> String {
         format!("echo {} {bytes_per_sec} > {}", self.device, self.limit().display())
     }
@@ -612,7 +612,7 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
     verify_in(&volume.path(), volume.beside(&format!("run-{number}")), options, command)
 }
 
-/// A run of fio on a file `data` of so many MiB that lies on a new ext4 and not in the page cache.
+/// Runs fio on a file `data` of this size in MiB, on a new ext4 and not in the page cache.
 pub fn fio_on_data(mib: u64, options: &[&str]) -> (Volume, Verified) {
     let volume = Volume::on_loop("ext4", 256, "noatime");
     volume.lay_out("data", mib);
@@ -622,12 +622,12 @@ pub fn fio_on_data(mib: u64, options: &[&str]) -> (Volume, Verified) {
     (volume, run)
 }
 
-/// The same in any folder, with the run directory named.
+/// Runs it in any folder, with this run directory.
 pub fn verify_in(folder: &Path, run: PathBuf, options: &[&str], command: &[&str]) -> Verified {
     verify_by(Command::new(binary()), folder, run, options, command)
 }
 
-/// The same, interrupted after a time; `None` when that was needed, and the tool's end was not its own.
+/// The same with a time limit; `None` when the run was interrupted at the limit.
 pub fn verify_within(
     limit: Duration,
     folder: &Path,
@@ -636,7 +636,7 @@ pub fn verify_within(
     command: &[&str],
 ) -> Option<Verified> {
     let mut limited = Command::new("timeout");
-    // An observer that does not end by itself after that has hung too: it is killed, and prints no report.
+    // An observer that has not ended 60 s later has hung too: it is killed, and prints no report.
     limited.args(["--signal=INT", "--kill-after=60", &limit.as_secs().to_string()]).arg(binary());
     let verified = verify_by(limited, folder, run, options, command);
     (verified.exit_code() != Some(EXIT_OF_TIMEOUT)).then_some(verified)
@@ -662,7 +662,7 @@ pub fn recheck(run: &Path, options: &[&str]) -> Verified {
     Verified::of(run.to_owned(), output.expect("the binary runs"))
 }
 
-/// A stage of a stored run as rows by column name.
+/// Returns a stage of a stored run as rows by column name.
 pub fn rows(run: &Path, stage: &str) -> Vec<HashMap<String, String>> {
     let output = Command::new(binary())
         .args(["show", "--format", "csv", "--stage", stage])
@@ -685,7 +685,7 @@ impl Verified {
         verified
     }
 
-    /// Every report is what `docs/report.schema.json` says, and that of a series what `docs/series.schema.json` does.
+    /// Asserts that a report follows `docs/report.schema.json`, and that of a series `docs/series.schema.json`.
     fn assert_fits_its_schema(&self) {
         let is_series = self.report["schema"].as_str().is_some_and(|name| name.starts_with("activebench.series/"));
         let of_a_run = include_str!("../../../docs/report.schema.json");
@@ -698,7 +698,7 @@ impl Verified {
         self.output.status.code()
     }
 
-    /// What it said, and the tool's output.
+    /// Returns the standard error: its messages, and the tool's output.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
@@ -732,15 +732,14 @@ impl Verified {
         codes
     }
 
-    /// Asserts that every claim holds and that nothing is warned of but what is this
-    /// machine's: the length of the passes (AB701), what the observation costs where the
-    /// storage is as fast as memory (AB903), and what else runs on it (AB602, AB603, AB605).
-    /// Without these the run is verified.
+    /// Asserts that every claim is confirmed and that the only warnings are about this machine: the length of the
+    /// passes (AB701), the cost of the observation where storage is as fast as memory (AB903), and other activity
+    /// (AB602, AB603, AB605). Without these warnings the run is verified.
     pub fn assert_honest(&self) {
         let list = |part: &str| self.report[part].as_array().cloned().unwrap_or_default();
         assert!(!list("claims").is_empty(), "{}", self.story());
-        // Times of single operations and shares of processor time are near enough to be confirmed or not by chance, and so
-        // are all figures of a pass that is too short.
+        // Chance decides if times of single operations and shares of CPU time are close enough to be confirmed. The
+        // same applies to all figures of a pass that is too short.
         let is_short = |phase: &Value| {
             list("findings").iter().any(|f| f["code"] == "AB701" && f["outcome"] == "fires" && f["phase"] == *phase)
         };
@@ -752,12 +751,12 @@ impl Verified {
             let holds = claim["verdict"] == "confirmed" || claim["verdict"] == "not-checked" && may_be_open(&claim);
             assert!(holds, "{}", self.story());
         }
-        // A run of milliseconds ends before its cost, and what others took of it, can be measured.
+        // A run of milliseconds is too short to measure its cost, and the influence of other tasks.
         let of_the_machine = |finding: &Value| {
             let code = finding["code"].as_str().unwrap_or("");
             matches!(code, "AB602" | "AB603" | "AB605" | "AB903")
         };
-        // Some machines hide completions of requests from every tracer: what hangs on them is open then.
+        // Some machines hide completions of requests from every tracer: findings that depend on them are undecided.
         let hidden =
             |finding: &Value| finding["message"].as_str().is_some_and(|text| text.contains(" requests was not seen"));
         let warns = |finding: &Value| finding["outcome"] == "fires" && finding["severity"] != "note";
@@ -772,13 +771,13 @@ impl Verified {
         assert_eq!((self.verdict(), self.exit_code()), (expected, Some(0)), "{}", self.story());
     }
 
-    /// What limited a phase, or null.
+    /// Returns the limiter of a phase, or null.
     pub fn limiter(&self, phase: &str) -> &Value {
         let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);
         phases.iter().find(|candidate| candidate["id"] == phase).map_or(&Value::Null, |phase| &phase["limiter"])
     }
 
-    /// A complete fact of a phase.
+    /// Returns the value of a complete fact of a phase.
     pub fn fact(&self, phase: &str, name: &str) -> f64 {
         let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);
         let found = phases.iter().find(|candidate| candidate["id"] == phase);
@@ -798,12 +797,12 @@ impl Verified {
         }
     }
 
-    /// A stage of the run as rows by column name.
+    /// Returns a stage of the run as rows by column name.
     pub fn rows(&self, stage: &str) -> Vec<HashMap<String, String>> {
         rows(&self.run, stage)
     }
 
-    /// Everything for a failed assertion.
+    /// Returns all details for a failed assertion.
     pub fn story(&self) -> String {
         let findings = self.report["findings"].as_array().map_or(&[][..], Vec::as_slice);
         let fired: Vec<String> = findings

@@ -1,9 +1,9 @@
 //! The corpus of planted lies and honest twins, `fixtures/truth/ABNNN-name/{lie,honest}-*.toml`.
 //!
-//! A lie is a run that the detector of its folder has to find; a twin is the nearest run that it must
-//! leave alone. Here a case becomes one run and one outcome; how a case is written is in [`case`], what
-//! must be there for it in [`stage`], what counts as found in [`outcome`].
-//! `cargo xtask truth` runs all of them, the test `truth` too.
+//! A lie is a run that the detector of its folder must find. A twin is the nearest run that the detector must leave
+//! alone. This module turns a case into one run and one outcome. [`case`] describes the format of a case, [`stage`]
+//! prepares the environment, [`outcome`] decides what counts as found.
+//! `cargo xtask truth` and the test `truth` run all of them.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -26,26 +26,27 @@ pub mod drawn;
 pub mod outcome;
 pub mod stage;
 
-/// A drawn run takes some seconds, on a busy machine too. fio 3.33 hangs by itself under some options.
+/// Time limit of a drawn run, which takes some seconds even on a busy machine. fio 3.33 hangs by itself under some
+/// options.
 const DRAWN_LIMIT: Duration = Duration::from_secs(150);
 
 /// One case after its run.
 #[derive(Debug)]
 pub struct Ended {
-    /// What happened.
+    /// Outcome of the case.
     pub outcome: Outcome,
-    /// Seconds that it took, the preparation included.
+    /// Duration in seconds, including the preparation.
     pub seconds: f64,
-    /// Everything for a reader who asks why; empty when the case did not run.
+    /// Full account of the run, to investigate the outcome; empty when the case did not run.
     pub story: String,
-    /// What the report of a drawn run answers, see [`drawn::check::answers`].
+    /// Answers in the report of a drawn run, see [`drawn::check::answers`].
     pub answers: BTreeMap<String, String>,
 }
 
 /// The cases below a folder, by their detectors' codes, twins before lies.
 ///
 /// # Errors
-/// The first file that is no case, with what is wrong with it.
+/// Describes the first file that is not a valid case, and its defect.
 pub fn load(corpus: &Path) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     let of_the_machine = machine(&corpus.join("machine.toml"))?;
@@ -62,14 +63,14 @@ pub fn load(corpus: &Path) -> Result<Vec<Case>, String> {
 /// Codes that may be true of any run here, with the reason.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// Describes the defect of the file.
 pub fn machine(file: &Path) -> Result<BTreeMap<String, String>, String> {
     let say = |what: &str| format!("{}: {what}", file.display());
     let text = fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
     toml::from_str(&text).map_err(|error| say(&error.to_string()))
 }
 
-/// What lies in a folder, by name.
+/// Returns the paths in a folder, sorted by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let describe = |error: std::io::Error| format!("cannot list {}: {error}", folder.display());
     let entries = fs::read_dir(folder).map_err(describe)?.map(|entry| entry.map(|entry| entry.path()));
@@ -94,9 +95,9 @@ pub fn detectors() -> Vec<(String, String)> {
     names.filter(|(code, _)| code.starts_with("AB")).collect()
 }
 
-/// Runs one case; its run directory is kept below `keep` when that is given.
+/// Runs one case; keeps its run directory below `keep` when that is given.
 ///
-/// Whatever breaks on the way, a device that cannot be made included, is an outcome of the case.
+/// Every failure during the run is an outcome of the case, including a device that cannot be made.
 pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
     let started = Instant::now();
     let ran = catch_unwind(AssertUnwindSafe(|| play(case, keep)));
@@ -104,12 +105,13 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
     Ended { outcome, seconds: started.elapsed().as_secs_f64(), story, answers }
 }
 
-/// Runs a drawn case a second time in other words, and holds its answers against the first's.
+/// Runs the variant of a drawn case (another program around it, another format), and compares its answers with the
+/// first's.
 pub fn run_again(case: &Case, first: Ended, keep: Option<&Path>) -> Ended {
     let Some(again) = case.again.as_deref().filter(|_| !first.outcome.is_failure()) else { return first };
     let second = run(again, keep);
     let seconds = first.seconds + second.seconds;
-    // A figure that is too short to be printed in one of them has no answer there.
+    // A figure of which one of the two runs is too short to be printed has no answer there.
     let differs = first.answers.iter().find_map(|(figure, answer)| {
         let other = second.answers.get(figure).filter(|other| *other != answer)?;
         Some(format!("{figure} {answer} and, as `{}`, {other}", again.command.join(" ")))
@@ -123,7 +125,7 @@ pub fn run_again(case: &Case, first: Ended, keep: Option<&Path>) -> Ended {
     }
 }
 
-/// What a case left behind.
+/// Result of a case.
 struct Played {
     outcome: Outcome,
     story: String,
@@ -153,7 +155,7 @@ fn play(case: &Case, keep: Option<&Path>) -> Played {
     }
     let programs = case.programs();
     let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
-    // Judging what is stored or planned takes neither root nor a kernel.
+    // Judging a stored or a planned run needs neither root nor a kernel.
     if (case.how == How::Verify || case.volume.is_some())
         && let Some(reason) = obstacle(&programs)
     {
@@ -211,7 +213,7 @@ fn play_drawn(case: &Case, drawn: &Drawn, stage: &Stage, options: &[&str], comma
     Played { outcome, story, answers: drawn::check::answers(&ran.report) }
 }
 
-/// The reports of a series' runs, from their own directories.
+/// Returns the reports of a series' runs, read from their own directories.
 fn of_the_runs(series: &Verified) -> Vec<Value> {
     let runs = series.report["runs"].as_array().map_or(&[][..], Vec::as_slice);
     let directories = runs.iter().filter_map(|run| run["directory"].as_str());

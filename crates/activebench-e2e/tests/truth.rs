@@ -1,9 +1,9 @@
-//! The corpus of planted lies and honest twins, one test a case.
+//! The corpus of planted lies and honest twins, one test per case.
 //!
-//! The cases are files, so the tests are made from them as they run; a case that this host cannot have is
-//! one skip, with its reason. To end within minutes it runs a part, chosen by what each case cost when the corpus was
-//! last run as a whole: of each detector the cheapest lie and the cheapest twin, and every case below a second. The
-//! others are ignored tests; `cargo xtask truth` runs all of them.
+//! The cases are files, so the tests are made from them at run time. A case that this host cannot provide is one skip,
+//! with its reason. To end within minutes, only a part runs, chosen by the cost of each case in the last run of the
+//! whole corpus: the cheapest lie and the cheapest twin of each detector, and every case below one second. The others
+//! are ignored tests; `cargo xtask truth` runs all of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,13 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use truth::case::{Case, Kind};
 use truth::outcome::Outcome;
 
-/// Seconds of each case; `cargo xtask truth` writes them.
+/// Duration of each case in seconds; `cargo xtask truth` writes the file.
 const SECONDS: &str = include_str!("../../../fixtures/truth/seconds.toml");
-/// A case that costs no more than this runs always.
+/// A case that costs no more than this always runs.
 const CHEAP_SECONDS: f64 = 1.0;
-/// Cases that are begun at once.
+/// Number of cases that are started at once.
 const THREADS: usize = 32;
-/// What the sample of drawn runs begins with, and how many there are of each kind.
+/// Seed of the sample of drawn runs, and its number of runs of each kind.
 const DRAWN_SEED: u64 = 1;
 const DRAWN_HONEST: u32 = 28;
 const DRAWN_LIES: u32 = 12;
@@ -33,7 +33,7 @@ fn main() {
     let folders = Trial::test("truth::every_folder_is_that_of_a_detector", folders_are_those_of_detectors);
     let mut cases: Vec<(Case, bool)> = cases.into_iter().zip(chosen).collect();
     cases.extend(drawn().into_iter().map(|case| (case, true)));
-    // Those that run beside each other first: nobody starts alone while such a one waits.
+    // Cases that can share the machine go first: a case that needs it alone waits until none of them is left waiting.
     cases.sort_by_key(|(case, _)| !case.beside);
     let cases = cases.into_iter().map(|(case, is_chosen)| {
         Trial::test(format!("truth::{}", case.id()), move || check(&case)).with_ignored_flag(!is_chosen)
@@ -41,7 +41,7 @@ fn main() {
     libtest_mimic::run(&arguments, std::iter::once(folders).chain(cases).collect()).exit();
 }
 
-/// Which cases belong to the part. One whose cost is not known counts as dear, but no detector goes without.
+/// Decides which cases belong to the part. A case of unknown cost counts as expensive, but every detector has cases.
 fn chosen(cases: &[Case], seconds: &BTreeMap<String, f64>) -> Vec<bool> {
     let cost = |case: &Case| seconds.get(&case.id()).copied().unwrap_or(f64::INFINITY);
     let mut cheapest: HashMap<(&str, Kind), &Case> = HashMap::new();
@@ -55,7 +55,7 @@ fn chosen(cases: &[Case], seconds: &BTreeMap<String, f64>) -> Vec<bool> {
     cases.iter().map(|case| cost(case) <= CHEAP_SECONDS || is_cheapest(case)).collect()
 }
 
-/// A sample of the runs that `cargo xtask truth --honest N --lies N` draws; the same ones each time.
+/// Returns a sample of the runs that `cargo xtask truth --honest N --lies N` draws; the same runs each time.
 fn drawn() -> Vec<Case> {
     let honest = (0..DRAWN_HONEST).map(|number| truth::drawn::honest(DRAWN_SEED, number));
     let lies = (0..DRAWN_LIES).map(|number| truth::drawn::lie(DRAWN_SEED, number));
@@ -84,7 +84,7 @@ fn check(case: &Case) -> Result<(), Failed> {
     if let Outcome::NotRun(reason) = &ended.outcome {
         skip_named(&test, reason);
     }
-    // Of drawn runs a few have no answer; `cargo xtask truth` counts them.
+    // A few drawn runs have no answer; `cargo xtask truth` counts them.
     let is_counted = case.drawn.is_some() && matches!(ended.outcome, Outcome::Undecided { .. });
     match ended.outcome.is_failure() && !is_counted {
         true => Err(format!("{}: {}\n{}", ended.outcome.word(), ended.outcome.why(), ended.story).into()),

@@ -45,40 +45,40 @@ impl Observation {
     /// The calls.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, DamagedChunk>> + '_ {
         self.store
             .chunks::<CallRecord>(RecordClass::Calls)
-            .map(|chunk| chunk.map(|records| records.iter().filter_map(decode::call).collect()))
+            .map(|chunk| decoded(RecordClass::Calls, chunk, decode::call))
     }
 
     /// The names.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, DamagedChunk>> + '_ {
         self.store
             .chunks::<NameRecord>(RecordClass::Names)
-            .map(|chunk| chunk.map(|records| records.iter().filter_map(decode::name).collect()))
+            .map(|chunk| decoded(RecordClass::Names, chunk, decode::name))
     }
 
     /// The tasks, with the birth of the first one in front.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, DamagedChunk>> + '_ {
         let root = self.root.iter().map(|birth| Ok(vec![birth.clone()]));
         let followed = self
             .store
             .chunks::<TaskRecord>(RecordClass::Tasks)
-            .map(|chunk| chunk.map(|records| records.iter().filter_map(decode::task).collect()));
+            .map(|chunk| decoded(RecordClass::Tasks, chunk, decode::task));
         root.chain(followed)
     }
 
     /// Block devices that the tree opened itself, by number.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn block_devices_used(&self) -> Result<HashSet<u32>, DamagedChunk> {
         let mut devices = HashSet::new();
         for chunk in self.calls() {
@@ -91,7 +91,7 @@ impl Observation {
     /// The block events, queued ones first, then completed ones.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn block<'a>(
         &'a self,
         devices_used: &'a HashSet<u32>,
@@ -109,7 +109,7 @@ impl Observation {
     /// The page-cache insertions.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, DamagedChunk>> + '_ {
         self.store
             .chunks::<CacheRecord>(RecordClass::PageCache)
@@ -119,17 +119,15 @@ impl Observation {
     /// The threads' running totals.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, DamagedChunk>> + '_ {
-        self.store
-            .chunks::<CpuRecord>(RecordClass::Cpu)
-            .map(|chunk| chunk.map(|records| records.iter().filter_map(decode::cpu).collect()))
+        self.store.chunks::<CpuRecord>(RecordClass::Cpu).map(|chunk| decoded(RecordClass::Cpu, chunk, decode::cpu))
     }
 
     /// The stack samples.
     ///
     /// # Errors
-    /// When a chunk does not unpack.
+    /// When a chunk does not unpack, or holds a record of an unknown kind.
     pub fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, DamagedChunk>> + '_ {
         let sample = |stored: &StoredSample| {
             Some(SampleEvent {
@@ -141,7 +139,7 @@ impl Observation {
         };
         self.store
             .chunks::<StoredSample>(RecordClass::Samples)
-            .map(move |chunk| chunk.map(|records| records.iter().filter_map(sample).collect()))
+            .map(move |chunk| decoded(RecordClass::Samples, chunk, sample))
     }
 
     /// The figures of the sampled writes.
@@ -157,5 +155,28 @@ impl Observation {
     /// The stacks of the samples, with names.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+}
+
+/// The records of a chunk as events. One record of an unknown kind makes the whole chunk unreadable: it comes from kernel
+/// programs that this version does not know, and nothing of it is left out in silence.
+fn decoded<R, T>(
+    class: RecordClass,
+    chunk: Result<Vec<R>, DamagedChunk>,
+    decode: impl Fn(&R) -> Option<T>,
+) -> Result<Vec<T>, DamagedChunk> {
+    chunk?.iter().map(decode).collect::<Option<Vec<T>>>().ok_or_else(|| DamagedChunk::of_unknown_kind(class))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_an_unknown_kind_is_an_error_and_never_left_out() {
+        let odd = |number: &u32| (number % 2 == 1).then_some(*number);
+        assert_eq!(decoded(RecordClass::Calls, Ok(vec![1, 3]), odd).expect("all are known"), [1, 3]);
+        let error = decoded(RecordClass::Calls, Ok(vec![1, 2, 3]), odd).expect_err("one is not known");
+        assert_eq!(error.to_string(), "a chunk of calls records cannot be read: it holds a record of an unknown kind");
     }
 }

@@ -111,12 +111,19 @@ pub(crate) struct RecordStore {
     calls: Vec<CallRecord>,
 }
 
-/// A chunk that does not unpack: memory was damaged, or the spool file cannot be read.
+/// A chunk that cannot be read: memory was damaged, the spool file cannot be read, or a record is of an unknown kind.
 #[derive(Debug, thiserror::Error)]
-#[error("a chunk of {class} records does not unpack: {source}")]
+#[error("a chunk of {class} records cannot be read: {source}")]
 pub struct DamagedChunk {
     class: &'static str,
     source: std::io::Error,
+}
+
+impl DamagedChunk {
+    pub(crate) fn of_unknown_kind(class: RecordClass) -> Self {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "it holds a record of an unknown kind");
+        Self { class: class.name(), source }
+    }
 }
 
 impl RecordStore {

@@ -1,4 +1,4 @@
-//! What a history of a thousand runs costs before anything is computed: to find them and to read their figures.
+//! Cost of a history of a thousand runs before anything is computed: finding them and reading their figures.
 
 use activebench_record::{FigureFilter, encode_figures, find_runs, read_figures, sha256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -11,7 +11,7 @@ const RUNS: u64 = 1_000;
 fn history(criterion: &mut Criterion) {
     let root = tempfile::tempdir().expect("a folder");
     stored::stored(root.path(), RUNS);
-    // Of which every run passes: what the filter itself costs.
+    // Every run passes this filter: it shows the cost of the filter itself.
     let filter = FigureFilter { devices: vec!["ACME 9000".to_owned()], ..FigureFilter::default() };
     let mut group = criterion.benchmark_group("history");
     group.throughput(Throughput::Elements(RUNS)).sample_size(10);

@@ -1,4 +1,4 @@
-//! What can go wrong with a run directory.
+//! Errors of run directories.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub enum RecordError {
         /// The system's answer.
         source: io::Error,
     },
-    /// Something is there already.
+    /// The directory is not empty.
     #[error("cannot use {path} as a run directory: it is not empty (hint: name a new one with --out)", path = path.display())]
     NotEmpty {
         /// The directory.
@@ -38,7 +38,7 @@ pub enum RecordError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
     /// The manifest could not be written.
@@ -59,7 +59,7 @@ pub enum RecordError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// The newest version that we read.
         supported: u32,
     },
     /// The manifest, or a caller, names a file outside the run directory.
@@ -87,7 +87,7 @@ pub enum RecordError {
     Table {
         /// The part.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
     /// A table lacks a column or holds it in another form.
@@ -97,7 +97,7 @@ pub enum RecordError {
         path: PathBuf,
         /// The column.
         column: &'static str,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
     /// A value could not be put into JSON.
@@ -105,7 +105,7 @@ pub enum RecordError {
     Encode {
         /// The file that it was for.
         name: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A stage was to be written under the name of evidence.

@@ -1,8 +1,8 @@
-//! `figures.parquet`: what a judged run leaves for a history, one row a claim; a run that claims nothing has one row
-//! without a figure.
+//! `figures.parquet`: the figures of a judged run for a history, one row per claim. A run that claims nothing has one
+//! row without a figure.
 //!
-//! A derived file: `verify` and `recheck` write it, `history.rs` reads it, and where it is missing or of another version
-//! the same rows are made from the run's `report.json`.
+//! A derived file: `verify` and `recheck` write it, `history.rs` reads it. If it is missing or of another version, the
+//! same rows are made from the run's `report.json`.
 
 use activebench_model::claim::{Metric, Subject};
 use activebench_model::figures::{Disk, RunFigure, RunFigures};
@@ -17,17 +17,17 @@ use crate::part::{ColumnsIn, ColumnsOut, Row, Table, encode_as};
 
 /// The file's name.
 pub const FIGURES: &str = "figures.parquet";
-/// Version of its columns. A reader takes no other one, and makes the rows anew.
+/// Version of its columns. A reader accepts no other one, and makes the rows anew.
 pub(crate) const VERSION: u32 = 1;
 /// The column of the version.
 pub(crate) const VERSION_COLUMN: &str = "table_version";
-/// The column of the sum of the run's manifest, which says whose figures they are.
+/// The column with the SHA-256 of the run's manifest, which identifies the run.
 pub(crate) const RUN_COLUMN: &str = "run_sha256";
 
-/// The column of each row's own sum.
+/// The column with each row's own SHA-256.
 const ROW_COLUMN: &str = "row_sha256";
 
-/// The bytes of a run's table of figures. `run_sha256` is the sum of its manifest.
+/// Encodes a run's table of figures. `run_sha256` is the SHA-256 of its manifest.
 ///
 /// # Errors
 /// When they cannot be encoded.
@@ -36,7 +36,7 @@ pub fn encode_figures(run: &RunFigures, run_sha256: &str) -> Result<Vec<u8>, Rec
     encode_as(&rows(run, run_sha256), ParquetCompression::Uncompressed)
 }
 
-/// A run's rows.
+/// Returns a run's rows.
 pub(crate) fn rows(run: &RunFigures, run_sha256: &str) -> Vec<FigureRow> {
     let mut about = run.clone();
     let figures = std::mem::take(&mut about.figures);
@@ -56,15 +56,15 @@ pub(crate) struct FigureRow {
 }
 
 impl FigureRow {
-    /// The sum of the row's own contents. Pages are not compressed and have none, so that a flipped bit would go for a
-    /// figure.
+    /// Returns the SHA-256 of the row's own contents. Pages that are not compressed have no checksum: a flipped bit
+    /// would pass for a figure.
     fn sum(&self) -> String {
         let contents = serde_json::to_vec(&(&self.run_sha256, &self.run, &self.figure));
         hash::of_bytes(&contents.expect("it has text keys only and no serialiser of its own that fails"))
     }
 }
 
-/// The value of a word; `None` for one that this version does not know.
+/// Returns the value of a word; `None` for one that this version does not know.
 fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
     serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
 }

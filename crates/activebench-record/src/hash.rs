@@ -10,12 +10,12 @@ fn lower_hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Of bytes, in lower-case hexadecimal.
+/// Returns the SHA-256 of bytes in lower-case hexadecimal.
 pub fn of_bytes(bytes: &[u8]) -> String {
     lower_hex(&Sha256::digest(bytes))
 }
 
-/// Of a file, read in pieces, in lower-case hexadecimal.
+/// Returns the SHA-256 of a file, read in pieces, in lower-case hexadecimal.
 ///
 /// # Errors
 /// When it cannot be read.

@@ -1,8 +1,8 @@
 //! Reads the figures of many runs.
 //!
-//! Each run is one small frame, checked before it is taken. A run without a table gives the same rows from its report.
-//! So one bad file costs itself and not the rest, and rows are filtered once they are read. Nothing is written: a
-//! read-only folder will do.
+//! Each run is one small frame, checked before it is used. A run without a table gives the same rows from its report.
+//! So one bad file affects only its own run, and rows are filtered once they are read. Nothing is written: a read-only
+//! folder is enough.
 
 mod find;
 mod from_report;
@@ -25,12 +25,12 @@ use crate::{MANIFEST, hash};
 
 pub use find::{Found, find_runs};
 
-/// No manifest, report or table of figures is larger; more is not read into memory.
+/// Maximum bytes of a manifest, report or table of figures; a larger file is not read.
 const MOST_BYTES: u64 = 256 << 20;
 /// The report that stands in for a table.
 const REPORT: &str = "report.json";
 
-/// Rows that are read; an empty list leaves a column alone.
+/// Selects the rows that are read; an empty list does not filter its column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FigureFilter {
     /// Tools by their names.
@@ -43,7 +43,7 @@ pub struct FigureFilter {
     pub since_unix_s: Option<i64>,
 }
 
-/// What was read of a list of runs; numbers are places in that list.
+/// Figures read from a list of runs; numbers are places in that list.
 #[derive(Debug, Default)]
 pub struct FiguresRead {
     /// The runs with the figures that pass the filter, in the list's order.
@@ -60,10 +60,10 @@ pub struct FiguresRead {
     pub left_out: Vec<(usize, String)>,
 }
 
-/// Reads the figures of runs. What cannot be read is told, not an error.
+/// Reads the figures of runs. A run that cannot be read is listed in `left_out`, which is not an error.
 ///
 /// # Errors
-/// When there is no schema to hold them against: a bug.
+/// Returns an error if the schema to check them against cannot be made: a bug.
 pub fn read_figures(directories: &[PathBuf], filter: &FigureFilter) -> Result<FiguresRead, RecordError> {
     let schema = frame_of_rows::<FigureRow>(&[])
         .map_err(|error| RecordError::Encode { name: FIGURES.to_owned(), why: error.to_string() })?
@@ -74,7 +74,7 @@ pub fn read_figures(directories: &[PathBuf], filter: &FigureFilter) -> Result<Fi
     let loaded = each(directories, |directory| load(directory, &schema, filter));
     for (place, loaded) in loaded.into_iter().enumerate() {
         let run = match loaded {
-            // Not known from here on: a copy elsewhere can be whole.
+            // Not counted as seen: a copy elsewhere can be whole.
             Err(why) => {
                 read.left_out.push((place, why));
                 continue;
@@ -97,7 +97,8 @@ pub fn read_figures(directories: &[PathBuf], filter: &FigureFilter) -> Result<Fi
     Ok(read)
 }
 
-/// What `of` gives for each run, in their order, by as many threads as there are processors. A panic costs its own run.
+/// Applies `of` to each run, with as many threads as CPUs; returns the results in their order. A panic affects only its
+/// own run.
 fn each<T: Send>(directories: &[PathBuf], of: impl Fn(&Path) -> Result<T, String> + Sync) -> Vec<Result<T, String>> {
     let one = |directory: &PathBuf| {
         let failed = |_| Err("its reading ended in a panic: a bug".to_owned());
@@ -111,7 +112,7 @@ fn each<T: Send>(directories: &[PathBuf], of: impl Fn(&Path) -> Result<T, String
     })
 }
 
-/// A run from its rows; `None` without any.
+/// Returns a run from its rows; `None` without any.
 fn together(rows: Vec<FigureRow>) -> Option<RunFigures> {
     let mut rows = rows.into_iter();
     let first = rows.next()?;
@@ -120,7 +121,7 @@ fn together(rows: Vec<FigureRow>) -> Option<RunFigures> {
 }
 
 impl FigureFilter {
-    /// Whether a row passes. What is not known of a row is equal to no value.
+    /// True if a row passes. An unknown value of a row equals no wanted value.
     fn admits(&self, row: &FigureRow) -> bool {
         let any = |wanted: &[String], known: &[Option<&str>]| {
             wanted.is_empty() || known.iter().flatten().any(|known| wanted.iter().any(|wanted| wanted == known))
@@ -135,7 +136,7 @@ impl FigureFilter {
     }
 }
 
-/// What every version's manifest begins with.
+/// The fields that the manifest of every version has.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -146,13 +147,13 @@ struct Head {
 /// A run that was read.
 struct Loaded {
     run_sha256: String,
-    /// Whether it was read from its table.
+    /// `true` if it was read from its table.
     of_table: bool,
     /// `None` where nothing passes the filter.
     figures: Option<RunFigures>,
 }
 
-/// A run from its table or its report, with the rows that pass.
+/// Reads a run from its table or its report, with the rows that pass.
 fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Loaded, String> {
     let manifest = bounded(&directory.join(MANIFEST))?.ok_or("its run.json is gone")?;
     let head: Head = serde_json::from_slice(&manifest).map_err(|error| format!("run.json is no manifest: {error}"))?;
@@ -188,10 +189,10 @@ fn garbled(why: &str) -> String {
     format!("{FIGURES} is garbled: {why} (hint: {RECHECK})")
 }
 
-/// What mends a derived file.
+/// Hint that says how to fix a derived file.
 const RECHECK: &str = "`activebench recheck RUN` writes it anew";
 
-/// The rows of a table; `None` for one of another version.
+/// Returns the rows of a table; `None` for one of another version.
 fn table(bytes: Vec<u8>, schema: &Schema, run_sha256: &str) -> Result<Option<DataFrame>, String> {
     let frame = frame_of_bytes(bytes, None).map_err(|why| garbled(&why))?;
     let lacks = |name: &str| garbled(&format!("it has no column {name} of its kind"));
@@ -214,7 +215,8 @@ fn table(bytes: Vec<u8>, schema: &Schema, run_sha256: &str) -> Result<Option<Dat
     Ok(Some(frame))
 }
 
-/// A file's bytes; `None` where there is none. A pipe in its place would never end, and what is too large is not ours.
+/// Reads a file's bytes; `None` if it does not exist. Refuses a pipe, which would never end, and a file too large to be
+/// ours.
 fn bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |error: io::Error| format!("cannot read {name}: {error}");

@@ -1,7 +1,7 @@
 //! The run directory: written once by `verify`, read by everything after it.
 //!
-//! Holds the layout, its version, the Parquet tables and the hashes. Holds no judgement:
-//! what the events mean is `activebench-facts`' business.
+//! Holds the layout, its version, the Parquet tables and the hashes. Does not judge: `activebench-facts` computes what
+//! the events mean.
 //!
 //! # Layout, format version 1
 //! ```text
@@ -16,20 +16,17 @@
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
 //!   claims.json phases.json facts.json profiles.json findings.json figures.parquet report.*   derived, see below
 //! ```
-//! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256
-//! stands in the manifest, and it is never written again. The stages computed from it
-//! ([`is_derived`]) are not hashed, because `recheck` computes and writes them anew: their
-//! proof is the evidence.
+//! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256 is in the manifest, and it is
+//! never written again. The stages computed from it ([`is_derived`]) are not hashed, because `recheck` computes and
+//! writes them anew: their proof is the evidence.
 //!
-//! **Tables.** One row an event, at most [`ROWS_PER_PART`] rows a file, zstd. A part is
-//! encoded in memory and written at once, so that a disk that fills up costs whole parts
-//! and never makes one unreadable. Column names carry units. Enumerations are stored as the
-//! numbers listed in `tables.rs`, ops by [`activebench_model::call::Op`]'s codes. A file
-//! identity is the two nullable columns `file_s_dev` and `file_ino`. Columns that this
-//! version does not know are ignored; a missing or differently typed one is an error that
-//! names it. The tables `cpu`, `samples`, `steal`, `payload` and `stacks.json` came later than the others:
-//! a reader that does not know them leaves them out, and a run without them has none of their
-//! facts.
+//! **Tables.** One row per event, at most [`ROWS_PER_PART`] rows per file, zstd. A part is encoded in memory and
+//! written at once: a disk that fills up loses whole parts and never makes one unreadable. Column names carry units.
+//! Enumerations are stored as the numbers listed in `tables.rs`, ops by [`activebench_model::call::Op`]'s codes. A file
+//! identity is the two nullable columns `file_s_dev` and `file_ino`. Columns that this version does not know are
+//! ignored; a missing or differently typed one is an error that names it. The tables `cpu`, `samples`, `steal`,
+//! `payload` and `stacks.json` came later than the others: a reader that does not know them leaves them out, and a run
+//! without them has none of their facts.
 //!
 //! **Order.** Rows come back in the order in which they were appended. The calls of one
 //! thread are chronological; calls of different threads are *not* sorted among each other,
@@ -56,7 +53,7 @@ mod samples;
 pub(crate) struct KeptFile {
     /// As the tool named it.
     name: String,
-    /// Where it is stored.
+    /// Its name in the run directory.
     stored: String,
 }
 
@@ -83,15 +80,14 @@ pub(crate) const FILES: &str = "files.json";
 /// The file of the stacks.
 pub const STACKS: &str = "stacks.json";
 
-/// Whether a file of the run directory is computed from the evidence: it is not hashed and
-/// may be written again.
+/// True if a file of the run directory is computed from the evidence: it is not hashed and may be written again.
 pub fn is_derived(name: &str) -> bool {
     matches!(name, "claims.json" | "phases.json" | "facts.json" | "profiles.json" | "findings.json")
         || name == FIGURES
         || name.starts_with("report.")
 }
 
-/// Whether a name stays inside the run directory: plain components only.
+/// True if a name stays inside the run directory: plain components only.
 fn is_inside(name: &str) -> bool {
     use std::path::{Component, Path};
     !name.is_empty() && Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))

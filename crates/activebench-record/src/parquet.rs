@@ -8,7 +8,7 @@ use polars::prelude::{
 
 use crate::error::RecordError;
 
-/// The bytes of a Parquet file (zstd). A missing value is null.
+/// Encodes a table as a Parquet file (zstd). A missing value is null.
 ///
 /// # Errors
 /// When columns differ in length or two have one name.

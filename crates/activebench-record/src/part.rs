@@ -13,14 +13,13 @@ use polars::prelude::{
 
 use crate::error::RecordError;
 
-/// Most rows of one part.
+/// Maximum rows of one part.
 ///
-/// Bounds what a reader or writer holds at once: 2^15 calls are about 4 MiB of rows and as
-/// much again in columns.
+/// Bounds the memory of a reader or writer: 2^15 calls are about 4 MiB of rows and as much again in columns.
 pub const ROWS_PER_PART: usize = 1 << 15;
 
-/// Most rows that are read of one file: a column of equal values packs to nothing, so that a few bytes from a stranger
-/// could state more rows than there is memory.
+/// Maximum rows that are read of one file. A column of equal values compresses to almost nothing: a few bytes from a
+/// stranger could state more rows than fit into memory.
 const MOST_ROWS: usize = 32 * ROWS_PER_PART;
 
 /// A row of a table, or a part of its columns, as it is read.
@@ -109,7 +108,7 @@ macro_rules! optional_columns_in {
         $(
             pub(crate) fn $method(&self, name: &'static str) -> Result<Vec<Option<$type>>, RecordError> {
                 let chunked = self.column(name)?.$plain().map_err(|error| self.error(name, error.to_string()))?;
-                // Mostly every row has a value, and one by one they take many times as long.
+                // Mostly every row has a value, and reading them one by one takes many times as long.
                 if chunked.null_count() == 0 {
                     return Ok(self.$plain(name)?.into_iter().map(Some).collect());
                 }
@@ -120,7 +119,7 @@ macro_rules! optional_columns_in {
 }
 
 impl<'a> ColumnsIn<'a> {
-    /// The columns of a frame; `path` is where they were read, for what is said of them.
+    /// Returns the columns of a frame; `path` is the file that they were read from, for error messages.
     pub(crate) fn of(frame: &'a DataFrame, path: &'a Path) -> Self {
         Self { frame, path }
     }
@@ -168,7 +167,7 @@ impl ColumnsIn<'_> {
         let unknown = |code| self.error(name, format!("{code} stands for nothing that this version knows"));
         let codes = self.u32(name)?;
         let mut values = Vec::with_capacity(codes.len());
-        // Codes come in runs: mostly the last one is meant again.
+        // Codes come in runs: mostly the last one repeats.
         let mut last = None;
         for code in codes {
             let value = match last {
@@ -190,19 +189,19 @@ impl ColumnsIn<'_> {
     }
 }
 
-/// Rows as columns.
+/// Converts rows to columns.
 pub(crate) fn frame_of_rows<R: Row>(rows: &[R]) -> Result<DataFrame, PolarsError> {
     let mut columns = ColumnsOut::default();
     R::write(rows, &mut columns);
     DataFrame::new(rows.len(), columns.columns)
 }
 
-/// Rows to the bytes of a Parquet file.
+/// Encodes rows as a Parquet file.
 pub(crate) fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
     encode_as(rows, ParquetCompression::Zstd(None))
 }
 
-/// The same, compressed otherwise or not at all.
+/// Like [`encode`], with another compression or none.
 pub(crate) fn encode_as<R: Row>(rows: &[R], compression: ParquetCompression) -> Result<Vec<u8>, RecordError> {
     let failed = |error: PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
     let mut frame = frame_of_rows(rows).map_err(failed)?;
@@ -210,27 +209,27 @@ pub(crate) fn encode_as<R: Row>(rows: &[R], compression: ParquetCompression) -> 
     ParquetWriter::new(&mut bytes)
         .with_compression(compression)
         .with_row_group_size(Some(ROWS_PER_PART))
-        // Parts are written while the benchmark runs: one thread, not every processor.
+        // Parts are written while the benchmark runs: one thread, not every CPU.
         .set_parallel(false)
         .finish(&mut frame)
         .map_err(failed)?;
     Ok(bytes)
 }
 
-/// The bytes of a Parquet file to rows.
+/// Decodes rows from a Parquet file.
 pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, RecordError> {
     let damaged = |why: String| RecordError::Table { path: path.to_owned(), why };
     let frame = frame_of_bytes(bytes, R::COLUMNS).map_err(damaged)?;
     R::read(&ColumnsIn { frame: &frame, path })
 }
 
-/// The columns of a Parquet file, all of them when none are named; why not, for one that is damaged.
+/// Decodes the columns of a Parquet file, all of them if none are named; returns the reason if it is damaged.
 pub(crate) fn frame_of_bytes(bytes: Vec<u8>, columns: Option<&[&str]>) -> Result<DataFrame, String> {
     if bytes.len() < 12 || !bytes.ends_with(b"PAR1") {
         return Err(format!("it ends in the middle: {} bytes without the closing mark", bytes.len()));
     }
-    // polars slices by the offsets that a file states and panics when they lie outside it. A
-    // run directory may come from anybody, so a damaged table must be an answer, not our end.
+    // polars slices by the offsets that a file states, and panics when they are outside it. A run directory may come
+    // from anybody, so a damaged table must give an error and not end the process.
     catch_unwind(AssertUnwindSafe(|| {
         let mut reader = ParquetReader::new(Cursor::new(bytes));
         let rows = reader.num_rows()?;

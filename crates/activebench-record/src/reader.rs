@@ -41,7 +41,7 @@ pub struct Mismatch {
     pub found: Result<String, String>,
 }
 
-/// What every version's manifest begins with.
+/// The fields that the manifest of every version has.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -50,12 +50,12 @@ struct Head {
 }
 
 impl RunReader {
-    /// Reads the manifest and sees that every file that it lists is there. Contents are
-    /// checked by [`RunReader::verify_hashes`] and on reading.
+    /// Reads the manifest and checks that every file that it lists exists. Contents are checked by
+    /// [`RunReader::verify_hashes`] and on reading.
     ///
     /// # Errors
-    /// When this is not a run directory, the run was never finished, a later version wrote
-    /// it, the manifest is damaged, or a listed file is missing.
+    /// Returns an error if this is not a run directory, the run was never finished, a later version wrote it, the
+    /// manifest is damaged, or a listed file is missing.
     pub fn open(directory: &Path) -> Result<Self, RecordError> {
         let path = directory.join(MANIFEST);
         let bytes = fs::read(&path).map_err(|source| match source.kind() {
@@ -109,8 +109,8 @@ impl RunReader {
         self.manifest.sha256.iter().filter_map(check).collect()
     }
 
-    /// What the tool wrote, and the files that its adapter reads. A stream that was not recorded is empty here and absent from
-    /// the manifest's hashes.
+    /// Returns the tool's output, and the files that its adapter reads. A stream that was not recorded is empty here
+    /// and absent from the manifest's hashes.
     ///
     /// # Errors
     /// When a recorded stream cannot be read.
@@ -127,7 +127,7 @@ impl RunReader {
         Ok(ToolOutput { stdout: stream("stdout.txt")?, stderr: stream("stderr.txt")?, files })
     }
 
-    /// The bytes of an evidence file; `None` when the run has none of this name.
+    /// Returns the bytes of an evidence file; `None` if the run does not have it.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -139,7 +139,7 @@ impl RunReader {
         fs::read(&path).map(Some).map_err(|source| RecordError::Io { path, source })
     }
 
-    /// What the events past the log's cut add up to; empty for a log that was not cut.
+    /// Returns the totals of the events past the log's cut; empty for a log that was not cut.
     ///
     /// # Errors
     /// When the recorded file cannot be read.
@@ -155,8 +155,7 @@ impl RunReader {
         self.parts()
     }
 
-    /// Where the calls moved data, part by part: a few of their columns, read in a fraction of
-    /// the time.
+    /// Returns where the calls moved data, part by part: only a few of their columns, read in a fraction of the time.
     /// The next part is read while the caller works on one.
     pub fn places(&self) -> impl Iterator<Item = Result<Vec<Place>, RecordError>> + use<> {
         let Parts { directory, names, .. } = self.parts::<Place>();
@@ -193,7 +192,7 @@ impl RunReader {
         self.parts()
     }
 
-    /// The readings of the processors' steal time, part by part.
+    /// The readings of the CPUs' steal time, part by part.
     pub fn steal(&self) -> Parts<'_, StealEvent> {
         self.parts()
     }
@@ -206,7 +205,7 @@ impl RunReader {
     /// The stacks that samples point into; empty in a run without samples.
     ///
     /// # Errors
-    /// When they cannot be read, or are none.
+    /// Returns an error if they cannot be read or decoded.
     pub fn stacks(&self) -> Result<Stacks, RecordError> {
         match self.file(STACKS)? {
             Some(bytes) => parse(&self.directory.join(STACKS), &bytes),
@@ -241,7 +240,7 @@ impl RunReader {
         };
         let mut numbered: Vec<(u64, &str)> =
             self.manifest.sha256.keys().filter_map(|name| Some((number(name)?, name.as_str()))).collect();
-        // By number: `calls-10000` stands before `calls-9999` in the order of names.
+        // By number: `calls-10000` comes before `calls-9999` in the order of names.
         numbered.sort_unstable();
         let names: Vec<&str> = numbered.into_iter().map(|(_, name)| name).collect();
         Parts { directory: &self.directory, names: names.into_iter(), row: PhantomData }
@@ -272,7 +271,7 @@ fn ahead<R: Table + Send + 'static>(
     std::thread::spawn(move || {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for part in (Parts { directory: &directory, names: names.into_iter(), row: PhantomData }) {
-            // The caller has gone: nobody wants the rest.
+            // The caller dropped the iterator: nobody wants the rest.
             if sender.send(part).is_err() {
                 break;
             }

@@ -1,12 +1,13 @@
 //! A copy of a run without the names in it: hosts, users, serial numbers, addresses and paths.
 //!
-//! What names something is learnt from places that hold names (paths, mount options, attributes of devices, a tool's
-//! banner), split into words, and every word is replaced by the same word of the same length everywhere: in the tool's
-//! output and files, in the tables, in the manifest. Signs between words stay. So columns stay where they are, a path
-//! stays below its folder, a file keeps the name that the command line gives it, and the copy is judged like the
-//! original. Ordinary words ([`words::is_ordinary`]) are never learnt: they name nobody, and parsers look for them.
+//! Names are learnt from places that hold them (paths, mount options, attributes of devices, a tool's banner) and split
+//! into words. Every word is replaced by the same word of the same length everywhere: in the tool's output and files,
+//! in the tables, in the manifest. Characters between words stay. So columns stay where they are, a path stays below
+//! its folder, a file keeps the name that the command line gives it, and the copy is judged like the original. Ordinary
+//! words ([`words::is_ordinary`]) are never learnt: they name nobody, and parsers look for them.
 //!
-//! What cannot be cleaned is left out: the samples of what was written, and files that this version does not know.
+//! Files that cannot be cleaned are left out: the samples of what was written, and files that this version does not
+//! know.
 
 mod copy;
 mod learn;
@@ -19,10 +20,10 @@ use activebench_model::run::Redaction;
 pub use copy::copy_series;
 pub use learn::Given;
 
-/// What a word names.
+/// Kind of thing that a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// The user said so.
+    /// Named by the user.
     Named,
     Host,
     User,
@@ -33,7 +34,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Under which it is counted.
+    /// Returns the name under which it is counted.
     fn counted(self) -> &'static str {
         match self {
             Kind::Named => "named",
@@ -46,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// What its replacements begin with.
+    /// Returns the beginning of its replacements.
     fn label(self) -> &'static str {
         match self {
             Kind::Named => "word",
@@ -67,7 +68,7 @@ struct Replacement {
     bytes: Vec<u8>,
 }
 
-/// What is replaced by what, over all runs that belong together.
+/// The replacements, over all runs that belong together.
 #[derive(Debug, Default)]
 pub struct Redactor {
     /// Words with their kind; of several kinds the first in the order of [`Kind`].
@@ -76,11 +77,11 @@ pub struct Redactor {
     learnt_phrases: BTreeMap<Vec<u8>, Kind>,
     /// Names of hosts and users that are ordinary words, too.
     ambiguous: BTreeSet<String>,
-    /// Every word that stands anywhere: none of them may become a replacement.
+    /// Every word that occurs anywhere: none of them may become a replacement.
     seen: BTreeSet<Vec<u8>>,
-    /// Ready for use; see [`Redactor::finish`].
+    /// Replacements of words, ready for use; see [`Redactor::finish`].
     words: BTreeMap<Vec<u8>, Replacement>,
-    /// By their first word, the longest first.
+    /// Replacements of phrases by their first word, the longest first.
     phrases: HashMap<Vec<u8>, Vec<(Vec<u8>, Replacement)>>,
 }
 
@@ -105,7 +106,7 @@ impl Redactor {
                 match words::replacement(kind.label(), word.len(), *count) {
                     Some(bytes) if self.stands_already(&bytes) => {}
                     Some(bytes) => break bytes,
-                    // More short words than there are names of that length: then some share one.
+                    // There are more short words than names of that length: some share one.
                     None => break vec![b'x'; word.len()],
                 }
             };
@@ -118,30 +119,30 @@ impl Redactor {
         self.ambiguous.iter().map(String::as_str)
     }
 
-    /// Whether a replacement would be taken for something else.
+    /// True if a replacement could be taken for another word.
     fn stands_already(&self, word: &[u8]) -> bool {
         self.seen.contains(word) || self.learnt.contains_key(word) || words::is_ordinary(word)
     }
 
-    /// How much was replaced; what a copy lacks is said by the copy.
+    /// Returns how much was replaced; the copy itself states what it lacks.
     fn account(&self) -> Redaction {
         let mut replaced = BTreeMap::new();
         let words = self.words.iter().map(|(word, replacement)| (word.as_slice(), replacement));
         let phrases = self.phrases.values().flatten().map(|(phrase, replacement)| (words::first(phrase), replacement));
-        // This machine's name is known and need not stand anywhere.
+        // This machine's name is known and need not occur anywhere.
         for (_, replacement) in words.chain(phrases).filter(|(word, _)| self.seen.contains(*word)) {
             *replaced.entry(replacement.kind.counted().to_owned()).or_default() += 1;
         }
         Redaction { replaced, left_out: BTreeMap::new() }
     }
 
-    /// A text with every word replaced.
+    /// Returns a text with every word replaced.
     pub fn text(&self, text: &str) -> String {
-        // Replacements are ASCII and stand for whole words, so that this stays UTF-8.
+        // Replacements are ASCII and replace whole words, so that this stays UTF-8.
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// The same of any bytes; as many come back.
+    /// Like [`Redactor::text`], for any bytes; the length stays the same.
     pub(crate) fn bytes(&self, text: &[u8]) -> Vec<u8> {
         let mut out = text.to_vec();
         let mut at = 0;
@@ -169,7 +170,8 @@ impl Redactor {
         out
     }
 
-    /// A text that the kernel cuts at a length: its last word may be the beginning of a longer one.
+    /// Replaces the words of a text that the kernel cuts at a length: its last word may be the beginning of a longer
+    /// one.
     fn cut_text(&self, text: &str, length: usize) -> String {
         let mut out = self.bytes(text.as_bytes());
         let last = words::last(text.as_bytes()).filter(|(_, end)| text.len() >= length && *end == text.len());

@@ -1,4 +1,5 @@
-//! The directory of a series: `series.json` beside the directories of its runs, which stay whole on their own.
+//! The directory of a series: `series.json` beside the directories of its runs, each of which stays complete on its
+//! own.
 
 use std::fs;
 use std::io;
@@ -14,7 +15,7 @@ use crate::writer::json;
 /// The file that makes a directory one of a series.
 const SERIES: &str = "series.json";
 
-/// What every version's file begins with.
+/// The fields that the file of every version has.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -30,7 +31,7 @@ pub fn write_series(directory: &Path, manifest: &SeriesManifest) -> Result<(), R
     fs::write(&path, bytes).map_err(|source| RecordError::Io { path, source })
 }
 
-/// Reads `series.json`; `None` when the directory is none of a series.
+/// Reads `series.json`; `None` if the directory is not that of a series.
 ///
 /// # Errors
 /// When the file is damaged, a later version wrote it, or it names a run outside the directory.

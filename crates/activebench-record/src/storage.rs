@@ -1,5 +1,5 @@
-//! Where the bytes of a run directory go. The disk is one implementation; the tests of
-//! the writer use another one that fills up.
+//! Storage for the bytes of a run directory. The disk is one implementation; the tests of the writer use another one
+//! that fills up.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,18 +10,18 @@ use std::path::Path;
 pub(crate) struct Stopped {
     /// Bytes that are in the file.
     pub(crate) written: usize,
-    /// Why no more are.
+    /// The reason why no more are.
     pub(crate) source: io::Error,
 }
 
 /// The operations that the writer needs.
 pub(crate) trait Storage: Send {
-    /// Makes the file with these bytes. When it stops half-way the first `written` bytes stay.
+    /// Creates the file with these bytes. When it stops half-way, the first `written` bytes stay.
     fn create(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Stopped>;
     /// Replaces the file, all or nothing.
     fn replace(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// Writes over the first bytes of an existing file and cuts it there: needs no new room
-    /// while the file was at least as long before.
+    /// Writes over the first bytes of an existing file and cuts it there. Needs no new space if the file was at least
+    /// as long before.
     fn overwrite(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()>;
     /// Removes a file.
     fn remove(&mut self, path: &Path) -> io::Result<()>;
@@ -51,8 +51,8 @@ impl Storage for Disk {
         let new = Path::new(&name);
         let moved = fs::write(new, bytes).and_then(|()| fs::rename(new, path));
         if let Err(source) = moved {
-            // The half-written file takes room that the caller may need now; that it could not
-            // be removed is less worth telling than why it is there.
+            // The half-written file takes space that the caller may need now. That it could not be removed matters less
+            // than why it is there.
             return match fs::remove_file(new) {
                 Ok(()) | Err(_) => Err(source),
             };

@@ -1,4 +1,4 @@
-//! Writes a run directory, and keeps what it could when something stops it.
+//! Writes a run directory, and keeps what was written when something stops it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,10 +23,9 @@ const RESERVED_BYTES: usize = 256 << 10;
 
 /// Writes one run.
 ///
-/// A write error does not end the record: what was written stays, the reason is kept
-/// ([`RunWriter::incomplete`]), rows that could not be stored are counted as lost in the
-/// manifest, and later writes are still tried. Memory: one part of rows a table, and one
-/// more while it is encoded.
+/// A write error does not end the record: what was written stays, the reason is kept ([`RunWriter::incomplete`]), rows
+/// that could not be stored are counted as lost in the manifest, and later writes are still tried. Memory: one part of
+/// rows per table, and one more while it is encoded.
 pub struct RunWriter {
     directory: PathBuf,
     storage: Box<dyn Storage>,
@@ -80,7 +79,7 @@ macro_rules! append {
 }
 
 impl RunWriter {
-    /// Makes the directory and its parents, and reserves room for the manifest.
+    /// Creates the directory and its parents, and reserves room for the manifest.
     ///
     /// # Errors
     /// When the directory cannot be made, or exists and is not empty.
@@ -96,8 +95,7 @@ impl RunWriter {
         }
         fs::create_dir(&events).map_err(failed(&events))?;
         let writer = Self::with_storage(directory, Box::new(Disk), ROWS_PER_PART)?;
-        // What we have written so far must not be written back while the tool runs: on a shared
-        // device that would be I/O of somebody else.
+        // Our writes so far must not be written back while the tool runs: on a shared device that would be foreign I/O.
         let manifest = directory.join(MANIFEST);
         fs::File::open(&manifest).and_then(|file| file.sync_all()).map_err(failed(&manifest))?;
         Ok(writer)
@@ -138,7 +136,7 @@ impl RunWriter {
         &self.directory
     }
 
-    /// Why the record is not whole, so far; empty for a whole one.
+    /// Returns the reasons why the record is not whole, so far; empty for a whole one.
     pub fn incomplete(&self) -> &[String] {
         &self.incomplete
     }
@@ -158,7 +156,7 @@ impl RunWriter {
         append_cpu: cpu, CpuEvent;
         /// Adds stack samples.
         append_samples: samples, SampleEvent;
-        /// Adds readings of the processors' steal time.
+        /// Adds readings of the CPUs' steal time.
         append_steal: steal, StealEvent;
         /// Adds the figures of sampled writes.
         append_payload: payload, PayloadEvent;
@@ -168,8 +166,8 @@ impl RunWriter {
     /// `.txt` its beginning is kept; of anything else a part would be worthless.
     ///
     /// # Errors
-    /// When the name leads out of the run directory, or is the manifest's. A failed write of
-    /// evidence is no error here, see [`RunWriter::incomplete`].
+    /// Returns an error if the name leads out of the run directory, or is the manifest's. A failed write of evidence is
+    /// not an error here, see [`RunWriter::incomplete`].
     pub fn write_file(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
         if !is_inside(name) || name == MANIFEST {
             return Err(RecordError::OutsideName { name: name.to_owned() });
@@ -206,9 +204,8 @@ impl RunWriter {
         self.write_json(FILES, &kept)
     }
 
-    /// Writes the remaining rows and the manifest, and gives the manifest as written: with
-    /// the hashes, the reasons why the record is not whole, and the rows that could not be
-    /// stored counted as lost.
+    /// Writes the remaining rows and the manifest, and returns the manifest as written: with the hashes, the reasons
+    /// why the record is not whole, and the rows that could not be stored counted as lost.
     ///
     /// # Errors
     /// When the manifest could not be written.
@@ -226,7 +223,7 @@ impl RunWriter {
         manifest.sha256 = self.sha256;
         for (class, dropped) in self.dropped_rows {
             let account = manifest.coverage.records.entry(class.to_owned()).or_default();
-            // The rows had arrived. Where the caller gave no account, they are at least known to have been made.
+            // The rows had arrived. If the caller gave no account, they are at least known to have been made.
             match account.received.checked_sub(dropped) {
                 Some(received) => account.received = received,
                 None => account.made += dropped,
@@ -241,7 +238,7 @@ impl RunWriter {
         let path = self.directory.join(MANIFEST);
         let bytes = json(MANIFEST, &manifest)?;
         if self.storage.replace(&path, &bytes).is_err() {
-            // No room for a second file: the placeholder's own room is there for this.
+            // There is no room for a second file: this uses the room of the placeholder.
             self.storage.overwrite(&path, &bytes).map_err(|source| RecordError::WriteManifest { path, source })?;
         }
         Ok(manifest)
@@ -270,7 +267,7 @@ impl RunWriter {
         }
     }
 
-    /// Whether all of it is on the disk.
+    /// Stores a file; returns `true` if all of it is on the disk.
     fn store(&mut self, name: &str, bytes: &[u8]) -> bool {
         let path = self.directory.join(name);
         let Err(Stopped { written, source }) = self.storage.create(&path, bytes) else {

@@ -1,7 +1,8 @@
-//! Reports of an acceptance, fit for a contract: who agreed on what, what was tested, each condition with its evidence,
-//! each limit with its outcome, and how to check all of it again. As everywhere a renderer computes nothing.
+//! Reports of an acceptance, fit for a contract: the agreement and its parties, the tested hardware, each condition
+//! with its evidence, each limit with its outcome, and the command that checks all of it again. A renderer computes
+//! nothing.
 //!
-//! Here are the words and rows that the formats share.
+//! This module has the wording and table rows that all formats share.
 
 mod html;
 mod markdown;
@@ -17,18 +18,18 @@ use serde::Serialize;
 use crate::wording::{count, metric, shell_command, utc};
 use crate::{Style, escape};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 const SCHEMA: &str = "activebench.acceptance/1";
-/// The formats that an acceptance has.
+/// Formats of an acceptance report.
 pub const ACCEPTANCE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
-/// Most characters of what somebody else named.
+/// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 200;
 /// Runs of a limit whose figures are shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 30;
 /// Reasons of a condition that are shown to a person; the rest is counted.
 const EVIDENCE_SHOWN: usize = 5;
 
-/// The acceptance; `None` for a format that is none of [`ACCEPTANCE_FORMATS`].
+/// Renders the acceptance; `None` for a format that is not in [`ACCEPTANCE_FORMATS`].
 pub fn render(format: &str, acceptance: &Acceptance, style: Style) -> Option<String> {
     match format {
         "text" => Some(text::render(acceptance, style)),
@@ -61,7 +62,7 @@ fn json(acceptance: &Acceptance) -> String {
     escape::json(&text) + "\n"
 }
 
-/// `CONDITIONAL PASS`.
+/// Headline of an outcome: `CONDITIONAL PASS`.
 fn headline(outcome: AcceptanceOutcome) -> String {
     outcome.words().to_uppercase()
 }
@@ -70,7 +71,7 @@ fn clip(text: &str) -> String {
     escape::clipped(text, NAME_SHOWN)
 }
 
-/// Who agreed on what, a label and a text each.
+/// Parties and terms of the agreement, as pairs of label and text.
 fn agreement(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
     let parties = &acceptance.parties;
     let not_named = || "not named".to_owned();
@@ -85,7 +86,7 @@ fn agreement(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What was tested, a label and a text each.
+/// The tested target, as pairs of label and text.
 fn tested(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
     let target = &acceptance.target;
     let destroy = if target.destroy { ", whose contents may be destroyed" } else { "" };
@@ -135,12 +136,12 @@ fn limit_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
     acceptance.limits.iter().map(row).collect()
 }
 
-/// `random-read: random-read operation rate`.
+/// Full name of a limit: `random-read: random-read operation rate`.
 fn limit_name(limit: &JudgedLimit) -> String {
     format!("{}: {} {}", clip(&limit.benchmark), clip(&limit.phase), metric(limit.metric))
 }
 
-/// How a limit came to its outcome, a sentence each.
+/// Reasons for the outcome of a limit, one sentence each.
 fn limit_reasons(limit: &JudgedLimit) -> Vec<String> {
     let mut reasons = vec![format!("{}: {}", limit.outcome.words(), limit.because)];
     if let Some(known) = &limit.uncertainty {
@@ -203,7 +204,7 @@ fn condition_rows(benchmark: &AcceptedBenchmark) -> Vec<Vec<String>> {
     benchmark.conditions.iter().map(row).collect()
 }
 
-/// What was run, a label and a text each.
+/// Agreed and recorded command lines, as pairs of label and text.
 fn suite(benchmark: &AcceptedBenchmark) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("agreed", format!("{} ({})", shell_command(&benchmark.command), benchmark.planned)),
@@ -234,11 +235,11 @@ fn evidence_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
     .collect()
 }
 
-/// How whoever doubts it checks it again.
+/// Command that checks the acceptance again, for anyone who doubts it.
 fn recheck(acceptance: &Acceptance) -> String {
     shell_command(&acceptance.recheck)
 }
 
-/// What the sums are for.
+/// Purpose of the checksums.
 const HOW_TO_CHECK: &str = "Each run.json holds the SHA-256 of every file of its run; a file that was changed leaves its \
                             run's figures unverifiable. The command judges the stored runs again, without root, on any machine.";

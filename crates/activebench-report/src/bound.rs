@@ -1,4 +1,4 @@
-//! Figures as shares of what was possible, in words. Raw text; the format escapes it.
+//! Figures as shares of their bounds, in words. Raw text; the format escapes it.
 
 use activebench_model::bound::{Share, ShareOf};
 use activebench_model::report::JudgedRun;
@@ -8,7 +8,8 @@ use crate::wording::{PhaseNames, list};
 /// Notes shown; the rest is counted.
 const NOTES_SHOWN: usize = 4;
 
-/// What is said of each phase: of the first figure that has a bound, and of the claim where that does not hold.
+/// Sentences about each phase: the share of the first honest figure that has a bound, and the share of the first
+/// claimed figure.
 pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
     let names = PhaseNames::of(run);
     let mut said = Vec::new();
@@ -27,12 +28,12 @@ pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
     said
 }
 
-/// `83 % of what the device gives for random 4 KiB reads at depth 1 (12.00 k IOPS)`.
+/// Words for a share: `83 % of what the device gives for random 4 KiB reads at depth 1 (12.00 k IOPS)`.
 fn words(share: &Share) -> String {
     format!("{} of {} ({})", percent(share.ratio), share.part, share.bound)
 }
 
-/// A share as a person says it: nobody measures a bound to four digits.
+/// A share, rounded for people: a bound is never measured to four digits.
 fn percent(ratio: f64) -> String {
     match ratio * 100.0 {
         percent if percent >= 9.5 => format!("{percent:.0} %"),
@@ -42,7 +43,7 @@ fn percent(ratio: f64) -> String {
     }
 }
 
-/// What is to be known of the bounds; `None` when nothing is.
+/// Notes on the bounds; `None` when there are none.
 pub(crate) fn notes(run: &JudgedRun) -> Option<String> {
     let notes = &run.shares.notes;
     (!notes.is_empty()).then(|| list(notes, NOTES_SHOWN))

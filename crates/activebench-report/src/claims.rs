@@ -12,21 +12,21 @@ use crate::bound;
 use crate::likeness::{Said, condensed};
 use crate::wording::{self, PHASES_NAMED, PhaseNames, count, list, merged, quoted};
 
-/// Most rows of a table that has to fit a screen; past it confirmed claims are counted only.
+/// Maximum rows of a table that fits a screen. Beyond it confirmed claims are only counted.
 pub(crate) const SCREEN_ROWS: usize = 24;
 
 /// One claim as a row of text.
 pub(crate) struct Row {
-    /// `None` for a claim that was not judged.
+    /// Verdict; `None` for a claim that was not judged.
     pub(crate) verdict: Option<ClaimVerdict>,
     /// Cells in the order of [`Table::heads`].
     pub(crate) cells: Vec<String>,
-    /// Codes behind the verdict, most severe first, without notes.
+    /// Codes of the findings behind the verdict, most severe first. Notes are left out.
     pub(crate) codes: Vec<String>,
 }
 
 impl Row {
-    /// The codes in a cell: all, or the first and how many more.
+    /// The codes as one cell: all of them, or the first and the number of others.
     pub(crate) fn codes(&self, all: bool) -> String {
         match self.codes.as_slice() {
             [first, _, ..] if !all => format!("{first} +{}", self.codes.len() - 1),
@@ -39,12 +39,11 @@ impl Row {
 pub(crate) struct Table {
     /// Column heads; the last column is the verdict.
     pub(crate) heads: Vec<&'static str>,
-    /// One row a claim.
+    /// One row per claim.
     pub(crate) rows: Vec<Row>,
 }
 
-/// All claims in the order of the output. The metric has a column only where claims differ
-/// in it.
+/// All claims in the order of the output. The table has a metric column only if the claims differ in metric.
 pub(crate) fn table(run: &JudgedRun) -> Table {
     let names = PhaseNames::of(run);
     let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
@@ -78,7 +77,7 @@ pub(crate) fn table(run: &JudgedRun) -> Table {
     Table { heads, rows }
 }
 
-/// The tool's own figure and unit, in quotes because they are its words.
+/// The tool's own figure and unit, in quotation marks because the tool printed them.
 fn printed(claim: &Claim) -> String {
     let printed = &claim.printed;
     let separator = if printed.unit.is_empty() { "" } else { " " };
@@ -93,8 +92,8 @@ fn honest(judged: Option<&JudgedClaim>) -> String {
     }
 }
 
-/// The codes that fire on a claim but for those that fire on it as notes only; a code
-/// without a finding in the run stays.
+/// Codes that fire on a claim, without those that fire on it only as notes. A code without a finding in the run is
+/// kept.
 fn codes(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -> Vec<String> {
     let concerns = |f: &&Finding| {
         if f.claims.is_empty() {
@@ -112,8 +111,8 @@ fn codes(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -> Vec<St
     codes.iter().filter(|code| !is_note(code)).cloned().collect()
 }
 
-/// At most `most` rows, and what was left out: all rows where they fit, else those that do
-/// not hold, in the order of the output; claims that are confirmed or not checked are then only counted.
+/// At most `most` rows, and a description of the rows left out. All rows are kept if they fit. Otherwise confirmed and
+/// not-checked claims are only counted; the other rows are kept in the order of the output.
 pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String>) {
     if rows.len() <= most {
         return (rows, None);
@@ -138,9 +137,8 @@ pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String
     (open, Some(format!("{and}{}", left_out.join(", "))))
 }
 
-/// What the figures mean, a line a subject: what the honest figures are or why there is
-/// none, what was measured instead, how near each came to what was possible, what the claims were taken for, passes that are not
-/// what the command promises, and the parser's notes.
+/// Remarks on the figures, one line per topic. They cover the honest figures, or why there is none; what was measured
+/// instead; the share of the bound; the subject of the claims; passes that differ from the command; the parser's notes.
 pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     let names = PhaseNames::of(run);
     let phase_of: BTreeMap<&str, &str> =
@@ -158,7 +156,7 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     });
     let instead: Vec<(String, String)> =
         run.judged.iter().filter_map(|judged| Some((about(judged), judged.measured_instead.clone()?))).collect();
-    // One thing measured instead is in the headline already.
+    // The headline already reports a single thing that was measured instead.
     let says_more = instead.windows(2).any(|pair| pair[0].1 != pair[1].1);
     let cut = run.phases.iter().filter_map(|p| Some((names.get(&p.id).to_owned(), p.incomplete.clone()?)));
     let note = run.parsed.notes.first().map(|note| {
@@ -180,7 +178,7 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     .collect()
 }
 
-/// What is said about phases, in one line that names them. `None` when nothing is.
+/// One line that names the phases and the text about them. `None` when there is no text.
 fn remark(label: &str, pairs: Vec<(String, String)>) -> Option<String> {
     let groups = merged(pairs.iter().map(|(phase, text)| (phase.as_str(), text.as_str())));
     match groups.as_slice() {
@@ -193,8 +191,7 @@ fn remark(label: &str, pairs: Vec<(String, String)>) -> Option<String> {
     }
 }
 
-/// What the claims were taken for; the reasons only where all share one or where claims
-/// were taken for different things.
+/// Subject of the claims. Reasons are given only if all claims share one, or if the claims differ in subject.
 fn judged_as(run: &JudgedRun, names: &PhaseNames<'_>) -> Option<String> {
     let with_reason = |claim: &Claim| match claim.subject_reason.as_str() {
         "" => claim.subject.as_str().to_owned(),
@@ -211,7 +208,7 @@ fn judged_as(run: &JudgedRun, names: &PhaseNames<'_>) -> Option<String> {
     remark("judged as", pairs)
 }
 
-/// Every fact as a row: phase, name, value. For runs whose figures nobody claims.
+/// Every fact as a row: phase, name, value. For runs without claims.
 pub(crate) fn facts(run: &JudgedRun) -> Vec<[String; 3]> {
     let names = PhaseNames::of(run);
     let mut rows = Vec::new();

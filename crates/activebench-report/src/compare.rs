@@ -10,21 +10,21 @@ use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::{count, metric};
 use crate::{Style, escape, html};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 const SCHEMA: &str = "activebench.compare/1";
-/// The formats in which runs can be compared.
+/// Formats of a comparison.
 pub const COMPARE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 48;
 /// Columns of a table for a person; the rest is counted.
 const COLUMNS_SHOWN: usize = 8;
-/// Most characters of what somebody else named.
+/// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 160;
 
-/// What is said where nothing differs.
+/// Sentence for runs that do not differ.
 const ALIKE: &str = "Nothing but the figures: same tool, command, host, storage and rules.";
 
-/// The comparison; `None` for a format that is none of [`COMPARE_FORMATS`].
+/// Renders the comparison; `None` for a format that is not in [`COMPARE_FORMATS`].
 pub fn render(format: &str, comparison: &Comparison, style: Style) -> Option<String> {
     match format {
         "text" => Some(text(comparison, style)),
@@ -35,7 +35,7 @@ pub fn render(format: &str, comparison: &Comparison, style: Style) -> Option<Str
     }
 }
 
-/// The table's heads: a column a run, and one for each ratio.
+/// Column heads of the table: one per run, and one per ratio.
 fn heads(comparison: &Comparison) -> Vec<String> {
     let shown = comparison.columns.len().min(COLUMNS_SHOWN);
     let mut heads = vec!["phase".to_owned(), "figure".to_owned()];
@@ -64,7 +64,7 @@ fn row(figure: &Compared) -> Vec<String> {
     cells
 }
 
-/// The honest figure and its verdict; what was claimed where that is another figure.
+/// The honest figure with its verdict, and the claimed figure if it is different.
 fn figure_of(cell: &Cell) -> String {
     let verdict = cell.verdict.as_str();
     let of_runs = match cell.runs {
@@ -89,7 +89,7 @@ fn ratio(against: &Against) -> String {
     }
 }
 
-/// What must be known beside the table, a sentence each.
+/// Notes on the table, one sentence each.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     let all =
@@ -120,7 +120,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-/// How sure the ratios are.
+/// Confidence of the ratios.
 fn intervals(comparison: &Comparison) -> String {
     let has_interval = |cell: &Cell| matches!(cell.against_first, Some(Against::Compared { interval: Some(_), .. }));
     match comparison.figures.iter().flat_map(|figure| figure.cells.iter().flatten()).any(has_interval) {
@@ -131,14 +131,14 @@ fn intervals(comparison: &Comparison) -> String {
     }
 }
 
-/// `run 1` to its directory, and whether it is a series.
+/// Directory and verdict of a run, with the number of runs if it is a series.
 fn named(comparison: &Comparison, place: usize) -> String {
     let column = &comparison.columns[place];
     let extent = if column.series { format!(", {}", count(column.runs, "run")) } else { String::new() };
     format!("{}{extent}: {}", escape::clipped(&column.directory, NAME_SHOWN), column.verdict.as_str())
 }
 
-/// What differs, a sentence each.
+/// Differences between the runs, one sentence each.
 fn differences(comparison: &Comparison) -> Vec<String> {
     let said = comparison.differences.iter().map(|difference| {
         let values = difference.values.iter().zip(1..).take(COLUMNS_SHOWN);

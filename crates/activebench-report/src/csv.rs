@@ -1,7 +1,7 @@
-//! CSV (RFC 4180 but for `\n` as the end of a line): the tables for spreadsheets and scripts.
+//! CSV (RFC 4180, but with `\n` at the end of a line): the tables for spreadsheets and scripts.
 //!
-//! A missing value is an empty field. Text that a spreadsheet would take for a formula gets an apostrophe in front;
-//! numbers never do.
+//! A missing value is an empty field. Text that a spreadsheet would read as a formula gets a leading apostrophe;
+//! numbers never get one.
 
 use activebench_model::report::JudgedRun;
 use activebench_model::table::{Table, Values};
@@ -16,11 +16,11 @@ pub struct Csv {
     table: &'static RunTable,
 }
 
-/// `claims-csv`.
+/// Format `claims-csv`.
 pub const CLAIMS: Csv = Csv { name: "claims-csv", extension: "claims.csv", table: &TABLES[0] };
-/// `facts-csv`.
+/// Format `facts-csv`.
 pub const FACTS: Csv = Csv { name: "facts-csv", extension: "facts.csv", table: &TABLES[1] };
-/// `timeline-csv`.
+/// Format `timeline-csv`.
 pub const TIMELINE: Csv = Csv { name: "timeline-csv", extension: "timeline.csv", table: &TABLES[2] };
 
 impl Format for Csv {
@@ -37,7 +37,7 @@ impl Format for Csv {
     }
 }
 
-/// A table as CSV.
+/// Writes a table as CSV.
 pub(crate) fn written(table: &Table) -> String {
     const WHY: &str = "memory takes every row, and all columns are of one length";
     let mut writer = csv::Writer::from_writer(Vec::new());

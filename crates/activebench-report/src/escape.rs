@@ -1,21 +1,20 @@
-//! Makes text of the tool, of file names and of stored runs harmless: one function a format.
+//! Escapes text of the tool, of file names and of stored runs: one function per format.
 //!
-//! A benchmark's output, its file names and its process names are chosen by somebody
-//! else; a run directory that is judged again may come from anybody. Each renderer
-//! passes every string through here, its own sentences included, because they quote.
+//! A benchmark's output, its file names and its process names are chosen by somebody else, and a stored run directory
+//! can come from anybody. Each renderer passes every string through this module. That includes its own sentences,
+//! because they quote such text.
 
-/// Most characters that one field may take once escaped. A line of output can be a
-/// gigabyte; a report is read by a person, and the whole text is in the run directory.
+/// Maximum characters of one escaped field. A line of output can be a gigabyte long. People read a report; the whole
+/// text is in the run directory.
 pub(crate) const FIELD_LIMIT: usize = 1_000;
 
-/// Stands where a field was cut.
+/// Mark at the place where a field was cut.
 const CUT: char = '…';
 
-/// Whether a character does something to the reader's screen other than show itself.
+/// `true` for a character that affects the screen in any way other than being displayed.
 ///
-/// Control characters (C0, DEL, C1), the bidirectional controls that reorder what is read
-/// (CVE-2021-42574), line and paragraph separators, and what
-/// takes no room or shows nothing.
+/// These are control characters (C0, DEL, C1), the bidirectional controls that reorder the displayed text
+/// (CVE-2021-42574), line and paragraph separators, and characters without width or without a visible form.
 pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -25,7 +24,7 @@ pub(crate) fn is_hidden(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// For a terminal: hidden characters become `\u{..}`, a tab becomes a space.
+/// Escapes text for a terminal: hidden characters become `\u{..}`, a tab becomes a space.
 pub fn terminal(text: &str) -> String {
     bounded(text.chars().map(|character| match character {
         '\t' => " ".to_owned(),
@@ -34,18 +33,19 @@ pub fn terminal(text: &str) -> String {
     }))
 }
 
-/// For text and attributes of XML, before the writer of XML escapes its own signs: as [`terminal`].
+/// Escapes text and attributes of XML like [`terminal`]. The XML writer escapes the markup afterwards.
 ///
-/// What XML 1.0 cannot hold (controls, U+FFFE, U+FFFF) is hidden and so is replaced. Readers of JUnit XML copy the file
-/// that `[[ATTACHMENT|...]]` names in an output; what a benchmark prints must not choose it.
+/// Characters that XML 1.0 does not allow (controls, U+FFFE, U+FFFF) are hidden characters, so they are replaced.
+/// Consumers of JUnit XML copy the file that `[[ATTACHMENT|...]]` names in an output. A benchmark's output must not
+/// choose that file.
 pub(crate) fn xml(text: &str) -> String {
     terminal(text).replace("[[ATTACHMENT", "[ [ATTACHMENT")
 }
 
-/// For a text field of CSV, before its quotes: as [`terminal`], and no spreadsheet takes it for a formula.
+/// Escapes a text field of CSV like [`terminal`], before it is quoted, so that no spreadsheet reads it as a formula.
 ///
-/// An apostrophe goes before `=`, `+`, `-` and `@` at the begin, blanks and the wide forms of these signs included
-/// (OWASP, *CSV Injection*); tabs and line breaks, which begin formulas too, are replaced anyway.
+/// An apostrophe is put before a leading `=`, `+`, `-` or `@`, also after blanks and in their wide forms (OWASP, *CSV
+/// Injection*). Tabs and line breaks, which also start formulas, are replaced anyway.
 pub(crate) fn spreadsheet(text: &str) -> String {
     let shown = terminal(text);
     let begins_formula =
@@ -56,10 +56,10 @@ pub(crate) fn spreadsheet(text: &str) -> String {
     }
 }
 
-/// For a message of SARIF: as [`terminal`], and nothing in it is a placeholder or a link.
+/// Escapes a message of SARIF like [`terminal`], without placeholders or links.
 ///
-/// Braces are doubled (SARIF 2.1.0, 3.11.5). Within plain text `[text](1)` is a link (3.11.6), and outside of a link's
-/// text the standard has no escape for it, so a blank comes between. At most `most` characters.
+/// Braces are doubled (SARIF 2.1.0, 3.11.5). In plain text `[text](1)` is a link (3.11.6). The standard has no escape
+/// for it outside of a link's text, so a blank separates the brackets. The result has at most `most` characters.
 pub(crate) fn sarif(text: &str, most: usize) -> String {
     let text = text.replace("](", "] (");
     bounded_to(
@@ -73,11 +73,11 @@ pub(crate) fn sarif(text: &str, most: usize) -> String {
     )
 }
 
-/// For running text and table cells in Markdown: as [`terminal`], and nothing in it makes
-/// markup, HTML, a link, a mention or a reference.
+/// Escapes running text and table cells in Markdown like [`terminal`], so that no text becomes markup, HTML, a link, a
+/// mention or a reference.
 ///
-/// A mention and an issue reference are looked for in the rendered text, where a backslash
-/// no longer helps; a code span around the sign does.
+/// Mentions and issue references are searched in the rendered text, where a backslash has no effect. A code span around
+/// the sign prevents them.
 pub(crate) fn markdown(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let at = |index: usize| characters.get(index).copied();
@@ -95,7 +95,7 @@ pub(crate) fn markdown(text: &str) -> String {
                 "\\.".to_owned()
             }
             bullet @ ('-' | '+' | '=') if characters[..index].iter().all(|c| *c == ' ') => format!("\\{bullet}"),
-            // Digits make a list only with a blank after their mark; `3.122 GiB/s` does not.
+            // Digits start a list only if a blank follows their mark; `3.122 GiB/s` does not.
             mark @ ('.' | ')')
                 if next.is_none_or(char::is_whitespace)
                     && index > 0
@@ -108,23 +108,22 @@ pub(crate) fn markdown(text: &str) -> String {
     }))
 }
 
-/// A code span outside a table: what a reader copies. Markup inside has no effect, so only
-/// hidden characters are replaced and the fence is longer than any run of backticks inside.
+/// A code span outside a table, for text that people copy. Markup has no effect inside it. Only hidden characters are
+/// replaced, and the fence is longer than any run of backticks inside.
 pub(crate) fn markdown_code(text: &str) -> String {
     let shown = terminal(text);
     let longest = shown.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // One space on each side is dropped by the reader of Markdown; it keeps a backtick at
-    // the border off the fence and makes an empty span possible.
+    // A Markdown renderer drops one space on each side. The space separates a backtick at the edge from the fence, and
+    // makes an empty span possible.
     let pad = if shown.is_empty() || shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) { " " } else { "" };
     format!("{fence}{pad}{shown}{pad}{fence}")
 }
 
-/// For a finished JSON document: hidden characters become `\uXXXX`.
+/// Escapes a finished JSON document: hidden characters become `\uXXXX`.
 ///
-/// Outside strings JSON is ASCII without hidden characters but for the line breaks of the
-/// pretty form, so the document can be treated as a whole. serde has already escaped C0;
-/// DEL, C1 and the bidirectional controls it leaves as they are.
+/// Outside strings JSON is ASCII, and its only hidden characters are the line breaks of the pretty form. The document
+/// can therefore be escaped as a whole. serde has already escaped C0, but not DEL, C1 and the bidirectional controls.
 pub fn json(document: &str) -> String {
     let mut escaped = String::with_capacity(document.len());
     for character in document.chars() {
@@ -139,7 +138,7 @@ pub fn json(document: &str) -> String {
     escaped
 }
 
-/// `text` cut to at most `most` characters, with a mark where it was cut.
+/// Cuts `text` to at most `most` characters, and marks the cut.
 pub(crate) fn clipped(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -147,7 +146,7 @@ pub(crate) fn clipped(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain([CUT]).collect()
 }
 
-/// The pieces up to [`FIELD_LIMIT`]; never a part of a piece, so no escape is cut in two.
+/// Joins the pieces up to [`FIELD_LIMIT`]. It keeps only whole pieces, so no escape is cut in two.
 fn bounded(pieces: impl Iterator<Item = String>) -> String {
     bounded_to(FIELD_LIMIT, pieces)
 }

@@ -1,7 +1,7 @@
 //! Exports: the recorded I/O itself, for another program.
 //!
-//! A [`Format`](crate::Format) renders what was judged; an export writes what was recorded, event by event, as it is
-//! read. To add one: a file here and a line in [`EXPORTS`].
+//! A [`Format`](crate::Format) renders the judged run. An export writes the recorded events one by one, as it reads
+//! them. To add an export: a file here and an entry in [`EXPORTS`].
 
 mod chrome;
 mod in_order;
@@ -23,16 +23,17 @@ pub const EXPORTS: &[&dyn Export] =
 
 /// One export.
 pub trait Export: Sync {
-    /// As given to `--format`.
+    /// Name, as given to `--format`.
     fn name(&self) -> &'static str;
-    /// Writes the whole export. Nothing is written of a run that it can say nothing of. Memory does not grow with the
-    /// number of events; it does with that of names, tasks and open descriptors.
+    /// Writes the whole export, or nothing if the run has nothing that the export can represent. Memory does not grow
+    /// with the number of events. It grows with the number of names, tasks and open descriptors.
     ///
-    /// Returns what the reader has to know beside it, one sentence each: what could not be said, how to use it. Raw
-    /// text: it quotes names. `file` is where `out` goes, for these sentences; `None` for standard output.
+    /// Returns notes for the user, one sentence each: what is missing from the export, and how to use it. They are raw
+    /// text, because they quote names. `file` is the path of `out`, for these notes; `None` for standard output.
     ///
     /// # Errors
-    /// When the events cannot be read, the export cannot be written, or the run holds nothing that it could say.
+    /// Returns an error if the events cannot be read, if the export cannot be written, or if the run has nothing to
+    /// export.
     fn write(
         &self,
         run: &JudgedRun,
@@ -42,26 +43,26 @@ pub trait Export: Sync {
     ) -> Result<Vec<String>, ExportError>;
 }
 
-/// The export of a name.
+/// Returns the export with this name.
 pub fn export_by_name(name: &str) -> Option<&'static dyn Export> {
     EXPORTS.iter().copied().find(|export| export.name() == name)
 }
 
-/// Why an export is not whole.
+/// Reason why an export is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The recorded events cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// It cannot be written.
+    /// The export cannot be written.
     #[error("cannot write it")]
     Io(#[from] io::Error),
-    /// The run has nothing to export: why.
+    /// The run has nothing to export, with the reason.
     #[error("{0}")]
     Nothing(String),
 }
 
-/// What the record itself lacks, whatever is made of it: one sentence each.
+/// Gaps of the recording itself, which affect every export: one sentence each.
 pub fn gaps_of_the_record(run: &JudgedRun) -> Vec<String> {
     let manifest = &run.manifest;
     let mut gaps: Vec<String> =

@@ -1,5 +1,4 @@
-//! Findings as a person reads them: merged over phases, most severe first. Raw text; the
-//! format escapes it.
+//! Findings for people: merged over phases, most severe first. Raw text; the format escapes it.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +8,40 @@ use activebench_model::report::JudgedRun;
 use crate::likeness::{Said, condensed};
 use crate::wording::{PHASES_NAMED, PhaseNames, list, merged};
 
-/// Statements of one detector; the rest is counted.
+/// Maximum statements per detector; the rest is counted.
 const STATEMENTS: usize = 4;
-/// Limits of one detector in its title; the rest is counted.
+/// Maximum thresholds in a detector's title; the rest is counted.
 const LIMITS_NAMED: usize = 2;
-/// Reasons why detectors are undecided; the rest is counted.
+/// Maximum reasons for undecided detectors; the rest is counted.
 const REASONS: usize = 6;
-/// Codes named for one reason.
+/// Maximum codes per reason.
 const CODES_NAMED: usize = 16;
 
-/// One detector that fires, over all phases.
+/// One detector that fires, merged over all phases.
 pub(crate) struct Group {
-    /// `AB302`.
+    /// Code: `AB302`.
     pub(crate) code: String,
-    /// `sync-outside-clock`.
+    /// Name: `sync-outside-clock`.
     pub(crate) name: String,
-    /// Its weight.
+    /// Its severity.
     pub(crate) severity: Severity,
-    /// `write, rewrite`.
+    /// Names of its phases: `write, rewrite`.
     pub(crate) phases: String,
-    /// Sentence one of every phase; led by its phases where phases differ in it.
+    /// First sentence of every phase, preceded by the phase names if the phases differ.
     pub(crate) statements: Vec<String>,
-    /// Sentence one of the first phase, and the observed figures of those whose sentence is
-    /// like it.
+    /// First sentence of the first phase, and the observed figures of phases with a similar sentence.
     pub(crate) statement: String,
-    /// Sentence two; one, unless phases differ.
+    /// Second sentence; only one, unless phases differ.
     pub(crate) meaning: String,
-    /// What to change; one, unless phases differ.
+    /// Advice; only one, unless phases differ.
     pub(crate) advice: String,
-    /// What follows the title: `: limit 5.000 %, proposed`; empty when there is none.
+    /// Text after the title: `: limit 5.000 %, proposed`; empty without a threshold.
     pub(crate) limit: String,
-    /// Limits with their whole origin, and the facts; empty when there are neither.
+    /// Thresholds with their full origin, and the facts; empty without either.
     pub(crate) evidence: String,
 }
 
-/// As printed: `fail`.
+/// Returns the printed name of a severity: `fail`.
 pub(crate) fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
@@ -52,12 +50,11 @@ pub(crate) fn severity_name(severity: Severity) -> &'static str {
     }
 }
 
-/// The findings that fire, most severe first, then by code.
+/// Returns the findings that fire, most severe first, then by code.
 pub(crate) fn firing(run: &JudgedRun) -> Vec<Group> {
     let names = PhaseNames::of(run);
     let firing = run.findings.iter().filter(|finding| finding.outcome == Outcome::Fires);
-    // A firing finding has a severity; one from a run directory of another hand that has
-    // none weighs least.
+    // A firing finding has a severity. A foreign run directory may lack it; such a finding gets the lowest severity.
     let by_detector = merged(firing.map(|f| {
         let key = (f.severity.unwrap_or(Severity::Note), f.code.as_str(), f.name.as_str());
         (ByIdentity(f), key)
@@ -73,7 +70,7 @@ pub(crate) fn firing(run: &JudgedRun) -> Vec<Group> {
     groups
 }
 
-/// Two findings are the same only when they are one: equal ones of two claims both count.
+/// Compares findings by identity: equal findings on two claims are both counted.
 struct ByIdentity<'run>(&'run Finding);
 
 impl PartialEq for ByIdentity<'_> {
@@ -98,12 +95,12 @@ fn group(
     if !facts.is_empty() {
         evidence.push(format!("from {}", list(&facts, 8)));
     }
-    // The first of several origins is enough beside the title.
+    // Only the first of several origins is shown beside the title.
     let origin = |source: &str| source.split(';').next().unwrap_or(source).trim().to_owned();
     let limits = distinct(thresholds().map(|limit| format!("{}, {}", limit.value, origin(&limit.source))));
     let limit = if limits.is_empty() { String::new() } else { format!(": limit {}", list(&limits, LIMITS_NAMED)) };
 
-    // Several claims of one phase make one statement; those on the whole run may differ.
+    // Several claims of one phase make one statement. Findings on the whole run may differ.
     let mut once: Vec<&Finding> = Vec::new();
     for finding in findings {
         if finding.phase.is_none() || once.iter().all(|known| known.phase != finding.phase) {
@@ -134,18 +131,18 @@ fn group(
     }
 }
 
-/// What the phases say, in one; `short` stands for a text beside one that is like it.
+/// Merges the texts of the phases; `short` returns the text that replaces one similar to another.
 fn one_sentence(said: &[(&str, &str)], short: impl Fn(&str) -> Option<String>) -> String {
     let groups = merged(said.iter().copied());
     condensed(groups.into_iter().map(|(phases, text)| Said { phases, text, short: short(text) }).collect())
 }
 
-/// Each once, in the order of their first appearance.
+/// Removes duplicates and keeps the order of first appearance.
 fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     merged(items.map(|item| ((), item))).into_iter().map(|(_, item)| item).collect()
 }
 
-/// Sentence one without the user's reason to suppress the detector, which the notices give.
+/// Returns the first sentence without the user's reason for suppressing the detector, which the notices contain.
 pub(crate) fn message<'run>(run: &'run JudgedRun, finding: &'run Finding) -> &'run str {
     let message = finding.message.as_str();
     let is_named = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
@@ -153,7 +150,7 @@ pub(crate) fn message<'run>(run: &'run JudgedRun, finding: &'run Finding) -> &'r
     reason.and_then(|reason| message.strip_suffix(&format!(" (suppressed: {reason})"))).unwrap_or(message)
 }
 
-/// A sentence that all phases share stands alone; differing ones are led by their phases.
+/// A sentence that all phases share has no prefix; differing sentences are preceded by their phases.
 fn sentences(groups: Vec<(Vec<&str>, &str)>) -> Vec<String> {
     let groups: Vec<_> = groups.into_iter().filter(|(_, text)| !text.is_empty()).collect();
     if let [(_, only)] = groups.as_slice() {
@@ -171,7 +168,7 @@ fn sentences(groups: Vec<(Vec<&str>, &str)>) -> Vec<String> {
     sentences
 }
 
-/// Detectors that could not decide: `AB201, AB601: block records were lost`. `None` when all could.
+/// Returns the detectors that could not decide: `AB201, AB601: block records were lost`. `None` when all could.
 pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
     let undecided = run.findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
     let reasons = merged(undecided.map(|f| (f.code.as_str(), message(run, f).trim_end_matches('.'))));
@@ -191,8 +188,8 @@ pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
     Some(format!("{}{more}", shown.join("; ")))
 }
 
-/// How many outcomes of each kind there are: `2 fire, 31 silent, 9 not applicable, 1 undecided`.
-/// What a detector says of several claims of one phase counts once.
+/// Returns the number of outcomes of each kind: `2 fire, 31 silent, 9 not applicable, 1 undecided`. Several claims of
+/// one phase count once per detector.
 pub(crate) fn tally(run: &JudgedRun) -> String {
     let with = |outcome: Outcome| {
         let such = run.findings.iter().filter(|finding| finding.outcome == outcome);

@@ -1,5 +1,5 @@
-//! The first lines of a report for a person: verdict, command, one sentence why, and what
-//! must be known before a figure is read. Raw text; the format escapes it.
+//! First lines of a report for people: verdict, command, the reason in one sentence, and notices to read before the
+//! figures. Raw text; the format escapes it.
 
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
@@ -9,10 +9,10 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use crate::findings::message;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
-/// Errors of the tool that are quoted; the rest is counted.
+/// Maximum quoted errors of the tool; the rest is counted.
 const ERRORS_QUOTED: usize = 3;
 
-/// The tool as a reader knows it: `iozone 3.489`; the program's name when no adapter knew it.
+/// Name and version of the tool: `iozone 3.489`; the program's name when no adapter knows it.
 pub(crate) fn tool(run: &JudgedRun) -> String {
     let name = if run.parsed.tool.is_empty() { run.manifest.command.program() } else { &run.parsed.tool };
     match &run.parsed.version {
@@ -21,13 +21,13 @@ pub(crate) fn tool(run: &JudgedRun) -> String {
     }
 }
 
-/// The command line; says so when it is empty.
+/// Command line, or a note that it is empty.
 pub(crate) fn command(run: &JudgedRun) -> String {
     let argv = &run.manifest.command.argv;
     if argv.is_empty() { "(no command)".to_owned() } else { shell_command(argv) }
 }
 
-/// One sentence why the run has its verdict.
+/// Reason for the run's verdict, in one sentence.
 pub(crate) fn why(run: &JudgedRun) -> String {
     match run.verdict {
         RunVerdict::Failed => why_failed(run),
@@ -56,7 +56,7 @@ pub(crate) fn why(run: &JudgedRun) -> String {
     }
 }
 
-/// Claims that nothing contradicts and that no observation confirms.
+/// Number of claims that are neither contradicted nor confirmed.
 fn not_checked(run: &JudgedRun) -> usize {
     run.judged.iter().filter(|judged| judged.verdict() == ClaimVerdict::NotChecked).count()
 }
@@ -65,18 +65,18 @@ fn were_not_checked(left: usize) -> String {
     format!("{left} {} not checked", if left == 1 { "was" } else { "were" })
 }
 
-/// What must be read before the figures.
+/// A notice to read before the figures.
 pub(crate) struct Notice {
-    /// `INCOMPLETE RECORD`.
+    /// Label: `INCOMPLETE RECORD`.
     pub(crate) label: &'static str,
-    /// A sentence.
+    /// Text, one sentence.
     pub(crate) text: String,
-    /// Whether it puts figures in doubt, or only has to be known.
+    /// `true` if it puts figures in doubt; `false` if it only informs.
     pub(crate) grave: bool,
 }
 
-/// What must be read before the figures: an incomplete record, how the child ended, its
-/// own errors, suppressed detectors. Empty for a normal run.
+/// Notices to read before the figures: an incomplete record, the child's ending, errors of the tool, suppressed
+/// detectors. Empty for a normal run.
 pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut add = |grave, label, text| notices.push(Notice { label, text, grave });
@@ -90,7 +90,7 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     {
         add(true, "CHILD", format!("{} {end}.", manifest.command.program()));
     }
-    // A failed run without an ending of its own has had its first error said in the headline.
+    // For a failed run whose child ended normally, the headline already has the first error.
     let said = usize::from(run.verdict == RunVerdict::Failed && child_end(&manifest.child).is_none());
     for error in run.parsed.errors.iter().skip(said).take(ERRORS_QUOTED) {
         add(true, "ERROR OF THE TOOL", quoted(error));
@@ -109,7 +109,7 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     notices
 }
 
-/// How the child ended when it did not end well.
+/// Returns how the child ended; `None` for exit status 0, unless activebench stopped it.
 fn child_end(child: &ChildEnd) -> Option<String> {
     let end = if let Some(error) = &child.start_error {
         format!("could not be started: {error}")
@@ -190,7 +190,7 @@ fn why_inconclusive(run: &JudgedRun) -> String {
     }
 }
 
-/// `AB302 sync-outside-clock`, each once, of the findings that fire with this severity.
+/// Returns the codes and names of findings that fire with this severity, each once: `AB302 sync-outside-clock`.
 fn codes_firing(run: &JudgedRun, severity: Severity) -> Vec<String> {
     let firing = run.findings.iter().filter(|f| f.outcome == Outcome::Fires && f.severity == Some(severity));
     merged(firing.map(|f| ((), (f.code.as_str(), f.name.as_str()))))
@@ -199,7 +199,7 @@ fn codes_firing(run: &JudgedRun, severity: Severity) -> Vec<String> {
         .collect()
 }
 
-/// The codes with their names.
+/// Adds the names to the codes.
 fn named(run: &JudgedRun, codes: &[&str]) -> Vec<String> {
     codes
         .iter()
@@ -214,7 +214,7 @@ fn distinct<'text>(texts: impl Iterator<Item = &'text str>) -> Vec<&'text str> {
     merged(texts.map(|text| ((), text))).into_iter().map(|(_, text)| text).collect()
 }
 
-/// Why there is nothing in the table of claims.
+/// Returns the reason why the table of claims is empty.
 pub(crate) fn no_claims(run: &JudgedRun) -> String {
     if run.parsed.tool.is_empty() {
         let program = run.manifest.command.program();
@@ -224,7 +224,7 @@ pub(crate) fn no_claims(run: &JudgedRun) -> String {
     }
 }
 
-/// The phases of the run by name, for a run without claims.
+/// Returns the names of the run's phases, for a run without claims.
 pub(crate) fn phases(run: &JudgedRun) -> String {
     let names = PhaseNames::of(run);
     let phases: Vec<&str> = run.phases.iter().map(|phase| names.get(&phase.id)).collect();

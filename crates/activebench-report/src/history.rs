@@ -1,7 +1,7 @@
-//! Reports of many runs over time, one file a format. As for single runs, a renderer computes nothing and escapes every
-//! text.
+//! Reports of many runs over time, one file per format. As for single runs, a renderer computes nothing and escapes
+//! every text.
 //!
-//! What the formats for people have in common is here, as raw text; `text`, `markdown` and the page lay it out.
+//! This module has the raw text that the formats for people share; `text`, `markdown` and the HTML page lay it out.
 
 mod markdown;
 pub mod tables;
@@ -19,23 +19,23 @@ use crate::escape::clipped;
 use crate::wording::{count, list, metric, utc};
 use crate::{Style, csv, escape, html};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 const SCHEMA: &str = "activebench.history/1";
-/// The formats that are text.
+/// Formats of a history that are text.
 pub const HISTORY_FORMATS: [&str; 6] = ["text", "json", "markdown", "html", "csv", "runs-csv"];
 /// Figures shown to a person; the rest is counted.
 pub(crate) const FIGURES_SHOWN: usize = 96;
 /// Batches shown to a person, and members of each; the rest is counted.
 pub(crate) const BATCHES_SHOWN: usize = 24;
 const MEMBERS_SHOWN: usize = 64;
-/// Most characters of what somebody else named.
+/// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 160;
-/// Figures named before what is said of them; the rest is counted.
+/// Maximum figures named in one note; the rest is counted.
 const FIGURES_NAMED: usize = 3;
-/// Places named in one sentence; the rest is counted.
+/// Maximum places named in one sentence; the rest is counted.
 const NAMED: usize = 8;
 
-/// The history; `None` for a format that is none of [`HISTORY_FORMATS`].
+/// Renders the history; `None` for a format that is not in [`HISTORY_FORMATS`].
 pub fn render(format: &str, history: &History, style: Style) -> Option<String> {
     match format {
         "text" => Some(text::text(history, style)),
@@ -61,21 +61,22 @@ fn json(history: &History) -> String {
     escape::json(&text) + "\n"
 }
 
-/// What figures are called, by their ids.
+/// Names of figures, by their ids.
 pub(crate) struct Names<'a>(HashMap<&'a str, Named<'a>>);
 
 struct Named<'a> {
     figure: &'a Followed,
-    /// The metric, with what tells the figure from others of its load, group and phase.
+    /// The metric, with details if another figure of the same load, group and phase has the same metric.
     metric: String,
-    /// The group, with the load where figures of several loads would have the same name.
+    /// The group, with the load if figures of several loads have the same name.
     group: String,
 }
 
 impl<'a> Names<'a> {
-    /// Of all figures of a history.
+    /// Names all figures of a history.
     pub(crate) fn of(history: &'a History) -> Self {
-        // What a figure is called in a table of its load and group, and in one of all.
+        // `equals` has the figures with one name within a load and group; `loads` has all loads with a figure of that
+        // name.
         let mut equals: HashMap<_, Vec<&Followed>> = HashMap::new();
         let mut loads: HashMap<_, HashSet<(&str, &str)>> = HashMap::new();
         for figure in &history.figures {
@@ -115,7 +116,7 @@ impl<'a> Names<'a> {
         self.0.get(figure.id.as_str()).map_or_else(|| metric(figure.metric).to_owned(), |named| named.metric.clone())
     }
 
-    /// `write throughput`.
+    /// Name within a group: `write throughput`.
     pub(crate) fn named(&self, figure: &Followed) -> String {
         format!("{} {}", clipped(&figure.phase, NAME_SHOWN), self.metric(figure))
     }
@@ -124,7 +125,7 @@ impl<'a> Names<'a> {
         self.0.get(figure.id.as_str()).map_or_else(|| clipped(&figure.group, NAME_SHOWN), |named| named.group.clone())
     }
 
-    /// `write throughput of ACME 9000 S1`.
+    /// Name within the history: `write throughput of ACME 9000 S1`.
     fn of_group(&self, figure: &Followed) -> String {
         format!("{} of {}", self.named(figure), self.group(figure))
     }
@@ -138,19 +139,19 @@ fn unit(figure: &Followed) -> Option<Unit> {
     figure.points.first().map(|point| point.claimed.unit)
 }
 
-/// Figures of one load and group, which are one table.
+/// Figures of one load and group, shown as one table.
 pub(crate) struct Section<'a> {
-    /// The command.
+    /// Command of the load.
     pub(crate) load: String,
-    /// The disk, host or model.
+    /// Disk, host or model.
     pub(crate) group: String,
-    /// Which number is followed.
+    /// Kind of figure that the history follows.
     kind: FigureKind,
-    /// Its figures.
+    /// Figures of the section.
     pub(crate) figures: Vec<&'a Followed>,
 }
 
-/// The figures that are shown, load by load and group by group, and how many are left out.
+/// Returns the shown figures by load and group, and the number of figures left out.
 pub(crate) fn sections(history: &History) -> (Vec<Section<'_>>, usize) {
     fn key(figure: &Followed) -> (&str, &str, &str) {
         (&figure.tool, &figure.load, &figure.group)
@@ -194,7 +195,7 @@ pub(crate) fn row(figure: &Followed, names: &Names<'_>, rules: &Rules) -> Vec<St
     ]
 }
 
-/// How many runs count, and how many do not.
+/// Number of runs that count, and of those that do not.
 fn runs(figure: &Followed) -> String {
     let counts = figure.counts;
     let others = [(counts.apart, "apart"), (counts.without, "without")];
@@ -223,7 +224,7 @@ fn probability(probability: f64) -> String {
     if probability < 0.0001 { "< 0.0001".to_owned() } else { significant(probability) }
 }
 
-/// What must be known beside the figures of a section, a sentence each.
+/// Notes on the figures of a section, one sentence each.
 pub(crate) fn notes(section: &Section<'_>, names: &Names<'_>) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     let mut say = |sentence: String, figure: &Followed| match said.iter_mut().find(|(known, _)| *known == sentence) {
@@ -267,7 +268,7 @@ pub(crate) fn notes(section: &Section<'_>, names: &Names<'_>) -> Vec<String> {
     said.into_iter().map(sentence).collect()
 }
 
-/// `12 runs, 2026-01-03 to 2026-11-20, honest figures by device`.
+/// Extent of the history: `12 runs, 2026-01-03 to 2026-11-20; honest figures by device`.
 pub(crate) fn extent(history: &History) -> String {
     let kind = match history.kind {
         FigureKind::Honest => "honest figures",
@@ -280,12 +281,12 @@ pub(crate) fn extent(history: &History) -> String {
     format!("{}{dates}; {kind} by {}", count(history.runs.len(), "run"), history.by.as_str())
 }
 
-/// `2026-01-03`.
+/// Date of a time: `2026-01-03`.
 pub(crate) fn date(unix_s: i64) -> String {
     utc(unix_s).map_or_else(|| "no date".to_owned(), |date| date.chars().take(10).collect())
 }
 
-/// What was read and what was not, a sentence each.
+/// Sources that were read and sources that were not, one sentence each.
 pub(crate) fn reading(reading: &Reading) -> Vec<String> {
     let mut said = vec![format!(
         "{} found; {} read from their tables of figures",
@@ -327,7 +328,7 @@ pub(crate) fn reading(reading: &Reading) -> Vec<String> {
 /// The columns of the table against the baseline.
 pub(crate) const BASELINE_HEADS: [&str; 6] = ["phase", "figure", "of", "outcome", "later : baseline", "runs"];
 
-/// Figures that were compared with the baseline as rows: what became worse first, then what became better.
+/// Figures compared with the baseline, as rows: worse ones first, then better ones, then the others.
 pub(crate) fn baseline_rows(history: &History, names: &Names<'_>) -> Vec<Vec<String>> {
     let rank = |figure: &&Followed| match &figure.against {
         Some(AgainstBaseline::Compared { outcome: Outcome::Worse, .. }) => 0,
@@ -359,7 +360,7 @@ fn is_compared(figure: &&Followed) -> bool {
     matches!(figure.against, Some(AgainstBaseline::Compared { .. }))
 }
 
-/// Figures that were not compared, each reason once.
+/// Figures that were not compared, grouped by reason.
 fn not_compared(history: &History, names: &Names<'_>) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&Followed>)> = Vec::new();
     for figure in &history.figures {
@@ -378,7 +379,7 @@ fn not_compared(history: &History, names: &Names<'_>) -> Vec<String> {
     reasons.into_iter().map(said).collect()
 }
 
-/// What the baseline is, and whether the limit holds.
+/// Description of the baseline, and the result of the gate.
 pub(crate) fn baseline(history: &History, names: &Names<'_>) -> Vec<String> {
     let Some(baseline) = &history.baseline else { return Vec::new() };
     let mut said = vec![format!(
@@ -412,7 +413,7 @@ pub(crate) fn baseline(history: &History, names: &Names<'_>) -> Vec<String> {
     said
 }
 
-/// `95 %`.
+/// Formats a share: `95 %`.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
 }
@@ -449,17 +450,17 @@ fn limit(gate: &Gate, history: &History, names: &Names<'_>) -> String {
 /// The columns of the table of a batch.
 pub(crate) const BATCH_HEADS: [&str; 5] = ["of", "runs", "median", "away from the middle", "said"];
 
-/// A batch as it is shown.
+/// A batch in its displayed form.
 pub(crate) struct SideBySide {
-    /// What it is of.
+    /// Title.
     pub(crate) head: String,
-    /// Its members.
+    /// Rows, one per member.
     pub(crate) rows: Vec<Vec<String>>,
-    /// What must be known beside them.
+    /// Notes on the members.
     pub(crate) notes: Vec<String>,
 }
 
-/// The first batches, at most so many, and how many more there are.
+/// Returns the first `most` batches, and the number of the others.
 pub(crate) fn batches(history: &History, names: &Names<'_>, most: usize) -> (Vec<SideBySide>, usize) {
     let shown = history.batches.iter().take(most).map(|of| batch(of, names)).collect();
     (shown, history.batches.len().saturating_sub(most))
@@ -497,7 +498,7 @@ fn batch(batch: &Batch, names: &Names<'_>) -> SideBySide {
         let names: Vec<String> = batch.without.iter().map(|group| clipped(group, NAME_SHOWN)).collect();
         notes.push(format!("without a value that counts: {}", list(&names, NAMED)));
     }
-    // What is far from the others stands at the ends.
+    // Members far from the others are at both ends.
     let left_out = batch.members.len().saturating_sub(MEMBERS_SHOWN);
     let members = batch.members.iter().enumerate();
     let is_shown = |place: usize| place < MEMBERS_SHOWN / 2 || place >= left_out + MEMBERS_SHOWN / 2;
@@ -509,7 +510,7 @@ fn batch(batch: &Batch, names: &Names<'_>) -> SideBySide {
     SideBySide { head, rows, notes }
 }
 
-/// How intervals and trends are told, where there are any.
+/// Explanations of intervals and trends, if there are any.
 pub(crate) fn about(history: &History) -> Vec<String> {
     let mut said = Vec::new();
     if history.figures.iter().any(|figure| figure.summary.is_some()) {

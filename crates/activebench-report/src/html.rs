@@ -1,8 +1,8 @@
-//! The report as one HTML file: it needs nothing beside itself, runs no script and fetches nothing.
+//! The report as one self-contained HTML file. It runs no script and fetches nothing.
 //!
-//! All text goes through `maud`, which escapes it, and through [`shown`](crate::escape::terminal), which strips what
-//! acts on a screen; charts are in `chart`, sections in a file each. Which sentences there are is shared with the other
-//! formats.
+//! All text goes through `maud`, which escapes it, and through [`shown`](crate::escape::terminal), which replaces
+//! characters that affect a screen. Charts are in `chart`, and each section has a file. The sentences are shared with
+//! the other formats.
 
 mod chart;
 mod claims;
@@ -34,14 +34,14 @@ pub(crate) use prose::prose;
 use quotes::Quotes;
 pub(crate) use rounds::charts as rounds;
 
-/// Nothing may be fetched or run, whatever the report quotes.
+/// Content security policy: nothing may be fetched or run, whatever text the report quotes.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-/// Colours, and how it prints.
+/// Colours and print layout.
 const STYLE_SHEET: &str = include_str!("html/style.css");
-/// Phases whose limits are told beside the questions.
+/// Maximum phases whose bottlenecks are shown beside the questions.
 const LIMITS: usize = 12;
 
-/// `html`.
+/// Format `html`.
 pub struct Html;
 
 impl Format for Html {
@@ -58,7 +58,8 @@ impl Format for Html {
     }
 }
 
-/// The finished document without a character that acts on a screen: the last door for text that missed the first.
+/// Replaces characters of the finished document that affect a screen. This is the last check, for text that escaped
+/// earlier ones.
 pub(crate) fn visible(document: &str) -> String {
     let mut safe = String::with_capacity(document.len());
     for character in document.chars() {
@@ -71,7 +72,7 @@ pub(crate) fn visible(document: &str) -> String {
     safe
 }
 
-/// The page of a run; `last` is a further section at its end, and its title.
+/// Page of a run; `last` is the title and content of an additional last section.
 pub(crate) fn document(run: &JudgedRun, last: Option<(&str, Markup)>) -> Markup {
     let groups = shared_findings::firing(run);
     let anchors = Anchors::of(&groups);
@@ -94,7 +95,7 @@ pub(crate) fn document(run: &JudgedRun, last: Option<(&str, Markup)>) -> Markup 
     page(&title, head(run, &tool), contents(run, &phases, last), main, &run.manifest.activebench)
 }
 
-/// A whole page. The title is escaped already; `version` is that of the activebench that recorded.
+/// A whole page. The title is already escaped; `version` is the version of activebench that made the recording.
 pub(crate) fn page(title: &str, header: Markup, contents: Markup, main: Markup, version: &str) -> Markup {
     html! {
         (DOCTYPE)
@@ -117,7 +118,7 @@ pub(crate) fn page(title: &str, header: Markup, contents: Markup, main: Markup, 
     }
 }
 
-/// A verdict as the head of a page, with its words and colour.
+/// Verdict at the head of a page, with its words and colour.
 pub(crate) fn verdict(verdict: RunVerdict) -> Markup {
     let tone = match verdict {
         RunVerdict::Verified => "good",
@@ -127,7 +128,7 @@ pub(crate) fn verdict(verdict: RunVerdict) -> Markup {
     html! { span.verdict.(tone) { (verdict.as_str().to_uppercase()) } }
 }
 
-/// A part of a page.
+/// Section of a page.
 pub(crate) fn part(id: &str, title: &str, content: impl maud::Render) -> Markup {
     html! {
         section id=(id) aria-labelledby={ (id) "-h" } {
@@ -137,7 +138,7 @@ pub(crate) fn part(id: &str, title: &str, content: impl maud::Render) -> Markup 
     }
 }
 
-/// The verdict, why, and what must be known before a figure is read.
+/// The verdict, its reason, and notices to read before the figures.
 fn head(run: &JudgedRun, tool: &str) -> Markup {
     html! {
         h1 { (verdict(run.verdict)) " " (tool) }
@@ -165,7 +166,8 @@ fn contents(run: &JudgedRun, phases: &Phases<'_>, last: Option<&str>) -> Markup 
     }
 }
 
-/// The seven questions with their answers and evidence, and what limited the phases of which they do not speak.
+/// The seven questions with their answers and evidence, and the bottlenecks of the phases that the answers do not
+/// cover.
 fn seven(run: &JudgedRun) -> Markup {
     html! {
         dl.questions {
@@ -181,7 +183,7 @@ fn seven(run: &JudgedRun) -> Markup {
     }
 }
 
-/// A table of rows whose first cell names them.
+/// A table whose first column has the row heads.
 pub(crate) fn table(name: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup {
     html! {
         @if rows.is_empty() { p { "None." } } @else {

@@ -1,7 +1,7 @@
 //! The report for programs: schema `activebench.report/1`.
 //!
-//! The schema is `docs/report.schema.json`. A value that is not known is `null`, never 0
-//! and never left out. Units are named beside each value and in the names of plain numbers.
+//! The schema is `docs/report.schema.json`. An unknown value is `null`, never 0, and its key is never left out. The
+//! unit is named beside each value, and in the names of plain numbers.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +27,13 @@ use serde::Serialize;
 
 use crate::{Format, Style, escape};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 pub const SCHEMA: &str = "activebench.report/1";
 
-/// Whole numbers up to here are exact in a [`Quantity`].
+/// Limit up to which whole numbers are exact in a [`Quantity`].
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// `json`.
+/// Format `json`.
 pub struct Json;
 
 impl Format for Json {
@@ -244,7 +244,7 @@ struct Value {
     unit: &'static str,
 }
 
-/// A number of a quantity: a whole one is written without a fraction (`1073741824`).
+/// Number of a quantity. A whole number is written without a fraction (`1073741824`).
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Number {
@@ -306,7 +306,7 @@ impl<'run> Report<'run> {
                 payload: manifest.coverage.payload.as_ref(),
                 steal_unread: manifest.coverage.steal_unread.as_deref(),
             },
-            // What was read while the tool ran stays in the run directory; the facts say what it comes to.
+            // Readings made while the tool ran stay in the run directory; facts summarise them.
             host: Host { readings: None, ..manifest.host.clone() },
             run: RunEntry {
                 directory: &run.directory,
@@ -338,7 +338,7 @@ fn changed_entry(changed: &ChangedThreshold) -> ChangedEntry<'_> {
     }
 }
 
-/// How many claims have each verdict; every verdict has a number.
+/// Number of claims with each verdict. Every verdict has an entry.
 pub(crate) fn claims_by_verdict(run: &JudgedRun) -> BTreeMap<&'static str, usize> {
     let count = |verdict: ClaimVerdict| run.judged.iter().filter(|judged| judged.verdict() == verdict).count();
     ClaimVerdict::ALL.iter().map(|verdict| (verdict.as_str(), count(*verdict))).collect()
@@ -434,8 +434,8 @@ fn fact_entries(facts: &Facts) -> FactEntries<'_> {
         .collect()
 }
 
-/// One entry a claim that the finding concerns, so that every entry names at most one; a
-/// finding on a phase or on the run is one entry without a claim.
+/// Returns one entry per claim of the finding, so that every entry names at most one claim. A finding on a phase or on
+/// the run has one entry without a claim.
 fn finding_entries(finding: &Finding) -> Vec<FindingEntry<'_>> {
     let entry = |claim| FindingEntry {
         code: &finding.code,

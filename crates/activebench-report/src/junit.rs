@@ -1,12 +1,12 @@
 //! JUnit XML, for the test view of a CI system.
 //!
-//! One suite a run: a case for the run's verdict, one a claim and one a finding. The suite is green exactly when
-//! activebench exits with 0: what fails under `--fail-on` is a failure, a run that is inconclusive or whose benchmark
-//! failed is an error in the case of the run, and what could not be decided is skipped with its reason.
+//! One suite per run: a case for the run's verdict, one per claim and one per finding. The suite passes exactly when
+//! activebench exits with 0. A violation of `--fail-on` is a failure. An inconclusive or failed run is an error in the
+//! case of the run. An undecided check is skipped with its reason.
 //!
-//! The dialect is the one that the readers have in common (Jenkins' schema). GitLab ignores the suite's name, its
-//! properties and the type of a failure, so that codes stand in classname and name. Both hold no figures, so that a
-//! case is the same one from run to run and its history can be followed.
+//! The dialect is the common subset of the consumers (Jenkins' schema). GitLab ignores the suite's name, its properties
+//! and the type of a failure, so codes are in classname and name. Neither contains figures, so that a case keeps its
+//! identity from run to run and has a history.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::json::claims_by_verdict;
 use crate::wording::{metric, quoted, shell_command, utc};
 use crate::{Format, Style, escape, headline};
 
-/// Lines of the tool's output in the case of the run; the rest is counted.
+/// Maximum lines of the tool's output in the case of the run; the rest is counted.
 const LINES_QUOTED: usize = 40;
 
-/// `junit`.
+/// Format `junit`.
 pub struct Junit;
 
 impl Format for Junit {
@@ -48,7 +48,7 @@ impl Format for Junit {
 fn suite(run: &JudgedRun) -> TestSuite {
     let manifest = &run.manifest;
     let mut suite = TestSuite::new("activebench");
-    // Its type is not ours to name: it is read as it is written.
+    // Parsed from text, because the name of the timestamp's type is not available here.
     suite.timestamp = utc(manifest.clocks.started_unix_s).and_then(|text| text.parse().ok());
     for (name, value) in [
         ("verdict", run.verdict.as_str()),
@@ -80,12 +80,12 @@ fn suite(run: &JudgedRun) -> TestSuite {
     suite
 }
 
-/// The tool's name; the program's where no adapter knew it.
+/// Name of the tool; the program's name if no adapter knows it.
 fn tool(run: &JudgedRun) -> &str {
     if run.parsed.tool.is_empty() { run.manifest.command.program() } else { &run.parsed.tool }
 }
 
-/// The cases so far. A reader takes two cases of one name for one, so the second gets a number.
+/// The cases so far. Consumers merge two cases of one name, so the second gets a number.
 #[derive(Default)]
 struct Cases {
     all: Vec<TestCase>,
@@ -111,7 +111,7 @@ impl Cases {
     }
 }
 
-/// What becomes a case, raw but for the texts of its status.
+/// Content of a case. Only the texts of its status are escaped.
 struct Case {
     status: TestCaseStatus,
     /// Lines of `system-out`.
@@ -145,7 +145,7 @@ fn skipped(reason: &str) -> TestCaseStatus {
     status
 }
 
-/// Why something that does not hold is no failure.
+/// Reason why a violation is not counted as a failure.
 const NEVER: &str = "--fail-on never: not counted";
 
 fn case_of_run(run: &JudgedRun) -> Case {
@@ -232,7 +232,7 @@ fn fires(run: &JudgedRun, finding: &Finding, sentence: &str) -> Case {
     let fail_on = run.manifest.choices.fail_on;
     let is_grave = match fail_on {
         FailOn::Warn => severity >= Severity::Warn,
-        // `never` takes the failure from what would be one, and has to say so.
+        // `never` suppresses a finding that would otherwise be a failure, and must say so.
         FailOn::Fail | FailOn::Never => severity == Severity::Fail,
     };
     if !is_grave {
@@ -241,7 +241,7 @@ fn fires(run: &JudgedRun, finding: &Finding, sentence: &str) -> Case {
         return Case::of(TestCaseStatus::success()).saying(said);
     }
     Case::of(if finding.effect == Some(Effect::Unverifiable) {
-        // It accuses nobody; that the run shows nothing is said by its own case.
+        // The finding accuses nobody. The case of the run reports that the run is inconclusive.
         skipped(&format!("the evidence does not suffice: {sentence}"))
     } else if fail_on == FailOn::Never {
         skipped(&format!("{NEVER}: {sentence}"))

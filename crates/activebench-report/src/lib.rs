@@ -1,12 +1,11 @@
-//! One file a report format.
+//! Report formats, one file per format.
 //!
-//! Renderers compute nothing: every number stands in the [`JudgedRun`]. The tool's own
-//! output is hostile text and is escaped in every format (`escape`). To add a format: a
-//! file here and a line in [`FORMATS`].
+//! Renderers compute nothing: every number is in the [`JudgedRun`]. The tool's own output is hostile text and is
+//! escaped in every format (`escape`). To add a format: a file here and an entry in [`FORMATS`].
 //!
-//! What the formats for people have in common (which sentence, which order, what is
-//! merged) is in `headline`, `claims`, `findings`, `likeness` and `surroundings`, which return raw
-//! text; `text` and `markdown` only lay it out and escape it.
+//! The formats for people share their sentences, their order and their merging. These are in `headline`, `claims`,
+//! `findings`, `likeness` and `surroundings`, which return raw text; `text` and `markdown` only lay it out and escape
+//! it.
 
 pub mod acceptance;
 mod bound;
@@ -53,32 +52,32 @@ pub const FORMATS: &[&dyn Format] = &[
     &csv::TIMELINE,
 ];
 
-/// How to render.
+/// Options for rendering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// ANSI colours: only when the output is a terminal.
+    /// ANSI colours; only for output to a terminal.
     pub colour: bool,
-    /// Columns of the terminal; `None` where there is none (100 is assumed).
+    /// Width of the terminal in columns; `None` if it is unknown (100 is assumed).
     pub width: Option<u16>,
 }
 
 /// One report format.
 pub trait Format: Sync {
-    /// As given to `--format`.
+    /// Name, as given to `--format`.
     fn name(&self) -> &'static str;
-    /// Ending of its default file, without dot.
+    /// File name extension of the default file, without the dot.
     fn extension(&self) -> &'static str;
-    /// The whole report.
+    /// Renders the whole report.
     fn render(&self, run: &JudgedRun, style: Style) -> String;
 }
 
-/// The stack of devices below a file system in one line, as reports show it. Raw text: the
-/// mount point is the host's own word.
+/// Returns the stack of devices below a file system in one line, as in reports. Raw text: the mount point comes from
+/// the host.
 pub fn target_line(target: &activebench_model::host::Target) -> String {
     surroundings::target(target)
 }
 
-/// The format of a name.
+/// Returns the format with this name.
 pub fn format_by_name(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)
 }

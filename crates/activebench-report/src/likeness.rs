@@ -1,33 +1,32 @@
-//! Sentences that differ only in a few words or figures, said once: the first in full, of
-//! the others only what differs.
+//! Merges sentences that differ only in a few words or figures: the first is printed in full, the others only where
+//! they differ.
 //!
-//! Detectors write one sentence a phase, and those of one detector mostly differ in their
-//! figures. Words are compared by their place; nothing is computed from figures.
+//! Detectors write one sentence per phase. Sentences of one detector mostly differ only in figures. Words are compared
+//! by position; nothing is computed from figures.
 
 use crate::wording::{PHASES_NAMED, list, merged};
 
-/// Stands for words that a text shares with the one before it.
+/// Replaces words that a text shares with the first one of its group.
 const SHARED: &str = "…";
-/// Equal words between differing ones that are repeated rather than replaced by a mark.
+/// Maximum equal words between differing ones that are repeated instead of replaced by the mark.
 const BRIDGED: usize = 2;
-/// A text of fewer words is always said in full: what differs would mean nothing alone.
+/// Minimum words of a text that may be shortened. In a shorter text the differing words are meaningless alone.
 const LEAST_WORDS: usize = 6;
-/// Texts said in full; what is like none of them is counted.
+/// Maximum texts printed in full; texts that resemble none of them are counted.
 const SAID_IN_FULL: usize = 2;
 
 /// A text and the phases that it is about.
 pub(crate) struct Said<'run> {
-    /// Never empty.
+    /// Phases; never empty.
     pub(crate) phases: Vec<&'run str>,
     /// The whole sentence.
     pub(crate) text: &'run str,
-    /// What stands for the sentence beside one that is like it: a figure. `None` where the
-    /// words that differ are to be shown.
+    /// Text that replaces the sentence after a similar one: a figure. `None` to show the differing words.
     pub(crate) short: Option<String>,
 }
 
-/// All texts in one: a text that all phases share stands alone; else each is led by its phases.
-/// Past [`PHASES_NAMED`] entries phases are counted. Empty texts are left out.
+/// Merges all texts into one. A text that all phases share has no prefix; otherwise each is preceded by its phases.
+/// Phases beyond [`PHASES_NAMED`] entries are counted. Empty texts are left out.
 pub(crate) fn condensed(said: Vec<Said<'_>>) -> String {
     let said: Vec<Said<'_>> = said.into_iter().filter(|said| !said.text.is_empty()).collect();
     if let [only] = said.as_slice() {
@@ -55,7 +54,7 @@ pub(crate) fn condensed(said: Vec<Said<'_>>) -> String {
     format!("{}{more}", shown.join("; "))
 }
 
-/// Those that are alike together, in the order of their first appearance.
+/// Groups similar texts, in the order of their first appearance.
 fn grouped(said: Vec<Said<'_>>) -> Vec<Vec<Said<'_>>> {
     let mut groups: Vec<Vec<Said<'_>>> = Vec::new();
     for said in said {
@@ -67,19 +66,19 @@ fn grouped(said: Vec<Said<'_>>) -> Vec<Vec<Said<'_>>> {
     groups
 }
 
-/// Whether at least half of the words are the same, each in its place.
+/// Returns `true` if at least half of the words are equal at the same position.
 fn is_alike(one: &str, other: &str) -> bool {
     let is_same = differing(one, other);
     let same = is_same.iter().filter(|differs| !**differs).count();
     one.split_whitespace().count() == other.split_whitespace().count() && 2 * same >= is_same.len()
 }
 
-/// For each place that both texts have, whether the words there differ.
+/// Returns, for each position that both texts have, `true` if the words differ.
 fn differing(one: &str, other: &str) -> Vec<bool> {
     one.split_whitespace().zip(other.split_whitespace()).map(|(one, other)| one != other).collect()
 }
 
-/// The words of `text` that `first` does not have in their place: `… 309.0 ms …`.
+/// Returns the words of `text` that differ from `first` at their position: `… 309.0 ms …`.
 fn difference(first: &str, text: &str) -> String {
     let words: Vec<&str> = without_stop(text).split_whitespace().collect();
     if words.len() < LEAST_WORDS {
@@ -87,7 +86,7 @@ fn difference(first: &str, text: &str) -> String {
     }
     let mut shown = differing(first, text);
     shown.truncate(words.len());
-    // A figure is read with its unit.
+    // A figure is shown with its unit.
     for place in 1..shown.len() {
         shown[place] |= shown[place - 1] && words[place - 1].ends_with(|c: char| c.is_ascii_digit());
     }
@@ -109,7 +108,7 @@ fn difference(first: &str, text: &str) -> String {
     pieces.join(" ")
 }
 
-/// Code between backticks is shown whole or not at all.
+/// Shows code between backticks as a whole or not at all.
 fn show_whole_code(words: &[&str], shown: &mut [bool]) {
     let borders: Vec<usize> = (0..shown.len()).filter(|place| words[*place].matches('`').count() % 2 == 1).collect();
     for border in borders.chunks_exact(2) {
@@ -120,7 +119,7 @@ fn show_whole_code(words: &[&str], shown: &mut [bool]) {
     }
 }
 
-/// A sentence as a part of a longer one.
+/// Removes the full stop, so that a sentence can be part of a longer one.
 fn without_stop(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }

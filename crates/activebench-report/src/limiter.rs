@@ -1,16 +1,17 @@
-//! What limited each phase, in a line each. Raw text; the format escapes it.
+//! Bottleneck of each phase, one line each. Raw text; the format escapes it.
 
 use activebench_model::limiter::Limiter;
 use activebench_model::report::JudgedRun;
 
 use crate::wording::{PhaseNames, count};
 
-/// One line a phase, in the order of the phases; of many phases the first `most`, and how many are left out.
+/// Returns one line per phase, in the order of the phases. Beyond `most` lines, the last line has the number of phases
+/// left out.
 pub(crate) fn lines(run: &JudgedRun, most: usize) -> Vec<String> {
     lines_of(run, most, |_| true)
 }
 
-/// As [`lines`], without the phase whose limit the answers to the seven questions give already.
+/// Like [`lines`], without the phases whose bottleneck is already in an answer to the seven questions.
 pub(crate) fn lines_beside_answers(run: &JudgedRun, most: usize) -> Vec<String> {
     lines_of(run, most, |limiter| !run.questions.values().any(|answer| answer.answer.ends_with(&limiter.sentence)))
 }

@@ -1,8 +1,7 @@
 //! The report for a ticket: plain Markdown without HTML, verdict first.
 //!
-//! Stays below [`LIMIT`] characters whatever the run holds: sections are cut between
-//! their items (a claim's row, a finding, an answer), never inside one, and say how many
-//! are left out and where they are.
+//! It is always shorter than [`LIMIT`] characters. Sections are cut between items (a claim's row, a finding, an
+//! answer), never inside one. A cut section reports how many items are left out and where they are.
 
 use activebench_model::report::JudgedRun;
 
@@ -12,10 +11,10 @@ use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::list;
 use crate::{Format, Style, claims, findings, headline, limiter, processor, questions, surroundings};
 
-/// Rows past which those that do not hold come first.
+/// Number of rows above which unconfirmed claims come first.
 const ROWS_IN_ORDER: usize = claims::SCREEN_ROWS;
 
-/// `markdown`.
+/// Format `markdown`.
 pub struct Markdown;
 
 impl Format for Markdown {
@@ -32,7 +31,7 @@ impl Format for Markdown {
     }
 }
 
-/// The report in fewer characters than so many, where something follows it.
+/// Renders the report in fewer than `limit` characters, for use before other text.
 pub(crate) fn within(run: &JudgedRun, limit: usize) -> String {
     let sections = [
         verdict(run),
@@ -58,7 +57,7 @@ fn verdict(run: &JudgedRun) -> Section {
     Section { lead, items: headline::notices(run).into_iter().map(notice).collect(), noun: "notices", share: 165 }
 }
 
-/// The claims; for a run without claims what was observed.
+/// The claims; the observed facts for a run without claims.
 fn figures(run: &JudgedRun) -> Section {
     let row =
         |cells: &[String]| format!("| {} |\n", cells.iter().map(|cell| text(cell)).collect::<Vec<_>>().join(" | "));
@@ -125,7 +124,7 @@ fn finding(group: &Group) -> String {
     item
 }
 
-/// Phases whose threads' time, and whose limits, are shown.
+/// Maximum phases whose thread times and bottlenecks are shown.
 const PROFILES_SHOWN: usize = 12;
 
 fn surroundings_section(run: &JudgedRun) -> Section {
@@ -169,7 +168,7 @@ fn questions_section(run: &JudgedRun) -> Section {
     Section { lead, items, noun: "answers", share: 85 }
 }
 
-/// Where the whole record is.
+/// Location of the whole record.
 fn record(run: &JudgedRun) -> Section {
     let mut items = vec![format!("- Run directory: {}\n", code(&run.directory))];
     items.extend(surroundings::next_commands(run).iter().map(|command| format!("- {}\n", code(command))));

@@ -1,7 +1,7 @@
-//! A page for a terminal: escaped, wrapped at its width, and coloured where that is wanted.
+//! A page for a terminal: escaped, wrapped at the terminal's width, and coloured on request.
 //!
-//! Every text that enters is escaped here, before any colour is added, so that the only
-//! control sequences on a page are ours. Holds no words of the report: those are in `text`.
+//! Every text is escaped here before colours are added, so all control sequences on a page are our own. The wording of
+//! the report is in `text`.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use textwrap::core::display_width;
@@ -10,35 +10,35 @@ use textwrap::{Options, WordSplitter};
 use crate::Style;
 use crate::escape;
 
-/// Columns where the output has no width of its own.
+/// Width in columns if the output has none.
 const DEFAULT_WIDTH: u16 = 100;
-/// Below this a table of figures cannot be read; a narrower terminal wraps by itself.
+/// Minimum width of a readable table of figures; a narrower terminal wraps by itself.
 const LEAST_WIDTH: u16 = 60;
-/// Room for the label of a line.
+/// Width of the label of a line.
 const LABEL_COLUMNS: usize = 10;
 /// Columns between two columns of a table.
 const GAP: u16 = 2;
-/// A longer word is broken all the same: `unverifiable` has 12.
+/// Longest word that is not broken: `unverifiable` has 12 characters.
 const LONGEST_WHOLE: u16 = 14;
-/// What a column of words keeps when figures take their room first.
+/// Minimum width of a column of words, after the columns of figures have their width.
 const LEAST_LEFT: u16 = 10;
-/// Indent of everything that belongs to a head.
+/// Indentation of the text below a head.
 pub(crate) const INDENT: &str = "  ";
 
-/// What a piece of text is, for its colour.
+/// Kind of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Not set off.
+    /// Normal text.
     Plain,
     /// A head.
     Head,
-    /// Background that may be skipped.
+    /// Background information.
     Aside,
-    /// Holds.
+    /// Confirmed.
     Good,
-    /// To be taken with care.
+    /// Doubtful.
     Doubtful,
-    /// Does not hold.
+    /// Contradicted or failed.
     Bad,
 }
 
@@ -55,21 +55,21 @@ impl Tone {
     }
 }
 
-/// How a column of a table is set.
+/// Layout of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
     /// Words.
     Left,
-    /// Figures, which stay on one line where there is room.
+    /// Figures, which are kept on one line if there is room.
     Right,
-    /// Words, of which none is broken.
+    /// Words that are never broken.
     Whole,
-    /// Words a single blank behind the column before.
+    /// Words, one blank after the previous column.
     Close,
 }
 
 impl Set {
-    /// Blanks before the column.
+    /// Returns the number of blanks before the column.
     fn gap(self) -> u16 {
         if self == Set::Close { 1 } else { GAP }
     }
@@ -83,30 +83,30 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// An empty page.
+    /// Creates an empty page.
     pub(crate) fn new(style: Style) -> Self {
         let width = style.width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH);
         Self { lines: Vec::new(), colour: style.colour, width }
     }
 
-    /// The page, with a line break at its end.
+    /// Returns the page, with a line break at its end.
     pub(crate) fn finish(self) -> String {
         self.lines.into_iter().map(|line| line.trim_end().to_owned() + "\n").collect()
     }
 
-    /// An empty line, but never two.
+    /// Adds an empty line, unless the last one is empty.
     pub(crate) fn blank(&mut self) {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {
             self.lines.push(String::new());
         }
     }
 
-    /// A text of its own, indented.
+    /// Adds an indented paragraph.
     pub(crate) fn paragraph(&mut self, text: &str, tone: Tone) {
         self.marked("", text, tone);
     }
 
-    /// A text behind a mark of ours, its further lines indented below the text.
+    /// Adds a text after a mark; further lines are aligned with the text.
     pub(crate) fn marked(&mut self, mark: &str, text: &str, tone: Tone) {
         let hang = format!("{INDENT}{}", " ".repeat(display_width(mark)));
         for line in self.wrapped(&escape::terminal(text), &format!("{INDENT}{mark}"), &hang) {
@@ -115,7 +115,7 @@ impl Page {
         }
     }
 
-    /// A head of one word in its tone, and the rest of the sentence.
+    /// Adds a head in its tone, followed by the rest of the sentence.
     pub(crate) fn headed(&mut self, head: &str, tone: Tone, rest: &str) {
         let head = escape::terminal(head);
         let lines = self.wrapped(&format!("{head}{}", escape::terminal(rest)), "", INDENT);
@@ -128,14 +128,14 @@ impl Page {
         }
     }
 
-    /// A label of ours and its text, aligned with the other labels.
+    /// Adds a label and its text, aligned with the other labels.
     pub(crate) fn labelled(&mut self, label: &str, text: &str) {
         let indent = format!("{label:<LABEL_COLUMNS$}");
         let lines = self.wrapped(&escape::terminal(text), &indent, &" ".repeat(LABEL_COLUMNS));
         self.push_labelled(&indent, lines);
     }
 
-    /// As [`Page::labelled`], for what a reader copies: never broken.
+    /// Like [`Page::labelled`], for text that people copy: it is never wrapped.
     pub(crate) fn labelled_verbatim(&mut self, label: &str, text: &str) {
         let indent = format!("{label:<LABEL_COLUMNS$}");
         let line = format!("{indent}{}", escape::terminal(text));
@@ -152,7 +152,7 @@ impl Page {
         }
     }
 
-    /// Whether a table needs no line break in a cell.
+    /// Returns `true` if no cell of the table needs a line break.
     pub(crate) fn has_room(&self, heads: &[&str], sets: &[Set], rows: &[Vec<String>]) -> bool {
         let cell =
             |row: &[String], index: usize| row.get(index).map_or(0, |cell| display_width(&escape::terminal(cell)));
@@ -162,7 +162,7 @@ impl Page {
             <= usize::from(self.width)
     }
 
-    /// A table with heads; `tone` paints the first word of a row's column of whole words.
+    /// Adds a table with heads; `tone` colours the first word in the column of unbroken words.
     pub(crate) fn table(&mut self, heads: &[&str], sets: &[Set], rows: &[Vec<String>], tone: fn(&str) -> Tone) {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
@@ -189,7 +189,7 @@ impl Page {
             }
         }
         let lines: Vec<String> = table.lines().collect();
-        // Its head is set left, so it stands where the column begins.
+        // The head is aligned left, so it starts where the column starts.
         let whole = sets.iter().position(|set| *set == Set::Whole).map(|index| heads[index]);
         let painted_column = lines.first().zip(whole).and_then(|(line, head)| line.rfind(head));
         for (index, line) in lines.into_iter().enumerate() {
@@ -203,7 +203,7 @@ impl Page {
         }
     }
 
-    /// The line with the first word at or past a column painted.
+    /// Returns the line with the first word at or after a column coloured.
     fn painted_from(&self, line: &str, column: usize, tone: fn(&str) -> Tone) -> String {
         let start = line.char_indices().map(|(index, _)| index).find(|index| display_width(&line[..*index]) >= column);
         let Some(start) = start else { return line.to_owned() };
@@ -213,7 +213,7 @@ impl Page {
     }
 
     fn painted(&self, text: &str, tone: Tone) -> String {
-        // Blanks stay outside, so that those at the end of a line can be cut off.
+        // Blanks are not coloured, so that they can be trimmed at the end of a line.
         let shown = text.trim_end();
         if !self.colour || tone == Tone::Plain || shown.is_empty() {
             return text.to_owned();
@@ -231,7 +231,7 @@ impl Page {
     }
 }
 
-/// Columns of the longest word, of at most [`LONGEST_WHOLE`].
+/// Returns the width of the longest word in columns, at most [`LONGEST_WHOLE`].
 fn longest_word<'text>(head: &str, cells: impl Iterator<Item = &'text str>) -> u16 {
     let longest = cells.flat_map(|cell| cell.split(' ')).chain([head]).map(display_width).max().unwrap_or(0);
     u16::try_from(longest).map_or(LONGEST_WHOLE, |longest| longest.min(LONGEST_WHOLE))

@@ -1,4 +1,4 @@
-//! What a command would make a benchmark do, before anything runs.
+//! Plan of a benchmark command: its passes and findings, before anything runs.
 
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::phase::{Direction, Mechanism, Phase};
@@ -9,39 +9,39 @@ use crate::page::{Page, Set, Tone};
 use crate::wording::{PHASES_NAMED, list, merged, shell_command};
 use crate::{Style, escape, findings};
 
-/// The value of the key `schema`.
+/// Value of the key `schema`.
 const SCHEMA: &str = "activebench.plan/1";
 /// Passes shown; the rest is counted (iozone's auto mode makes hundreds).
 const PASSES_SHOWN: usize = 24;
-/// Hooks that are named.
+/// Maximum hooks named.
 const HOOKS_NAMED: usize = 4;
 
-/// A plan, as it is shown.
+/// A plan in its displayed form.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanReport {
-    /// Which version of this form.
+    /// Version of this format.
     pub schema: &'static str,
-    /// What would be started.
+    /// Command that would be started.
     pub command: Vec<String>,
-    /// The part of it that activebench would add, so that the tool prints figures for machines too.
+    /// Arguments that activebench would add, so that the tool also prints figures for programs.
     pub added_arguments: Vec<String>,
     /// Working directory.
     pub cwd: String,
-    /// The adapter that would read the output; `None` for a tool without one.
+    /// Adapter that would read the output; `None` for a tool without one.
     pub tool: Option<String>,
-    /// The passes for which figures would be claimed.
+    /// Passes with expected claims.
     pub phases: Vec<Phase>,
-    /// What cannot be told before the run.
+    /// Facts that are unknown before the run.
     pub notes: Vec<String>,
-    /// What the command line alone says: every detector of the plan, all outcomes.
+    /// Findings from the command line alone: every detector of the plan, all outcomes.
     pub findings: Vec<Finding>,
-    /// Tracepoints that would be attached to.
+    /// Tracepoints that would be used.
     pub hooks: Vec<String>,
-    /// What lies below the working directory, in one line; `None` where it is not known.
+    /// Storage below the working directory, in one line; `None` if it is not known.
     pub target: Option<String>,
     /// Codes of the detectors that would judge the run.
     pub detectors: Vec<String>,
-    /// The set of thresholds.
+    /// Name of the set of thresholds.
     pub profile: String,
 }
 
@@ -65,15 +65,15 @@ impl Default for PlanReport {
 }
 
 impl PlanReport {
-    /// As JSON, without control characters.
+    /// Returns the plan as JSON, without control characters.
     ///
     /// # Errors
-    /// When it has no JSON form.
+    /// Returns an error if the plan cannot be represented as JSON.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|json| escape::json(&json) + "\n")
     }
 
-    /// For a terminal.
+    /// Renders the plan for a terminal.
     pub fn text(&self, style: Style) -> String {
         let mut page = Page::new(style);
         let command = shell_command(&self.command);

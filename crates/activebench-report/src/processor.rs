@@ -1,4 +1,4 @@
-//! Where the threads' time went, in a line a phase. Raw text; the format escapes it.
+//! Distribution of the threads' time, one line per phase. Raw text; the format escapes it.
 
 use activebench_model::profile::{CpuProfile, HotFunction};
 use activebench_model::report::JudgedRun;
@@ -6,13 +6,13 @@ use activebench_model::report::JudgedRun;
 use crate::escape::clipped;
 use crate::wording::PhaseNames;
 
-/// Functions named in a line.
+/// Maximum functions named in a line.
 const FUNCTIONS_NAMED: usize = 2;
-/// Most characters of a function's or a module's name.
+/// Longest name of a function or module, in characters.
 const NAME_SHOWN: usize = 60;
 
-/// One line a phase of which something is known, in the order of the phases, or one for the run
-/// where there are no phases. Of many phases those with the most samples, at most `most`.
+/// Returns one line per phase with known times, in the order of the phases, or one line for a run without phases.
+/// Beyond `most` lines, only the phases with the most samples are kept.
 pub(crate) fn lines(run: &JudgedRun, most: usize) -> Vec<String> {
     let names = PhaseNames::of(run);
     let mut shown: Vec<(&str, &CpuProfile)> = run

@@ -2,8 +2,8 @@
 
 use activebench_model::report::{Answer, JudgedRun};
 
-/// A word that only this question's key has, and the question (Gregg, *Evaluating
-/// the Evaluation: A Benchmarking Checklist*, 2018).
+/// A word that only this question's key contains, and the question (Gregg, *Evaluating the Evaluation: A Benchmarking
+/// Checklist*, 2018).
 const QUESTIONS: [(&str, &str); 7] = [
     ("double", "Why not double?"),
     ("tuned", "Was it tuned?"),
@@ -14,7 +14,7 @@ const QUESTIONS: [(&str, &str); 7] = [
     ("happen", "Did it even happen?"),
 ];
 
-/// Questions and answers; those that are not among the seven come last, under their keys.
+/// Returns questions and answers. Answers to other questions come last, under their keys.
 pub(crate) fn answered(run: &JudgedRun) -> Vec<(&str, &Answer)> {
     let place = |key: &str| QUESTIONS.iter().position(|(word, _)| key.to_lowercase().contains(word));
     let mut answered: Vec<(usize, &str, &Answer)> = run

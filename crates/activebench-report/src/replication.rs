@@ -1,5 +1,5 @@
-//! Reports of a replication: claimed, observed and replicated side by side. As for single runs, a renderer computes
-//! nothing and escapes every text.
+//! Reports of a replication: claimed, observed and replicated figures side by side. As for single runs, a renderer
+//! computes nothing and escapes every text.
 
 use activebench_model::replication::{
     CacheState, Moved, RateOver, Replay, Replicated, ReplicatedFigure, ReplicatedPass, Replication, ReplicationOutcome,
@@ -13,25 +13,25 @@ use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::{count, list, metric, shell_command};
 use crate::{Style, escape, html};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 const SCHEMA: &str = "activebench.replication/1";
-/// The formats in which a replication can be reported.
+/// Formats of a replication.
 pub const REPLICATION_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 48;
 /// Notes shown to a person; the rest is counted.
 const NOTES_SHOWN: usize = 60;
-/// Most characters of what somebody else named.
+/// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 200;
-/// Phases of a pass that are named.
+/// Maximum phases of a pass that are named.
 const PHASES_NAMED: usize = 3;
 
 const HEADS: [&str; 9] =
     ["phase", "cache", "claimed", "observed", "replicated", "least .. most", ": claimed", ": observed", "agrees"];
-/// The column that a narrow terminal has no room for.
+/// Index of the column that is left out on a narrow terminal.
 const SPREAD: usize = 5;
 
-/// The report; `None` for a format that is none of [`REPLICATION_FORMATS`].
+/// Renders the report; `None` for a format that is not in [`REPLICATION_FORMATS`].
 pub fn render(format: &str, replication: &Replication, style: Style) -> Option<String> {
     match format {
         "text" => Some(text(replication, style)),
@@ -63,7 +63,7 @@ fn row(pass: &ReplicatedPass, figure: &ReplicatedFigure) -> Vec<String> {
     ]
 }
 
-/// A state of the cache, in a column.
+/// State of the cache, as a table cell.
 fn cache(state: &CacheState) -> &'static str {
     match state {
         CacheState::PassedBy => "direct",
@@ -75,7 +75,7 @@ fn cache(state: &CacheState) -> &'static str {
     }
 }
 
-/// `90.02 .. 93.50 MiB/s`.
+/// Range of a replicated rate: `90.02 .. 93.50 MiB/s`.
 fn spread(replicated: &Replicated) -> String {
     let (least, most) = (replicated.least.to_string(), replicated.most.to_string());
     match (least.split_once(' '), most.split_once(' ')) {
@@ -84,7 +84,7 @@ fn spread(replicated: &Replicated) -> String {
     }
 }
 
-/// What a pass did and how it was replayed, a sentence each.
+/// Operations of each pass and the method of its replay, one sentence each.
 fn passes(replication: &Replication) -> Vec<String> {
     let of = |pass: &ReplicatedPass| {
         let name = escape::clipped(&list(&pass.phases, PHASES_NAMED), NAME_SHOWN);
@@ -106,7 +106,7 @@ fn passes(replication: &Replication) -> Vec<String> {
     replication.passes.iter().map(of).collect()
 }
 
-/// Least and most of its rates.
+/// Lowest and highest rates of a pass.
 fn spreads(pass: &ReplicatedPass) -> String {
     let of = |figure: &ReplicatedFigure| {
         let replicated = figure.replicated.filter(|replicated| replicated.runs > 1)?;
@@ -144,7 +144,7 @@ fn moved(moved: Moved) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What must be known beside the table, a sentence each.
+/// Notes on the table, one sentence each.
 fn notes(replication: &Replication) -> Vec<String> {
     let mut notes: Vec<String> = replication.incomplete.iter().map(|why| format!("not whole: {why}")).collect();
     notes.extend(replication.gaps.iter().cloned());
@@ -195,7 +195,7 @@ fn notes(replication: &Replication) -> Vec<String> {
     notes.iter().map(|note| escape::clipped(note, 2 * NAME_SHOWN)).collect()
 }
 
-/// The verdict on a claim that does not hold, and what stands for it.
+/// The verdict on an unconfirmed claim, and the honest figure of the recording.
 fn claim_notes(figure: &ReplicatedFigure) -> Option<String> {
     let (claimed, verdict) = (figure.claimed?, figure.verdict.filter(|verdict| *verdict != ClaimVerdict::Confirmed)?);
     let honest = match figure.honest {
@@ -205,7 +205,7 @@ fn claim_notes(figure: &ReplicatedFigure) -> Option<String> {
     Some(format!("the claim {claimed} ({}) is {}; {honest}", metric(figure.metric), verdict.as_str()))
 }
 
-/// What a replay did not do as recorded.
+/// Notes on a replay: gaps in its observation, and differences from the recording.
 fn replay_notes(replay: &Replay) -> Vec<String> {
     let mut notes: Vec<String> =
         replay.incomplete.iter().map(|why| format!("its observation is not whole: {why}")).collect();
@@ -225,7 +225,7 @@ fn headline(replication: &Replication) -> String {
     )
 }
 
-/// Labels with what they say.
+/// Pairs of label and text.
 fn facts(replication: &Replication) -> Vec<(&'static str, String)> {
     let on = |targets: &[String]| list(targets, PHASES_NAMED);
     let mut facts = vec![

@@ -1,18 +1,19 @@
-//! SARIF 2.1.0, for code scanning and other readers of findings.
+//! SARIF 2.1.0, for code scanning and other consumers of findings.
 //!
-//! A rule is a detector that has spoken, a result a finding that fires, the invocation the benchmark as it was run.
-//! What could not be decided, and why a record is not whole, are notifications of the invocation, which is then not
-//! successful. Claims are in `report.json`; a result names those that it concerns.
+//! A rule is a detector with an outcome, a result is a finding that fires, and the invocation is the benchmark run.
+//! Undecided findings and the gaps of a record are notifications of the invocation. The invocation is successful unless
+//! the run is inconclusive or failed. Claims are in `report.json`; a result names the claims that it concerns.
 //!
-//! **Where a result lies.** The line of the benchmark's output that it is about, in `stdout.txt` of the run directory;
-//! of a finding on a phase that of its first claim, else `run.json`. GitHub refuses a whole file for one result
-//! without such a place. The phase is its logical location.
+//! **Location of a result.** The line of the benchmark's output that the result is about, in `stdout.txt` of the run
+//! directory. For a finding on a phase it is the line of the phase's first claim, else `run.json`. GitHub refuses a
+//! whole file if one result lacks such a location. The phase is the logical location.
 //!
-//! **Fingerprints** hold tool, command line, code, phase and which of its claims: two runs of one command have the
-//! same, whatever their figures.
+//! **Fingerprints** combine tool, command line, code, phase and the kinds of its claims. Two runs of one command have
+//! the same fingerprints, whatever their figures.
 //!
-//! **Bounds.** GitHub takes 10 MB (gzipped), 20 runs and 25,000 results. A file is one run, and smaller than 10 MB
-//! before gzip; past either bound the gravest results stay, and a notification says how many were left out.
+//! **Limits.** GitHub accepts 10 MB (gzipped), 20 runs and 25,000 results. A file has one run, and is smaller than 10
+//! MB before gzip. Beyond either limit the most severe results are kept, and a notification has the number of results
+//! left out.
 
 mod log;
 
@@ -36,26 +37,26 @@ use crate::json::claims_by_verdict;
 use crate::wording::{PHASES_NAMED, list, merged, quoted, utc};
 use crate::{Format, Style, escape, headline};
 
-/// Where the schema lies that the file is valid by.
+/// URL of the schema to which the file conforms.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// Where the project and its detectors' pages lie.
+/// URL of the project and its detectors' pages.
 const PROJECT: &str = env!("CARGO_PKG_REPOSITORY");
-/// Results of one file (GitHub's bound).
+/// Maximum results of one file (GitHub's limit).
 pub const MOST_RESULTS: usize = 25_000;
-/// Bytes of all results, before gzip: with the rest of the file below the 10 MB of GitHub.
+/// Maximum bytes of all results before gzip. With the rest of the file this is below GitHub's 10 MB.
 pub const MOST_RESULT_BYTES: usize = 8_000_000;
-/// Notifications; the rest is counted.
+/// Maximum notifications; the rest is counted.
 const MOST_NOTIFICATIONS: usize = 500;
-/// Places of one result.
+/// Maximum locations of one result.
 const MOST_LOCATIONS: usize = 10;
-/// Characters of a paragraph of a manual page.
+/// Maximum characters of a paragraph of a manual page.
 const MOST_OF_A_PAGE: usize = 4_000;
-/// The directory that all places are relative to.
+/// Base directory of all locations.
 const RUN_DIRECTORY: &str = "RUN";
-/// Of a path everything but what an URI may hold as it is.
+/// Characters of a path to escape: all except those that a URI may contain unescaped.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// `sarif`.
+/// Format `sarif`.
 pub struct Sarif;
 
 impl Format for Sarif {
@@ -115,7 +116,7 @@ fn tool(run: &JudgedRun) -> &str {
     if run.parsed.tool.is_empty() { run.manifest.command.program() } else { &run.parsed.tool }
 }
 
-/// One field.
+/// Escapes one field.
 fn field(text: &str) -> String {
     escape::sarif(text, escape::FIELD_LIMIT)
 }
@@ -124,13 +125,13 @@ fn text(text: &str) -> Text {
     Text { text: field(text), markdown: None }
 }
 
-/// A part of a manual page: its paragraphs.
+/// Escapes a part of a manual page, paragraph by paragraph.
 fn page(part: &str) -> Text {
     let paragraphs: Vec<String> = part.split("\n\n").map(|text| escape::sarif(text, MOST_OF_A_PAGE)).collect();
     Text { text: paragraphs.join("\n\n"), markdown: None }
 }
 
-/// The same for readers of Markdown too, which the pages are written in.
+/// The same, also as Markdown, which the pages are written in.
 fn page_in_both(part: &str) -> Text {
     let plain = page(part);
     Text { markdown: Some(plain.text.clone()), ..plain }
@@ -148,7 +149,7 @@ fn rule(run: &JudgedRun, code: &str) -> Rule {
         full_description: of_page(|of| &of.matters).map(page),
         help: of_page(|of| &of.to_do).map(page_in_both),
         help_uri: introduced.map(|_| format!("{PROJECT}/blob/main/{}", utf8_percent_encode(&path, IN_PATH))),
-        // Each result says its own: how grave it is depends on how far a figure is from the limit.
+        // Each result has its own level, because the severity depends on the distance of a figure from the limit.
         default_configuration: Configuration { level: Level::Warning },
     }
 }
@@ -161,7 +162,7 @@ fn level(severity: Option<Severity>) -> Level {
     }
 }
 
-/// The findings that fire, and how many of them have no room.
+/// Returns the findings that fire, and the number of those that do not fit.
 fn results(run: &JudgedRun, index: &dyn Fn(&str) -> usize) -> (Vec<Report>, usize) {
     let mut seen = BTreeMap::new();
     let firing: Vec<Report> = run
@@ -176,7 +177,7 @@ fn results(run: &JudgedRun, index: &dyn Fn(&str) -> usize) -> (Vec<Report>, usiz
     let mut stays = vec![false; firing.len()];
     for place in by_weight.into_iter().take(MOST_RESULTS) {
         let document = serde_json::to_string_pretty(&firing[place]).expect("it has text keys only");
-        // In the file every line is indented further.
+        // In the file every line has more indentation.
         let bytes = escape::json(&document).len() + document.lines().count() * 8;
         let Some(rest) = room.checked_sub(bytes) else { break };
         room = rest;
@@ -199,7 +200,7 @@ fn result(
         finding.claims.iter().filter_map(|id| run.parsed.claims.iter().find(|claim| claim.id == *id)).collect();
     let sentences = [message(run, finding), &finding.meaning].map(str::trim);
     let sentences = sentences.iter().filter(|sentence| !sentence.is_empty());
-    // GitHub shows the first sentence alone where room is short. An advice ends with what a reader copies.
+    // GitHub shows only the first sentence if there is little room. Advice ends with text that people copy.
     let sentences = sentences.map(|sentence| format!("{}.", field(sentence.trim_end_matches('.'))));
     let advice = (!finding.advice.is_empty()).then(|| field(&finding.advice));
     let sentences: Vec<String> = sentences.chain(advice).collect();
@@ -230,13 +231,14 @@ fn result(
     }
 }
 
-/// Why the user does not count a detector.
+/// Returns the user's reason for suppressing a detector.
 fn reason<'run>(run: &'run JudgedRun, finding: &Finding) -> Option<&'run str> {
     let names = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
     run.manifest.choices.suppressed.iter().find(|(key, _)| names(key)).map(|(_, reason)| reason.as_str())
 }
 
-/// GitHub follows an alert by `primaryLocationLineHash`; without it by the line's text, which holds the figure.
+/// Returns the fingerprints of a result. GitHub tracks an alert by `primaryLocationLineHash`; without it, GitHub uses
+/// the line's text, which contains the figure.
 fn fingerprints(
     run: &JudgedRun,
     finding: &Finding,
@@ -247,14 +249,14 @@ fn fingerprints(
     let metrics: Vec<String> = concerned.iter().map(|claim| format!("{} {:?}", claim.phase, claim.metric)).collect();
     let phase = finding.phase.as_deref().unwrap_or_default();
     let hash = hash(&[tool(run), &argv, &finding.code, phase, &metrics.join("\0")]);
-    // Equal ones are told apart by their order, which is that of the output.
+    // Equal hashes are distinguished by their order, which is that of the output.
     let times = seen.entry(hash.clone()).or_insert(0);
     *times += 1;
     let fingerprint = format!("{}:{times}", &hash[..32]);
     BTreeMap::from([("activebenchFinding/v1", fingerprint.clone()), ("primaryLocationLineHash", fingerprint)])
 }
 
-/// SHA-256 of texts, each with its length in front, so that no two lists are one text.
+/// Returns the SHA-256 of texts, each preceded by its length, so that different lists have different input.
 fn hash(texts: &[&str]) -> String {
     let mut sum = Sha256::new();
     for text in texts {
@@ -282,7 +284,7 @@ fn locations(run: &JudgedRun, finding: &Finding, concerned: &[&Claim]) -> Vec<Lo
     claims.iter().map(location).collect()
 }
 
-/// The place of a line of output. Of the files that a tool wrote the run directory keeps a list.
+/// Returns the location of a line of output. For files written by the tool it is the list in the run directory.
 fn line(source: &SourceLine) -> PhysicalLocation {
     let file = match source.stream.as_str() {
         "stdout" => "stdout.txt",
@@ -304,13 +306,13 @@ fn logical(run: &JudgedRun, phase: Option<&str>) -> Option<LogicalLocation> {
     })
 }
 
-/// A file of the run directory.
+/// Returns the location of a file of the run directory.
 fn in_run(name: &str) -> ArtifactLocation {
     let uri = utf8_percent_encode(name, IN_PATH).to_string();
     ArtifactLocation { uri: Some(uri), uri_base_id: Some(RUN_DIRECTORY), description: None }
 }
 
-/// A directory by its path; a relative one is only described, because nobody knows what to.
+/// Returns the location of a directory. A relative path is only described, because its base is unknown.
 fn directory(path: &str, what: &str) -> ArtifactLocation {
     let uri = path.starts_with('/').then(|| {
         let encoded = utf8_percent_encode(path.trim_end_matches('/'), IN_PATH);
@@ -319,7 +321,7 @@ fn directory(path: &str, what: &str) -> ArtifactLocation {
     ArtifactLocation { uri, uri_base_id: None, description: Some(text(&format!("{what}: {path}"))) }
 }
 
-/// What the tool printed, with the sums of the evidence.
+/// Returns the files of the tool's output, with their checksums.
 fn artifacts(run: &JudgedRun) -> Vec<Artifact> {
     let of = |name: &str| {
         let sum = run.manifest.sha256.get(name)?;
@@ -356,7 +358,7 @@ fn notification(level: Level, said: &str) -> Notification {
     Notification { level, message: text(said), associated_rule: None }
 }
 
-/// Why the run is not whole, what the tool reports of itself, and what could not be decided.
+/// Returns the reasons for an incomplete run, the tool's own messages, and the undecided findings.
 fn notifications(run: &JudgedRun, index: &dyn Fn(&str) -> usize) -> Vec<Notification> {
     let mut all = Vec::new();
     if matches!(run.verdict, RunVerdict::Inconclusive | RunVerdict::Failed) {

@@ -1,5 +1,5 @@
-//! Reports of repeated runs, one file a format. As for single runs, a renderer computes nothing and
-//! escapes every text.
+//! Reports of repeated runs, one file per format. As for single runs, a renderer computes nothing and escapes every
+//! text.
 
 mod html;
 mod json;
@@ -18,41 +18,41 @@ use crate::wording;
 
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 24;
-/// Most characters of a phase's id; it can hold a tool's own words.
+/// Longest id of a phase, in characters; it can contain words of the tool.
 const PHASE_SHOWN: usize = 100;
 
 /// One report format for a series.
 pub trait SeriesFormat: Sync {
-    /// As given to `--format`.
+    /// Name, as given to `--format`.
     fn name(&self) -> &'static str;
-    /// Ending of its default file, without dot.
+    /// File name extension of the default file, without the dot.
     fn extension(&self) -> &'static str;
-    /// The whole report.
+    /// Renders the whole report.
     fn render(&self, series: &JudgedSeries, style: Style) -> String;
 }
 
 /// Every format of a series.
 pub const SERIES_FORMATS: &[&dyn SeriesFormat] = &[&text::Text, &json::Json, &markdown::Markdown, &html::Html];
 
-/// The format of a name.
+/// Returns the format with this name.
 pub fn series_format_by_name(name: &str) -> Option<&'static dyn SeriesFormat> {
     SERIES_FORMATS.iter().copied().find(|format| format.name() == name)
 }
 
-/// The columns of the table of figures; the last one is there where a claim does not hold.
+/// Columns of the table of figures. The last one is left out if all honest values equal the claims.
 const HEADS: [&str; 8] = ["phase", "figure", "runs", "median", "95 % interval", "range", "spread", "honest median"];
 
-/// The heads of the columns that a series needs.
+/// Returns the column heads that a series needs.
 fn heads(series: &JudgedSeries) -> &'static [&'static str] {
     if series.figures.iter().any(has_honest) { &HEADS } else { &HEADS[..HEADS.len() - 1] }
 }
 
-/// Whether a figure has honest values that are not the claims.
+/// Returns `true` unless a figure's honest values equal its claims.
 fn has_honest(figure: &Repeated) -> bool {
     figure.honest.as_ref().map(|honest| &honest.values) != Some(&figure.claimed.values)
 }
 
-/// The figures as rows: rates before counts and latencies; how many are left out.
+/// Returns the figures as rows, rates before counts and latencies, and the number of figures left out.
 fn rows(series: &JudgedSeries) -> (Vec<Vec<String>>, usize) {
     let is_rate =
         |figure: &&Repeated| !figure.metric.is_count() && !figure.metric.is_cpu() && !figure.metric.is_latency();
@@ -93,11 +93,11 @@ fn row(figure: &Repeated) -> Vec<String> {
     ]
 }
 
-/// Most causes that are told.
+/// Maximum causes shown.
 const CAUSES_SHOWN: usize = 24;
 
-/// What the runs differ by, where that explains a figure: a sentence each, the same for the rates of a phase once; how
-/// many are left out.
+/// Returns the differences between runs that explain a figure, one sentence each, and the number left out. A cause that
+/// several rates of a phase share is reported once.
 fn causes(series: &JudgedSeries) -> (Vec<String>, usize) {
     let mut told: Vec<String> = Vec::new();
     for figure in &series.figures {
@@ -114,17 +114,17 @@ fn causes(series: &JudgedSeries) -> (Vec<String>, usize) {
     (told, left_out)
 }
 
-/// Whether the series got what it was to go on for: `target reached: ...`.
+/// Returns whether the series reached its stopping target: `target reached: ...`.
 fn stopping(series: &JudgedSeries) -> Option<String> {
     let stopping = series.stopping.as_ref()?;
     let word = if stopping.reached { "target reached" } else { "target not reached" };
     Some(format!("{word}: {}", stopping.because))
 }
 
-/// The columns of the table of runs.
+/// Columns of the table of runs.
 const RUN_HEADS: [&str; 4] = ["run", "verdict", "exit code", "first rate"];
 
-/// The runs as rows.
+/// Returns the runs as rows.
 fn run_rows(series: &JudgedSeries) -> Vec<Vec<String>> {
     let first = series.figures.iter().find(|figure| !figure.metric.is_count() && !figure.metric.is_cpu());
     let value = |index: usize| {
@@ -143,7 +143,7 @@ fn run_rows(series: &JudgedSeries) -> Vec<Vec<String>> {
     series.runs.iter().enumerate().map(row).collect()
 }
 
-/// The findings that fire, the gravest first.
+/// Returns the findings that fire, most severe first.
 fn firing(series: &JudgedSeries) -> Vec<&Finding> {
     let mut firing: Vec<&Finding> =
         series.findings.iter().filter(|finding| finding.outcome == Outcome::Fires).collect();
@@ -151,12 +151,12 @@ fn firing(series: &JudgedSeries) -> Vec<&Finding> {
     firing
 }
 
-/// `warn[AB705]`.
+/// Severity and code: `warn[AB705]`.
 fn head(finding: &Finding) -> String {
     format!("{}[{}]", severity_name(finding.severity.unwrap_or(Severity::Note)), finding.code)
 }
 
-/// ` not-reproducible (read): limit 5 %`.
+/// Title of a finding: ` not-reproducible (read): limit 5 % (SOURCE)`.
 fn title(finding: &Finding) -> String {
     let limit = finding
         .threshold
@@ -165,7 +165,7 @@ fn title(finding: &Finding) -> String {
     format!(" {} ({}){limit}", finding.name, clipped(finding.phase.as_deref().unwrap_or("the series"), PHASE_SHOWN))
 }
 
-/// What could not be decided, each with its reason.
+/// Undecided findings, each with its reason.
 fn undecided(series: &JudgedSeries) -> Vec<String> {
     let undecided = series.findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
     undecided
@@ -176,7 +176,7 @@ fn undecided(series: &JudgedSeries) -> Vec<String> {
         .collect()
 }
 
-/// How many runs there are, of how many.
+/// Number of runs done, and of runs planned.
 fn extent(series: &JudgedSeries) -> String {
     let (done, planned) = (series.runs.len(), series.manifest.planned_runs);
     if series.manifest.until.is_some() && series.manifest.incomplete.is_empty() {

@@ -1,7 +1,7 @@
-//! Two runs of one benchmark side by side: as its command was given, and with the advice applied.
+//! Two runs of one benchmark side by side: with its original command, and with the advice applied.
 //!
-//! The report of the first run stands whole in front, in the format that was asked for. As for
-//! single runs, a renderer computes nothing and escapes every text.
+//! The report of the first run comes first in full, in the requested format. As for single runs, a renderer computes
+//! nothing and escapes every text.
 
 use activebench_model::remedy::{Beside, Side, SideBySide};
 use activebench_model::verdict::RunVerdict;
@@ -14,16 +14,16 @@ use crate::ticket::{LIMIT, length};
 use crate::wording::{self, shell_command, shell_word};
 use crate::{Style, escape, format_by_name, html};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 const SCHEMA: &str = "activebench.advice/1";
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 24;
-/// The formats in which two runs can be rendered.
+/// Formats for two runs side by side.
 pub const SIDE_BY_SIDE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
-/// The columns of the table.
+/// Columns of the table.
 const HEADS: [&str; 7] = ["phase", "figure", "as given", "honest", "verdict", "with the advice", "verdict then"];
 
-/// Both runs; `None` for a format that is none of [`SIDE_BY_SIDE_FORMATS`].
+/// Renders both runs; `None` for a format that is not in [`SIDE_BY_SIDE_FORMATS`].
 pub fn render(format: &str, sides: &SideBySide, style: Style) -> Option<String> {
     match format {
         "text" => Some(text(sides, style)),
@@ -51,7 +51,7 @@ fn rows(sides: &SideBySide) -> Vec<Vec<String>> {
     sides.figures.iter().take(FIGURES_SHOWN).map(figure).collect()
 }
 
-/// What was changed, and what was not, a sentence each.
+/// Returns the applied changes, and the reasons for those not applied, one sentence each.
 fn changes(sides: &SideBySide) -> Vec<String> {
     let applied =
         sides.remedied.applied.iter().map(|applied| format!("{}: {}", applied.codes.join(", "), applied.change));
@@ -96,7 +96,7 @@ fn text(sides: &SideBySide, style: Style) -> String {
     format!("{first}\n{}", page.finish())
 }
 
-/// At most a half of a ticket for the table, what is left of it for the first run's report.
+/// The table gets at most half of a ticket; the first run's report gets the rest.
 fn markdown(sides: &SideBySide) -> String {
     let row = |cells: Vec<String>| {
         let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
@@ -125,7 +125,7 @@ fn markdown(sides: &SideBySide) -> String {
     within(&sides.as_given, LIMIT.saturating_sub(length(&second))) + &second
 }
 
-/// The page of the first run, with the second run as its last part.
+/// Page of the first run, with the second run as its last section.
 fn page_of(sides: &SideBySide) -> String {
     use escape::terminal as shown;
     let section = maud::html! {

@@ -1,4 +1,4 @@
-//! Observation, target, host and what to run next. Raw text; the format escapes it.
+//! Observation, target, host and next commands. Raw text; the format escapes it.
 
 use activebench_model::coverage::{Coverage, OtherTracer, RecordAccount};
 use activebench_model::finding::Outcome;
@@ -13,22 +13,22 @@ use crate::escape::clipped;
 use crate::findings::{firing, tally};
 use crate::wording::{count, list, shell_word};
 
-/// Probes named where they were not attached; the rest is counted.
+/// Maximum unattached probes named; the rest is counted.
 const PROBES_NAMED: usize = 3;
-/// Other tracers named; the rest is counted.
+/// Maximum other tracers named; the rest is counted.
 const TRACERS_NAMED: usize = 3;
-/// Changed thresholds named; the rest is counted.
+/// Maximum changed thresholds named; the rest is counted.
 const THRESHOLDS_NAMED: usize = 8;
-/// Most characters of a threshold's name and of its origin.
+/// Longest name of a threshold, and longest origin of one, in characters.
 const NAME_SHOWN: usize = 60;
 const SOURCE_SHOWN: usize = 160;
-/// Packed bytes from which on it matters where the event log lay.
+/// Minimum packed size of an event log, in bytes, for which the log is reported.
 const LOG_WORTH_SAYING: u64 = 16 << 20;
 
-/// Entries and exits of calls below which it does not matter how their thread was found.
+/// Minimum entries and exits of calls for which the slow path is reported.
 const LEAST_MET: u64 = 10_000;
 
-/// The observation in one line: backend, records, blind paths, probes, cost.
+/// Returns the observation in one line: backend, records, blind paths, probes, cost.
 pub(crate) fn observation(coverage: &Coverage) -> String {
     let backend = match coverage.backend.as_str() {
         "" | "none" => "nothing was observed (backend none)".to_owned(),
@@ -76,7 +76,7 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
 
     parts.extend(coverage.records.get("calls").and_then(longer_way));
 
-    // Whoever passes a run on should know.
+    // Anyone who shares the run must know this.
     if let Some(kept) = coverage.payload.as_ref().map(|payload| payload.kept_bytes).filter(|bytes| *bytes > 0) {
         parts.push(format!("{} of what the tool wrote are kept in the run directory", Quantity::bytes(kept)));
     }
@@ -103,11 +103,10 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
     parts.join("; ")
 }
 
-/// `block_rq_complete by bpftrace (pid 4711)`.
-/// Says that most calls were observed by the dearer way: on a machine where a thread's calls do not always
-/// find their registers at the same address.
+/// Returns a note if most calls were observed on the slow path. This happens on a machine where a thread's calls do not
+/// always find their registers at the same address.
 fn longer_way(calls: &RecordAccount) -> Option<String> {
-    // Each call is met twice.
+    // Each call is met twice, at its entry and its exit.
     let met = 2 * calls.made;
     let most = met >= LEAST_MET && calls.looked_up * 2 > met;
     most.then(|| {
@@ -118,6 +117,7 @@ fn longer_way(calls: &RecordAccount) -> Option<String> {
     })
 }
 
+/// Returns `block_rq_complete by bpftrace (pid 4711)`.
 fn tracer(tracer: &OtherTracer) -> String {
     let hook = tracer.hook.rsplit('/').next().unwrap_or(&tracer.hook);
     match (&tracer.comm, tracer.pid) {
@@ -127,8 +127,8 @@ fn tracer(tracer: &OtherTracer) -> String {
     }
 }
 
-/// `event log 9.2 MB, 5.0 MB of it spooled`, why it lay in memory, where it was cut. Nothing for
-/// a log that was too small to matter.
+/// Returns `event log 9.2 MB, written while the tool ran, to a device that it did not use`, the reason why the log was
+/// in memory, and where it was cut. `None` for an uncut log that is too small to matter.
 fn log(log: &EventLog) -> Option<String> {
     let mut text = format!("event log {}", Quantity::bytes(log.packed_bytes));
     match &log.in_memory_because {
@@ -147,7 +147,7 @@ fn log(log: &EventLog) -> Option<String> {
     Some(text)
 }
 
-/// `18438 records received, none lost`, or which classes are short by how many.
+/// Returns `18438 records received, none lost`, or the record classes with losses and their counts.
 fn records(coverage: &Coverage) -> String {
     if coverage.records.is_empty() {
         return "no account of records".to_owned();
@@ -168,7 +168,7 @@ fn records(coverage: &Coverage) -> String {
     }
 }
 
-/// One line a target: mount point, stack, write cache. Never empty.
+/// Returns one line per target: mount point, stack, write cache. Never empty.
 pub(crate) fn targets(host: &Host) -> Vec<String> {
     if host.targets.is_empty() {
         let unread = if host.unread.is_empty() { String::new() } else { format!(": {}", list(&host.unread, 3)) };
@@ -177,7 +177,7 @@ pub(crate) fn targets(host: &Host) -> Vec<String> {
     host.targets.iter().map(target).collect()
 }
 
-/// `/: ext4 < vda (virtio); write cache of vda: write back`.
+/// Returns `/: ext4 < vda (virtio); write cache of vda: write back`.
 pub(crate) fn target(target: &Target) -> String {
     let mut stack = vec![target.fs_type.clone()];
     stack.extend(target.layers.iter().map(layer));
@@ -204,8 +204,8 @@ fn layer(layer: &Layer) -> String {
     format!("{} ({}{loop_mode})", layer.name, layer.kind)
 }
 
-/// What was done to the device before the run: `/dev/sdb was purged (all of it discarded) and preconditioned: it took
-/// 2.00 times its size`.
+/// Returns the preparation of the device before the run: `/dev/sdb was purged (all of it discarded) and preconditioned:
+/// it took 2.00 times its size`.
 pub(crate) fn prepared(preparation: &Preparation) -> String {
     let purged = match &preparation.purge {
         Purge::Discard => "was purged (all of it discarded)".to_owned(),
@@ -218,7 +218,7 @@ pub(crate) fn prepared(preparation: &Preparation) -> String {
     format!("{} {purged} and preconditioned: {taken}", clipped(&preparation.device, NAME_SHOWN))
 }
 
-/// The machine in one line.
+/// Returns the machine in one line.
 pub(crate) fn machine(host: &Host) -> String {
     let known = |text: &str, what: &str| if text.is_empty() { format!("{what} not known") } else { text.to_owned() };
     let memory = match host.memory_bytes {
@@ -240,7 +240,7 @@ pub(crate) fn machine(host: &Host) -> String {
     parts.join(", ")
 }
 
-/// What was checked by which rules.
+/// Returns the outcomes of the detectors, the profile, and the severity at which a run fails.
 pub(crate) fn checked(run: &JudgedRun) -> String {
     let choices = &run.manifest.choices;
     let profile = if choices.profile.is_empty() { "default" } else { &choices.profile };
@@ -252,7 +252,8 @@ pub(crate) fn checked(run: &JudgedRun) -> String {
     format!("{}; profile {profile}, fails on: {fail_on}", tally(run))
 }
 
-/// That the run is a redacted copy, and of what; `None` for a run as it was recorded.
+/// Returns a note that the run is a redacted copy, with the number of replaced words and the files left out; `None` for
+/// an original run.
 pub(crate) fn redacted(run: &JudgedRun) -> Option<String> {
     let redaction = run.manifest.redacted.as_ref()?;
     let replaced: Vec<String> = redaction.replaced.iter().map(|(kind, words)| format!("{kind} {words}")).collect();
@@ -262,7 +263,7 @@ pub(crate) fn redacted(run: &JudgedRun) -> Option<String> {
     Some(format!("a copy with names replaced, distinct words: {replaced}{left_out}"))
 }
 
-/// Which thresholds are not those of the profile `default`, and by whose rule; `None` when all are.
+/// Returns the thresholds that differ from the profile `default`, with their origin; `None` when none differ.
 pub(crate) fn changed_thresholds(run: &JudgedRun) -> Option<String> {
     let changed: Vec<String> = run
         .changed_thresholds
@@ -276,7 +277,7 @@ pub(crate) fn changed_thresholds(run: &JudgedRun) -> Option<String> {
     (!changed.is_empty()).then(|| list(&changed, THRESHOLDS_NAMED))
 }
 
-/// Commands that go on from here, ready for a shell.
+/// Returns commands for the next steps, ready for a shell.
 pub(crate) fn next_commands(run: &JudgedRun) -> Vec<String> {
     let mut commands = vec![format!("{} --stage facts", show(run))];
     let undecided = || run.findings.iter().find(|f| f.outcome == Outcome::Undecided).map(|f| f.code.clone());
@@ -286,7 +287,7 @@ pub(crate) fn next_commands(run: &JudgedRun) -> Vec<String> {
     commands
 }
 
-/// `activebench show RUN`.
+/// Returns `activebench show RUN`.
 pub(crate) fn show(run: &JudgedRun) -> String {
     format!("activebench show {}", shell_word(&run.directory))
 }

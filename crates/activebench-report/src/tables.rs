@@ -1,7 +1,7 @@
-//! Tables for programs: what was claimed, what was observed, and what happened over time.
+//! Tables for programs: claims, observed facts, and events over time.
 //!
-//! Which columns each has; raw text. `csv` writes them as text, the binary writes them as Parquet. A value that is not
-//! known is missing, never 0.
+//! This module defines the columns; its text is raw. `csv` writes the tables as text, and the binary writes them as
+//! Parquet. An unknown value is missing, never 0.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ use crate::wording::metric;
 
 /// One table of a run.
 pub struct RunTable {
-    /// As a part of its formats' names: `facts`.
+    /// Name, as part of the names of its formats: `facts`.
     pub name: &'static str,
-    /// The table; its text is raw.
+    /// Builds the table; its text is raw.
     pub of: fn(&JudgedRun) -> Table,
 }
 
@@ -32,7 +32,7 @@ pub const TABLES: &[RunTable] = &[
     RunTable { name: "timeline", of: timeline },
 ];
 
-/// A table for readers that know no escape of their own (Parquet): hidden characters of its text are replaced.
+/// Replaces the hidden characters of a table, for formats without an escape of their own (Parquet).
 pub fn shown(mut table: Table) -> Table {
     for column in &mut table.columns {
         if let Values::Texts(texts) = &mut column.values {
@@ -46,12 +46,12 @@ fn text(name: &str, values: Vec<Option<String>>) -> Column {
     Column { name: name.to_owned(), values: Values::Texts(values) }
 }
 
-/// What cannot be a number (a run directory of another hand) is missing.
+/// A value that is not a number (from a foreign run directory) is missing.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// One row a claim, in the order of the output.
+/// Builds the table with one row per claim, in the order of the output.
 fn claims(run: &JudgedRun) -> Table {
     let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
     let rows: Vec<_> = run.parsed.claims.iter().map(|claim| (claim, judged.get(claim.id.as_str()).copied())).collect();
@@ -98,7 +98,7 @@ fn claims(run: &JudgedRun) -> Table {
     }
 }
 
-/// One row a phase and fact; the facts on the whole run have no phase and stand at the end.
+/// Builds the table with one row per phase and fact. Facts on the whole run have no phase and come last.
 fn facts(run: &JudgedRun) -> Table {
     let of_phases = run.phases.iter().map(|phase| (Some(phase.id.as_str()), &phase.facts));
     let all = of_phases.chain([(None, &run.run_facts)]);
@@ -130,8 +130,8 @@ fn facts(run: &JudgedRun) -> Table {
     }
 }
 
-/// One row a phase and step, one column a series. A step can begin before the run's start: a phase's first steps lie
-/// before its window.
+/// Builds the table with one row per phase and step, and one column per series. A step can start before the run: a
+/// phase's first steps are before its window.
 fn timeline(run: &JudgedRun) -> Table {
     let steps = || run.courses.iter().flat_map(|course| (0..course.steps).map(move |step| (course, step)));
     let started_ns = run.manifest.clocks.started_ns;

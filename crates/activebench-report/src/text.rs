@@ -1,7 +1,7 @@
 //! The report for a terminal: one screen for a normal run, verdict first.
 //!
-//! What is merged and in which words is in `headline`, `claims`, `findings` and
-//! `surroundings`; wrapping, escaping and colour are in `page`.
+//! Merging and wording are in `headline`, `claims`, `findings` and `surroundings`; wrapping, escaping and colour are in
+//! `page`.
 
 use activebench_model::finding::Severity;
 use activebench_model::report::JudgedRun;
@@ -13,14 +13,14 @@ use crate::findings::Group;
 use crate::page::{Page, Set, Tone};
 use crate::{Format, Style, findings, headline, limiter, processor, questions, surroundings};
 
-/// Most characters of a command line in the first line; the whole is in `run.json`.
+/// Longest command line in the first line, in characters; `run.json` has all of it.
 const COMMAND_SHOWN: usize = 160;
 /// Targets shown; the rest is counted.
 const TARGETS_SHOWN: usize = 3;
-/// Phases whose threads' time, and whose limits, are shown.
+/// Maximum phases whose thread times and bottlenecks are shown.
 const PROFILES_SHOWN: usize = 4;
 
-/// `text`.
+/// Format `text`.
 pub struct Text;
 
 impl Format for Text {
@@ -81,20 +81,20 @@ fn add_claims(page: &mut Page, run: &JudgedRun) {
     }
 }
 
-/// How the columns of claims are set.
+/// Layout of the columns of claims.
 fn sets(heads: &[&str]) -> Vec<Set> {
     let set = |head: &&str| match *head {
         "claimed" | "observed" | "honest" => Set::Right,
         "verdict" => Set::Whole,
-        // The quotation mark sets the tool's words off.
+        // The quotation mark separates the tool's words from the previous column.
         "as printed" | "codes" => Set::Close,
         _ => Set::Left,
     };
     heads.iter().map(set).collect()
 }
 
-/// The last column: all codes, or the first of each row where that is all that fits beside
-/// the figures. `None` where there are none, or no room: they stand with the findings.
+/// Returns the last column: all codes, or only the first code of each row if more do not fit beside the figures. `None`
+/// if there are no codes, or no room; the findings show them too.
 fn codes_that_fit(page: &Page, heads: &[&str], rows: &[claims::Row]) -> Option<Vec<String>> {
     if rows.iter().all(|row| row.codes.is_empty()) {
         return None;
@@ -111,7 +111,7 @@ fn codes_that_fit(page: &Page, heads: &[&str], rows: &[claims::Row]) -> Option<V
     })
 }
 
-/// The cells of the rows, the phase only in the first of its rows.
+/// Returns the cells of the rows; only the first row of a phase names it.
 fn said_once(rows: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
     let mut said = String::new();
     rows.map(|mut cells| {
@@ -154,8 +154,7 @@ fn add_facts(page: &mut Page, run: &JudgedRun) {
     }
 }
 
-/// A block a detector without blank lines between them, so that a screen holds them; what
-/// is a note only takes part in one line.
+/// Adds one block per detector, without blank lines between blocks, so that they fit a screen. Notes share one line.
 fn add_findings(page: &mut Page, run: &JudgedRun) {
     page.blank();
     let (notes, grave): (Vec<Group>, Vec<Group>) =
@@ -210,9 +209,8 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
     }
 }
 
-/// The seven questions with their answers, and before them what limited the phases of which the
-/// first answer does not speak. The answers carry the figures; what these rest on is in the
-/// other formats, so that a screen holds the report.
+/// Adds the seven questions with their answers, after the bottlenecks of the phases that the answers do not cover. The
+/// answers contain the figures. Their evidence is only in the other formats, so that the report fits a screen.
 fn add_questions(page: &mut Page, run: &JudgedRun) {
     for (index, line) in limiter::lines_beside_answers(run, PROFILES_SHOWN).iter().enumerate() {
         page.labelled(if index == 0 { "limits" } else { "" }, line);

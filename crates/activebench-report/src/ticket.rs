@@ -1,21 +1,20 @@
-//! Markdown that fits a ticket: sections that are cut between their items, never inside one.
+//! Markdown that fits a ticket. Sections are cut between their items, never inside one.
 
-/// Fewer characters than this in every report. Jira takes 32,767, GitHub 65,536, and text
-/// cut exactly at a limit has overflowed after conversion (mozilla/jira-bugzilla-integration
-/// pull request 1132), hence the headroom.
+/// Exclusive upper limit of every report, in characters. Jira accepts 32,767, GitHub 65,536. The limit is lower because
+/// text cut exactly at a limit has overflowed after conversion (mozilla/jira-bugzilla-integration pull request 1132).
 pub const LIMIT: usize = 30_000;
 
-/// Room for the line that says what was left out.
+/// Space for the line about items left out.
 const LEFT_OUT_LINE: usize = 160;
 /// A part of the report that may be cut between its items.
 pub(crate) struct Section {
     /// Heading and table head; never cut.
     pub(crate) lead: String,
-    /// Whole lines each, most important first.
+    /// Items of whole lines each, most important first.
     pub(crate) items: Vec<String>,
-    /// What an item is: `claims`.
+    /// Noun for the items: `claims`.
     pub(crate) noun: &'static str,
-    /// Thousandths of the limit that this section has for certain; together less than all.
+    /// Guaranteed share of the limit, in thousandths. All shares add up to less than 1000.
     pub(crate) share: usize,
 }
 
@@ -50,7 +49,8 @@ impl Section {
     }
 }
 
-/// The sections in fewer characters than so many; what some do not need of their share is given to the others, in order.
+/// Joins the sections in fewer than `limit` characters. Sections that need less than their share leave the rest to the
+/// others, in order.
 pub(crate) fn assembled(sections: &[Section], limit: usize) -> String {
     let share = |section: &Section| section.wanted().min(section.share * limit / 1_000);
     let mut rooms: Vec<usize> = sections.iter().map(share).collect();

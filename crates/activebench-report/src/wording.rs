@@ -1,4 +1,4 @@
-//! Wording that all sentences share: lists, plurals, shell words, names of metrics and signals.
+//! Shared wording: lists, plurals, shell words, names of metrics and signals.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use activebench_model::claim::{Metric, Note};
 pub(crate) use activebench_model::command::{shell_command, shell_word};
 use activebench_model::report::JudgedRun;
 
-/// Phases named in one place; the rest is counted.
+/// Maximum phases named in one place; the rest is counted.
 pub(crate) const PHASES_NAMED: usize = 6;
 
-/// `1 claim`, `2 claims`.
+/// Number with its noun: `1 claim`, `2 claims`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// `a, b, c`, or `a, b and 7 more` past `most` items.
+/// Joins items: `a, b, c`, or `a, b and 7 more` beyond `most` items.
 pub(crate) fn list<T: AsRef<str>>(items: &[T], most: usize) -> String {
     let shown: Vec<&str> = items.iter().take(most).map(AsRef::as_ref).collect();
     let left_out = items.len().saturating_sub(most);
     if left_out == 0 { shown.join(", ") } else { format!("{} and {left_out} more", shown.join(", ")) }
 }
 
-/// Groups the left sides under equal right sides; both in the order of their first
-/// appearance, left sides without repetition.
+/// Groups the left sides by equal right sides. Both keep the order of first appearance, and left sides are not
+/// repeated.
 pub(crate) fn merged<L: PartialEq, R: PartialEq>(pairs: impl IntoIterator<Item = (L, R)>) -> Vec<(Vec<L>, R)> {
     let mut groups: Vec<(Vec<L>, R)> = Vec::new();
     for (left, right) in pairs {
@@ -35,19 +35,19 @@ pub(crate) fn merged<L: PartialEq, R: PartialEq>(pairs: impl IntoIterator<Item =
     groups
 }
 
-/// `stdout line 7: "Error writing block"`, with the parser's word for it.
+/// Line of output with the parser's message: `stdout line 7: "Error writing block"`.
 pub(crate) fn quoted(note: &Note) -> String {
     let source = &note.source;
     format!("{} line {}: \"{}\" ({})", source.stream, source.line, source.text.trim(), note.message)
 }
 
-/// Seconds since the epoch as RFC 3339 in UTC; `None` where they are no date.
+/// Converts seconds since the epoch to RFC 3339 in UTC; `None` if they are not a valid date.
 pub(crate) fn utc(unix_s: i64) -> Option<String> {
     let date = time::OffsetDateTime::from_unix_timestamp(unix_s).ok()?;
     date.format(&time::format_description::well_known::Rfc3339).ok()
 }
 
-/// What a person calls a metric.
+/// Name of a metric for people.
 pub(crate) fn metric(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
@@ -85,7 +85,7 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
     }
 }
 
-/// `signal 9 (SIGKILL)`. Numbers as on x86-64 and arm64 (signal(7)).
+/// Name of a signal: `signal 9 (SIGKILL)`. Numbers as on x86-64 and arm64 (signal(7)).
 pub(crate) fn signal(number: i32) -> String {
     let name = match number {
         1 => "SIGHUP",
@@ -106,12 +106,11 @@ pub(crate) fn signal(number: i32) -> String {
     format!("signal {number} ({name})")
 }
 
-/// What a phase is called in a report.
+/// Names of phases in a report.
 pub(crate) struct PhaseNames<'run>(BTreeMap<&'run str, &'run str>);
 
 impl<'run> PhaseNames<'run> {
-    /// The tool's own word where it is unique in the run (`rewrite`), else the id
-    /// (`rewrite-1048576k-4k`).
+    /// Uses the tool's own name if it is unique in the run (`rewrite`), else the id (`rewrite-1048576k-4k`).
     pub(crate) fn of(run: &'run JudgedRun) -> Self {
         let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
         for phase in &run.phases {
@@ -126,7 +125,7 @@ impl<'run> PhaseNames<'run> {
         )
     }
 
-    /// The name of a phase; the id itself for one that is not in the run.
+    /// Returns the name of a phase; the id itself for a phase that is not in the run.
     pub(crate) fn get<'id>(&self, id: &'id str) -> &'id str
     where
         'run: 'id,
@@ -134,7 +133,7 @@ impl<'run> PhaseNames<'run> {
         self.0.get(id).copied().unwrap_or(id)
     }
 
-    /// As [`PhaseNames::get`]; `None` is the whole run.
+    /// Like [`PhaseNames::get`]; `None` is the whole run.
     pub(crate) fn of_finding<'id>(&self, phase: Option<&'id str>) -> &'id str
     where
         'run: 'id,

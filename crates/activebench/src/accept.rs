@@ -1,7 +1,7 @@
 //! `activebench accept`: a suite of benchmarks against limits that two parties agreed on.
 //!
-//! Reading the file and judging are `activebench-detect`'s; here is what touches the machine: checking the file against
-//! it, running the suite, and finding stored runs.
+//! `activebench-detect` reads the file and judges. This module touches the machine: it checks the file against the
+//! machine, runs the suite, and finds stored runs.
 
 mod check;
 mod record;
@@ -20,14 +20,14 @@ use crate::arguments::{Accept, FailOnArgument, Output};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::{output, print};
 
-/// Most bytes of an acceptance file.
+/// Maximum size of an acceptance file in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// The copy of the file in the directory of a recorded suite.
 const AGREED: &str = "acceptance.toml";
 
-/// A file that was read.
+/// An acceptance file that was read.
 struct Agreed {
-    /// As the user named it.
+    /// Its path as the user named it.
     path: PathBuf,
     text: String,
     sha256: String,
@@ -54,14 +54,14 @@ impl Agreed {
     }
 }
 
-/// The faults of a file as an error; what its authors wrote is escaped, line by line.
+/// Turns the faults of a file into an error. The text of its authors is escaped line by line.
 fn unusable(faults: Faults) -> Failure {
     let shown: Vec<String> = faults.to_string().lines().map(terminal).collect();
     let hint = "(hint: `activebench accept --init TARGET` writes a file to begin with)";
     Failure::new(ExitCode::Usage, anyhow!("{}\n\n{hint}", shown.join("\n")))
 }
 
-/// Does what was asked; gives the exit code.
+/// Runs the command; returns the exit code.
 pub(crate) fn main(arguments: &Accept) -> Result<i32, Failure> {
     if let Some(target) = &arguments.init {
         return template::main(target, arguments.file.as_deref());
@@ -83,7 +83,7 @@ pub(crate) fn main(arguments: &Accept) -> Result<i32, Failure> {
     Ok(judged.exit_code)
 }
 
-/// Renders to where the user asked: as text to standard output when nothing was asked.
+/// Writes the reports that the user asked for; by default one as text to standard output.
 fn show(judged: &Acceptance, output: &Output) -> Result<(), Failure> {
     output::deliver(output, |request, style, out| output::write_text(render(&request.format, judged, style), out))
 }

@@ -154,7 +154,7 @@ pub(crate) struct Detectors {
 
 /// Profiles with their help.
 fn known_profile() -> PossibleValuesParser {
-    let profiles = activebench_detect::profiles::PROFILES.iter();
+    let profiles = activebench_detect::thresholds::profiles::PROFILES.iter();
     PossibleValuesParser::new(profiles.map(|profile| PossibleValue::new(profile.name).help(profile.about)))
 }
 
@@ -270,7 +270,7 @@ pub(crate) enum DoctorFormat {
 /// How a judged run is shown.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
-    // What it says is made from the formats that there are.
+    // The help text is made from the formats that there are.
     #[arg(long = "format", value_name = "FORMAT[=FILE]", help = formats::HELP.as_str())]
     pub(crate) formats: Vec<FormatRequest>,
     /// From which severity on the exit code is 1.
@@ -571,7 +571,7 @@ impl FormatRequest {
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
             return Err(format!("no file after `{format}=`"));
         }
-        // Said before anything runs.
+        // Reported before anything runs.
         if file.is_none() && is_binary(format) && std::io::stdout().is_terminal() {
             return Err(format!("{format} is not for a terminal (hint: `{format}=FILE`, or pipe it to a program)"));
         }
@@ -613,7 +613,7 @@ fn parse_until(text: &str) -> Result<Until, String> {
 
 /// A target figure that can be read; the user's own words are kept.
 fn parse_target(text: &str) -> Result<String, String> {
-    activebench_detect::goal::Goal::parse(text).map(|_| text.to_owned())
+    activebench_detect::judge::target_figure::Goal::parse(text).map(|_| text.to_owned())
 }
 
 fn parse_suppression(text: &str) -> Result<(String, String), String> {

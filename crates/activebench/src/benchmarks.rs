@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How long a benchmark may take to tell its version.
+/// Time limit for a benchmark to print its version.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Folders that hold benchmarks and that a user's `PATH` often lacks.
@@ -17,13 +17,13 @@ const FURTHER_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 pub(crate) struct Benchmark {
     /// The program's file name.
     pub(crate) program: &'static str,
-    /// Arguments that make it tell its version and do nothing else; `None` where there are none.
+    /// Arguments that make it print its version and do nothing else; `None` if it has none.
     version_arguments: Option<&'static [&'static str]>,
-    /// What stands before the version in what it prints.
+    /// Text before the version in its output.
     version_after: &'static str,
     /// The package by manager, in the order of [`MANAGERS`]; `None` where a distribution lacks it.
     packages: [Option<&'static str>; MANAGERS.len()],
-    /// How it is had where no package holds it, or what else to do.
+    /// How to get it if no package has it, or what else to do.
     remark: &'static str,
 }
 
@@ -36,7 +36,7 @@ const MANAGERS: [(&str, &str); 5] = [
     ("zypper", "zypper install"),
 ];
 
-/// Every benchmark, by hand.
+/// All benchmarks, listed by hand.
 pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         program: "iozone",
@@ -54,7 +54,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         program: "bonnie++",
-        // Without an argument that it refuses it would begin to measure.
+        // Without an argument that it refuses, it would start to measure.
         version_arguments: Some(&["-h"]),
         version_after: "Version: ",
         packages: [Some("bonnie++"), Some("bonnie++"), Some("bonnie++"), Some("bonnie++"), Some("bonnie")],
@@ -75,11 +75,11 @@ pub(crate) struct Found {
     pub(crate) benchmark: &'static Benchmark,
     /// Where it is; `None` when it is not installed.
     pub(crate) path: Option<PathBuf>,
-    /// Its version; `None` when it does not tell.
+    /// Its version; `None` if it does not print one.
     pub(crate) version: Option<String>,
 }
 
-/// Looks for every benchmark, and asks those that are there for their version.
+/// Looks for every benchmark, and asks the installed ones for their version.
 ///
 /// # Errors
 /// When the event loop that bounds their time cannot be started.
@@ -106,13 +106,13 @@ impl Benchmark {
     async fn ask_version(&self, path: &Path) -> Option<String> {
         let mut command = tokio::process::Command::new(path);
         command.args(self.version_arguments?).stdin(Stdio::null()).kill_on_drop(true);
-        // One that does not answer in time is ended with the future.
+        // A benchmark that does not answer in time is killed when the future is dropped.
         let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
         let printed = [output.stdout, output.stderr].concat();
         self.version_in(&String::from_utf8_lossy(&printed))
     }
 
-    /// The version in what it printed.
+    /// Finds the version in its output.
     fn version_in(&self, printed: &str) -> Option<String> {
         let (_, rest) = printed.split_once(self.version_after)?;
         let version = rest.split_whitespace().next()?;
@@ -121,8 +121,7 @@ impl Benchmark {
         is_version.then(|| version.to_owned())
     }
 
-    /// The command that installs it with this machine's package manager; `None` where no
-    /// package of it does.
+    /// Returns the command that installs it with this machine's package manager; `None` if that has no package for it.
     pub(crate) fn install_command(&self) -> Option<String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let manager = MANAGERS.iter().position(|(program, _)| find_in(program, &path, FURTHER_FOLDERS).is_some())?;
@@ -134,18 +133,18 @@ impl Benchmark {
         Some(format!("sudo {} {package}", MANAGERS[manager].1))
     }
 
-    /// Words to the command; empty where it needs none.
+    /// Returns a remark on the command; empty if it needs none.
     pub(crate) fn remark(&self) -> &'static str {
         self.remark
     }
 
-    /// Whether a program or package of this name is it.
+    /// True if its program or one of its packages has this name.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.program == name || self.packages.contains(&Some(name))
     }
 }
 
-/// How to get a program that is not there.
+/// Returns a hint on how to install a missing program.
 pub(crate) fn install_hint(name: &str) -> String {
     let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.is_named(name)) else {
         return "give its full path, or install it".to_owned();
@@ -158,7 +157,7 @@ pub(crate) fn install_hint(name: &str) -> String {
     }
 }
 
-/// The first executable file of this name in the folders of a `PATH` and in further ones.
+/// Returns the first executable file of this name in the folders of a `PATH` and in further ones.
 fn find_in(program: &str, path: &OsStr, further: &[&str]) -> Option<PathBuf> {
     let is_executable = |path: &PathBuf| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)

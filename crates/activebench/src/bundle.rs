@@ -1,5 +1,5 @@
-//! `bundle` and `verify-bundle`: a run as one file for somebody else, and what such a file is worth. `recheck`,
-//! `report` and `show` take it in a directory's place.
+//! `bundle` packs a run into one file for somebody else; `verify-bundle` checks such a file. `recheck`, `report` and
+//! `show` accept it in place of a directory.
 
 mod redacted;
 mod whole;
@@ -22,7 +22,7 @@ use crate::print;
 
 use whole::Whole;
 
-/// Files that are named; the rest is counted.
+/// Maximum number of files listed by name; the rest is counted.
 const NAMED: usize = 5;
 
 /// Writes the bundle of a run.
@@ -55,7 +55,7 @@ pub(crate) fn main(arguments: &Bundle) -> Result<(), Failure> {
     print(&format!("{}: {}; {}, {signed}\n", path.display(), content(&written), verdict(&written)))
 }
 
-/// Checks a bundle; gives the exit code of the run in it.
+/// Checks a bundle; returns the exit code of the run in it.
 pub(crate) fn verify(arguments: &VerifyBundle) -> Result<i32, Failure> {
     let key = arguments.key.as_deref().map(|path| key(path, PublicKey::from_pem)).transpose()?;
     let limits = Limits { unpacked_bytes: arguments.max_size, ..Limits::default() };
@@ -63,7 +63,7 @@ pub(crate) fn verify(arguments: &VerifyBundle) -> Result<i32, Failure> {
     let path = &arguments.bundle;
     let Unpacked { manifest, signature } =
         unpack(path, folder.path(), limits, key.as_ref()).map_err(|error| failure(path, error))?;
-    // From here on only what was checked is used: what lies in the folder, and the manifest as read.
+    // From here on only checked data is used: the files in the folder, and the manifest as read.
     let found = whole::judged(&folder.path().join(RUN))
         .map_err(|failure| not_verified(path, &[format!("the run in it cannot be judged: {:#}", failure.error)]))?;
     let differences = whole::differences(&manifest, &found, folder.path()).or_exit(ExitCode::Bug)?;
@@ -74,7 +74,7 @@ pub(crate) fn verify(arguments: &VerifyBundle) -> Result<i32, Failure> {
     Ok(manifest.exit_code)
 }
 
-/// What `verify-bundle` says of a good bundle.
+/// Returns the text that `verify-bundle` prints for a good bundle.
 fn summary(path: &Path, manifest: &BundleManifest, signature: &SignatureCheck) -> String {
     let result = TestResult::of(manifest.verdict, manifest.exit_code, &manifest.profile);
     let signature = match signature {
@@ -133,9 +133,9 @@ fn listed(names: &[String]) -> String {
     text.join(", ")
 }
 
-/// The name of the run's directory.
+/// Returns the name of the run's directory.
 fn name(run: &Path) -> Result<String, Failure> {
-    // `.` and `runs/..` have a name, too.
+    // `.` and `runs/..` also lead to a directory with a name.
     let whole =
         fs::canonicalize(run).with_context(|| format!("cannot read {}", run.display())).or_exit(ExitCode::Usage)?;
     let name = whole.file_name().context("the run has no name (hint: --out FILE)").or_exit(ExitCode::Usage)?;
@@ -163,7 +163,7 @@ fn failure(path: &Path, error: BundleError) -> Failure {
     }
 }
 
-/// Words of the bundle stand in these.
+/// Returns the failure of a bundle that does not verify. The faults quote the bundle, so they are escaped.
 fn not_verified(path: &Path, faults: &[String]) -> Failure {
     let mut text = format!("{} does not verify:", path.display());
     for fault in faults.iter().take(NAMED_FAULTS) {
@@ -175,18 +175,18 @@ fn not_verified(path: &Path, faults: &[String]) -> Failure {
     Failure::new(ExitCode::NotVerified, anyhow!(text))
 }
 
-/// Faults that are told; the rest is counted.
+/// Maximum number of faults listed; the rest is counted.
 const NAMED_FAULTS: usize = 20;
 
 /// A run directory as the user named it: itself, or a bundle that was unpacked.
 pub(crate) struct Located {
-    /// Where it lies.
+    /// Its path.
     pub(crate) directory: PathBuf,
-    /// Gone when the run is done with.
+    /// The folder of an unpacked bundle, removed on drop.
     _folder: Option<TempDir>,
 }
 
-/// The directory of what the user named; a bundle is checked and unpacked to a place of its own.
+/// Returns the directory that the user named. A bundle is checked and unpacked to a temporary folder.
 pub(crate) fn located(named: &Path) -> Result<Located, Failure> {
     let bundled = named.is_file()
         && is_bundle(named).with_context(|| format!("cannot read {}", named.display())).or_exit(ExitCode::Usage)?;
@@ -209,10 +209,10 @@ pub(crate) fn located(named: &Path) -> Result<Located, Failure> {
     Ok(Located { directory: folder.path().join(RUN), _folder: Some(folder) })
 }
 
-/// Whether what stands in the bundle is what is to be written.
+/// True if the file in the bundle has the expected content.
 fn same(content: &Content, path: &Path) -> std::io::Result<bool> {
     match content {
-        // Its sum stands in the run's own manifest, and was checked when the run was judged.
+        // Its SHA-256 is in the run's own manifest, and was checked when the run was judged.
         Content::Stored(_) => Ok(true),
         Content::Given(bytes) => Ok(fs::read(path)? == *bytes),
     }
@@ -238,7 +238,7 @@ mod tests {
                 redact_word: Vec::new(),
             };
             main(&arguments).unwrap_or_else(|failure| panic!("{:#}", failure.error));
-            // Judged anew, it comes to the same.
+            // Judging it anew gives the same result.
             let checked = verify(&VerifyBundle { bundle: bundle.clone(), key: None, max_size: 1 << 30 });
             assert_eq!(checked.unwrap_or_else(|failure| panic!("{:#}", failure.error)), 3);
             let to = place.path().join("unpacked");

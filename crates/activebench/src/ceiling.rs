@@ -1,7 +1,7 @@
-//! `activebench ceiling`: measures the parts of which a figure on a target is made, and keeps them with the host.
+//! `activebench ceiling`: measures the parts that make up a figure on a target, and stores them on the host.
 //!
-//! What a part is, and the file, is in `activebench_model::ceiling`; what follows from it for a run in
-//! `activebench_detect::bound`; both are described in `docs/ceiling.md`.
+//! `activebench_model::ceiling` defines the parts and the file; `activebench_detect::bound` applies them to a run.
+//! `docs/ceiling.md` describes both.
 
 mod counters;
 mod memory;
@@ -34,19 +34,19 @@ use crate::{benchmarks, print};
 use counters::Counters;
 use place::{Kind, Place};
 
-/// How often each part is measured.
+/// Number of measurements of each part.
 const REPETITIONS: u32 = 3;
-/// Time of a part of the memory beside that of one of the storage.
+/// Time of a memory part, as a share of the time of a storage part.
 const MEMORY_SHARE: f64 = 0.25;
-/// Spread of the repetitions above which the reader is told. Proposed: beyond it the best says little of the next
-/// measurement.
+/// Spread of the repetitions above which the user is warned. Our own default: beyond it, the best repetition says
+/// little about the next measurement.
 const STEADY: f64 = 0.25;
-/// How many times the time of a part laying the file out may take.
+/// Time limit for laying the file out, as a multiple of the time of a part.
 const LAYOUT_SHARE: f64 = 10.0;
-/// Exit code where a part could not be measured: that of an inconclusive run.
+/// Exit code if a part could not be measured: that of an inconclusive run.
 const INCOMPLETE: i32 = 3;
 
-/// A part with its repetitions: the best of them, and how far they lie apart.
+/// Completes a part from its repetitions: with the best of them and their spread.
 fn measured(base: Part, repetitions: Vec<f64>, unit: impl Fn(f64) -> Quantity) -> Part {
     let is_time = unit(0.0).unit == Unit::Ns;
     let (least, most) =
@@ -58,7 +58,7 @@ fn measured(base: Part, repetitions: Vec<f64>, unit: impl Fn(f64) -> Quantity) -
     Part { value: Some(unit(best)), spread_ratio: Some((most - least) / best), repetitions, ..base }
 }
 
-/// Runs the whole command; gives the exit code.
+/// Runs the whole command; returns the exit code.
 pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
     let (kind, number) = place::kind(&arguments.target).or_exit(ExitCode::Usage)?;
     if arguments.write && kind != Kind::Directory {
@@ -89,7 +89,7 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
         schema: SCHEMA.to_owned(),
         activebench: env!("CARGO_PKG_VERSION").to_owned(),
         measured_unix_s: 0,
-        // Said in hints that are read elsewhere.
+        // Absolute, because hints that quote it are read in other directories.
         place: std::path::absolute(&arguments.target)
             .unwrap_or_else(|_| arguments.target.clone())
             .display()
@@ -104,7 +104,7 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
         target,
     };
     let counters = Counters::of(&ceiling.target);
-    // What needs room is refused before anything is measured.
+    // The storage first: a lack of room is reported before anything is measured.
     let fio_path = fio.and_then(|fio| fio.path);
     storage(arguments, kind, &counters, fio_path.as_deref(), &mut ceiling, &stop, &mut screen)?;
     if stop.is_set() {
@@ -134,7 +134,7 @@ pub(crate) fn main(arguments: &arguments::Ceiling) -> Result<i32, Failure> {
     finish(arguments, &ceiling)
 }
 
-/// Says that repetitions differ by much.
+/// Returns a note if the repetitions of parts differ widely.
 fn unsteady(parts: &[Part]) -> Option<String> {
     let measured = parts.iter().filter(|part| part.value.is_some()).count();
     let differ = parts.iter().filter(|part| part.spread_ratio.is_some_and(|spread| spread > STEADY)).count();
@@ -147,7 +147,7 @@ fn unsteady(parts: &[Part]) -> Option<String> {
     })
 }
 
-/// Measures the storage, or says of each of its parts why not. Ends early when told to stop.
+/// Measures the storage; a part that cannot be measured states why. Ends early when `stop` is set.
 fn storage(
     arguments: &arguments::Ceiling,
     kind: Kind,
@@ -186,7 +186,7 @@ fn storage(
         Kind::File | Kind::Device => Place::existing(&arguments.target).or_exit(ExitCode::Usage)?,
     };
     for wanted in wanted {
-        // Never anything but a file of our own.
+        // Only a file of our own is written.
         if wanted.direction == Direction::Write && !place.own {
             continue;
         }
@@ -208,13 +208,13 @@ fn interrupted(screen: Screen) -> i32 {
     INTERRUPTED
 }
 
-/// Writes the result to every place, prints it, and says whether it is whole. A place that fails takes no other with
-/// it: the measurement was made.
+/// Writes the result to every place and prints it; the exit code says whether it is complete. If one place fails, the
+/// others are still written: the measurement was made.
 fn finish(arguments: &arguments::Ceiling, ceiling: &Ceiling) -> Result<i32, Failure> {
     let json = store::json(ceiling).or_exit(ExitCode::Bug)?;
     let kept = (!ceiling.identity.is_empty()).then(|| store::keep(ceiling, &json));
     let written = arguments.out.as_ref().map(|out| {
-        // Through a symlink, to a device: what the user named is what is written.
+        // Writes to exactly what the user named, even through a symlink or to a device.
         std::fs::write(out, &json).with_context(|| format!("cannot write {}", out.display()))?;
         Ok(out.clone())
     });
@@ -236,14 +236,14 @@ fn finish(arguments: &arguments::Ceiling, ceiling: &Ceiling) -> Result<i32, Fail
     }
 }
 
-/// Whether every part was measured that applies to a target: there is no device below memory.
+/// True if every part that applies to the target was measured: there is no device below memory.
 fn is_whole(target: &Target, parts: &[Part]) -> bool {
     let has_device = target.tier != Tier::Memory || target.device().is_some();
     let applies = |part: &&Part| has_device || !matches!(part.kind, PartKind::Random | PartKind::Sequential);
     parts.iter().filter(applies).all(|part| part.missing.is_none())
 }
 
-/// What lies below the target, and the machine.
+/// Returns the storage below the target, and the machine.
 fn below(path: &Path, kind: Kind, number: u64) -> Result<(Target, Host, Survey), Failure> {
     let roots = Roots::default();
     let mut survey = Survey::of(&roots, Process::Own);
@@ -262,7 +262,7 @@ fn below(path: &Path, kind: Kind, number: u64) -> Result<(Target, Host, Survey),
     Ok((target, activebench_host::read_host(&roots, Process::Own, &[used]), survey))
 }
 
-/// The machine as a ceiling knows it again.
+/// Returns the properties by which a ceiling recognises the machine.
 pub(crate) fn machine(host: &Host) -> Machine {
     Machine {
         kernel: host.kernel.clone(),
@@ -272,7 +272,7 @@ pub(crate) fn machine(host: &Host) -> Machine {
     }
 }
 
-/// What is known beforehand of what lies below.
+/// Returns notes on the storage that are known before it is measured.
 fn notes(target: &Target) -> Vec<String> {
     let cached = target.layers.iter().filter(|layer| layer.loop_direct_io == Some(false));
     cached
@@ -304,12 +304,12 @@ impl Screen {
         Self { bar, quiet, is_terminal }
     }
 
-    /// What goes on.
+    /// Shows the current activity.
     fn says(&mut self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
-    /// A part that is done.
+    /// Shows a part that was measured.
     fn measured(&mut self, part: &Part) {
         let line = format!("{}: {}", part.words(), text::figure(part));
         if !self.quiet {
@@ -317,7 +317,7 @@ impl Screen {
         }
     }
 
-    /// What the user must know, however quiet.
+    /// Prints a warning, even when quiet.
     fn warns(&mut self, what: &str) {
         self.line(&format!("activebench: {}", escape::terminal(what)));
     }

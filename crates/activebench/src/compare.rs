@@ -11,7 +11,7 @@ use crate::arguments::{CompareRuns, FailOnArgument, Output};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::{bundle, judge, output, series};
 
-/// Compares; whatever the verdicts are, the exit code is that of a command that did what it was asked.
+/// Compares runs. The verdicts do not affect the exit code: the command did what it was asked.
 pub(crate) fn main(arguments: &CompareRuns) -> Result<(), Failure> {
     let output = Output { formats: arguments.formats.clone(), fail_on: FailOnArgument::Fail, quiet: false };
     output::formats_exist(&output, "several runs", &COMPARE_FORMATS)?;
@@ -20,7 +20,7 @@ pub(crate) fn main(arguments: &CompareRuns) -> Result<(), Failure> {
     output::deliver(&output, |request, style, out| output::write_text(render(&request.format, &comparison, style), out))
 }
 
-/// A run or a series, or a bundle of one, judged again from its evidence.
+/// Returns a run or a series, or a bundle of one, judged again from its evidence.
 fn column(path: &Path) -> Result<Compare, Failure> {
     let located = bundle::located(path)?;
     let mut runs: Vec<OfRun> = Vec::new();

@@ -1,9 +1,9 @@
-//! `verify --and-corrected`: the benchmark a second time, with the advice of its own report applied.
+//! `verify --and-corrected`: runs the benchmark a second time, with the advice of its own report applied.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use activebench_detect::remedy::{remedied, side_by_side};
+use activebench_detect::advice::corrected_command::{remedied, side_by_side};
 use activebench_model::command::CommandLine;
 use activebench_model::remedy::Remedied;
 use activebench_model::run::Choices;
@@ -15,12 +15,12 @@ use crate::exit::{Failure, INTERRUPTED};
 use crate::verify::{Recorded, record_run};
 use crate::{destroy, output};
 
-/// Folder of the first run, below that of both.
+/// Folder of the first run, inside the folder of both.
 pub(crate) const AS_GIVEN: &str = "as-given";
-/// Folder of the second.
+/// Folder of the second run.
 pub(crate) const WITH_ADVICE: &str = "with-advice";
 
-/// Runs the command, and runs it again as its report advises; the exit code is that of the command as given.
+/// Runs the command, then again as its report advises; returns the exit code of the command as given.
 pub(crate) fn main(
     arguments: &Verify,
     choices: &Choices,
@@ -56,7 +56,7 @@ pub(crate) fn main(
             })?;
             Ok(if interrupted { INTERRUPTED } else { exit_code })
         }
-        // What the first run gave is not lost.
+        // The report of the first run is not lost.
         Err(failure) => {
             output::render(&first, &reader, &arguments.output)?;
             Err(failure)

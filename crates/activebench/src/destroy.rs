@@ -1,9 +1,10 @@
-//! What stands between a benchmark and a disk that is in use.
+//! Protects disks that are in use from benchmarks.
 //!
-//! activebench itself writes a raw device only where `--destroy` repeats its exact path, and never one that is in use.
-//! Nor one on which something lies, unless both parties of an acceptance agreed to lose it: their file says so, and the
-//! command line repeats it. A benchmark that the user typed names its device already: it is held back from a device that
-//! is in use, and what lies on another one is said before it is lost. Which devices a command names is in `named.rs`.
+//! activebench itself writes a raw device only if `--destroy` repeats its exact path, and never one that is in use. Nor
+//! does it write one that holds something, unless both parties of an acceptance agreed to lose it: their file says so,
+//! and the command line repeats it. A benchmark that the user typed already names its device. activebench stops it if
+//! that device is in use; otherwise it reports what the device holds before that is lost. `named.rs` finds the devices
+//! that a command names.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -24,39 +25,38 @@ use anyhow::{Context, anyhow};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::named::{Named, named, number_of};
 
-/// Looks for signatures of file systems and partition tables (util-linux).
+/// Program that looks for signatures of file systems and partition tables (util-linux).
 const BLKID: &str = "blkid";
-/// `blkid` found nothing (blkid(8)).
+/// Exit code of `blkid` when it found nothing (blkid(8)).
 const NOTHING_FOUND: i32 = 2;
 
-/// What is read at both ends of a device before it counts as empty: where signatures lie.
+/// Bytes read at both ends of a device, where signatures are, before it counts as empty.
 const END_BYTES: u64 = 1 << 20;
-/// How long a process may go on holding a device that is about to be written: udev looks at one for a moment after each
-/// write, and what a benchmark started may outlive it.
+/// How long a process may keep a device open that is about to be written. udev opens a device for a moment after each
+/// write, and processes of a benchmark may outlive it.
 const SETTLE: Duration = Duration::from_secs(3);
-/// Between two looks.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A raw device that nobody uses.
+/// A raw device that is not in use.
 #[derive(Clone, Debug)]
 pub(crate) struct Unused {
     /// As the user named it.
     pub(crate) path: PathBuf,
     pub(crate) number: DeviceNumber,
     pub(crate) size_bytes: u64,
-    /// The name of the whole disk where it is a partition.
+    /// Name of the whole disk if this is a partition.
     pub(crate) partition_of: Option<String>,
-    /// Whether it takes discards; `None` where that is not known.
+    /// `true` if it accepts discards; `None` if that is not known.
     pub(crate) discards: Option<bool>,
-    /// What lies on it: file system or partition table; `None` for nothing.
+    /// The file system or partition table on it; `None` if there is neither.
     pub(crate) holds: Option<String>,
 }
 
-/// A device that can be written without destroying anything.
+/// Returns a device that can be written without destroying anything.
 ///
 /// # Errors
-/// When it is no block device, when somebody uses it, when something lies on it, and when one of these cannot be
-/// told.
+/// Returns an error if it is not a block device, is in use or holds something, or if one of these is not known.
 pub(crate) fn blank(device: &Path) -> Result<Unused, Failure> {
     let unused = unused(device)?;
     match &unused.holds {
@@ -69,10 +69,10 @@ pub(crate) fn blank(device: &Path) -> Result<Unused, Failure> {
     }
 }
 
-/// A device that nobody uses, whatever may lie on it.
+/// Returns a device that is not in use, whatever it holds.
 ///
 /// # Errors
-/// When it is no block device, when somebody uses it, and when that cannot be told.
+/// Returns an error if it is not a block device, is in use, or if that is not known.
 pub(crate) fn unused(device: &Path) -> Result<Unused, Failure> {
     let number = number_of(device)
         .with_context(|| format!("cannot look at {}", device.display()))
@@ -81,7 +81,7 @@ pub(crate) fn unused(device: &Path) -> Result<Unused, Failure> {
             let what = "is no block device (hint: --destroy repeats the path of the device that is to be written)";
             Failure::new(ExitCode::Usage, anyhow!("{} {what}", device.display()))
         })?;
-    // Who only reads loses what it reads.
+    // A process that only reads counts too: it would lose what it reads.
     let usage = settled(number, |_| true);
     without_users(device, &usage, |_| true)?;
     if let Some(what) = usage.unread.first() {
@@ -99,7 +99,7 @@ pub(crate) fn unused(device: &Path) -> Result<Unused, Failure> {
     Ok(Unused { path: device.to_owned(), number, size_bytes, partition_of, discards, holds })
 }
 
-/// Who uses a device, once those who only looked at it are gone.
+/// Returns the users of a device, after a wait for those that only look at it.
 fn settled(number: DeviceNumber, counts: fn(&Opener) -> bool) -> Usage {
     let mut looks = SETTLE.as_millis() / LOOK.as_millis();
     loop {
@@ -121,7 +121,7 @@ fn without_users(device: &Path, usage: &Usage, counts: fn(&Opener) -> bool) -> R
     Err(refused(device, &format!("{}{and}", terminal(user)), "name another device, or end that use of it"))
 }
 
-/// Opens a device for nobody else. The kernel refuses what is mounted or stacked, whatever the lists say.
+/// Opens a device exclusively. The kernel refuses this if it is mounted or stacked, whatever the lists say.
 fn alone(device: &Path) -> std::io::Result<()> {
     OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device).map(drop)
 }
@@ -130,9 +130,9 @@ fn refused(device: &Path, why: &str, hint: &str) -> Failure {
     Failure::new(ExitCode::Usage, anyhow!("{} {why}: it is not written (hint: {hint})", device.display()))
 }
 
-/// What `blkid` finds on a device.
+/// Returns the signature that `blkid` finds on a device; `None` if there is none.
 fn signature(device: &Path) -> anyhow::Result<Option<String>> {
-    // To blkid what it cannot read is as empty as what is.
+    // blkid reports a device that it cannot read as empty.
     read_ends(device)?;
     let output = Command::new(BLKID)
         .args(["--probe", "--output", "export"])
@@ -147,7 +147,7 @@ fn signature(device: &Path) -> anyhow::Result<Option<String>> {
     match (value("TYPE"), value("PTTYPE")) {
         (Some(kind), _) => Ok(Some(format!("a file system or member of one ({})", terminal(kind)))),
         (None, Some(table)) => Ok(Some(format!("a partition table ({})", terminal(table)))),
-        // A partition alone tells of its entry in the table.
+        // For a bare partition blkid reports only its entry in the partition table.
         (None, None) if output.status.success() => Ok(None),
         (None, None) => Ok(Some(format!(
             "something that {BLKID} cannot tell apart: {}",
@@ -170,9 +170,9 @@ fn read_ends(device: &Path) -> anyhow::Result<()> {
     read().context("cannot read its first and its last MiB")
 }
 
-/// Holds a benchmark back that would write a raw device which is in use, or on which something lies.
+/// Stops a benchmark that would write a raw device that is in use or holds something.
 ///
-/// What a program without adapter does is not known: it is run as it would run without us.
+/// The effects of a program without an adapter are not known: it runs as it would run without us.
 ///
 /// # Errors
 /// When the command writes such a device.
@@ -180,7 +180,7 @@ pub(crate) fn guard(command: &CommandLine) -> Result<(), Failure> {
     guard_others(command, None)
 }
 
-/// The same for every device but one that may be written whatever lies on it.
+/// Like [`guard`], except for one device that may be written whatever it holds.
 ///
 /// # Errors
 /// When the command writes another such device.
@@ -194,8 +194,8 @@ pub(crate) fn guard_others(command: &CommandLine, permitted: Option<&Path>) -> R
     Ok(())
 }
 
-/// Holds a benchmark of the user's own back that would write a raw device which is in use; what lies on one that is
-/// not it says, and what cannot be told.
+/// Stops a benchmark of the user that would write a raw device in use. Prints what the other devices hold, and what
+/// could not be determined.
 ///
 /// # Errors
 /// When the command writes a device that is in use.
@@ -215,7 +215,7 @@ pub(crate) fn guard_own(command: &CommandLine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Holds back a benchmark that was let through before, from a device that came into use since then.
+/// Checks a benchmark again that was permitted before: stops it if its device has come into use since then.
 ///
 /// # Errors
 /// When the command writes a device that is in use.
@@ -226,7 +226,7 @@ pub(crate) fn guard_again(command: &CommandLine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says of a device whether it is in use; gives what could not be told of it.
+/// Checks that a device is not in use; returns what could not be determined.
 fn in_use(device: &Path, number: DeviceNumber) -> Result<Vec<String>, Failure> {
     let usage = settled(number, |opener| opener.writes);
     without_users(device, &usage, |opener| opener.writes)?;
@@ -248,12 +248,12 @@ fn say_untold(untold: &[String]) {
     }
 }
 
-/// Asks whether a benchmark can open a device, before it is destroyed for it.
+/// Checks that a benchmark can open a device, before the device is destroyed for it.
 ///
 /// # Errors
-/// When its user cannot.
+/// Returns an error if the benchmark's user cannot open it.
 pub(crate) fn openable(device: &Path, identity: Identity, user: &str, writes: bool) -> Result<(), Failure> {
-    // Opened as the benchmark would: the mode of the node does not tell of access lists and control groups.
+    // Opened as the benchmark would: the mode of the node does not show access lists and control groups.
     let script = if writes { ": <> \"$1\"" } else { ": < \"$1\"" };
     let output = Command::new("sh")
         .args(["-c", script, "sh"])
@@ -271,10 +271,10 @@ pub(crate) fn openable(device: &Path, identity: Identity, user: &str, writes: bo
     Err(refused(device, &why, "`--user root`, or give that user access"))
 }
 
-/// Holds `--destroy` against the command: the device that is prepared is the one that the command measures.
+/// Checks that `--destroy` names a device that the command measures.
 ///
 /// # Errors
-/// When the command names others, or, as far as all of its words are understood, none.
+/// Returns an error if the command names other devices, or names none although all of its words are understood.
 pub(crate) fn is_repeated(device: &Unused, command: &CommandLine) -> Result<(), Failure> {
     let Named { all, whole, .. } = named(command);
     let shown = device.path.display();
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_device_that_cannot_be_read_is_not_taken_for_an_empty_one() {
-        // A file is as good as a device for that; a folder cannot be read.
+        // A file behaves like a device here; a folder cannot be read.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("disk");
         std::fs::write(&file, [0; 4096]).expect("it is written");
@@ -339,7 +339,7 @@ mod tests {
         };
         check(&["fio", "--name=a", "--filename=/mnt/x"], false);
         check(&["iozone", "-e"], false);
-        // What these measure only their run tells.
+        // What these measure is known only when they run.
         check(&["./run-all.sh"], true);
         check(&["fio", "--name=a", "--filename=$DISK"], true);
     }

@@ -1,6 +1,6 @@
-//! `activebench doctor`: what this host lets us observe, and the command that mends each gap.
+//! `activebench doctor`: shows what can be observed on this host, and the command that fixes each gap.
 //!
-//! Gathers here; what it means is in `checks`, a pure function, and how it looks in `text`.
+//! This file gathers the data; `checks` interprets it as a pure function, and `text` renders it.
 
 mod checks;
 mod text;
@@ -25,13 +25,13 @@ use checks::{Attached, Check, System};
 /// The value of the key `schema`.
 const SCHEMA: &str = "activebench.doctor/1";
 
-/// What is printed.
+/// The diagnosis as it is printed.
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     schema: &'static str,
-    /// Whether `verify` could observe here.
+    /// `true` if `verify` can observe here.
     can_observe: bool,
-    /// Why not.
+    /// The reason why it cannot; `None` if it can.
     why_not: Option<String>,
     checks: Vec<Check>,
 }
@@ -43,7 +43,7 @@ impl Diagnosis {
     }
 }
 
-/// Runs the whole command; gives the exit code.
+/// Runs the whole command; returns the exit code.
 pub(crate) fn main(arguments: &Doctor) -> Result<i32, Failure> {
     let program = std::env::current_exe().map_or_else(|_| "activebench".to_owned(), |path| path.display().to_string());
     let system = gather(&Roots::default(), &arguments.path)?;
@@ -63,7 +63,7 @@ pub(crate) fn main(arguments: &Doctor) -> Result<i32, Failure> {
 
 fn gather(roots: &Roots, path: &Path) -> Result<System, Failure> {
     let (target, storage_unread) = storage_below(roots, path)?;
-    // Before ours are attached: afterwards they would be among them.
+    // Listed before our programs are attached, which would otherwise be among them.
     let other_tracers = activebench_probe::other_tracers().map_err(|error| error.to_string());
     let benchmarks = benchmarks::look().context("cannot start the event loop").or_exit(ExitCode::Bug)?;
     let host = activebench_host::read_host(roots, Process::Own, &[]);
@@ -81,7 +81,7 @@ fn gather(roots: &Roots, path: &Path) -> Result<System, Failure> {
     })
 }
 
-/// Does what `verify` does before the benchmark starts, and takes it back.
+/// Attaches the probes as `verify` does before the benchmark starts, and detaches them.
 fn attach() -> Result<Attached, ProbeError> {
     let begin = Instant::now();
     let probe = Probe::attach(ProbeOptions::default())?;
@@ -89,7 +89,7 @@ fn attach() -> Result<Attached, ProbeError> {
     Ok(Attached { took, probes: probe.finish(0)?.coverage.probes })
 }
 
-/// What lies below a path, and what could not be read on the way.
+/// Returns the storage below a path, and what could not be read while looking for it.
 fn storage_below(roots: &Roots, path: &Path) -> Result<(Option<Target>, Vec<String>), Failure> {
     let metadata = std::fs::metadata(path)
         .map_err(|error| {

@@ -2,7 +2,7 @@
 
 use activebench_report::escape::terminal;
 
-/// Exit codes of activebench; verdicts bring their own.
+/// Exit codes of activebench; verdicts have their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitCode {
     /// Wrong usage, an unreadable run directory.
@@ -32,8 +32,8 @@ impl Failure {
         Self { code, error: error.into() }
     }
 
-    /// What is printed of it: names of stored runs are in it, and must not reach a terminal as they are. Some errors
-    /// have several lines by design.
+    /// Returns the error as it is printed. It can contain names of stored runs, which are escaped for the terminal.
+    /// Some errors have several lines by design.
     pub(crate) fn shown(&self) -> String {
         format!("{:#}", self.error).lines().map(terminal).collect::<Vec<_>>().join("\n")
     }

@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use crate::exit::{ExitCode, Failure, OrExit};
 
-/// Runs the command; gives its exit code, or 128 and the signal that ended it.
+/// Runs the command; returns its exit code, or 128 plus the signal that ended it.
 pub(crate) fn main(exit_only: bool, words: &[OsString]) -> Result<i32, Failure> {
     use std::os::unix::process::ExitStatusExt;
     let hooks = if exit_only { FloorHooks::ExitOnly } else { FloorHooks::EnterAndExit };

@@ -1,4 +1,4 @@
-//! Everything that `--format` takes for a single run: reports, tables as Parquet, and exports of the recorded I/O.
+//! The formats that `--format` accepts for a single run: reports, tables as Parquet, and exports of the recorded I/O.
 
 use std::io::Write;
 use std::sync::LazyLock;
@@ -14,16 +14,16 @@ use anyhow::{Context, anyhow};
 use crate::arguments::FormatRequest;
 use crate::judge::Stored;
 
-/// One of them.
+/// One of these formats.
 #[derive(Clone, Copy)]
 pub(crate) enum RunFormat {
     Report(&'static dyn Format),
-    /// Only here, because only the room of the run directory knows Parquet.
+    /// Defined here, because only the crate of the run directory knows Parquet.
     Parquet(&'static RunTable),
     Export(&'static dyn Export),
 }
 
-/// What follows a table's name where it is Parquet: `facts-parquet`.
+/// Suffix of a table's name for Parquet: `facts-parquet`.
 const PARQUET: &str = "-parquet";
 
 fn reports() -> Vec<String> {
@@ -35,7 +35,7 @@ fn exports() -> Vec<String> {
     EXPORTS.iter().map(|export| export.name().to_owned()).collect()
 }
 
-/// The names of all, in the order in which help shows them.
+/// Returns all names, in the order in which the help shows them.
 pub(crate) fn names() -> Vec<String> {
     [reports(), exports()].concat()
 }
@@ -51,20 +51,20 @@ pub(crate) static HELP: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Whether nobody could read it at a terminal.
+/// True if the format is binary and cannot be read at a terminal.
 pub(crate) fn is_binary(name: &str) -> bool {
     matches!(by_name(name), Some(RunFormat::Parquet(_)))
 }
 
-/// The format of a name.
+/// Returns the format of a name.
 pub(crate) fn by_name(name: &str) -> Option<RunFormat> {
     let table = || TABLES.iter().find(|table| name.strip_suffix(PARQUET) == Some(table.name));
     let report = format_by_name(name).map(RunFormat::Report);
     report.or_else(|| table().map(RunFormat::Parquet)).or_else(|| export_by_name(name).map(RunFormat::Export))
 }
 
-/// Writes a run as was asked. What an export has to say beside itself goes to standard error, wherever it was written
-/// to: its own format has no place for it.
+/// Writes a run in the requested format. Notes of an export go to standard error, wherever it is written to: its own
+/// format has no place for them.
 pub(crate) fn write(
     request: &FormatRequest,
     judged: &JudgedRun,

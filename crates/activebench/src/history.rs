@@ -1,5 +1,5 @@
-//! `activebench history`: figures over many stored runs. Finds the runs, reads their figures, and renders what
-//! `activebench-detect` makes of them.
+//! `activebench history`: figures over many stored runs. Finds the runs, reads their figures, and renders the history
+//! that `activebench-detect` computes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,10 +21,10 @@ use crate::bundle::{self, Located};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::output;
 
-/// From so many runs on reading them takes long enough to say so.
+/// Number of runs from which reading takes long enough to be announced.
 const MANY: usize = 4_000;
 
-/// Follows; gives the exit code.
+/// Runs the command; returns the exit code.
 pub(crate) fn main(arguments: &History) -> Result<i32, Failure> {
     let baseline = arguments.baseline.as_deref().map(Base::parse).transpose()?;
     let places = Places::of(&arguments.folders, baseline.as_ref())?;
@@ -60,15 +60,15 @@ pub(crate) fn main(arguments: &History) -> Result<i32, Failure> {
     Ok(history.exit_code)
 }
 
-/// What later runs are held against.
+/// The baseline that later runs are compared with.
 enum Base {
     Folder(PathBuf),
-    /// Seconds since the epoch, the second one no longer in it.
+    /// Seconds since the epoch: start, and end (exclusive).
     Dates(i64, i64),
 }
 
 impl Base {
-    /// A path that is there, or else dates.
+    /// Parses the path of something that exists, or else dates.
     fn parse(text: &str) -> Result<Self, Failure> {
         let path = Path::new(text);
         if path.exists() {
@@ -108,27 +108,27 @@ fn filter(arguments: &History) -> FigureFilter {
 /// A run that was found.
 struct RunFound {
     directory: PathBuf,
-    /// As the user would name it.
+    /// Its path as the user would name it.
     shown: String,
-    /// Whether it was found in the folder, run or bundle that is the baseline.
+    /// `true` if it was found in the folder, run or bundle that is the baseline.
     in_baseline: bool,
 }
 
-/// What was found in the folders that the user named.
+/// The runs and bundles found in the folders that the user named.
 #[derive(Default)]
 struct Places {
     runs: Vec<RunFound>,
-    /// What was found already, without links.
+    /// Paths found already, with links resolved.
     known: BTreeSet<PathBuf>,
     bundles: usize,
     left_out: Vec<LeftOut>,
-    /// Bundles that were unpacked; gone with them.
+    /// Unpacked bundles; dropping them removes their folders.
     _unpacked: Vec<Located>,
 }
 
 impl Places {
-    /// The baseline's first: of a run and its copy elsewhere the first one is read, and the run belongs to the baseline
-    /// wherever else it lies.
+    /// Looks into the baseline first: of a run and its copies the first one is read. So the run belongs to the baseline
+    /// wherever else it is.
     fn of(folders: &[PathBuf], baseline: Option<&Base>) -> Result<Self, Failure> {
         let mut places = Self::default();
         if let Some(Base::Folder(folder)) = baseline {
@@ -150,13 +150,13 @@ impl Places {
             return Err(Failure::new(ExitCode::Usage, error));
         }
         let Found { runs, bundles, left_out } = find_runs(&located.directory);
-        // What lies in a bundle is named by the bundle.
+        // Runs in a bundle are shown under the bundle's name.
         let shown = |path: &Path| match path.strip_prefix(&located.directory) {
             Ok(inside) if inside.as_os_str().is_empty() => named.display().to_string(),
             Ok(inside) => named.join(inside).display().to_string(),
             Err(_) => path.display().to_string(),
         };
-        // One that cannot be resolved is told when it is read.
+        // A path that cannot be resolved is reported when it is read.
         let mut is_new = |path: &Path| self.known.insert(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
         self.bundles += bundles.iter().filter(|bundle| is_new(bundle)).count();
         for (path, why) in left_out {
@@ -184,7 +184,7 @@ fn nothing_found(folders: &[PathBuf], places: &Places) -> Failure {
     Failure::new(ExitCode::Usage, anyhow!("there is no run directory in {} ({more})", named.join(", ")))
 }
 
-/// How the reading went, and the runs that were read with what they are to the baseline.
+/// Reads the runs; returns an account of the reading, and the runs with their relation to the baseline.
 fn read(places: Places, filter: &FigureFilter, baseline: Option<&Base>) -> Result<(Reading, Vec<Placed>), Failure> {
     let directories: Vec<PathBuf> = places.runs.iter().map(|run| run.directory.clone()).collect();
     let read = read_figures(&directories, filter).or_exit(ExitCode::Bug)?;
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// The two files of a run that a history reads.
+    /// Writes the two files of a run that a history reads.
     fn store(directory: &Path, started_unix_s: i64) {
         let mut manifest = Manifest::default();
         manifest.clocks.started_unix_s = started_unix_s;

@@ -1,10 +1,11 @@
-//! A stored run to a judged run: the same path for `verify`, `recheck`, `report` and `show`.
+//! Turns a stored run into a judged run, by the same path for `verify`, `recheck`, `report` and `show`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use activebench_detect::context::Run;
-use activebench_detect::{manual, registry, verdicts};
+use activebench_detect::judge::verdicts;
+use activebench_detect::run::Run;
+use activebench_detect::{manual, registry};
 use activebench_model::activity::{Activity, Exec};
 use activebench_model::call::Call;
 use activebench_model::claim::Parsed;
@@ -26,7 +27,7 @@ use anyhow::Context;
 
 use crate::{memory, thresholds};
 
-/// Everything before the judgement.
+/// Everything that is derived before the judgement.
 #[derive(Debug)]
 pub(crate) struct Derived {
     pub(crate) activity: Activity,
@@ -80,7 +81,7 @@ impl EventSource for Stored<'_> {
     }
 }
 
-/// Claims, phases and facts of a stored run; the manifest learns the blind paths.
+/// Derives claims, phases and facts of a stored run; adds the blind paths to the manifest.
 pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Result<Derived> {
     memory::reuse();
     let source = Stored(reader);
@@ -95,7 +96,7 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
         }
         None => (Parsed::default(), activebench_facts::evidence_phases(&activity)),
     };
-    // A record of before, and a tool that only its output tells, have none yet.
+    // An older record, and a tool known only from its output, have none yet.
     if manifest.tool_command.is_none() {
         manifest.tool_command = tool.map(|(_, command)| without_added(command, &manifest.added_arguments));
     }
@@ -111,7 +112,7 @@ pub(crate) fn derive(reader: &RunReader, manifest: &mut Manifest) -> anyhow::Res
     Ok(Derived { activity, parsed, phases, run_facts, profiles, courses })
 }
 
-/// The tool that measured, and its own command line.
+/// Returns the tool that measured, and its own command line.
 fn tool_of_run(
     manifest: &Manifest,
     activity: &Activity,
@@ -121,7 +122,7 @@ fn tool_of_run(
     known.or_else(|| tool_by_output(&manifest.command, activity, output))
 }
 
-/// A command line without what activebench put behind the user's words.
+/// Returns a command line without the arguments that activebench added after the user's.
 pub(crate) fn without_added(mut command: CommandLine, added: &[String]) -> CommandLine {
     if command.argv.ends_with(added) {
         command.argv.truncate(command.argv.len() - added.len());
@@ -129,8 +130,8 @@ pub(crate) fn without_added(mut command: CommandLine, added: &[String]) -> Comma
     command
 }
 
-/// The adapter for what the tree executed, and the tool's own command line: behind a wrapper
-/// (`nice iozone ...`) what it was executed with.
+/// Returns the adapter for the tool that the tree executed, and the tool's own command line. Behind a wrapper (`nice
+/// iozone ...`) these are the arguments that it was executed with.
 pub(crate) fn tool_command(
     command: &CommandLine,
     execs: &[Exec],
@@ -140,12 +141,13 @@ pub(crate) fn tool_command(
         return Some((adapter, command.clone()));
     }
     let executed = executed_tools(command, execs, links);
-    // One that was only asked for its version measured nothing.
+    // A tool that was only asked for its version measured nothing.
     let measuring = executed.iter().position(|(adapter, command)| measures(*adapter, command));
     executed.into_iter().nth(measuring.unwrap_or(0))
 }
 
-/// The tool under another name: what it wrote says which one it is, and its words that it is the one that measured.
+/// Finds a tool that runs under another name: its output identifies the tool, its arguments show which execution
+/// measured.
 fn tool_by_output(
     command: &CommandLine,
     activity: &Activity,
@@ -155,18 +157,18 @@ fn tool_by_output(
     let of_exec = |exec: &Exec| CommandLine { argv: exec.arguments.clone(), cwd: command.cwd.clone() };
     let executed = activity.execs.iter().filter(|exec| !exec.arguments.is_empty()).map(of_exec);
     let mut measuring = executed.filter(|command| measures(adapter, command));
-    // Of several none is told from the others.
+    // Several candidates cannot be distinguished.
     let found = measuring.next()?;
     measuring.next().is_none().then_some((adapter, found))
 }
 
-/// Whether a command makes its tool measure something; one that reads its work from files does.
+/// True if a command makes its tool measure something, or reads its work from files.
 fn measures(adapter: &dyn activebench_tools::Adapter, command: &CommandLine) -> bool {
     !adapter.input_files(command).is_empty() || !adapter.plan(command, &[]).phases.is_empty()
 }
 
-/// Every tool that the tree executed, in order, each with its own command line. `links` says what executed files
-/// led to that have other names.
+/// Returns every tool that the tree executed, in order, each with its own command line. `links` maps executed files of
+/// other names to the files that they link to.
 pub(crate) fn executed_tools(
     command: &CommandLine,
     execs: &[Exec],
@@ -185,7 +187,7 @@ pub(crate) fn executed_tools(
     execs.iter().filter_map(of_tool).collect()
 }
 
-/// What to say where a command ran several measurements: the output of one is read.
+/// Returns a note if a command ran several measurements: the output of one is read.
 fn several_measurements(manifest: &Manifest, activity: &Activity) -> Option<String> {
     let measuring: Vec<&str> = executed_tools(&manifest.command, &activity.execs, &manifest.coverage.linked_programs)
         .iter()
@@ -201,7 +203,7 @@ fn several_measurements(manifest: &Manifest, activity: &Activity) -> Option<Stri
     })
 }
 
-/// The adapter that a command line names, and the tool's own words in it: what can be told before anything is
+/// Returns the adapter that a command line names, and the tool's own words in it: all that is known before anything is
 /// executed.
 pub(crate) fn tool_of_words(command: &CommandLine) -> Option<(&'static dyn activebench_tools::Adapter, CommandLine)> {
     if let Some(adapter) = activebench_tools::adapter_for_program(command.program()) {
@@ -213,7 +215,7 @@ pub(crate) fn tool_of_words(command: &CommandLine) -> Option<(&'static dyn activ
     })
 }
 
-/// Every tool that a command line names, each with its own words: a shell's script may start several.
+/// Returns every tool that a command line names, each with its own words: a shell's script may start several.
 pub(crate) fn tools_of_words(command: &CommandLine) -> Vec<(&'static dyn activebench_tools::Adapter, CommandLine)> {
     let adapter = |word: &str| activebench_tools::adapter_for_program(word.rsplit('/').next().unwrap_or(word));
     let of_argv = |argv: Vec<String>| {
@@ -235,8 +237,8 @@ pub(crate) fn tools_of_words(command: &CommandLine) -> Vec<(&'static dyn activeb
     tools
 }
 
-/// The tool's own words in a wrapper's command line: from its name on, also inside one word
-/// that a shell will split. Empty where it is not named: the output may still tell.
+/// Returns the tool's own words in a wrapper's command line: from its name on, also inside one word that a shell will
+/// split. Empty if it is not named; its output may still identify it.
 fn behind_wrapper(argv: &[String], adapter: &dyn activebench_tools::Adapter) -> Vec<String> {
     let is_tool = |word: &str| adapter.is_program(word.rsplit('/').next().unwrap_or(word));
     if let Some(begin) = argv.iter().position(|word| is_tool(word)) {
@@ -244,7 +246,7 @@ fn behind_wrapper(argv: &[String], adapter: &dyn activebench_tools::Adapter) -> 
     }
     let script = argv.iter().find(|word| word.split_whitespace().any(is_tool));
     script.map_or_else(Vec::new, |script| {
-        // A shell's separators end the tool's words wherever they stand.
+        // A shell's separators end the tool's words, even inside a word.
         let separated = script.replace([';', '|', '&', '>', '<'], " ; ");
         let words = separated.split_whitespace().skip_while(|word| !is_tool(word));
         words.take_while(|word| *word != ";").map(str::to_owned).collect()

@@ -1,6 +1,6 @@
 //! The `activebench` command: arguments, wiring, exit codes.
 //!
-//! Everything that is known or computed lives in the crates below; here it is put in order.
+//! All knowledge and computation is in the crates below; this crate connects them.
 
 mod accept;
 mod arguments;
@@ -52,7 +52,7 @@ use crate::arguments::{Cli, Command, Detectors, Parse, Recheck, Render};
 use crate::exit::{ExitCode, Failure, OrExit};
 
 fn main() {
-    // The stub is asked before anything is parsed: a tool's own arguments follow it.
+    // The stub is checked before anything is parsed: a tool's own arguments follow it.
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     if words.first().is_some_and(|word| word == stub::SUBCOMMAND) {
         std::process::exit(stub::main(&words[1..]).into());
@@ -111,7 +111,7 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
         choices.fail_on = arguments.output.fail_on.into();
     };
     let located = bundle::located(&arguments.run)?;
-    // By other rules than the run's own it is another judgement, which the run does not keep.
+    // A judgement by other rules than the run's own is not stored with the run.
     let as_recorded = arguments.thresholds.is_none() && arguments.profile.is_none();
     let mut renew = |_: &str, reader: &RunReader, judged: &JudgedRun| {
         if as_recorded {
@@ -119,7 +119,7 @@ fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
         }
         Ok(())
     };
-    // It is evidence, and none of the runs that a history follows.
+    // The preconditioning is evidence, and not one of the runs that a history follows.
     let mut preconditioning = |_: &str, _: &RunReader, _: &JudgedRun| Ok(());
     let prepared: Option<series::Each<'_>> = Some(&mut preconditioning);
     if let Some(judged) = series::judged_each(&located.directory, &arguments.run, choose, &mut renew, prepared)? {
@@ -177,7 +177,7 @@ fn parse(arguments: &Parse) -> Result<(), Failure> {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // The reader went away: a report is in the run directory.
+        // The consumer closed standard output: a report is in the run directory.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output").or_exit(ExitCode::Usage),
     }
@@ -210,7 +210,7 @@ fn tracers() -> Result<(), Failure> {
     print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())
 }
 
-/// One page a detector and their index, for `cargo xtask docs`.
+/// Writes one page per detector and their index, for `cargo xtask docs`.
 fn detector_pages(folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut index = String::from(
@@ -226,7 +226,7 @@ fn detector_pages(folder: &Path) -> anyhow::Result<()> {
     std::fs::write(folder.join("README.md"), index).context("cannot write the index")
 }
 
-/// What a detector finds, in the words of its page's first paragraph.
+/// Returns the summary of a detector: the first paragraph of its page.
 fn summary(detector: &Detector) -> String {
     manual::introduction(detector).finds
 }

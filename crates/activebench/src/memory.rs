@@ -1,14 +1,15 @@
-//! What the C library does with memory that is freed. Where it refuses, more is kept or it is
-//! slower, and nothing else changes.
+//! Settings for how the C library treats freed memory. If it refuses them, it keeps more memory or is slower, and
+//! nothing else changes.
 
-/// Single allocations from this size on go back to the system when they are freed.
+/// Allocations of at least this many bytes return to the system when they are freed.
 #[cfg(target_env = "gnu")]
 const RETURNED_BYTES: libc::c_int = 256 << 10;
-/// The same while a run is judged, and what may lie free beside them.
+/// The same while a run is judged, and the most that may be free beside them.
 #[cfg(target_env = "gnu")]
 const RETURNED_IN_JUDGEMENT_BYTES: libc::c_int = 16 << 20;
 
-/// While a tool runs: what is kept for later the benchmark's page cache lacks.
+/// Returns freed memory to the system while a tool runs: memory that we keep is missing from the benchmark's page
+/// cache.
 pub(crate) fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: numbers only.
@@ -18,8 +19,8 @@ pub(crate) fn give_back() {
     }
 }
 
-/// While a run is judged: part after part takes the same memory, and getting it anew from the
-/// system each time takes half of the judgement.
+/// Keeps freed memory while a run is judged: part after part needs the same memory, and getting it from the system each
+/// time takes half of the judgement.
 pub(crate) fn reuse() {
     #[cfg(target_env = "gnu")]
     // SAFETY: numbers only.

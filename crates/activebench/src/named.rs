@@ -1,8 +1,8 @@
 //! The raw devices that a command line names: in its words, in a shell's script, in the files that its tools read their
 //! work from.
 //!
-//! As far as words tell. What a script's variables hold, and what a program without adapter does, is not known before it
-//! runs.
+//! Only text is examined. The values of a script's variables, and the effects of a program without an adapter, are not
+//! known before it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,22 +18,22 @@ use activebench_tools::Adapter;
 
 use crate::{judge, plan};
 
-/// Longer lines are in no log of fio's.
+/// Maximum bytes of a line: no log of fio has longer lines.
 const LINE_BYTES: u64 = 64 << 10;
 
 /// Block devices by their numbers, each with its node.
 pub(crate) type Devices = BTreeMap<DeviceNumber, PathBuf>;
 
-/// What a command names.
+/// The devices that a command names.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    /// By any word.
+    /// Devices in any of its words.
     pub(crate) all: Devices,
-    /// By a tool that writes.
+    /// Devices named by a tool that writes.
     pub(crate) written: Devices,
-    /// What could not be told of tools that write: fragments that follow "cannot tell".
+    /// What could not be determined about tools that write: fragments that follow "cannot tell".
     pub(crate) untold: Vec<String>,
-    /// Whether the command is a known tool's own, whose words are all there is to know.
+    /// `true` if the command is that of a known tool and all of its words are understood.
     pub(crate) whole: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn named(command: &CommandLine) -> Named {
     named
 }
 
-/// The number of a block device; `None` for what is none.
+/// Returns the number of a block device; `None` for anything else.
 pub(crate) fn number_of(path: &Path) -> std::io::Result<Option<DeviceNumber>> {
     let metadata = std::fs::metadata(path)?;
     Ok(metadata.file_type().is_block_device().then(|| rdev(&metadata)))
@@ -71,9 +71,9 @@ fn rdev(metadata: &std::fs::Metadata) -> DeviceNumber {
     DeviceNumber::new(libc::major(number), libc::minor(number))
 }
 
-/// What a tool of the command would do.
+/// The work of one tool of the command.
 struct Work {
-    /// What it reads its work from, without comments.
+    /// The texts that it reads its work from, without comments.
     texts: Vec<String>,
     writes: bool,
 }
@@ -97,7 +97,7 @@ impl Work {
                     files.push(log.files);
                 }
                 Err(error) => {
-                    // What it holds may be writes.
+                    // The log may contain writes.
                     writes = true;
                     untold.push(format!("what {} replays: cannot read {log}: {error}", adapter.name()));
                 }
@@ -110,14 +110,14 @@ impl Work {
     }
 }
 
-/// A job file, or a list of devices, without its comments.
+/// Returns a job file, or a list of devices, without its comments.
 fn uncommented(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The logs that fio is told to replay: what it writes stands there, whatever `rw` says (HOWTO, `read_iolog`).
+/// Returns the logs that fio is to replay: they say what it writes, whatever `rw` says (HOWTO, `read_iolog`).
 fn replayed<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     const OPTION: &str = "read_iolog";
     let mut logs = BTreeSet::new();
@@ -132,7 +132,7 @@ fn replayed<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
             ("" | "=", _) => words.next(),
             (value, _) => value.strip_prefix('='),
         };
-        // A colon stands between two.
+        // A colon separates two logs.
         logs.extend(
             parts(value.unwrap_or_default(), &[':']).map(|log| unescaped(bare(log))).filter(|log| !log.is_empty()),
         );
@@ -140,9 +140,9 @@ fn replayed<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     logs
 }
 
-/// A log that fio replays, as far as it tells what is written.
+/// The parts of a replayed fio log that say what is written.
 struct Log {
-    /// The files that it adds and opens, a line each.
+    /// The files that it adds and opens, one per line.
     files: String,
     writes: bool,
 }
@@ -157,9 +157,9 @@ impl Log {
         let mut writes = false;
         let mut lines = BufReader::new(file);
         let mut line = Vec::new();
-        // A log may be larger than the memory: its lines are looked at one by one.
+        // A log may be larger than the memory: its lines are read one by one.
         while (&mut lines).take(LINE_BYTES).read_until(b'\n', &mut line)? > 0 {
-            // One of blktrace is no text, and names no file.
+            // A log of blktrace is not text, and does not name files.
             let Ok(text) = str::from_utf8(&line) else { return Ok(Self { files: String::new(), writes: true }) };
             let mut words = text.split_whitespace().rev();
             match words.next() {
@@ -172,7 +172,7 @@ impl Log {
     }
 }
 
-/// The folder that a command runs in, and those that its words name: what else they name may lie there.
+/// Returns the folder that a command runs in, and the folders that its words name: other names may be relative to them.
 fn folders<'a>(cwd: &Path, texts: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
     let mut folders = vec![cwd.to_owned()];
     for name in names(texts) {
@@ -184,7 +184,7 @@ fn folders<'a>(cwd: &Path, texts: impl Iterator<Item = &'a str>) -> Vec<PathBuf>
     folders
 }
 
-/// The block devices that texts name.
+/// Returns the block devices that texts name.
 fn devices<'a>(folders: &[PathBuf], texts: impl Iterator<Item = &'a str>, untold: &mut Vec<String>) -> Devices {
     let mut found = Devices::new();
     for name in names(texts) {
@@ -197,7 +197,7 @@ fn devices<'a>(folders: &[PathBuf], texts: impl Iterator<Item = &'a str>, untold
                     }
                 }
                 Err(error) if absolute => untold.push(format!("whether {name} is a device: {error}")),
-                // Hardly a name at all.
+                // Most likely not a file name.
                 Err(_) => {}
             }
         }
@@ -205,7 +205,7 @@ fn devices<'a>(folders: &[PathBuf], texts: impl Iterator<Item = &'a str>, untold
     found
 }
 
-/// The block devices that a path leads to, as node or as the character device beside them.
+/// Returns the block devices of a path: a block device itself, or the devices behind a character device.
 fn devices_of(path: &Path) -> Result<Vec<(DeviceNumber, PathBuf)>, String> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -223,27 +223,27 @@ fn devices_of(path: &Path) -> Result<Vec<(DeviceNumber, PathBuf)>, String> {
     Ok(behind.into_iter().map(|(name, number)| (number, Path::new("/dev").join(name))).collect())
 }
 
-/// Whether a path is that of nothing, or of no path at all.
+/// True if the error says that a path does not exist or cannot be a path.
 fn is_no_file(error: &std::io::Error) -> bool {
     let none = [libc::ENOENT, libc::ENOTDIR, libc::ENAMETOOLONG, libc::ELOOP];
     error.kind() == std::io::ErrorKind::InvalidInput || error.raw_os_error().is_some_and(|code| none.contains(&code))
 }
 
-/// Everything in texts that may be the name of a file.
+/// Returns everything in texts that may be a file name.
 fn names<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for word in texts.flat_map(str::split_whitespace).map(bare) {
-        // fio's name for a job is no file's.
+        // fio's name for a job is not a file name.
         if word.trim_start_matches('-').starts_with("name=") {
             continue;
         }
         let value = word.split_once('=').map(|(_, value)| value);
-        // What stands directly behind a redirection or a short option: `>/dev/sdb`, `-f/dev/sdb`.
+        // The text directly behind a redirection or a short option: `>/dev/sdb`, `-f/dev/sdb`.
         let redirected = word.rsplit_once(['<', '>']).map(|(_, target)| target);
         let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         let short = short.and_then(|rest| Some(&rest[rest.chars().next()?.len_utf8()..]));
         for text in [Some(word), value, redirected, short].into_iter().flatten() {
-            // A colon may be a part of a name (`/dev/disk/by-path/pci-0000:00:17.0-ata-1`), or stand between two.
+            // A colon may be part of a name (`/dev/disk/by-path/pci-0000:00:17.0-ata-1`), or separate two names.
             for name in std::iter::once(text).chain(parts(text, &[':', ','])).map(bare) {
                 names.insert(name.to_owned());
                 names.insert(unescaped(name));
@@ -254,7 +254,7 @@ fn names<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     names
 }
 
-/// The parts of a text between separators that have no backslash before them.
+/// Splits a text at separators that have no backslash before them.
 fn parts<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
     let mut escaped = false;
     text.split(move |c: char| {

@@ -1,4 +1,4 @@
-//! Where reports go, and the files that every judgement leaves in the run directory.
+//! Writes reports, and the files that every judgement leaves in the run directory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -16,7 +16,7 @@ use crate::arguments::{FormatRequest, Output};
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::formats;
 
-/// Whether standard output must hold nothing but a report that a program will read.
+/// True if standard output is reserved for a report that a program will read.
 pub(crate) fn report_owns_stdout(output: &Output) -> bool {
     output.formats.iter().any(|request| request.file.is_none() && request.format != "text")
 }
@@ -36,13 +36,13 @@ fn terminal_width() -> Option<u16> {
     (result == 0 && size.ws_col > 0).then_some(size.ws_col)
 }
 
-/// Writes a run to where the user asked: as text to standard output when nothing was asked.
+/// Writes the reports of a run that the user asked for; by default one as text to standard output.
 pub(crate) fn render(judged: &JudgedRun, reader: &RunReader, output: &Output) -> Result<(), Failure> {
     deliver(output, |request, style, out| formats::write(request, judged, reader, style, out))
 }
 
-/// Writes reports to where the user asked: as text to standard output when nothing was asked. A format that
-/// there is not, `write` refuses, see [`formats_exist`].
+/// Writes the reports that the user asked for; by default one as text to standard output. `write` refuses an unknown
+/// format, see [`formats_exist`].
 pub(crate) fn deliver(
     output: &Output,
     write: impl Fn(&FormatRequest, Style, &mut dyn Write) -> anyhow::Result<()>,
@@ -51,7 +51,7 @@ pub(crate) fn deliver(
         let mut out = BufWriter::new(std::io::stdout().lock());
         let written = write(request, terminal_style(), &mut out).and_then(|()| Ok(out.flush()?));
         match written {
-            // The reader went away: the reports are in the run directory.
+            // The consumer closed standard output: the reports are in the run directory.
             Err(error) if is_broken_pipe(&error) => Ok(()),
             other => other.context("cannot write the report to standard output").or_exit(ExitCode::Usage),
         }
@@ -75,7 +75,7 @@ pub(crate) fn deliver(
     }
 }
 
-/// A file that is made when something is written to it: an export that has nothing to say leaves what was there.
+/// A file that is created on the first write: an export without output leaves an existing file as it was.
 struct OnFirstWrite<'a> {
     path: &'a Path,
     file: Option<File>,
@@ -95,7 +95,7 @@ impl Write for OnFirstWrite<'_> {
     }
 }
 
-/// What one of a kind of report gives for a format that it has.
+/// Writes the text of a report; fails if there is none in this format.
 pub(crate) fn write_text(text: Option<String>, out: &mut dyn Write) -> anyhow::Result<()> {
     let text = text.context("there is no such format")?;
     Ok(out.write_all(text.as_bytes())?)
@@ -107,7 +107,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| io(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }
 
-/// Says before anything runs that a report `of` this kind is not to be had in a format that was asked for.
+/// Refuses, before anything runs, a requested format that a report `of` this kind does not have.
 pub(crate) fn formats_exist(output: &Output, of: &str, known: &[&str]) -> Result<(), Failure> {
     let unknown = output.formats.iter().find(|request| !known.contains(&request.format.as_str()));
     let Some(request) = unknown else { return Ok(()) };
@@ -130,7 +130,7 @@ pub(crate) fn write_stages(reader: &RunReader, judged: &JudgedRun) -> anyhow::Re
     Ok(())
 }
 
-/// The files of the stages after the evidence, and a report in every format, each with its name.
+/// Returns the files of the stages after the evidence, and a report in every format, each with its name.
 pub(crate) fn stages(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut files = vec![
         ("claims.json".to_owned(), json(&judged.parsed)?),
@@ -147,8 +147,8 @@ pub(crate) fn stages(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<V
     Ok(files)
 }
 
-/// Writes the run's table of figures anew, for `history`. A folder that cannot be written is no failure: the judgement
-/// does not need it.
+/// Writes the run's table of figures anew, for `history`. A folder that cannot be written is not an error: the
+/// judgement does not need the table.
 pub(crate) fn renew_figures(reader: &RunReader, judged: &JudgedRun) {
     let written = encode_figures(&figures(judged), reader.manifest_sha256())
         .and_then(|bytes| reader.write_derived(FIGURES, &bytes));
@@ -166,7 +166,7 @@ fn json<T: Serialize>(value: &T) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is missing on this host, with the command that mends it.
+/// Describes a gap of this host, with the command that fixes it.
 pub(crate) fn gap_text(gap: &Gap, program: &str) -> String {
     match &gap.mend {
         Mend::Command(command) => {

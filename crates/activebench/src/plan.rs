@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use activebench_detect::context::Run;
+use activebench_detect::judge::verdicts::judge_plan;
 use activebench_detect::registry::DETECTORS;
+use activebench_detect::run::Run;
 use activebench_detect::thresholds::Thresholds;
-use activebench_detect::verdicts::judge_plan;
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
@@ -24,7 +24,7 @@ use crate::arguments::Verify;
 use crate::exit::{ExitCode, Failure, OrExit};
 use crate::{judge, output, print, tool_files};
 
-/// Shows the plan; gives the exit code.
+/// Shows the plan; returns the exit code.
 pub(crate) fn main(
     arguments: &Verify,
     choices: Choices,
@@ -36,7 +36,7 @@ pub(crate) fn main(
         Some((adapter, own)) => (Some(adapter.name()), adapter.plan(own, &input_files(*adapter, own).0)),
         None => (None, Default::default()),
     };
-    // Behind a wrapper nothing is added: the words may not be the last ones.
+    // Behind a wrapper nothing is added: the tool's words may not be the last ones.
     let direct = activebench_tools::adapter_for_program(command.program());
     let added_arguments = direct.map(|adapter| adapter.added_arguments(&command)).unwrap_or_default();
 
@@ -83,8 +83,8 @@ pub(crate) fn main(
     })
 }
 
-/// The files that the tool would read its work from, as far as the command line names them, and why others were not
-/// read.
+/// Returns the files that the tool would read its work from, as far as the command line names them, and why others were
+/// not read.
 pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> (Vec<ToolFile>, Vec<String>) {
     let (mut files, mut unread) = (Vec::new(), Vec::new());
     for name in adapter.input_files(command) {
@@ -96,7 +96,7 @@ pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> (Vec<
     (files, unread)
 }
 
-/// A run that has not begun.
+/// Returns the manifest of a run that has not begun.
 fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
     Manifest {
         format: FORMAT,

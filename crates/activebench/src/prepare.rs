@@ -1,7 +1,7 @@
 //! Purge and preconditioning before a series of the profile `pts`: SNIA PTS begins every test with them.
 //!
-//! Preconditioning is a run like any other: fio writes the device twice over, under observation, and what the device
-//! took of it stands in the record of every run that follows.
+//! Preconditioning is a run like any other: fio writes the device twice over, under observation. The record of every
+//! run that follows states how much the device took.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -30,7 +30,7 @@ pub(crate) const DIRECTORY: &str = "preconditioning";
 /// Purges and preconditions a device for a command; `None` when a signal ended that.
 ///
 /// # Errors
-/// When the device is a part of one, when fio is not there or fails, and when the command could not open the device.
+/// Returns an error if the device is a partition, fio is missing or fails, or the command could not open the device.
 pub(crate) fn prepare(
     arguments: &Verify,
     measured: &CommandLine,
@@ -48,7 +48,7 @@ pub(crate) fn prepare(
     find_program(&OsString::from(&command[0]))?;
     let shown = device.path.display();
     if let Some(disk) = &device.partition_of {
-        // What the rest of the disk holds bears on the figures as much.
+        // The contents of the rest of the disk affect the figures as much.
         return Err(Failure::new(
             ExitCode::Usage,
             anyhow!(
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
         destroy::openable(&device.path, *identity, user, writes)?;
     }
     let purge = purge(device);
-    // Before the next write: whoever pressed Ctrl-C did so to keep what is left.
+    // Checked before the next write: whoever pressed Ctrl-C did so to keep what is left.
     let Some(purge) = purge.filter(|_| !stop.is_set()) else { return Ok(None) };
     match &purge {
         Purge::Discard => say(&format!("{shown} is purged: all of it was discarded")),
@@ -111,7 +111,7 @@ pub(crate) fn prepare(
     }))
 }
 
-/// Twice the device in blocks of 128 KiB, one behind the other, past the page cache, of data that nothing can reduce.
+/// Returns the fio command that writes the device twice: sequential blocks of 128 KiB, direct I/O, incompressible data.
 fn preconditioning(device: &Path) -> Vec<String> {
     let filename = format!("--filename={}", device.display());
     let words = [
@@ -147,7 +147,7 @@ fn purge(device: &Unused) -> Option<Purge> {
     }
 }
 
-/// What the device took in the passes of the preconditioning.
+/// Returns the bytes that the device took in the passes of the preconditioning; `None` if not all were seen.
 pub(crate) fn written(judged: &JudgedRun) -> Option<f64> {
     let of = |name| judged.phases.iter().map(|phase| phase.facts.complete(name).ok()).sum::<Option<f64>>();
     (!judged.phases.is_empty()).then(|| of(FactName::DeviceWriteBytes)).flatten()

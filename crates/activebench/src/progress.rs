@@ -9,7 +9,7 @@ use activebench_runner::{Hooks, Stream};
 use activebench_tools::OutputFilter;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Where the child's standard output goes.
+/// Destination of the child's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChildOutput {
     /// To ours.
@@ -25,7 +25,7 @@ pub(crate) struct Terminal {
     quiet: bool,
     before: (Duration, u64, u64, u64),
     broken_pipe: bool,
-    /// Takes out of standard output what the user did not ask for.
+    /// Removes from standard output what the user did not ask for.
     filter: Option<Box<dyn OutputFilter>>,
 }
 
@@ -70,7 +70,7 @@ impl Terminal {
                 std::io::stderr().lock().write_all(bytes)
             }
         });
-        // The reader of our output went away (`| head`): the run and its record go on.
+        // The consumer closed our output (`| head`): the run and its record go on.
         self.broken_pipe = written.is_err();
     }
 }

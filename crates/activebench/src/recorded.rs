@@ -1,6 +1,6 @@
-//! A run directory of reads that nobody made: what the analysis of offsets is measured with, at a size
-//! for which a real run would take minutes. Their offsets as text go beside it for other tools; or the
-//! reads are those of a whole run of Orion, see [`orion`].
+//! A run directory of made-up reads: for measuring the analysis of offsets at a size for which a real run would take
+//! minutes. Their offsets are also written as text for other tools; or the reads form a whole run of Orion, see
+//! [`orion`].
 
 mod orion;
 
@@ -15,7 +15,7 @@ use activebench_record::RunWriter;
 use anyhow::Context;
 
 const BLOCK_BYTES: u64 = 8192;
-/// Calls that are handed over at once.
+/// Calls that are written at once.
 const BATCH: u64 = 1 << 14;
 
 /// Random reads of whole blocks by one thread.
@@ -78,7 +78,7 @@ impl Recorded {
             redacted: None,
             sha256: Default::default(),
         })?;
-        // The note above stands alone when all was written.
+        // If all was written, the note above is the only one.
         anyhow::ensure!(written.incomplete.len() == 1, "{}", written.incomplete.join("; "));
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! `activebench replicate`: a stored run's I/O again, by fio, under our own observation.
+//! `activebench replicate`: replays a stored run's I/O with fio, under our own observation.
 //!
-//! What is replayed is read from the record (`activebench_report::export::passes`), what follows from it is judged by
-//! `activebench_detect::replication`. Here the files are made, fio is started, and everything is taken away again.
+//! `activebench_report::export::passes` reads from the record what is replayed; `activebench_detect::replication`
+//! judges the outcome. This module makes the files, starts fio, and removes everything again.
 
 mod engine;
 mod scratch;
@@ -37,12 +37,12 @@ use crate::stop::Stop;
 use crate::verify::{self, Recorded};
 use crate::{bundle, destroy, judge as judgement, output, series};
 
-/// Folder of the logs, below that of the replication.
+/// Folder of the logs, inside that of the replication.
 const LOGS: &str = "logs";
-/// From so much on, preparing files takes long enough to be said.
+/// Bytes from which preparing files takes long enough for a message.
 const LONG_BYTES: u64 = 1 << 30;
 
-/// Replays a run; gives the exit code.
+/// Replays a run; returns the exit code.
 pub(crate) fn main(arguments: &Replicate) -> Result<i32, Failure> {
     let output = Output { formats: arguments.formats.clone(), fail_on: FailOnArgument::Fail, quiet: arguments.quiet };
     output::formats_exist(&output, "a replication", &REPLICATION_FORMATS)?;
@@ -94,12 +94,12 @@ struct Work<'a> {
     stop: Stop,
     /// Absolute: the engine works in the folder of its files.
     out: PathBuf,
-    /// Whether anything of a replay lies in `out`.
+    /// `true` if `out` holds anything of a replay.
     recorded: bool,
 }
 
 impl Work<'_> {
-    /// The whole, and the exit code of what ended it before its time.
+    /// Returns the whole replication, and the exit code of what ended it early.
     fn replicate(&mut self, reader: &RunReader) -> Result<(Replication, Option<i32>), Failure> {
         let named = self.named_target()?;
         let device = target::device(named)?;
@@ -140,7 +140,7 @@ impl Work<'_> {
         Ok((judge(self.run, replication), ended))
     }
 
-    /// What the user names as the target: with `--destroy` the device, which then must be free to be written.
+    /// Returns the target that the user names: with `--destroy` the device, which must then be free to be written.
     fn named_target(&self) -> Result<Option<&Path>, Failure> {
         let (target, destroyed) = (self.arguments.target.as_deref(), self.arguments.destroy.as_deref());
         let Some(device) = destroyed else { return Ok(target) };
@@ -168,7 +168,7 @@ impl Work<'_> {
         write_passes(self.run, &Stored(reader), devices, &mut open).with_context(cannot).or_exit(ExitCode::Usage)
     }
 
-    /// A pass before its replays; a pass that cannot be replayed says why.
+    /// Returns a pass before its replays; one that cannot be replayed states why.
     fn planned(&self, number: u32, pass: &mut Pass) -> ReplicatedPass {
         let phases: Vec<&Phase> = pass.phases.iter().filter_map(|place| self.run.phases.get(*place)).collect();
         let cache = cache_state(&phases);
@@ -213,7 +213,7 @@ impl Work<'_> {
         }
     }
 
-    /// What is known before the first replay.
+    /// Returns what is known before the first replay.
     fn begun(&self, target: &Target) -> Replication {
         let run = self.run;
         let tool = match &run.parsed.version {
@@ -246,7 +246,7 @@ impl Work<'_> {
         }
     }
 
-    /// Every pass so often; gives whether all were made.
+    /// Replays every pass as often as requested; returns `true` if all replays were made.
     fn replays(
         &mut self,
         can: &[usize],
@@ -289,7 +289,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// One replay of a pass, recorded; `None` where a signal ended it. Gives also what its files lay on.
+    /// Records one replay of a pass; `None` if a signal ended it. Also returns the storage of its files.
     fn replay(
         &mut self,
         pass: &Pass,
@@ -362,7 +362,7 @@ impl Work<'_> {
     }
 }
 
-/// Says what is emptied besides the files' own cache.
+/// Adds a note on the page cache that is emptied besides that of the files.
 fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
     if matches!(pass.cache, CacheState::Cold | CacheState::PassedBy) && !below.is_empty() {
         let files: Vec<String> = below.iter().map(|path| path.display().to_string()).collect();
@@ -374,7 +374,7 @@ fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
     }
 }
 
-/// Where the replays go, absolute and empty, and whether it was made for them.
+/// Returns the directory for the replays, absolute and empty, and `true` if it was created for them.
 fn out_directory(arguments: &Replicate) -> Result<(PathBuf, bool), Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| verify::default_directory("replicate"));
     let out = std::path::absolute(&out).or_exit(ExitCode::Usage)?;
@@ -390,7 +390,7 @@ fn out_directory(arguments: &Replicate) -> Result<(PathBuf, bool), Failure> {
     }
 }
 
-/// Removes what was put into the folder, which was empty, and the folder itself where it was made for that.
+/// Empties the folder, which was empty before, and removes it if it was created for the replays.
 fn discard(out: &Path, is_new: bool) {
     let empty = |out: &Path| -> io::Result<()> {
         fs::read_dir(out)?.try_for_each(|entry| {
@@ -424,7 +424,7 @@ fn write_reports(out: &Path, replication: &Replication) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Words of a command line.
+/// Returns the words of a command line.
 fn words(words: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
     words.into_iter().map(Into::into).collect()
 }

@@ -1,4 +1,4 @@
-//! The room on a file system.
+//! Free and total space of a file system.
 
 use std::ffi::CString;
 use std::io;
@@ -6,19 +6,19 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a file system has.
+/// Space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// What a user without privileges can still use.
+    /// Bytes that a user without privileges can still use.
     pub(crate) free_bytes: u64,
-    /// All of it.
+    /// Bytes in total.
     pub(crate) all_bytes: u64,
 }
 
-/// The room on the file system of a path (statvfs).
+/// Returns the space of the file system of a path (statvfs).
 ///
 /// # Errors
-/// What the system answers, and a number of bytes that does not fit into 64 bits.
+/// Returns the system's error, or an error if a number of bytes does not fit into 64 bits.
 pub(crate) fn room(path: &Path) -> io::Result<Room> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statvfs>::uninit();

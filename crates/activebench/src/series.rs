@@ -1,5 +1,5 @@
-//! `verify --repeat`: the same command several times, each run recorded in a directory of its own below that of
-//! the series, and what they say together. `recheck` and `report` read such a directory again.
+//! `verify --repeat`: runs the same command several times and judges the runs together. Each run is recorded in a
+//! directory of its own below that of the series. `recheck` and `report` read such a directory again.
 
 mod evidence;
 #[cfg(test)]
@@ -8,8 +8,8 @@ pub(crate) mod samples;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use activebench_detect::series::stopping::stopping;
 use activebench_detect::series::{computed, contribution, judge};
-use activebench_detect::stopping::stopping;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::command::CommandLine;
 use activebench_model::report::JudgedRun;
@@ -29,15 +29,15 @@ use crate::stop::Stop;
 use crate::verify::{Recorded, record_prepared_run};
 use crate::{destroy, judge, output, thresholds};
 
-/// What is recorded, and how often.
+/// A series to record: the command, and how often it runs.
 pub(crate) struct Recording<'a> {
-    /// How each run is observed, and what is said meanwhile.
+    /// How each run is observed, and which messages are printed meanwhile.
     pub(crate) arguments: &'a Verify,
     pub(crate) choices: Choices,
     pub(crate) command: CommandLine,
     /// The directory of the series: new, or empty.
     pub(crate) directory: &'a Path,
-    /// Runs; with `until` at most so many.
+    /// Number of runs; with `until` the maximum.
     pub(crate) planned: u32,
     pub(crate) until: Option<Until>,
     /// The device that is purged and preconditioned before the first run.
@@ -47,11 +47,11 @@ pub(crate) struct Recording<'a> {
 /// A series that was recorded and judged.
 pub(crate) struct Taken {
     pub(crate) judged: JudgedSeries,
-    /// Whether a signal ended it.
+    /// `true` if a signal ended it.
     pub(crate) interrupted: bool,
 }
 
-/// Records and judges a series; gives the exit code.
+/// Records and judges a series; returns the exit code.
 pub(crate) fn main(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) -> Result<i32, Failure> {
     let output = &recording.arguments.output;
     formats_exist(output)?;
@@ -63,7 +63,7 @@ pub(crate) fn main(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) 
 /// Records a series run by run, and judges it. What was recorded counts, whatever ends the series.
 ///
 /// # Errors
-/// When nothing was recorded.
+/// Returns an error if nothing was recorded.
 pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime) -> Result<Taken, Failure> {
     let Recording { arguments, choices, command, directory, planned, until, prepared: device } = recording;
     let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
@@ -101,14 +101,14 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
         let name = number.to_string();
         let (choices, command) = (&manifest.choices, &manifest.command);
         let of_run = directory.join(&name);
-        // Much can happen to a device while a series runs.
+        // The device may have come into use since the last run.
         let run = destroy::guard_again(command)
             .and_then(|()| record_prepared_run(arguments, choices, command, &of_run, preparation.as_ref(), runtime));
         match run {
             Ok(Recorded { judged, interrupted, .. }) => {
                 runs.push(contribution(number, &name, &judged));
                 manifest.runs.push(name);
-                // From here on the run counts, whatever becomes of us.
+                // From here on the run counts, even if activebench ends.
                 write_series(directory, &manifest).or_exit(ExitCode::Usage)?;
                 if interrupted || stop.is_set() {
                     stopped = Some("interrupted".to_owned());
@@ -134,14 +134,14 @@ pub(crate) fn record(recording: Recording<'_>, runtime: &tokio::runtime::Runtime
     Ok(Taken { judged, interrupted })
 }
 
-/// How long the runs from this one on take, when they take as long as those before it; `None` for the first.
+/// Estimates the time for the runs from this one on, from the runs before it; `None` for the first.
 fn time_left(began: Instant, number: u32, planned: u32) -> Option<String> {
     let done = number.checked_sub(1).filter(|done| *done > 0)?;
     let left = began.elapsed().as_secs_f64() / f64::from(done) * f64::from(planned.saturating_sub(done));
     Some(humantime::format_duration(Duration::from_secs(left.ceil() as u64)).to_string())
 }
 
-/// A signal ended the preparation: there is no run.
+/// Finishes a series whose preparation was ended by a signal: there is no run.
 fn interrupted_before(
     mut manifest: SeriesManifest,
     directory: &Path,
@@ -155,7 +155,8 @@ fn interrupted_before(
     Ok(Taken { judged, interrupted: true })
 }
 
-/// Nothing was measured. The directory has no use then, unless a device was prepared: that is told.
+/// Finishes a series without any run. Removes the directory, unless a device was prepared: then the series records why
+/// it has no runs.
 fn without_runs(mut manifest: SeriesManifest, directory: &Path, failure: Failure) -> Failure {
     manifest.preconditioning = preparation_in(directory);
     if manifest.preconditioning.is_none() {
@@ -169,12 +170,12 @@ fn without_runs(mut manifest: SeriesManifest, directory: &Path, failure: Failure
     failure
 }
 
-/// The folder of the preparation where it was recorded.
+/// Returns the folder of the preparation if it was recorded.
 fn preparation_in(directory: &Path) -> Option<String> {
     directory.join(DIRECTORY).join("run.json").is_file().then(|| DIRECTORY.to_owned())
 }
 
-/// Whether the runs so far give what the series is to go on for, or never will; says how far they came.
+/// True if the runs so far reach the target of the series, or never will; prints how far they came.
 fn is_enough(until: Until, runs: &[RunOfSeries], thresholds: &Thresholds, quiet: bool) -> bool {
     let (figures, steadiness) = computed(runs, thresholds);
     let so_far = stopping(until, &figures, &steadiness);
@@ -182,14 +183,14 @@ fn is_enough(until: Until, runs: &[RunOfSeries], thresholds: &Thresholds, quiet:
         let word = if so_far.reached { "target reached" } else { "not yet" };
         eprintln!("activebench: {word}: {}", terminal(&so_far.because));
     }
-    // Without a rate no number of runs gives the target.
+    // Without a rate, no number of runs reaches the target.
     so_far.reached || steadiness.is_empty()
 }
 
 /// The file that makes a directory one of a series.
 pub(crate) const MANIFEST: &str = "series.json";
 
-/// Judges a stored series again, its runs too; `None` when the directory is none of a series. Reports call the
+/// Judges a stored series again, with its runs; `None` if the directory is not that of a series. Reports call the
 /// directory `shown`.
 pub(crate) fn stored(
     directory: &Path,
@@ -199,13 +200,13 @@ pub(crate) fn stored(
     judged_each(directory, shown, choose, &mut |_, _, _| Ok(()), None)
 }
 
-/// What is shown a judged run with its folder's name.
+/// Callback that receives a judged run with its folder's name.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(&str, &RunReader, &JudgedRun) -> Result<(), Failure>;
 
-/// The same; each run is shown to `each`.
+/// Like [`stored`]; also passes each run to `each`.
 ///
-/// The preconditioning is none of the runs. It is held against what they say of it by its hashes alone, for it can be
-/// long; where somebody wants to see it, it is judged for that, and what it wrote is counted anew.
+/// The preconditioning is not one of the runs. By default only its hashes are compared with the runs' statements,
+/// because it can be long. If `preconditioning` is given, it is judged too, and what it wrote is counted anew.
 pub(crate) fn judged_each(
     directory: &Path,
     shown: &Path,
@@ -240,7 +241,7 @@ pub(crate) fn judged_each(
     Ok(Some(judge(manifest, shown.display().to_string(), runs, &thresholds)))
 }
 
-/// Renders a series to where the user asked: as text to standard output when nothing was asked.
+/// Writes the reports of a series that the user asked for; by default one as text to standard output.
 pub(crate) fn render(judged: &JudgedSeries, output: &Output) -> Result<(), Failure> {
     formats_exist(output)?;
     output::deliver(output, |request, style, out| {
@@ -249,13 +250,13 @@ pub(crate) fn render(judged: &JudgedSeries, output: &Output) -> Result<(), Failu
     })
 }
 
-/// A format that single runs alone have is said before anything runs.
+/// Refuses, before anything runs, a format that only single runs have.
 fn formats_exist(output: &Output) -> Result<(), Failure> {
     let known: Vec<_> = SERIES_FORMATS.iter().map(|format| format.name()).collect();
     output::formats_exist(output, "a series", &known)
 }
 
-/// Makes the directory of the series, which must not hold anything.
+/// Creates the directory of the series. An existing directory must be empty.
 fn create(directory: &Path) -> Result<(), Failure> {
     let cannot =
         || format!("cannot create the series directory {} (hint: name another one with --out)", directory.display());
@@ -273,24 +274,24 @@ fn create(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Nothing was recorded: the directory has no use.
+/// Removes the directory after nothing was recorded: it is of no use.
 fn remove_empty(directory: &Path) {
     if let Err(error) = std::fs::remove_dir(directory) {
         eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
     }
 }
 
-/// Every report of the series with its file's name; they are computed anew by `recheck`.
+/// Returns every report of the series with its file's name; `recheck` computes them anew.
 pub(crate) fn reports(judged: &JudgedSeries) -> impl Iterator<Item = (String, Vec<u8>)> {
     SERIES_FORMATS
         .iter()
         .map(|format| (format!("{REPORT}{}", format.extension()), format.render(judged, Style::default()).into_bytes()))
 }
 
-/// How the files of the series' reports begin.
+/// Prefix of the file names of the series' reports.
 const REPORT: &str = "series-report.";
 
-/// Whether a file's name is that of a report of a series.
+/// True if a file's name is that of a report of a series.
 pub(crate) fn is_report(name: &str) -> bool {
     name.starts_with(REPORT)
 }

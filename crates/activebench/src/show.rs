@@ -19,7 +19,7 @@ use crate::exit::{ExitCode, Failure, OrExit};
 use crate::judge;
 use crate::memory;
 
-/// Rows of a table on a terminal; JSON and CSV have them all.
+/// Maximum rows of a table on a terminal; JSON and CSV have them all.
 const TABLE_ROWS: usize = 200;
 
 pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn main(arguments: &Show) -> Result<(), Failure> {
         derived => derived_stage(&mut sink, &reader, derived),
     };
     match shown.and_then(|()| sink.finish()) {
-        // The reader of our output went away (`| head`).
+        // The consumer closed our output (`| head`).
         Err(error) if is_broken_pipe(&error) => Ok(()),
         other => other.or_exit(ExitCode::Usage),
     }
@@ -78,7 +78,7 @@ fn offsets(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
     rows(sink, &hits)
 }
 
-/// One row a stack; its frames from the innermost out.
+/// Writes one row per stack, with its frames from the innermost out.
 fn stacks(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
     let stacks = reader.stacks()?;
     for (number, frames) in stacks.stacks.iter().enumerate() {
@@ -133,7 +133,7 @@ fn derived_stage(sink: &mut Sink, reader: &RunReader, stage: Stage) -> anyhow::R
     }
 }
 
-/// A fact as a row; `of` names the thread or the function that a figure of a profile is of.
+/// A fact as a row; `of` names the thread or function that a profile's figure belongs to.
 #[derive(Serialize)]
 struct FactRow<'a> {
     phase: &'a str,
@@ -146,7 +146,7 @@ struct FactRow<'a> {
     source: &'a str,
 }
 
-/// The figures of a profile's threads and functions, behind the facts that they add up to.
+/// Adds the figures of a profile's threads and functions, behind the facts that they add up to.
 fn profile_rows(sink: &mut Sink, phase: &str, profile: &CpuProfile) -> anyhow::Result<()> {
     let mut add = |fact: &str, of: &str, value: Quantity, completeness: &Completeness, source: &str| {
         sink.row(&FactRow {
@@ -198,7 +198,7 @@ struct Sink {
     header: Option<Vec<String>>,
     table: Table,
     count: usize,
-    /// Rows were left out.
+    /// `true` if rows were left out.
     cut: bool,
     csv: csv::Writer<std::io::Stdout>,
 }
@@ -217,7 +217,7 @@ impl Sink {
     fn row<T: Serialize>(&mut self, value: &T) -> anyhow::Result<()> {
         let value = serde_json::to_value(value).context("cannot serialise a row")?;
         if self.format == ShowFormat::Json {
-            // One value a line: a run can have millions.
+            // One value per line: a run can have millions.
             writeln!(std::io::stdout().lock(), "{value}")?;
             return Ok(());
         }
@@ -264,9 +264,8 @@ impl Sink {
     }
 }
 
-/// Nested objects become `outer.inner`; lists become their JSON. The two parts of a file's
-/// identity always give columns, also for a row without file, and so does the reason why a fact
-/// is not complete.
+/// Flattens a value: nested objects become `outer.inner`, lists become their JSON. The two parts of a file's identity
+/// are always columns, also for a row without a file. So is the reason why a fact is not complete.
 fn flatten(name: String, value: Value, into: &mut Vec<(String, String)>) {
     let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {

@@ -1,4 +1,4 @@
-//! A signal that asks for the end, for work between runs; during one the runner ends the tool.
+//! Signals that ask activebench to end, for work between runs. During a run the runner ends the tool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Those that ask for the end.
+/// The signals that ask activebench to end.
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-/// Whether a signal asked for the end.
+/// Set once a signal has asked activebench to end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
@@ -18,11 +18,11 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Is set by SIGINT, SIGTERM and SIGHUP from here on: by the handler itself, so that a signal which came while a
-    /// child was waited for is known when the waiting is over.
+    /// Returns a flag that SIGINT, SIGTERM and SIGHUP set from here on. The handler itself sets it, so that a signal
+    /// during the wait for a child is known when the wait is over.
     ///
     /// # Errors
-    /// When the kernel takes no handler.
+    /// Returns an error if the kernel refuses a handler.
     pub(crate) fn on_signals() -> anyhow::Result<Self> {
         let stop = Self::default();
         for signal in SIGNALS {
@@ -32,10 +32,10 @@ impl Stop {
     }
 }
 
-/// The signals end the process again, which the first listener has turned off for good.
+/// Lets the signals end the process again, which the first listener has turned off for good.
 pub(crate) fn release() {
     for signal in SIGNALS {
-        // SAFETY: the default action is no code of ours.
+        // SAFETY: the default action runs no code of ours.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }

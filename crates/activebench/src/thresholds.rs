@@ -1,4 +1,4 @@
-//! Which thresholds judge a run: a profile's, with those replaced that a file sets.
+//! The thresholds that judge a run: those of a profile, with replacements from a file.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use activebench_detect::thresholds::{ThresholdError, Thresholds};
 use activebench_model::run::{Choices, ThresholdFile};
 use anyhow::Context;
 
-/// Most bytes of a file of thresholds: it is kept with the run.
+/// Maximum bytes of a file of thresholds: it is kept with the run.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Reads a file of thresholds whole; what is in it is judged by [`of`].
+/// Reads a whole file of thresholds; [`of`] checks its content.
 pub(crate) fn read(path: &Path) -> anyhow::Result<ThresholdFile> {
     let context = || format!("cannot read the thresholds in {}", path.display());
     let length = std::fs::metadata(path).with_context(context)?.len();
@@ -19,7 +19,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<ThresholdFile> {
     Ok(ThresholdFile { file: path.display().to_string(), text })
 }
 
-/// The thresholds that these choices name.
+/// Returns the thresholds that these choices name.
 pub(crate) fn of(choices: &Choices) -> Result<Thresholds, ThresholdError> {
     let thresholds = Thresholds::profile(&choices.profile)?;
     match &choices.thresholds {
@@ -28,7 +28,7 @@ pub(crate) fn of(choices: &Choices) -> Result<Thresholds, ThresholdError> {
     }
 }
 
-/// All thresholds as a file that `--thresholds` takes, below the detectors that use them.
+/// Returns all thresholds as a file that `--thresholds` accepts, below the detectors that use them.
 pub(crate) fn listed(thresholds: &Thresholds) -> String {
     let table = thresholds.table();
     let mut text = format!("# Thresholds of the profile {}.\n", thresholds.profile);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_can_be_given_back() {
-        for profile in activebench_detect::profiles::names() {
+        for profile in activebench_detect::thresholds::profiles::names() {
             let thresholds = Thresholds::profile(profile).expect("a listed profile exists");
             let text = listed(&thresholds);
             let again = Thresholds::profile("default").expect("it exists").overridden(&text, "listed.toml");

@@ -1,5 +1,5 @@
-//! Files that an adapter reads: job files, files of results. Read when the tool has ended, by the
-//! names under which the tree opened them.
+//! Files that an adapter reads: job files, files of results. They are read when the tool has ended, by the names under
+//! which the tree opened them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,19 +17,19 @@ use activebench_tools::{Adapter, adapter_for_program};
 
 use crate::judge;
 
-/// Most files that are kept: a run with a job file each has a handful.
+/// Maximum number of files that are kept: a run with a job file each has a handful.
 const MOST_FILES: usize = 256;
-/// Most bytes of one of them: what a benchmark writes for a person or a parser is smaller.
+/// Maximum bytes of one of them: files that a benchmark writes for a person or a parser are smaller.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The files of one run.
 #[derive(Debug, Default)]
 pub(crate) struct ToolFiles {
     pub(crate) kept: Vec<ToolFile>,
-    /// Why others were not, where more would have been read otherwise. A file that was a pipe or is gone by now is no gap in
-    /// the record: its adapter says what is not known without it.
+    /// Reasons why other wanted files were not kept. A file that was a pipe or is already gone is not a gap in the
+    /// record: its adapter says what is not known without it.
     pub(crate) unread: Vec<String>,
-    /// The command line of the tool that measured, without wrappers; `None` where its own name does not tell it.
+    /// The command line of the tool that measured, without wrappers; `None` if its own name does not identify it.
     pub(crate) tool_command: Option<CommandLine>,
     /// Executed files that are links to tools, see [`activebench_model::coverage::Coverage::linked_programs`].
     pub(crate) links: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
     files.links = links(command, &execs);
     files.tool_command = judge::tool_command(command, &execs, &files.links).map(|(_, own)| own);
     let tools = tools(command, &execs, &files.links);
-    // A damaged part of the record is said where the record is written.
+    // A damaged part of the record is reported where the record is written.
     let opened: BTreeSet<String> = observation
         .names()
         .flatten()
@@ -78,8 +78,8 @@ pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>) -> 
     files
 }
 
-/// The regular file that a tool read as its standard input, under the name `-`. A pipe gave its content once, and nobody has
-/// it any more.
+/// Returns the regular file that a tool read as its standard input, under the name `-`. The content of a pipe can be
+/// read only once, and is gone.
 fn standard_input(
     command: &CommandLine,
     execs: &[Exec],
@@ -98,13 +98,13 @@ fn standard_input(
         Some(event) => Path::new(&command.cwd).join(event.name),
         None => std::fs::read_link("/proc/self/fd/0").ok()?,
     };
-    // Another file can lie there by now.
+    // Another file may have this path since then.
     let is_the_same = std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.ino() == file.ino);
     let bytes = read(&path).ok().filter(|_| is_the_same)?;
     Some(ToolFile { name: "-".to_owned(), bytes })
 }
 
-/// The tools of the run, each with its own words: those that it was executed with, whatever started it.
+/// Returns the tools of the run, each with the words that it was executed with, whatever started it.
 fn tools(
     command: &CommandLine,
     execs: &[Exec],
@@ -114,7 +114,7 @@ fn tools(
         return vec![(adapter, command.clone())];
     }
     let tools = judge::executed_tools(command, execs, links).into_iter().map(|(adapter, mut own)| {
-        // Its adapter knows it by its own name.
+        // Its adapter expects the tool's own name.
         if let Some(program) =
             own.argv.first_mut().filter(|program| adapter_for_program(program_name(program)).is_none())
         {
@@ -122,20 +122,20 @@ fn tools(
         }
         (adapter, own)
     });
-    // Where neither its words are known nor the wrapper's line names it, the line's words are all there is.
+    // If its words are not known and the wrapper's line does not name it, only the line's words are left.
     tools.map(|(adapter, own)| (adapter, if own.argv.is_empty() { command.clone() } else { own })).collect()
 }
 
-/// A path's last component.
+/// Returns a path's last component.
 fn program_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Executed files whose names are no tool's, and which are links to one of a tool's name.
+/// Returns executed files that do not have a tool's name but are links to a file that has one.
 fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
     let names_tool = |path: &str| adapter_for_program(program_name(path)).is_some();
     let target = |exec: &Exec| {
-        // A file that is gone by now was no installed tool.
+        // A file that is already gone was not an installed tool.
         let path = Path::new(&command.cwd).join(&exec.filename).canonicalize().ok()?;
         let path = path.to_str().filter(|path| names_tool(path))?;
         Some((exec.filename.clone(), path.to_owned()))
@@ -143,9 +143,9 @@ fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
     execs.iter().filter(|exec| !names_tool(&exec.filename)).filter_map(target).collect()
 }
 
-/// A file of figures or of work, whole; `None` when it is gone, or was a pipe that gave its content once.
+/// Reads a whole file of figures or of work; `None` if it is gone, or was a pipe, whose content can be read only once.
 fn read_if_kept(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    // Who else opens the name of a descriptor gets one of his own.
+    // For another process, these names lead to its own descriptors.
     const DESCRIPTORS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/proc/self", "/proc/thread-self"];
     if DESCRIPTORS.iter().any(|folder| path.starts_with(folder)) {
         return Ok(None);
@@ -157,9 +157,9 @@ fn read_if_kept(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// A file of figures or of work, whole.
+/// Reads a whole file of figures or of work.
 pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    // A pipe would keep us waiting for somebody to write.
+    // Opening a pipe would block until somebody writes.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::other("it is no regular file"));
@@ -172,7 +172,7 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Takes out of the tool's own files what the added arguments put in.
+/// Removes from the tool's own files what the added arguments put in.
 pub(crate) fn restore(adapter: &dyn Adapter, command: &CommandLine, files: &[ToolFile], hooks: &mut impl Hooks) {
     for file in files {
         let Some(bytes) = adapter.without_added(command, file) else { continue };
@@ -183,7 +183,7 @@ pub(crate) fn restore(adapter: &dyn Adapter, command: &CommandLine, files: &[Too
     }
 }
 
-/// Replaces a file's content without a moment at which it is neither.
+/// Replaces a file's content at once: it is always either the old or the new one.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".activebench");

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use activebench_detect::stopping::least_runs;
+use activebench_detect::series::stopping::least_runs;
 use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
@@ -33,17 +33,17 @@ use crate::progress::{ChildOutput, Terminal};
 use crate::series::Recording;
 use crate::{ceiling, corrected, destroy, plan, series, thresholds, tool_files};
 
-/// File systems that hold no data: the kernel makes their files up as they are read.
+/// File systems that hold no data: the kernel generates their files as they are read.
 const PSEUDO_FILE_SYSTEMS: &[&str] =
     &["proc", "sysfs", "cgroup", "cgroup2", "devpts", "debugfs", "tracefs", "securityfs", "configfs"];
 
-/// The part of memory that the log may take where it cannot be spooled. What it takes the page
-/// cache lacks, and cached runs are measured too.
+/// Share of the memory, one in this number, that the log may take if it cannot be spooled. The page cache lacks that
+/// memory, and cached runs are measured too.
 const MEMORY_SHARE: u64 = 8;
-/// The same where the size of memory is not known.
+/// Bytes that the log may take if the size of the memory is not known.
 const LEAST_MEMORY: u64 = 256 << 20;
 
-/// Runs the whole command; gives the exit code.
+/// Runs the whole command; returns the exit code.
 pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     // Before anything runs: a typing error should not cost a run.
     let choices = arguments.choices().or_exit(ExitCode::Usage)?;
@@ -94,16 +94,16 @@ pub(crate) fn main(arguments: &Verify) -> Result<i32, Failure> {
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
 }
 
-/// Most runs of `--until` for an interval.
+/// Maximum runs of `--until` for an interval.
 const MOST_RUNS: u32 = 30;
-/// Most rounds until steady state (SNIA PTS 2.0.2).
+/// Maximum rounds until steady state (SNIA PTS 2.0.2).
 const MOST_ROUNDS: u32 = 25;
 
-/// How often the command is run, and what ends that before; `None` for a single run. What was prepared is measured
-/// until it is steady, unless something else is asked for.
+/// Returns how often the command is run, and what ends that earlier; `None` for a single run. A prepared device is
+/// measured until it is steady, unless something else is asked for.
 ///
 /// # Errors
-/// When the runs that are allowed cannot give what is asked for.
+/// Returns an error if the permitted runs cannot give what is asked for.
 fn repetition(
     arguments: &Verify,
     prepared: bool,
@@ -131,9 +131,9 @@ fn repetition(
 /// A run that was recorded and judged.
 pub(crate) struct Recorded {
     pub(crate) judged: JudgedRun,
-    /// What it was judged from.
+    /// The stored run that it was judged from.
     pub(crate) reader: RunReader,
-    /// Whether a signal ended it.
+    /// `true` if a signal ended it.
     pub(crate) interrupted: bool,
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn record_run(
     record_prepared_run(arguments, choices, command, directory, None, runtime)
 }
 
-/// The same on a device that was prepared for it.
+/// Like [`record_run`], on a device that was prepared for it.
 pub(crate) fn record_prepared_run(
     arguments: &Verify,
     choices: &Choices,
@@ -184,7 +184,7 @@ pub(crate) fn record_prepared_run(
         argv: arguments.command.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
         identity,
         timeout: arguments.timeout,
-        // Where the report owns standard output the tool's goes to standard error.
+        // If the report owns standard output, the tool's output goes to standard error.
         stdout_is_terminal: match child_output {
             ChildOutput::Stdout => std::io::stdout().is_terminal(),
             ChildOutput::Stderr => false,
@@ -200,14 +200,14 @@ pub(crate) fn record_prepared_run(
             log: log_options(arguments.events_limit, &mut survey, directory),
         }),
     };
-    // Before ours are attached: afterwards they would be among them.
+    // Listed before our programs are attached, which would otherwise be among them.
     let other_tracers = activebench_probe::other_tracers();
     let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
     terminal.finish();
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
-            // Nothing was gathered: the folder holds a placeholder alone.
+            // Nothing was gathered: the folder holds only a placeholder.
             if let Err(error) = std::fs::remove_dir_all(directory) {
                 eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
             }
@@ -246,7 +246,7 @@ pub(crate) fn record_prepared_run(
     Ok(Recorded { judged, reader, interrupted })
 }
 
-/// `./activebench-runs/20261121T040506Z-iozone`, with a number behind it when that exists.
+/// Returns `./activebench-runs/20261121T040506Z-iozone`, with a number appended if that exists.
 pub(crate) fn default_directory(program: &str) -> PathBuf {
     let now = OffsetDateTime::now_utc();
     let stamp = now
@@ -258,7 +258,7 @@ pub(crate) fn default_directory(program: &str) -> PathBuf {
     std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)
 }
 
-/// Where the log may lie while the tool runs, and how large it may become.
+/// Returns where the log may be while the tool runs, and how large it may become.
 fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOptions {
     let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
     let memory = host.usable_memory_bytes();
@@ -268,7 +268,7 @@ fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOp
     LogOptions { limit_bytes, memory_bytes: memory.map_or(LEAST_MEMORY, |bytes| bytes / MEMORY_SHARE), spool }
 }
 
-/// A tool that is not there is said before anything starts, with how to get it.
+/// Reports a missing tool before anything starts, with how to get it.
 pub(crate) fn find_program(program: &OsString) -> Result<(), Failure> {
     let executable = |path: &Path| path.is_file();
     let found = if program.as_bytes().contains(&b'/') {
@@ -285,7 +285,8 @@ pub(crate) fn find_program(program: &OsString) -> Result<(), Failure> {
     Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
 }
 
-/// Whose identity the child gets, with its name: `--user`, or under sudo the invoking user; `None` for our own.
+/// Returns the identity that the child gets, with its user's name: `--user`, or under sudo the invoking user; `None`
+/// for our own.
 pub(crate) fn identity(arguments: &Verify) -> Result<Option<(String, stub::Identity)>, Failure> {
     let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
     let Some(name) = arguments.user.clone().or_else(from_sudo) else { return Ok(None) };
@@ -311,8 +312,8 @@ fn no_run(error: RunError) -> Failure {
     Failure::new(code, error.context("no observation, so nothing was run"))
 }
 
-/// Writes what was gathered; gives why it is not whole. What cannot be written the writer
-/// tells the manifest itself; the run is judged on what is there.
+/// Writes what was gathered; returns why it is not complete. The writer itself adds to the manifest what it cannot
+/// write; the run is judged on what is there.
 fn record(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     let mut incomplete = outcome.incomplete.clone();
     if let Some(observation) = &outcome.observation {
@@ -382,7 +383,7 @@ fn manifest(
     host.io_limits = outcome.io_limits.limits;
     host.io_limits_unread = outcome.io_limits.unread;
     host.readings = Some(outcome.readings);
-    // A tool reads its own /proc like everybody else; no figure is about that.
+    // A tool reads its own /proc like every program; no figure is about that.
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
     Manifest {
         format: FORMAT,
@@ -403,8 +404,8 @@ fn manifest(
     }
 }
 
-/// The file systems and block devices on which the tree read or wrote data, with a path on
-/// each for file systems that only a path finds.
+/// Returns the file systems and block devices on which the tree read or wrote data. Each file system has a path on it,
+/// because some are found only by a path.
 fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<StorageRef>, DamagedChunk> {
     let mut file_systems: BTreeMap<u32, Option<PathBuf>> = BTreeMap::new();
     let mut devices = BTreeSet::new();

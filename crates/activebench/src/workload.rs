@@ -1,7 +1,6 @@
-//! Small workloads of our own, behind a hidden subcommand: one for a demonstration where
-//! no benchmark can be installed, one that makes a known number of every recorded call, one
-//! that computes and sleeps for known times, one that does nothing but cheap calls and says what
-//! each took.
+//! Small workloads of our own, behind a hidden subcommand: one for a demonstration where no benchmark can be installed,
+//! one that makes a known number of every recorded call, one that computes and sleeps for known times, one that only
+//! makes cheap calls and prints how long they took.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -12,7 +11,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use activebench_detect::statistics::median;
+use activebench_detect::series::statistics::median;
 
 /// Bytes of one write of the demonstration.
 const BLOCK: usize = 64 * 1024;
@@ -134,8 +133,7 @@ fn check(result: isize) -> io::Result<isize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Requests of libaio whose events are read where a process may read them too, from the ring in
-/// its own memory: no call collects them.
+/// Makes requests of libaio and reads their events from the ring in the process's own memory: no call collects them.
 fn uncollected(count: u64, target: &File, page: &mut [u8]) -> io::Result<()> {
     let mut context: libc::c_ulong = 0;
     // SAFETY: the kernel writes the context's address, which is that of the ring.
@@ -153,7 +151,7 @@ fn uncollected(count: u64, target: &File, page: &mut [u8]) -> io::Result<()> {
         let mut list = [iocb.as_mut_ptr()];
         // SAFETY: one iocb, whose buffer holds UNIT bytes; it lives until its event is read.
         check(unsafe { libc::syscall(libc::SYS_io_submit, context, 1, list.as_mut_ptr()) } as isize)?;
-        // SAFETY: head and tail lie in the mapped ring.
+        // SAFETY: head and tail are in the mapped ring.
         unsafe {
             while ring.add(2).read_volatile() == ring.add(3).read_volatile() {
                 std::hint::spin_loop();
@@ -161,7 +159,7 @@ fn uncollected(count: u64, target: &File, page: &mut [u8]) -> io::Result<()> {
             ring.add(2).write_volatile(ring.add(3).read_volatile());
         }
     }
-    // The context is left to the end of the process.
+    // The context is released when the process ends.
     Ok(())
 }
 
@@ -174,7 +172,7 @@ fn calls(count: u64, folder: &Path) -> io::Result<()> {
     let vector = |page: &mut Vec<u8>| {
         let half = UNIT / 2;
         let base = page.as_mut_ptr();
-        // SAFETY: both halves lie inside the page.
+        // SAFETY: both halves are inside the page.
         unsafe {
             [
                 libc::iovec { iov_base: base.cast(), iov_len: half },
@@ -280,7 +278,7 @@ fn cpu(rounds: u64, length: Duration, folder: &Path) -> io::Result<()> {
             // The clock of a pass ends with its last call.
             file.write_all_at(&block, rounds * UNIT as u64)?;
             let (user_ns, kernel_ns) = own_thread_times()?;
-            // SAFETY: asks for a number.
+            // SAFETY: only returns a number.
             let tid = unsafe { libc::gettid() };
             Ok(serde_json::json!({ "name": name, "tid": tid, "user_ns": user_ns, "kernel_ns": kernel_ns }))
         }
@@ -295,7 +293,7 @@ fn cpu(rounds: u64, length: Duration, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes that much processor time.
+/// Uses that much CPU time.
 fn compute(length: Duration) {
     let cpu_time = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -309,8 +307,8 @@ fn compute(length: Duration) {
     }
 }
 
-/// Has a name of its own, for the stack samples to find, and calls nothing, so that they find it without optimisation too
-/// (xorshift64).
+/// Computes in user mode (xorshift64). It has a name of its own for the stack samples to find, and calls nothing, so
+/// that they find it without optimisation too.
 #[inline(never)]
 fn compute_in_user_mode(steps: u64) -> u64 {
     let mut state = steps | 1;
@@ -324,7 +322,7 @@ fn compute_in_user_mode(steps: u64) -> u64 {
     state
 }
 
-/// User and kernel time of the calling thread as `getrusage(2)` tells them, in nanoseconds.
+/// Returns the user and kernel time of the calling thread as `getrusage(2)` reports them, in nanoseconds.
 fn own_thread_times() -> io::Result<(u64, u64)> {
     // SAFETY: all zeroes is a value of rusage, which is filled by the call.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -334,16 +332,16 @@ fn own_thread_times() -> io::Result<(u64, u64)> {
     Ok((ns(usage.ru_utime), ns(usage.ru_stime)))
 }
 
-/// `elapsed_ns` is from the start of the first thread to the end of the last; `ns_per_call` is
-/// what one call took as its caller saw it: the median over a thread's spans of calls, so that a
-/// moment in which the machine did something else does not count; of the slowest thread.
+/// `elapsed_ns` is from the start of the first thread to the end of the last. `ns_per_call` is the time of one call as
+/// its caller sees it: the median over a thread's spans of calls, of the slowest thread. The median ignores a moment in
+/// which the machine did something else.
 fn preads(count: u64, threads: u64, path: &Path) -> io::Result<()> {
     if count == 0 || threads == 0 {
         return Err(io::Error::other("nothing to measure: --count and --threads are at least 1"));
     }
     read_pages(&File::open(path)?, pages_of(path)?)?;
     let started = Instant::now();
-    // One thread means the only one: a process of several pays more for every descriptor.
+    // With one thread, no other is started: in a process of several, every descriptor costs more.
     let ns_per_call = std::thread::scope(|scope| -> io::Result<f64> {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| timed_preads(count, path))).collect();
         let mut slowest = timed_preads(count, path)?;
@@ -359,10 +357,10 @@ fn preads(count: u64, threads: u64, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls of a span of the loop: about two milliseconds untraced.
+/// Calls per span of the loop: about two milliseconds untraced.
 const SPAN_CALLS: u64 = 4096;
 
-/// Nanoseconds of one pread: the median of the loop's spans, the last of which may be shorter.
+/// Returns the nanoseconds of one pread: the median of the loop's spans, the last of which may be shorter.
 fn timed_preads(count: u64, path: &Path) -> io::Result<f64> {
     let file = File::open(path)?;
     let pages = pages_of(path)?;

@@ -1,14 +1,14 @@
-//! The measurement as a page of Markdown.
+//! Renders the measurement as a page of Markdown.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::buildtime::{Cost, Measured};
 
-/// Crates that are listed.
+/// Number of listed crates.
 const CRATES: usize = 25;
 
-/// The page.
+/// Renders the page.
 pub(crate) fn render(measured: &[Measured], provenance: &str) -> String {
     let mut page = String::from(
         "# What building and testing cost\n\n\
@@ -79,7 +79,7 @@ fn cells(cost: Option<&Cost>) -> String {
     }
 }
 
-/// `7.4 s`, `12 min 05 s`.
+/// Formats a duration: `7.4 s`, `12 min 05 s`.
 fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 100.0 {

@@ -1,4 +1,4 @@
-//! Cargo's own account of a build: the data in the page that `--timings` writes.
+//! Cargo's own timing of a build: the data in the page that `--timings` writes.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// What stands before the units and behind them.
+/// Texts before and after the units.
 const DATA: (&str, &str) = ("const UNIT_DATA = ", ";\n");
 
-/// How long cargo was occupied with a crate: its library, its build script and that script's run, its tests.
+/// Time that cargo spent on a crate: its library, its build script and that script's run, its tests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CrateTime {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ struct Unit {
 /// Adds the crates of a page to those of earlier ones.
 ///
 /// # Errors
-/// When the page cannot be read, or holds no units where this version of cargo puts them.
+/// When the page cannot be read, or has no units where this version of cargo puts them.
 pub(crate) fn add(crates: &mut Vec<CrateTime>, page: &Path) -> Result<()> {
     let text = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     add_units(crates, &text).with_context(|| format!("cannot understand {}", page.display()))

@@ -1,4 +1,4 @@
-//! Debian's kernels: which package holds one, and how it is brought without installing it.
+//! Debian's kernels: the choice of their packages, and their download without installation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ use crate::{apt_sources, packages};
 /// A kernel of a Debian release.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
-    /// Its version as it is asked for: `6.1`.
+    /// Its version as used on the command line: `6.1`.
     pub(crate) name: &'static str,
-    /// The release whose kernel it is.
+    /// The release that contains the kernel.
     pub(crate) release: &'static str,
-    /// The release for people.
+    /// The release's name for people.
     pub(crate) title: &'static str,
 }
 
-/// The kernels that are tried, the oldest first.
+/// The tested kernels, the oldest first.
 pub(crate) const ALL: &[Kernel] = &[
     Kernel { name: "6.1", release: "bookworm", title: "Debian 12" },
     Kernel { name: "6.12", release: "trixie", title: "Debian 13" },
 ];
 
-/// The package that depends on a release's newest kernel. Built for virtual machines: small,
-/// and otherwise the same sources and the same options as the one for any machine.
+/// The package that depends on a release's newest kernel. It is built for virtual machines: small, but with the same
+/// sources and otherwise the same options as the package for any machine.
 const KERNEL_PACKAGE: &str = "linux-image-cloud-amd64";
 /// The package of the programs of the emulated machine.
 const BUSYBOX_PACKAGE: &str = "busybox-static";
 
-/// A package that was chosen.
+/// A chosen package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     /// Its name.
@@ -42,13 +42,13 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// The file that `apt-get download` writes; a colon of the version is escaped.
+    /// Returns the name of the file that `apt-get download` writes; a colon in the version is escaped.
     fn file_name(&self) -> String {
         format!("{}_{}_amd64.deb", self.name, self.version.replace(':', "%3a"))
     }
 }
 
-/// Brought packages, extracted.
+/// Downloaded and extracted packages.
 #[derive(Debug)]
 pub(crate) struct Brought {
     /// Each kernel.
@@ -57,22 +57,22 @@ pub(crate) struct Brought {
     pub(crate) busybox: PathBuf,
 }
 
-/// A kernel as it was brought.
+/// A downloaded kernel.
 #[derive(Debug)]
 pub(crate) struct DebianKernel {
-    /// Which one.
+    /// The kernel.
     pub(crate) kernel: &'static Kernel,
-    /// The package that holds it.
+    /// The package that contains it.
     pub(crate) package: Package,
-    /// Where that was extracted.
+    /// The folder into which it was extracted.
     pub(crate) folder: PathBuf,
 }
 
-/// Downloads the packages to `downloads` (one that is there already is not fetched again) and
-/// extracts them below `extracted`. Nothing is installed, apt's sources stay as they are.
+/// Downloads the packages to `downloads` (existing files are not fetched again) and extracts them below `extracted`.
+/// Nothing is installed, and apt's sources stay unchanged.
 ///
 /// # Errors
-/// When this is no Debian, the mirror does not answer, or has none of these packages.
+/// When this system is not Debian, the mirror does not answer, or it lacks these packages.
 pub(crate) fn bring(kernels: &[&'static Kernel], downloads: &Path, extracted: &Path) -> Result<Brought> {
     let os_release = fs::read_to_string("/etc/os-release").context("cannot read /etc/os-release")?;
     let distribution = apt_sources::distribution(&os_release).filter(|distribution| distribution.id == "debian");
@@ -98,7 +98,7 @@ pub(crate) fn bring(kernels: &[&'static Kernel], downloads: &Path, extracted: &P
 
 fn bring_from(source: &SourceOnce, kernels: &[&'static Kernel], downloads: &Path, extracted: &Path) -> Result<Brought> {
     eprintln!("fetching the package lists of {}, apart from the system's", releases(kernels));
-    // Further indexes of a mirror hold nothing that is needed here.
+    // The mirror's further indexes are not needed here.
     let mut update = packages::apt_get();
     update.args(source.options()).args(["-o", "Acquire::Languages=none"]);
     update.args(["-o", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false", "update"]);
@@ -140,7 +140,7 @@ fn releases(kernels: &[&Kernel]) -> String {
     kernels.iter().map(|kernel| kernel.release).collect::<Vec<_>>().join(" and ")
 }
 
-/// What the source knows of a package, one stanza a version.
+/// Returns the source's records of a package, one stanza per version.
 fn show(source: &SourceOnce, package: &str) -> Result<String> {
     let output = Command::new("apt-cache")
         .args(source.options())
@@ -163,7 +163,7 @@ fn download(source: &SourceOnce, wanted: &[&Package], folder: &Path) -> Result<(
     if absent.is_empty() {
         return Ok(());
     }
-    // Root may write there, apt's own user may not.
+    // Root may write there, but apt's own user may not.
     let mut command = packages::apt_get();
     command.current_dir(folder).args(source.options()).args(["-o", "APT::Sandbox::User=root", "download"]);
     command.args(absent.iter().map(|package| format!("{}={}", package.name, package.version)));
@@ -189,7 +189,7 @@ fn extract(package: &Package, downloads: &Path, extracted: &Path) -> Result<Path
     Ok(folder)
 }
 
-/// The fields of each stanza that `apt-cache show` prints.
+/// Returns the fields of each stanza that `apt-cache show` prints.
 fn stanzas(shown: &str) -> impl Iterator<Item = Vec<(&str, &str)>> {
     shown.split("\n\n").map(|stanza| {
         stanza.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_once(": ")).collect()
@@ -200,14 +200,14 @@ fn field<'a>(stanza: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     stanza.iter().find(|(field, _)| *field == name).map(|(_, value)| *value)
 }
 
-/// The newest version of a package; apt names it first.
+/// Returns the newest version of a package; apt prints it first.
 fn newest(shown: &str, package: &str) -> Option<Package> {
     let stanza = stanzas(shown).find(|stanza| field(stanza, "Package") == Some(package))?;
     Some(Package { name: package.to_owned(), version: field(&stanza, "Version")?.to_owned() })
 }
 
-/// The kernel's own package, from what the package that depends on it says: the newest of a
-/// version such as `6.1`.
+/// Returns the kernel's own package, from the output on the package that depends on it: the newest with a version such
+/// as `6.1`.
 fn choose_kernel(shown: &str, version: &str) -> Option<Package> {
     let is_of = |found: &str| found.strip_prefix(version).is_some_and(|rest| rest.starts_with(['.', '-']));
     stanzas(shown).find_map(|stanza| {

@@ -1,7 +1,7 @@
-//! The emulated machine: what lies on its disks, how it boots, and what it says.
+//! The emulated machine: its disks, its boot, and its messages.
 //!
-//! Three disks: the programs (read only), the volume under test, and a raw one that takes the
-//! results as a tar archive. The serial line carries progress only.
+//! Three disks: the programs (read only), the volume under test, and a raw disk that takes the results as a tar
+//! archive. The serial line carries progress only.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -17,22 +17,22 @@ use crate::kernels::modules::{self, Module};
 use crate::kernels::steps::MARK;
 use crate::{process, tools};
 
-/// The last words of a machine that has done everything.
+/// Last message of a machine that has completed its work.
 const DONE: &str = "done";
-/// Room of the volume under test, in bytes.
+/// Size of the volume under test, in bytes.
 const VOLUME_BYTES: u64 = 1 << 30;
-/// Room for the results, in bytes.
+/// Size of the disk for the results, in bytes.
 const RESULTS_BYTES: u64 = 512 << 20;
-/// What the disk under test takes, in bytes a second: the data of a step is then visibly
-/// longer on its way than in the page cache, whatever the machine below does.
+/// Write rate of the disk under test, in bytes per second. It makes the transfer of a step's data to the disk visibly
+/// slower than its copy into the page cache, whatever the machine below does.
 const DISK_WRITE_RATE: u64 = 8 << 20;
-/// How long a machine may say nothing of its work: longer than booting or a step may take.
+/// Longest time without a progress message: longer than the boot or any step.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
 /// Memory of the machine.
 const MEMORY: &str = "2G";
-/// Processors of the machine.
+/// CPUs of the machine.
 const PROCESSORS: &str = "2";
-/// Names under which busybox is wanted in the machine.
+/// Names under which the machine uses busybox.
 const APPLETS: &[&str] = &[
     "cat",
     "date",
@@ -53,7 +53,7 @@ const APPLETS: &[&str] = &[
     "uname",
 ];
 
-/// Loads the modules, then leaves to the disk of programs.
+/// Loads the modules, then continues on the disk of programs.
 const INIT: &str = "#!/bin/sh
 export PATH=/bin
 mount -t proc proc /proc
@@ -73,7 +73,7 @@ for folder in proc sys dev; do mount -o move /$folder /root/$folder; done
 exec switch_root /root /smoke/machine
 ";
 
-/// Runs the script, writes the results, ends the machine.
+/// Runs the script, writes the results, and ends the machine.
 const MACHINE: &str = "#!/bin/sh
 export PATH=/usr/sbin:/usr/bin HOME=/tmp
 mount -t tmpfs tmpfs /tmp
@@ -86,7 +86,7 @@ tar -cf /dev/vdc -C /tmp/out . && sync && echo '@@ done'
 reboot -f
 ";
 
-/// What was put together for one boot.
+/// Files for one boot.
 #[derive(Debug)]
 pub(crate) struct Boot {
     kernel: PathBuf,
@@ -96,10 +96,10 @@ pub(crate) struct Boot {
     results: PathBuf,
 }
 
-/// The programs that run in the machine, with the libraries that they need.
+/// Makes the disk of programs that run in the machine, with the libraries that they need.
 ///
 /// # Errors
-/// When a program is not there, or its libraries cannot be told.
+/// When a program is missing, or its libraries are unknown.
 pub(crate) fn programs_disk(folder: &Path, activebench: &Path, busybox: &Path, script: &str) -> Result<PathBuf> {
     let tree = folder.join("programs");
     for name in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "proc", "sys", "dev", "tmp", "volume", "smoke", "etc"] {
@@ -131,10 +131,10 @@ pub(crate) fn programs_disk(folder: &Path, activebench: &Path, busybox: &Path, s
     Ok(disk)
 }
 
-/// Puts together what a kernel boots with; `package` is its extracted package.
+/// Prepares the files that a kernel boots with; `package` is its extracted package.
 ///
 /// # Errors
-/// When the package does not hold one kernel with its modules, or a disk cannot be made.
+/// When the package does not contain exactly one kernel with its modules, or a disk cannot be made.
 pub(crate) fn prepare(folder: &Path, package: &Path, busybox: &Path, programs: &Path) -> Result<Boot> {
     let kernel = only_entry(&package.join("boot"), "vmlinuz-")?;
     let version = kernel.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -150,7 +150,7 @@ pub(crate) fn prepare(folder: &Path, package: &Path, busybox: &Path, programs: &
     Ok(Boot { kernel, initramfs, programs: programs.to_owned(), volume, results })
 }
 
-/// The first root file system of the machine, in memory.
+/// Makes the first root file system of the machine, in memory.
 fn initramfs(folder: &Path, modules: &[Module], busybox: &Path) -> Result<PathBuf> {
     let tree = folder.join("initramfs");
     for name in ["bin", "proc", "sys", "dev", "root", "modules"] {
@@ -196,11 +196,11 @@ fn busybox_applets(busybox: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The libraries of a program and its loader, by the paths under which it looks for them.
+/// Returns the libraries of a program and its loader, by the paths under which it looks for them.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("ldd").arg(program).output().context("cannot start ldd")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // A static program has none; ldd then fails.
+    // ldd fails for a static program, which has no libraries.
     if !output.status.success() {
         return Ok(Vec::new());
     }
@@ -255,8 +255,8 @@ fn make_sparse(path: &Path, bytes: u64) -> Result<()> {
     file.set_len(bytes).with_context(|| format!("cannot make {} {bytes} bytes long", path.display()))
 }
 
-/// An image of an ext4, filled from a folder where one is given. Nothing is left to be
-/// initialised in the background: that would look like foreign I/O.
+/// Makes an image of an ext4, filled from a folder if one is given. Nothing is initialised later in the background:
+/// that would look like foreign I/O.
 pub(crate) fn make_ext4(image: &Path, bytes: u64, from: Option<&Path>) -> Result<()> {
     make_sparse(image, bytes)?;
     let mut command = Command::new(tools::MKFS_EXT4.find().context("mkfs.ext4 is not installed")?);
@@ -285,28 +285,28 @@ fn only_entry(folder: &Path, prefix: &str) -> Result<PathBuf> {
     }
 }
 
-/// What a machine said.
+/// Messages of a machine.
 #[derive(Debug)]
 pub(crate) struct Said {
-    /// Lines in which the kernel complains: warnings, faults, stalls.
+    /// Lines with a complaint of the kernel: warnings, faults, stalls.
     pub(crate) complaints: Vec<String>,
-    /// Why it did not come to its end; `None` when it did.
+    /// Reason why the machine did not complete; `None` when it did.
     pub(crate) failure: Option<String>,
 }
 
 impl Boot {
-    /// The emulator's command line.
+    /// Returns the emulator's command line.
     fn command(&self) -> Result<Command> {
         let mut command = Command::new(tools::QEMU.find().context("qemu-system-x86_64 is not installed")?);
-        // Page tables of five levels are slow to emulate and of no use to 2 GiB. QEMU 7.2 leaves
-        // wrong flags after CMPXCHG16B now and then; Linux 6.12, whose memory allocator lives on
-        // it, then dies of a double fault at boot. With a thread a processor, a halted processor
-        // was seen to miss an interrupt of another, which waited for its answer for ever.
+        // Page tables of five levels are slow to emulate and useless for 2 GiB. QEMU 7.2 occasionally leaves wrong
+        // flags after CMPXCHG16B; Linux 6.12, whose memory allocator depends on it, then dies of a double fault at
+        // boot. With one thread per CPU, a halted CPU was seen to miss an interrupt from another CPU, which then waited
+        // for its answer for ever.
         command.args(["-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max,la57=off,cx16=off"]);
         command.args(["-m", MEMORY, "-smp", PROCESSORS, "-nodefaults", "-no-user-config", "-no-reboot"]);
         command.args(["-display", "none", "-serial", "stdio", "-kernel"]).arg(&self.kernel);
         command.arg("-initrd").arg(&self.initramfs);
-        // A panic ends the machine, which tells us at once.
+        // A panic ends the machine, so the task notices it at once.
         command.args(["-append", "console=ttyS0 loglevel=5 panic=-1 net.ifnames=0"]);
         let disks = [
             (&self.programs, "readonly=on".to_owned()),
@@ -319,7 +319,7 @@ impl Boot {
         Ok(command)
     }
 
-    /// The command for a shell, to boot it again.
+    /// Returns the shell command that boots it again.
     pub(crate) fn shown(&self) -> Result<String> {
         let command = self.command()?;
         let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -332,7 +332,7 @@ impl Boot {
             .join(" "))
     }
 
-    /// Boots and waits for the end, at most `limit`; everything said goes to `console`.
+    /// Boots and waits for the end, at most `limit`; all messages are written to `console`.
     ///
     /// # Errors
     /// When the emulator cannot be started. A machine that dies is not an error.
@@ -390,7 +390,7 @@ impl Boot {
         Ok(listener.conclude(ended))
     }
 
-    /// Removes its disks; the one of programs is others' too.
+    /// Removes its disks, except the disk of programs, which other boots share.
     ///
     /// # Errors
     /// When a file cannot be removed.
@@ -401,10 +401,10 @@ impl Boot {
         Ok(())
     }
 
-    /// Takes the results from the machine's disk.
+    /// Extracts the results from the machine's disk.
     ///
     /// # Errors
-    /// When the disk holds no archive.
+    /// When the disk contains no archive.
     pub(crate) fn unpack_results(&self, folder: &Path) -> Result<()> {
         make_folder(folder)?;
         let output = Command::new("tar")
@@ -422,7 +422,7 @@ impl Boot {
     }
 }
 
-/// The emulator; ended when it goes.
+/// The emulator; ended when dropped.
 struct Emulator(Child);
 
 impl Drop for Emulator {
@@ -437,17 +437,17 @@ impl Drop for Emulator {
     }
 }
 
-/// Understands the lines of the serial line.
+/// Parser of the lines on the serial line.
 #[derive(Debug)]
 struct Listener {
-    /// When it last said something of its work.
+    /// Time of the last progress message.
     last_mark: Instant,
     done: bool,
     last: Option<String>,
     complaints: Vec<String>,
 }
 
-/// What lines hold in which a kernel complains.
+/// Texts in lines with a kernel's complaint.
 const COMPLAINTS: &[&str] = &[
     "BUG:",
     "WARNING:",
@@ -466,7 +466,7 @@ impl Listener {
         Listener { last_mark: Instant::now(), done: false, last: None, complaints: Vec::new() }
     }
 
-    /// Takes in a line; gives what is worth showing.
+    /// Takes a line; returns the text worth showing, if any.
     fn hear(&mut self, line: &str) -> Option<String> {
         if !line.is_empty() {
             self.last = Some(line.to_owned());
@@ -497,7 +497,7 @@ impl Listener {
     }
 }
 
-/// A kernel's line without `[   12.345678] `.
+/// Returns a kernel's line without `[   12.345678] `.
 fn without_time(line: &str) -> &str {
     match line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
         Some((time, text)) if time.trim().parse::<f64>().is_ok() => text,

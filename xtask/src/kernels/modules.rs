@@ -1,7 +1,7 @@
-//! Which modules of a kernel the emulated machine needs, in the order in which they load.
+//! Kernel modules that the emulated machine needs, in loading order.
 //!
-//! Debian's packages come without the list of dependencies, which is made when they are
-//! installed; each module names those that it needs.
+//! Debian's packages lack the list of dependencies, which is made at installation. Each module names the modules that
+//! it needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,23 +12,22 @@ use anyhow::{Context, Result, bail};
 
 use crate::tools;
 
-/// What the machine needs: its disks and their file system. One that is built into the kernel
-/// is not there as a module.
+/// Modules for the machine's disks and their file system. One that is built into the kernel does not exist as a module.
 const NEEDED: &[&str] = &["virtio_pci", "virtio_blk", "ext4"];
 
-/// A module, out of its compression.
+/// A module, decompressed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     /// Its name as the kernel writes it, with underscores.
     pub(crate) name: String,
-    /// What `insmod` takes.
+    /// Contents for `insmod`.
     pub(crate) bytes: Vec<u8>,
 }
 
 /// Reads the needed modules below the folder of one kernel's modules, in loading order.
 ///
 /// # Errors
-/// When a file cannot be read, or a module is neither there nor built in.
+/// When a file cannot be read, or a module neither exists nor is built in.
 pub(crate) fn needed(folder: &Path) -> Result<Vec<Module>> {
     let mut files = BTreeMap::new();
     collect(folder, &mut files)?;
@@ -55,7 +54,7 @@ fn collect(folder: &Path, into: &mut BTreeMap<String, PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// `virtio_blk` of `.../virtio-blk.ko.xz`; `None` for a file that is no module.
+/// Returns `virtio_blk` for `.../virtio-blk.ko.xz`; `None` for a file that is not a module.
 fn name_of(path: &Path) -> Option<String> {
     let (name, suffix) = path.file_name()?.to_str()?.split_once(".ko")?;
     ["", ".xz", ".gz", ".zst"].contains(&suffix).then(|| name.replace('-', "_"))
@@ -77,8 +76,8 @@ fn read_module(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Those that are wanted and those that they need, each after what it needs. `read` gives
-/// `None` for what is built in.
+/// Returns the wanted modules and those that they need, each after its dependencies. `read` returns `None` for built-in
+/// modules.
 fn in_order(wanted: &[&str], read: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<Vec<Module>> {
     fn visit(
         name: &str,
@@ -103,7 +102,7 @@ fn in_order(wanted: &[&str], read: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> 
     Ok(ordered)
 }
 
-/// What a module says it needs: `depends=a,b` among the strings of its section `.modinfo`.
+/// Returns a module's dependencies: `depends=a,b` among the strings of its section `.modinfo`.
 fn dependencies(bytes: &[u8]) -> Vec<String> {
     bytes
         .split(|byte| *byte == 0)

@@ -1,4 +1,4 @@
-//! The same smoke set on this machine, on a loop device with a file system of its own.
+//! Runs the same smoke set on this machine, on a loop device with a file system of its own.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,10 +13,10 @@ use crate::loop_device::LoopDevice;
 
 /// The file behind the loop device.
 pub(crate) const IMAGE: &str = "volume.img";
-/// Room of the volume, in bytes.
+/// Size of the volume, in bytes.
 const VOLUME_BYTES: u64 = 2 << 30;
 
-/// Runs the script; its results go to `out`.
+/// Runs the script; its results are written to `out`.
 ///
 /// # Errors
 /// When there is no loop device, or the script cannot be run.
@@ -47,7 +47,7 @@ pub(crate) fn run(folder: &Path, activebench: &Path, script: &str, out: &Path) -
     Ok(())
 }
 
-/// A mounted file system; gone when dropped, before its device.
+/// A mounted file system; unmounted when dropped, before its device goes.
 struct Mounted<'a> {
     folder: PathBuf,
     device: &'a LoopDevice,
@@ -69,8 +69,8 @@ impl Mounted<'_> {
         Ok(mounted)
     }
 
-    /// The share of the dirty-page limit that is this device's by right, in percent. A new device
-    /// has none, so that the kernel writes back at once and leaves a later sync little to do.
+    /// Sets the device's guaranteed share of the dirty-page limit, in percent. A new device has none, so the kernel
+    /// writes back at once and leaves little work to a later sync.
     fn set_dirty_share(&self, percent: u32) -> Result<()> {
         let name = self.device.path().trim_start_matches("/dev/");
         let number = format!("/sys/block/{name}/dev");

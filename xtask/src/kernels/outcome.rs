@@ -1,5 +1,5 @@
-//! What a step left, and whether it is what was expected. The stages of its run are read by
-//! the product itself, on this machine: a run that was recorded elsewhere is read here.
+//! Results of a step, compared with the expectation. The product itself reads the stages of the run on this machine, so
+//! a run that was recorded elsewhere is read here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::kernels::steps::{Amount, Expected, FIO_FILE, SYNC_EVERY, Step, UNIT};
 
-/// What a step left.
+/// Results of a step.
 #[derive(Debug)]
 pub(crate) struct Left {
     /// Exit code of `activebench verify`.
@@ -20,7 +20,7 @@ pub(crate) struct Left {
     pub(crate) recheck_exit: Option<i32>,
     /// The report.
     pub(crate) report: Value,
-    /// The stage of files that were opened.
+    /// The stage of opened files.
     pub(crate) names: Vec<Value>,
     /// The stage of calls.
     pub(crate) calls: Vec<Value>,
@@ -32,7 +32,7 @@ impl Left {
     /// Reads the folder of a step.
     ///
     /// # Errors
-    /// When the step left no report or no readable run; with the last words of the product.
+    /// When the step left no report or no readable run; the message includes the last line of the product.
     pub(crate) fn read(folder: &Path, activebench: &Path) -> Result<Left> {
         let text = |name: &str| {
             let path = folder.join(name);
@@ -59,7 +59,7 @@ impl Left {
         })
     }
 
-    /// The file that was opened by this name, the last time that succeeded.
+    /// Returns the file of the last successful open with this name.
     fn file(&self, name: &str) -> Option<&Value> {
         self.names
             .iter()
@@ -71,16 +71,16 @@ impl Left {
         self.calls.iter().filter(move |row| row["op"] == op && row["file"] == *file)
     }
 
-    /// Records that were lost, and records that were made.
+    /// Returns the numbers of lost records and of all records.
     pub(crate) fn lost_of_made(&self) -> (u64, u64) {
         let sum = |name: &str| accounts(&self.report).map(|(_, account)| account[name].as_u64().unwrap_or(0)).sum();
         (sum("lost"), sum("made"))
     }
 
-    /// Completions that were inferred because no hook saw them, though one should have.
+    /// Returns the completions that were inferred because no hook saw them, though one should have.
     pub(crate) fn inferred(&self, step: &Step, amount: Amount) -> u64 {
         let all: u64 = accounts(&self.report).map(|(_, account)| account["inferred"].as_u64().unwrap_or(0)).sum();
-        // Those that the workload collects without a call are known no other way.
+        // The workload collects some completions without a call; these are always inferred.
         all - if step.expected == Expected::Calls { all.min(amount.calls as u64) } else { 0 }
     }
 }
@@ -90,7 +90,7 @@ fn accounts(report: &Value) -> impl Iterator<Item = (&String, &Value)> {
     report["coverage"]["lost"].as_object().into_iter().flatten()
 }
 
-/// A stage of a run, one value a row.
+/// Returns a stage of a run, one value per row.
 fn rows(run: &Path, stage: &str, activebench: &Path) -> Result<Vec<Value>> {
     let output = Command::new(activebench)
         .args(["show", "--format", "json", "--stage", stage])
@@ -106,12 +106,12 @@ fn rows(run: &Path, stage: &str, activebench: &Path) -> Result<Vec<Value>> {
         .collect()
 }
 
-/// The last line that says something.
+/// Returns the last line that is not blank.
 pub(crate) fn last_line(text: &str) -> String {
     text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing was said").trim().to_owned()
 }
 
-/// How a step departed from what was expected; nothing when it did not.
+/// Returns the deviations of a step from the expectation; empty when there are none.
 pub(crate) fn deviations(step: &Step, amount: Amount, left: &Left) -> Vec<String> {
     let mut found = records(left);
     if left.recheck_exit != Some(left.exit) {
@@ -137,7 +137,7 @@ pub(crate) fn deviations(step: &Step, amount: Amount, left: &Left) -> Vec<String
                 found.push(format!("the claim on {} is {}, expected confirmed", claim["phase"], claim["verdict"]));
             }
         }
-        // Whether these tools' figures hold is not what is asked here.
+        // This check does not depend on the verdicts on the tools' figures.
         Expected::Calls => {
             found.extend(exit_code(left, &[0, 1, 3]));
             found.extend(every_call(left, amount.calls));
@@ -165,7 +165,7 @@ fn claims(left: &Left) -> impl Iterator<Item = &Value> {
     left.report["claims"].as_array().into_iter().flatten()
 }
 
-/// Every record that was made was received.
+/// Checks that every record that was made was received.
 fn records(left: &Left) -> Vec<String> {
     let mut found = Vec::new();
     if accounts(&left.report).count() < 6 {
@@ -182,7 +182,7 @@ fn records(left: &Left) -> Vec<String> {
     found
 }
 
-/// Every block of fio's file moved once, whole, with its offset and two times.
+/// Checks that every block of fio's file was moved once, whole, with its offset and two times.
 fn every_block(left: &Left, op: &str, blocks: usize) -> Vec<String> {
     let Some(file) = left.file(FIO_FILE) else { return vec![format!("{FIO_FILE} was not seen to be opened")] };
     let moved: Vec<&Value> = left.calls_on(file, op).collect();
@@ -213,7 +213,7 @@ fn every_block(left: &Left, op: &str, blocks: usize) -> Vec<String> {
     found
 }
 
-/// A successful sync after every so many writes; fio leaves the last one out or not.
+/// Checks for a successful sync after every [`SYNC_EVERY`] writes; fio may omit the last one.
 fn every_sync(left: &Left, ops: &[&str], blocks: usize) -> Option<String> {
     let is_sync = |row: &&Value| row["op"].as_str().is_some_and(|op| ops.contains(&op)) && row["returned"] == 0;
     let (seen, expected) = (left.calls.iter().filter(is_sync).count(), blocks / SYNC_EVERY);
@@ -222,7 +222,7 @@ fn every_sync(left: &Left, ops: &[&str], blocks: usize) -> Option<String> {
         .then(|| format!("{seen} calls of {names}, expected {} or {expected}", expected.saturating_sub(1)))
 }
 
-/// The device read every byte of fio's file once, and each is put down to it.
+/// Checks that the device read every byte of fio's file once, and that each byte is attributed to the file.
 fn device_bytes(left: &Left, expected: usize) -> Option<String> {
     let file = left.file(FIO_FILE)?;
     let bytes: u64 = left
@@ -234,11 +234,11 @@ fn device_bytes(left: &Left, expected: usize) -> Option<String> {
     (bytes != expected as u64).then(|| format!("the device read {bytes} bytes of the file, expected {expected}"))
 }
 
-/// File of the product's own workload, kind of call, how many beside one each round, and
-/// whether each moves a block.
+/// File of the product's own workload, kind of call, extra calls beside one per round, and `true` when each call moves
+/// a block.
 type CallClass = (&'static str, &'static str, usize, bool);
 
-/// What `activebench __workload calls` makes.
+/// The calls of `activebench __workload calls`.
 const CALL_CLASSES: &[CallClass] = &[
     ("read", "read", 0, true),
     ("write", "write", 0, true),
@@ -291,7 +291,8 @@ fn every_call(left: &Left, count: usize) -> Vec<String> {
             }
         }
     }
-    // Events that no call collects: the next submission proves each but the last, the end that one.
+    // No call collects these events: the next submission proves all but the last, and the end of the run proves that
+    // one.
     let inferred = &left.report["coverage"]["lost"]["calls"]["inferred"];
     if *inferred != count {
         found.push(format!("{inferred} completions inferred, expected {count}"));

@@ -1,14 +1,14 @@
-//! What was found as a page of Markdown, the table of kernels, and as lines for a terminal.
+//! Renders the results as a page of Markdown, with the table of kernels, and as lines for a terminal.
 
 use std::fmt::Write as _;
 
 use crate::kernels::results::{KernelResult, Trial};
 use crate::kernels::steps;
 
-/// Complaints of a kernel that are shown: a machine that hangs makes them without end.
+/// Number of a kernel's complaints that are shown: a machine that hangs produces them endlessly.
 const COMPLAINTS: usize = 5;
 
-/// The page.
+/// Renders the page.
 pub(crate) fn render(trial: &Trial) -> String {
     let mut page = String::from(
         "# Kernels\n\n\
@@ -67,7 +67,7 @@ fn summary(kernel: &KernelResult) -> String {
     )
 }
 
-/// `6.1.0-50` of `Linux 6.1.0-50 #1 SMP ...`.
+/// Returns `6.1.0-50` of `Linux 6.1.0-50 #1 SMP ...`.
 fn release(version: &str) -> Option<&str> {
     version.split_whitespace().nth(1)
 }
@@ -170,12 +170,12 @@ fn title(kernel: &KernelResult) -> String {
     }
 }
 
-/// A message inside a table.
+/// Escapes a message for a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// One line a kernel, for a terminal, with what failed below it.
+/// Returns one line per kernel, for a terminal, with its failures below it.
 pub(crate) fn lines(trial: &Trial) -> String {
     let mut text = String::new();
     for kernel in &trial.kernels {

@@ -1,4 +1,4 @@
-//! What was found on each kernel, as it is written to JSON and rendered to the page.
+//! Results on each kernel, as written to JSON and rendered to the page.
 
 use std::fs;
 use std::path::Path;
@@ -19,46 +19,46 @@ pub(crate) struct Trial {
     pub(crate) schema: &'static str,
     /// SHA-256 of the committed object, hex.
     pub(crate) object_sha256: String,
-    /// UTC day, `2026-11-21`; `None` when `date` does not say it.
+    /// UTC day, `2026-11-21`; `None` when `date` does not print it.
     pub(crate) day: Option<String>,
     /// First line of the emulator's `--version`.
     pub(crate) emulator: Option<String>,
     /// First lines of the benchmarks' `--version`.
     pub(crate) tool_versions: Vec<String>,
-    /// One entry a kernel that was asked for.
+    /// One entry per requested kernel.
     pub(crate) kernels: Vec<KernelResult>,
-    /// Why it ended early; `None` when it did not.
+    /// Reason for an early end; `None` for a complete trial.
     pub(crate) incomplete: Option<String>,
 }
 
-/// What was found on one kernel.
+/// Results on one kernel.
 #[derive(Debug, Serialize)]
 pub(crate) struct KernelResult {
     /// `6.1`, `host`.
     pub(crate) name: String,
-    /// Where the kernel comes from.
+    /// Origin of the kernel.
     pub(crate) origin: String,
-    /// What it ran on.
+    /// Machine that it ran on.
     pub(crate) machine: String,
-    /// Its own name and version; `None` when it did not say it.
+    /// Its own name and version; `None` when it did not report them.
     pub(crate) version: Option<String>,
-    /// Whether the object loads, and why not; `None` when it was not tried.
+    /// `Ok` when the object loads, otherwise the reason; `None` when it was not tried.
     pub(crate) loads: Option<Result<(), String>>,
-    /// Every hook, as a run of the product found it.
+    /// Every hook, as reported by the runs of the product.
     pub(crate) hooks: Vec<Hook>,
-    /// What the product's own diagnosis finds missing.
+    /// Gaps that the product's own diagnosis reports.
     pub(crate) gaps: Vec<Gap>,
     /// Every step of the smoke set; empty when none was run.
     pub(crate) steps: Vec<StepResult>,
-    /// Records that were lost, of how many made, over all steps; `None` when no step said it.
+    /// Lost records and all records, over all steps; `None` when no step reported them.
     pub(crate) records_lost: Option<(u64, u64)>,
     /// Completions that were inferred because no hook saw them, though one should have, over all steps.
     pub(crate) inferred: u64,
-    /// Lines in which the kernel complained; `None` where nobody listened.
+    /// Lines with a complaint of the kernel; `None` when its messages were not read.
     pub(crate) complaints: Option<Vec<String>>,
-    /// Why the machine did not come to its end; `None` when it did.
+    /// Reason why the machine did not complete; `None` when it did.
     pub(crate) failure: Option<String>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub(crate) seconds: u64,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Hook {
     /// `tp_btf/sys_enter`.
     pub(crate) name: String,
     pub(crate) attached: bool,
-    /// Why it is not attached.
+    /// Reason why it is not attached.
     pub(crate) why_not: Option<String>,
     /// Events that it missed, over all steps.
     pub(crate) missed: u64,
@@ -86,13 +86,13 @@ pub(crate) struct Gap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct StepResult {
     pub(crate) name: &'static str,
-    /// How it departed from what was expected; empty when it passed.
+    /// Deviations from the expectation; empty when it passed.
     pub(crate) deviations: Vec<String>,
-    /// How long it took, in seconds; `None` when it did not run.
+    /// Duration in seconds; `None` when it did not run.
     pub(crate) seconds: Option<u64>,
 }
 
-/// Where a kernel ran.
+/// Place where a kernel ran.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) name: String,
@@ -101,7 +101,7 @@ pub(crate) struct Place {
 }
 
 impl KernelResult {
-    /// Reads the results that the script left; `said` is what an emulated machine said.
+    /// Reads the results that the script left; `said` are the messages of an emulated machine.
     pub(crate) fn read(place: Place, out: &Path, activebench: &Path, amount: Amount, said: Option<Said>) -> Self {
         let (complaints, failure) = said.map_or((None, None), |said| (Some(said.complaints), said.failure));
         let mut result = Self {
@@ -153,7 +153,7 @@ impl KernelResult {
         result
     }
 
-    /// Nothing was run, and why.
+    /// Returns the result of a kernel on which nothing was run, with the reason.
     pub(crate) fn failed(place: Place, why: String) -> Self {
         Self {
             name: place.name,
@@ -172,13 +172,12 @@ impl KernelResult {
         }
     }
 
-    /// Steps that passed.
+    /// Returns the number of steps that passed.
     pub(crate) fn passed(&self) -> usize {
         self.steps.iter().filter(|step| step.deviations.is_empty()).count()
     }
 
-    /// What failed, each with the steps in which it did: a kernel on which nothing loads fails
-    /// in all of them for one reason.
+    /// Returns the failures, each with its steps: a kernel on which nothing loads fails in all steps for one reason.
     pub(crate) fn failures(&self) -> Vec<(String, Vec<&'static str>)> {
         let mut failures: Vec<(String, Vec<&'static str>)> = Vec::new();
         for step in self.steps.iter().filter(|step| !step.deviations.is_empty()) {
@@ -191,7 +190,7 @@ impl KernelResult {
         failures
     }
 
-    /// Whether everything is as expected.
+    /// Returns `true` when everything is as expected.
     pub(crate) fn is_good(&self) -> bool {
         self.failure.is_none()
             && self.loads == Some(Ok(()))
@@ -208,7 +207,7 @@ fn loads(diagnosis: &Value) -> Option<Result<(), String>> {
     }
 }
 
-/// What is missing of the kernel's side; benchmarks and storage are the machine's.
+/// Returns the gaps on the kernel's side; benchmarks and storage belong to the machine.
 fn gaps(diagnosis: &Value) -> Vec<Gap> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let checks = diagnosis["checks"].as_array().into_iter().flatten();
@@ -219,7 +218,7 @@ fn gaps(diagnosis: &Value) -> Vec<Gap> {
         .collect()
 }
 
-/// Joins the hooks of a run to those of the runs before: attached only where always attached.
+/// Adds the hooks of a run to those of earlier runs: a hook is attached only if it was attached in all runs.
 fn add_hooks(hooks: &mut Vec<Hook>, report: &Value) {
     for probe in report["coverage"]["probes"].as_array().into_iter().flatten() {
         let hook = Hook {

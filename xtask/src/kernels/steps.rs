@@ -1,17 +1,17 @@
-//! The smoke set: what is run under observation on every kernel, and what must come out.
+//! The smoke set: the commands run under observation on every kernel, and their expected results.
 
 use std::fmt::Write as _;
 
 /// A run of `activebench verify`.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// Its name: a folder of its results.
+    /// Its name, and the name of the folder for its results.
     pub(crate) name: &'static str,
-    /// What it shows, for the page.
+    /// Its purpose, for the page.
     pub(crate) title: &'static str,
-    /// What is run.
+    /// The command.
     pub(crate) command: Program,
-    /// What must come out.
+    /// The expected result.
     pub(crate) expected: Expected,
 }
 
@@ -20,29 +20,28 @@ pub(crate) struct Step {
 pub(crate) enum Program {
     /// iozone's writes, with further options.
     Iozone(&'static [&'static str]),
-    /// The product's own workload that makes a known number of every recorded call.
+    /// The product's own workload, with a known number of calls of every recorded kind.
     Calls,
     /// fio over a file, each block once.
     Fio(&'static [&'static str]),
 }
 
-/// What must come out of a step, beside records that are all there.
+/// Expected result of a step, besides complete records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// Exit code 1, and the claim on writing is misleading.
     Misleading,
     /// Exit code 0, and every claim is confirmed.
     Confirmed,
-    /// Every call of every class, counted by file.
+    /// Every call of every class is recorded, counted by file.
     Calls,
-    /// A sync after every [`SYNC_EVERY`] writes, as any of these kinds of call.
+    /// A sync after every [`SYNC_EVERY`] writes, by any of these kinds of call.
     Syncs(&'static [&'static str]),
-    /// Every block moved once by this kind of call.
+    /// Every block is moved once, by this kind of call.
     Blocks {
-        /// The kind of call as the product names it.
+        /// The product's name for the kind of call.
         op: &'static str,
-        /// Whether the reads pass the page cache, so that the device must have read each byte
-        /// of the file once.
+        /// `true` when the reads bypass the page cache, so that the device must have read each byte of the file once.
         direct_reads: bool,
     },
 }
@@ -186,7 +185,7 @@ pub(crate) const ALL: &[Step] = &[
     },
 ];
 
-/// How much each step does: an emulated machine is some fifty times slower than a real one.
+/// Amount of work in each step: an emulated machine is some fifty times slower than a real one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount {
     /// iozone's file, in MiB.
@@ -195,17 +194,17 @@ pub(crate) struct Amount {
     pub(crate) calls: usize,
     /// Blocks that fio moves.
     pub(crate) blocks: usize,
-    /// How long a step may take, in seconds.
+    /// Time limit of a step, in seconds.
     pub(crate) seconds: u32,
 }
 
 /// Bytes of a block of fio, and of a call of the product's own workload.
 pub(crate) const UNIT: usize = 4096;
-/// Writes between two syncs, where there are any.
+/// Writes between two syncs, for steps with syncs.
 pub(crate) const SYNC_EVERY: usize = 64;
 /// fio's file.
 pub(crate) const FIO_FILE: &str = "paths.dat";
-/// What lines of the script for us start with.
+/// Prefix of the script's lines that this task reads.
 pub(crate) const MARK: &str = "@@ ";
 /// The file with the diagnosis of `activebench doctor`.
 pub(crate) const DOCTOR: &str = "doctor.json";
@@ -213,7 +212,7 @@ pub(crate) const DOCTOR: &str = "doctor.json";
 pub(crate) const KERNEL: &str = "kernel";
 
 impl Step {
-    /// The words of its command; none holds a character that a shell would change.
+    /// Returns the words of its command; none contains a character that a shell would change.
     fn words(&self, activebench: &str, amount: Amount) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         match self.command {
@@ -235,8 +234,8 @@ impl Step {
     }
 }
 
-/// The shell script of the whole set. Its arguments: the product's binary, a folder for the
-/// results, a folder on the volume under test. busybox's shell takes it.
+/// Returns the shell script of the whole set. Its arguments: the product's binary, a folder for the results, a folder
+/// on the volume under test. busybox's shell can run it.
 pub(crate) fn script(amount: Amount) -> String {
     let mut script = format!(
         "# Written by cargo xtask kernels.\n\
@@ -291,8 +290,8 @@ mod tests {
         for name in ["out", "volume"] {
             std::fs::create_dir(path(name)).expect("a folder");
         }
-        // In the product's place: says how it was called and fails as a discrepancy does. Caches
-        // of this machine are left alone.
+        // A stand-in for the product: prints its arguments and fails with the exit code of a discrepancy. This
+        // machine's caches are not dropped.
         std::fs::write(path("product"), "#!/bin/sh\necho \"$@\"\nexit 1\n").expect("a file");
         std::fs::set_permissions(path("product"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .expect("its mode");

@@ -1,4 +1,4 @@
-//! The bench: a folder with the files that are read, a loop device, and one run at a time.
+//! The test bench: a folder with the files to read, a loop device, and one run at a time.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,37 +19,36 @@ use crate::overhead::workloads::{
 
 /// The script of the workload.
 const SCRIPT: &str = "run.sh";
-/// The script of the observed tree while the workload runs outside of it.
+/// The script of the observed tree when the workload runs outside of it.
 const IDLE_SCRIPT: &str = "idle.sh";
-/// What that tree does: says that it is there, then sleeps in a read until we close its input.
+/// Content of that script: reports that it runs, then sleeps in a read until we close its input.
 const IDLE: &str = "echo ready\nexec cat\n";
-/// The last words of an observer that idles.
+/// File with the standard error of an observer that idles.
 const IDLE_STDERR: &str = "idle.stderr";
 /// activebench's run directory.
 const RUN_DIR: &str = "run";
-/// How long our own programs may stay loaded after their process has ended: seen were
-/// some milliseconds.
+/// Time that our own programs may stay loaded after their process has ended. Observed: some milliseconds.
 const REMNANTS: Duration = Duration::from_secs(1);
 /// Threads of the check for lost records.
 const LOSS_THREADS: u64 = 8;
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// Nanoseconds a call.
+    /// Nanoseconds per call.
     pub(crate) ns_per_call: f64,
-    /// Nanoseconds that half of the calls do not exceed, where the device takes most of them.
+    /// Median nanoseconds per call, for workloads in which the device takes most of the time.
     pub(crate) median_ns: Option<f64>,
     /// The account of records and of the observation's own cost, under activebench.
     pub(crate) accounts: Option<(Records, OwnAccount)>,
 }
 
-/// Where everything runs.
+/// Environment of all runs.
 #[derive(Debug)]
 pub(crate) struct Bench {
     activebench: PathBuf,
     amount: Amount,
-    /// Declared before the folder: its file lies there.
+    /// Declared before the folder, which contains its file.
     loop_device: Option<LoopDevice>,
     folder: TempDir,
 }
@@ -71,20 +70,20 @@ impl Bench {
         Ok(Bench { activebench: activebench.to_owned(), amount, loop_device: None, folder })
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The binary under test.
+    /// Returns the binary under test.
     pub(crate) fn activebench(&self) -> &Path {
         &self.activebench
     }
 
-    /// Readies what this workload needs: a warm cache, a loop device.
+    /// Prepares the requirements of this workload: a warm cache, a loop device.
     ///
     /// # Errors
-    /// When it cannot be had: the workload is then not measured.
+    /// When that is not possible; the workload is then not measured.
     pub(crate) fn prepare(&mut self, workload: &Workload) -> Result<()> {
         match workload.program {
             Program::Fio { target: Target::DirectLoop, .. } => {
@@ -136,8 +135,7 @@ impl Bench {
         accept(variant, output.status, &output.stderr, &output.stdout)
     }
 
-    /// Starts an observer around a tree that idles, and waits until that tree runs: the
-    /// observer has attached by then.
+    /// Starts an observer around a tree that idles, and waits until that tree runs: then the observer has attached.
     fn start_idle(&self, workload: &Workload, variant: Variant) -> Result<Idle> {
         let stderr = File::create(self.folder().join(IDLE_STDERR)).context("cannot make a file")?;
         let mut command = self.command(workload, variant, IDLE_SCRIPT);
@@ -187,7 +185,7 @@ impl Bench {
         Ok((Records::read(&manifest)?, OwnAccount::read(&manifest)?))
     }
 
-    /// Several threads read at once under activebench: is any record lost?
+    /// Checks for lost records while several threads read at once under activebench.
     pub(crate) fn loss_check(&self) -> LossCheck {
         let preads = LOSS_THREADS * self.amount.preads / 2;
         let mut check = LossCheck { threads: LOSS_THREADS, preads, preads_per_sec: None, records: None, reason: None };
@@ -217,12 +215,12 @@ impl Bench {
         Ok((rate.context("the loop's line lacks calls or elapsed_ns")?, self.accounts()?.0))
     }
 
-    /// Names of the tracing programs that others have loaded.
+    /// Returns the names of tracing programs that other processes have loaded.
     ///
-    /// To be asked between runs. Our own go a moment after the process that loaded them.
+    /// To be called between runs. Our own programs disappear shortly after the process that loaded them.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel does not provide them.
     pub(crate) fn foreign_tracers(&self) -> Result<Vec<String>> {
         let asked = Instant::now();
         loop {
@@ -241,14 +239,14 @@ impl Bench {
     }
 }
 
-/// An observer whose tree idles.
+/// An observer of a tree that idles.
 struct Idle {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<std::process::ChildStdout>,
 }
 
-/// Fails with what a program said last when it did not end as it should.
+/// Fails with the last line of a program that did not end as expected.
 fn accept(variant: Variant, status: ExitStatus, stderr: &[u8], stdout: &[u8]) -> Result<()> {
     if variant.accepts(status.code()) {
         return Ok(());
@@ -268,7 +266,7 @@ fn write_text(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A file of data, on its device: reads of holes or of unwritten extents ask no device.
+/// Writes a file of data to its device: reads of holes or of unwritten extents do not reach a device.
 fn write_file(path: &Path) -> Result<()> {
     let context = || format!("cannot write {}", path.display());
     let block: Vec<u8> = (0..1_u32 << 20).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

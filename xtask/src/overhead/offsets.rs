@@ -1,4 +1,4 @@
-//! What it takes to find repeated offsets among recorded reads, beside `sort | uniq -c`.
+//! Cost of finding repeated offsets among recorded reads, compared with `sort | uniq -c`.
 
 use std::fs::File;
 use std::path::Path;
@@ -19,13 +19,13 @@ const QUICK_READS: u64 = 2_000_000;
 pub(crate) struct OffsetsCheck {
     /// Recorded reads.
     pub(crate) reads: u64,
-    /// What was measured; `None` with a reason.
+    /// The measurement; `None` with a reason.
     pub(crate) measured: Option<Analyses>,
-    /// Why nothing was; `None` when it was.
+    /// Reason for a missing measurement; `None` when it is present.
     pub(crate) reason: Option<String>,
 }
 
-/// One measurement of each.
+/// One measurement of each analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Analyses {
     /// Distinct offsets, the same by both.
@@ -39,13 +39,13 @@ pub(crate) struct Analyses {
 }
 
 impl Analyses {
-    /// How many times faster.
+    /// Returns the factor by which ours is faster.
     pub(crate) fn factor(&self) -> f64 {
         self.sort_seconds / self.ours_seconds
     }
 }
 
-/// Measures both, one after the other, on reads that are made up for it in a folder.
+/// Measures both, one after the other, on synthetic reads in a folder.
 pub(crate) fn check(activebench: &Path, folder: &Path, quick: bool) -> OffsetsCheck {
     let reads = if quick { QUICK_READS } else { READS };
     match measure(activebench, folder, reads) {
@@ -102,15 +102,14 @@ fn measure(activebench: &Path, folder: &Path, reads: u64) -> Result<Analyses> {
     Ok(Analyses { distinct, ours_seconds, ours_peak_bytes, sort_seconds })
 }
 
-/// What a process wrote, and the most memory that it had resident.
+/// Returns a process's output, and its peak resident memory in bytes.
 fn output_and_peak(mut child: std::process::Child) -> Result<(Vec<u8>, u64)> {
     let mut output = Vec::new();
     let mut stdout = child.stdout.take().context("it has no output")?;
     std::io::Read::read_to_end(&mut stdout, &mut output).context("cannot read its answer")?;
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both are writable and of the types that wait4(2) fills; the child is ours and
-    // nobody else waits for it.
+    // SAFETY: both are writable and of the types that wait4(2) fills; the child is ours and no other code waits for it.
     let waited = unsafe { libc::wait4(child.id() as libc::pid_t, &raw mut status, 0, usage.as_mut_ptr()) };
     if waited < 0 {
         return Err(std::io::Error::last_os_error()).context("cannot wait for activebench");

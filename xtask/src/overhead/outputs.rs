@@ -1,27 +1,27 @@
-//! What the measured tools print, read for one figure: nanoseconds a call.
+//! Parsers of the measured tools' outputs for one figure: nanoseconds per call.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Field of bonnie++'s CSV with the per-character output rate, where formats differ.
+/// Field of bonnie++'s CSV with the per-character output rate, by format.
 const PUTC_FIELDS: &[(&str, usize)] = &[("1.98", 9), ("1.97", 7), ("1.96", 7)];
 
-/// The line of `activebench __workload preads`.
+/// Returns the figure from the line of `activebench __workload preads`.
 ///
 /// # Errors
-/// When it is not there.
+/// When the line is missing.
 pub(crate) fn preads_ns_per_call(output: &str) -> Result<f64> {
     let document: Value = serde_json::from_str(output.trim()).context("cannot read the loop's line")?;
     positive(document["ns_per_call"].as_f64(), "ns_per_call")
 }
 
-/// fio's JSON: the run time of its one reading job over its completed reads.
+/// Returns the figure from fio's JSON: the run time of its one reading job over its completed reads.
 ///
 /// # Errors
-/// When fio reports an error, or no read in a time.
+/// When fio reports an error, or its run time or number of reads is not positive.
 pub(crate) fn fio_ns_per_call(output: &str) -> Result<f64> {
-    // Notes of fio's own may stand before the document.
+    // Notes of fio may precede the document.
     let start = output.find('{').context("fio printed no JSON")?;
     let document: Value = serde_json::from_str(&output[start..]).context("cannot read fio's JSON")?;
     let job = &document["jobs"][0];
@@ -35,11 +35,11 @@ pub(crate) fn fio_ns_per_call(output: &str) -> Result<f64> {
     Ok(runtime_ms * 1e6 / reads)
 }
 
-/// fio's JSON: the time that half of its reads do not exceed, from the histogram of `json+`; `None` without one.
+/// Returns the median time of fio's reads, from the histogram of `json+`; `None` without one.
 ///
-/// Between two runs the mean of reads from a device scatters with its few slowest ones, the median hardly. A
-/// bin of the histogram is 1/64 wide at most (axboe/fio, stat.h), more than what is looked for, so the median
-/// is interpolated inside of its bin.
+/// Between two runs the mean of reads from a device scatters with its few slowest reads, but the median hardly does. A
+/// bin of the histogram is at most 1/64 wide (axboe/fio, stat.h). That is more than the differences of interest, so the
+/// median is interpolated inside its bin.
 pub(crate) fn fio_median_ns(output: &str) -> Option<f64> {
     let document: Value = serde_json::from_str(&output[output.find('{')?..]).ok()?;
     let bins = document["jobs"][0]["read"]["clat_ns"]["bins"].as_object()?;
@@ -59,13 +59,13 @@ pub(crate) fn fio_median_ns(output: &str) -> Option<f64> {
     None
 }
 
-/// Where the bin with this middle begins, and how wide it is: 64 bins between two powers of two, 1 ns below 128.
+/// Returns the start and the width of the bin with this middle: 64 bins between two powers of two, 1 ns below 128.
 fn bin_of(ns: u64) -> (u64, u64) {
     let width = 1 << (64 - ns.leading_zeros()).saturating_sub(7);
     (ns / width * width, width)
 }
 
-/// bonnie++'s CSV line: the time of one character, from its rate in KiB/s.
+/// Returns the time of one character from bonnie++'s CSV line, which has a rate in KiB/s.
 ///
 /// # Errors
 /// When there is no such line, its format is not known, or the phase was too short for a figure.
@@ -88,7 +88,7 @@ fn positive(value: Option<f64>, name: &str) -> Result<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0).with_context(|| format!("{name} is missing or not above 0"))
 }
 
-/// The account of the records of one observed run, or of several.
+/// Counts of the records of one observed run, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Records {
     /// Records of calls that the kernel side made.
@@ -100,10 +100,10 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// From `run.json` of a run directory.
+    /// Reads the counts from `run.json` of a run directory.
     ///
     /// # Errors
-    /// When the account is not there: without it nobody knows what was lost.
+    /// When the counts are missing: without them the loss is unknown.
     pub(crate) fn read(manifest: &str) -> Result<Records> {
         let document: Value = serde_json::from_str(manifest).context("cannot read the run's manifest")?;
         let classes = document["coverage"]["records"].as_object().context("the manifest has no account of records")?;
@@ -127,25 +127,24 @@ impl Records {
     }
 }
 
-/// What the observer says that observing took, over one run or several. Unlike the difference of
-/// two runs it does not scatter; but it leaves out what a hook costs that is not its program: the
-/// way there and back, and the caches that it takes from the tool.
+/// The observer's own figures on its cost, over one run or several. Unlike the difference of two runs they do not
+/// scatter. But they exclude the cost of a hook outside its program: the entry and the exit, and the tool's cache lines
+/// that it evicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct OwnAccount {
     /// Wall time of the observed commands.
     pub(crate) run_ns: u64,
-    /// Run time of the kernel programs in them, all processors added up; `None` when one run did
-    /// not measure it.
+    /// Run time of the kernel programs in them, the sum over all CPUs; `None` when one run did not measure it.
     pub(crate) bpf_run_ns: Option<u64>,
-    /// Processor time of our own process in them; `None` when one run did not measure it.
+    /// CPU time of our own process in them; `None` when one run did not measure it.
     pub(crate) observer_cpu_ns: Option<u64>,
 }
 
 impl OwnAccount {
-    /// From `run.json` of a run directory.
+    /// Reads the figures from `run.json` of a run directory.
     ///
     /// # Errors
-    /// When the length of the run is not there.
+    /// When the length of the run is missing.
     pub(crate) fn read(manifest: &str) -> Result<OwnAccount> {
         let document: Value = serde_json::from_str(manifest).context("cannot read the run's manifest")?;
         let overhead = &document["coverage"]["overhead"];
@@ -156,7 +155,7 @@ impl OwnAccount {
         })
     }
 
-    /// This account and another run's.
+    /// Returns the sum of this account and another run's.
     pub(crate) fn and(self, other: OwnAccount) -> OwnAccount {
         let sum = |left: Option<u64>, right: Option<u64>| Some(left? + right?);
         OwnAccount {
@@ -166,12 +165,12 @@ impl OwnAccount {
         }
     }
 
-    /// The kernel programs' run time as a share of the runs; `None` when it was not measured.
+    /// Returns the kernel programs' run time as a share of the runs; `None` when it was not measured.
     pub(crate) fn bpf_share(self) -> Option<f64> {
         Some(self.bpf_run_ns? as f64 / self.run_ns as f64).filter(|share| share.is_finite())
     }
 
-    /// Our process's processor time as a share of the runs; `None` when it was not measured.
+    /// Returns our process's CPU time as a share of the runs; `None` when it was not measured.
     pub(crate) fn observer_share(self) -> Option<f64> {
         Some(self.observer_cpu_ns? as f64 / self.run_ns as f64).filter(|share| share.is_finite())
     }
@@ -222,7 +221,7 @@ mod tests {
         fn check(output: &str, expected: Option<f64>) {
             assert_eq!(fio_median_ns(output), expected, "{output}");
         }
-        // Bins of 512 ns begin at 39,424 and 39,936; their order in JSON is that of text.
+        // Bins of 512 ns begin at 39,424 and 39,936; JSON sorts their keys as text.
         check(&output(r#""40192": 60, "39680": 40, "100352": 0"#), Some(39_936.0 + 512.0 * 10.0 / 60.0));
         check(&output(r#""39680": 100"#), Some(39_424.0 + 256.0));
         check(&output(r#""90": 4"#), Some(90.5));
@@ -231,7 +230,7 @@ mod tests {
         check("no JSON", None);
     }
 
-    /// The line of 2.00a is a real one; that of 1.97 is made up after its list of fields.
+    /// The line of 2.00a is real; that of 1.97 is made up from its list of fields.
     #[test]
     fn bonnie_gives_a_rate_of_characters() {
         let of_2_00a = "1.98,2.00a,vm,1,1795234839,8M,,8192,5,3578,99,+++++,+++,+++++,+++,5562,99,+++++,+++,+++++,\

@@ -1,11 +1,11 @@
-//! The measurement as a page of Markdown.
+//! Renders the measurement as a page of Markdown.
 
 use std::fmt::Write as _;
 
 use crate::overhead::offsets::OffsetsCheck;
 use crate::overhead::results::{Aim, LossCheck, Measurement, Provenance, Standing, VariantResult, WorkloadResult};
 
-/// The page.
+/// Renders the page.
 pub(crate) fn render(measurement: &Measurement) -> String {
     let mut page = String::from(
         "# What observing costs\n\n\
@@ -103,7 +103,7 @@ fn section(workload: &WorkloadResult) -> String {
 
 fn variant_row(row: &VariantResult) -> String {
     let lost = row.records.map_or_else(String::new, |records| format!("{} of {}", records.lost, records.calls_made));
-    // A reason stands beside figures too: some rounds may have failed.
+    // A reason can appear beside figures too: some rounds may have failed.
     let reason = row.reason.as_deref().map(|reason| format!("not measured: {}", cell(reason)));
     match row.cost {
         None => format!("| {} | {} | | | | | 0 | {lost} |\n", row.title, reason.as_deref().unwrap_or("not measured")),
@@ -126,7 +126,7 @@ fn variant_row(row: &VariantResult) -> String {
     }
 }
 
-/// Whole nanoseconds, thousands apart: the spread is far above a tenth.
+/// Formats whole nanoseconds with thousands separators: the spread is far above 0.1 ns.
 fn nanoseconds(value: f64) -> String {
     let whole = value.round() as i64;
     let digits = whole.unsigned_abs().to_string();
@@ -140,7 +140,7 @@ fn nanoseconds(value: f64) -> String {
     if whole < 0 { format!("-{text}") } else { text }
 }
 
-/// A tool's message inside a table.
+/// Escapes a tool's message for a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -194,7 +194,7 @@ fn loss(check: &LossCheck) -> String {
     text
 }
 
-/// How each variant was called, once each: the commands differ in bpftrace's program only.
+/// Lists the command of each variant once: the commands differ only in bpftrace's program.
 fn commands(workloads: &[WorkloadResult]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in workloads.iter().flat_map(|workload| &workload.variants) {

@@ -1,5 +1,4 @@
-//! What was measured, as it is written to JSON and rendered to the page; and the aims that
-//! it is compared with.
+//! Results, as written to JSON and rendered to the page, and the aims that they are compared with.
 
 use serde::Serialize;
 
@@ -16,42 +15,42 @@ pub(crate) const SCHEMA: &str = "activebench.overhead/2";
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) schema: &'static str,
-    /// How it came about.
+    /// Conditions of the measurement.
     pub(crate) provenance: Provenance,
-    /// One entry a workload that was asked for.
+    /// One entry per requested workload.
     pub(crate) workloads: Vec<WorkloadResult>,
-    /// The check for lost records; `None` when it was not asked for.
+    /// The check for lost records; `None` when it was not requested.
     pub(crate) loss: Option<LossCheck>,
-    /// The analysis of repeated offsets; `None` when it was not asked for.
+    /// The analysis of repeated offsets; `None` when it was not requested.
     pub(crate) offsets: Option<OffsetsCheck>,
-    /// The aims beside what was measured.
+    /// The aims, compared with the results.
     pub(crate) aims: Vec<Aim>,
 }
 
-/// Where and how it was measured.
+/// Place and conditions of the measurement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Provenance {
-    /// Processors, their model, memory.
+    /// CPUs, their model, memory.
     pub(crate) machine: String,
     /// Release of the kernel.
     pub(crate) kernel: String,
-    /// The file system of the files that are read.
+    /// File system of the files that are read.
     pub(crate) file_system: String,
-    /// Which build of the product.
+    /// Build of the product.
     pub(crate) build: String,
     /// First lines of the other tools' `--version`.
     pub(crate) tool_versions: Vec<String>,
-    /// Rounds with all variants that were asked for.
+    /// Requested rounds with all variants.
     pub(crate) rounds: u32,
-    /// Whether runs were shortened to try the task out.
+    /// `true` for a run that was shortened for a trial.
     pub(crate) quick: bool,
-    /// UTC day of the measurement, `2026-11-21`; `None` when `date` does not say it.
+    /// UTC day of the measurement, `2026-11-21`; `None` when `date` does not print it.
     pub(crate) day: Option<String>,
     /// The load average of the last minute before the first round; `None` when it cannot be read.
     pub(crate) load_before: Option<f64>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub(crate) seconds: u64,
-    /// Why it ended early; `None` when it did not.
+    /// Reason for an early end; `None` for a complete measurement.
     pub(crate) incomplete: Option<String>,
 }
 
@@ -60,13 +59,13 @@ pub(crate) struct Provenance {
 pub(crate) struct WorkloadResult {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// Why there are no figures; `None` when there are.
+    /// Reason for missing figures; `None` when figures exist.
     pub(crate) reason: Option<String>,
     /// Rounds that were run.
     pub(crate) rounds: u32,
-    /// Of those, rounds at whose start or end others had tracing programs loaded.
+    /// Of those, rounds at whose start or end other processes had tracing programs loaded.
     pub(crate) rounds_beside_others: u32,
-    /// Those programs.
+    /// Names of those programs.
     pub(crate) foreign_tracers: Vec<String>,
     pub(crate) variants: Vec<VariantResult>,
 }
@@ -76,26 +75,26 @@ pub(crate) struct WorkloadResult {
 pub(crate) struct VariantResult {
     pub(crate) name: &'static str,
     pub(crate) title: String,
-    /// How the variant was called.
+    /// Command line of the variant.
     pub(crate) command: String,
-    /// Nanoseconds a call by round; `None` for a round in which it was not run or gave no figure.
+    /// Nanoseconds per call by round; `None` for a round in which it was not run or gave no figure.
     pub(crate) ns_per_call: Vec<Option<f64>>,
-    /// By round, nanoseconds that half of the calls do not exceed, where the device takes most of them.
+    /// Median nanoseconds per call by round, for workloads in which the device takes most of the time.
     pub(crate) median_ns: Vec<Option<f64>>,
-    /// The cost that these show; `None` without them.
+    /// The cost from these medians; `None` without them.
     pub(crate) median_cost: Option<Cost>,
-    /// `None` when no round gave a figure for it and for untraced.
+    /// The cost; `None` when no round has a figure for it and for untraced.
     pub(crate) cost: Option<Cost>,
     /// The account of activebench's records over all rounds; `None` for other variants.
     pub(crate) records: Option<Records>,
-    /// What activebench says that observing took, over all rounds; `None` for other variants.
+    /// activebench's own figures on the cost of observing, over all rounds; `None` for other variants.
     pub(crate) own_account: Option<OwnAccount>,
-    /// Why figures are missing; `None` when none are.
+    /// Reason for missing figures; `None` when none are missing.
     pub(crate) reason: Option<String>,
 }
 
 impl WorkloadResult {
-    /// Without figures yet, the rows in the workload's order.
+    /// Makes a result without figures, with the rows in the workload's order.
     pub(crate) fn new(workload: &Workload) -> WorkloadResult {
         let row = |variant: &Variant| VariantResult {
             name: variant.name(),
@@ -138,7 +137,7 @@ impl WorkloadResult {
         self.row(variant)?.cost
     }
 
-    /// Nanoseconds a call that the first variant takes more than the second, by round that has both;
+    /// Returns the nanoseconds per call that the first variant takes more than the second, for each round with both;
     /// empty when one was not measured.
     fn differences(&self, first: Variant, second: Variant) -> Vec<f64> {
         let figures = |variant| self.row(variant).map_or(&[][..], |row| &row.ns_per_call);
@@ -147,7 +146,7 @@ impl WorkloadResult {
     }
 }
 
-/// The rounds in which both sides gave a figure.
+/// Returns the rounds in which both sides have a figure.
 fn pairs(untraced: &[Option<f64>], observed: &[Option<f64>]) -> Vec<Pair> {
     let pair = |(untraced, observed): (&Option<f64>, &Option<f64>)| {
         Some(Pair { untraced_ns: (*untraced)?, observed_ns: (*observed)? })
@@ -155,57 +154,57 @@ fn pairs(untraced: &[Option<f64>], observed: &[Option<f64>]) -> Vec<Pair> {
     untraced.iter().zip(observed).filter_map(pair).collect()
 }
 
-/// Whether records were lost at the highest rate of calls that the machine gives.
+/// Check for lost records at the highest rate of calls that the machine reaches.
 #[derive(Debug, Serialize)]
 pub(crate) struct LossCheck {
-    /// Threads that read at once.
+    /// Threads that read at the same time.
     pub(crate) threads: u64,
-    /// preads that they made together.
+    /// preads of all threads together.
     pub(crate) preads: u64,
-    /// preads a second; `None` with a reason.
+    /// preads per second; `None` with a reason.
     pub(crate) preads_per_sec: Option<f64>,
-    /// The account of records; `None` with a reason.
+    /// The counts of records; `None` with a reason.
     pub(crate) records: Option<Records>,
-    /// Why there is no account; `None` when there is.
+    /// Reason for missing counts; `None` when they are present.
     pub(crate) reason: Option<String>,
 }
 
 impl LossCheck {
-    /// Whether every pread has its record: more are made (opening, loading), never fewer.
-    /// `None` without an account.
+    /// Returns `true` when every pread has its record: more can be made (opening, loading), but never fewer. `None`
+    /// without counts.
     pub(crate) fn is_whole(&self) -> Option<bool> {
         let records = self.records?;
         Some(records.lost == 0 && records.calls_received == records.calls_made && records.calls_made >= self.preads)
     }
 }
 
-/// What we aim at, beside what was measured. A comparison, not a test.
+/// An aim compared with its measurement. A comparison, not a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Aim {
-    /// What is aimed at.
+    /// The aim.
     pub(crate) aim: String,
-    /// What was measured; `None` when it was not.
+    /// The measurement; `None` without one.
     pub(crate) measured: Option<String>,
-    /// How it compares; `None` when nothing was measured.
+    /// The comparison; `None` without a measurement.
     pub(crate) standing: Option<Standing>,
 }
 
-/// How a measurement compares with an aim.
+/// Result of the comparison of a measurement with an aim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Standing {
-    /// The whole interval lies within the aim.
+    /// The whole interval is within the aim.
     Within,
-    /// The whole interval lies beyond it.
+    /// The whole interval is beyond it.
     Beyond,
-    /// The interval holds the limit of the aim, there are too few rounds for an interval, or all
-    /// of it says that observing made the run faster by more than the aim allows it to be slower:
-    /// something else then differed between the two.
+    /// The interval contains the limit of the aim, or there are too few rounds for an interval. Also when the whole
+    /// interval shows the observed run faster by more than the aim allows it to be slower: then something else differed
+    /// between the two.
     CannotTell,
 }
 
 impl Standing {
-    /// Of an interval beside the most that is aimed at, and the least that can be believed.
+    /// Compares an interval with the highest accepted value, and with the lowest plausible one.
     fn of(interval: Option<Interval>, most: f64, least: f64) -> Standing {
         match interval {
             Some(interval) if interval.low > most => Standing::Beyond,
@@ -215,19 +214,19 @@ impl Standing {
     }
 }
 
-/// Most nanoseconds added to a cached pread; for all aims see `docs/design/README.md`.
+/// Highest accepted nanoseconds added to a cached pread; for all aims see `docs/design/README.md`.
 const CACHED_PREAD_NS: f64 = 150.0;
-/// Most nanoseconds added to a cached pread of a process outside the tree.
+/// Highest accepted nanoseconds added to a cached pread of a process outside the tree.
 const OUTSIDE_NS: f64 = 110.0;
-/// Least factor by which repeated offsets are found faster than by `sort | uniq -c`.
+/// Smallest accepted factor by which repeated offsets are found faster than by `sort | uniq -c`.
 const OFFSETS_FACTOR: f64 = 10.0;
-/// Most seconds for it, whatever the number of reads up to 100 million, and most memory.
+/// Most seconds for it, for any number of reads up to 100 million, and most memory.
 const OFFSETS_SECONDS: f64 = 20.0;
 const OFFSETS_BYTES: u64 = 512 << 20;
-/// Largest ratio of a run that waits for a device.
+/// Largest accepted ratio of a run that waits for a device.
 const DEVICE_BOUND_RATIO: f64 = 1.01;
 
-/// The aims, beside these results.
+/// Returns the aims, compared with these results.
 pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>) -> Vec<Aim> {
     let result = |name: &str| workloads.iter().find(|result| result.name == name);
     vec![
@@ -291,7 +290,7 @@ fn of_ratio(what: &str, result: Option<&WorkloadResult>) -> Aim {
     }
 }
 
-/// The same of the median read, which does not scatter with the few slowest ones as the mean does.
+/// The same for the median read, which unlike the mean does not scatter with the few slowest reads.
 fn of_median(what: &str, result: Option<&WorkloadResult>) -> Aim {
     let cost = result.and_then(|result| result.row(Variant::Activebench)?.median_cost);
     let percent = |ratio: f64| format!("{:+.2}", (ratio - 1.0) * 100.0);
@@ -305,7 +304,7 @@ fn of_median(what: &str, result: Option<&WorkloadResult>) -> Aim {
     }
 }
 
-/// Both sides of the comparison are of the same rounds, as are each and the untraced run.
+/// Compares two variants. Both use the same rounds, and so do each of them and the untraced run.
 fn of_counting(how: &str, [ours, theirs]: [Variant; 2], result: Option<&WorkloadResult>) -> Aim {
     let measured = result.and_then(|result| {
         let costs = result.cost_of(ours).zip(result.cost_of(theirs))?;
@@ -326,7 +325,7 @@ fn of_counting(how: &str, [ours, theirs]: [Variant; 2], result: Option<&Workload
     }
 }
 
-/// `95 % interval +0.1 to +0.4 %, 57 rounds`.
+/// Formats `95 % interval +0.1 to +0.4 %, 57 rounds`.
 fn said(interval: Option<Interval>, rounds: usize, number: impl Fn(f64) -> String, unit: &str) -> String {
     match interval {
         Some(Interval { low, high }) => {
@@ -338,7 +337,7 @@ fn said(interval: Option<Interval>, rounds: usize, number: impl Fn(f64) -> Strin
 }
 
 fn of_offsets(check: Option<&OffsetsCheck>) -> Aim {
-    // A quick run sorts so few that it shows nothing.
+    // A quick run sorts too few reads for a result.
     let measured = check.filter(|check| check.reads >= READS).and_then(|check| check.measured);
     Aim {
         aim: format!(
@@ -349,7 +348,7 @@ fn of_offsets(check: Option<&OffsetsCheck>) -> Aim {
         measured: measured.map(|found| {
             format!("{:.1} s, {} MiB, {:.0} times", found.ours_seconds, found.ours_peak_bytes >> 20, found.factor())
         }),
-        // Far from its limits, and run once: no interval.
+        // The result is far from its limits and was measured once, so there is no interval.
         standing: measured.map(|found| {
             let within = found.ours_seconds <= OFFSETS_SECONDS
                 && found.ours_peak_bytes <= OFFSETS_BYTES
@@ -364,7 +363,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::overhead::workloads;
 
-    /// A result with these nanoseconds a call by round, by variant; other rows stay empty.
+    /// Makes a result with these nanoseconds per call by round and variant; other rows stay empty.
     pub(crate) fn result(workload: &str, rounds: &[(Variant, &[Option<f64>])]) -> WorkloadResult {
         let workload = workloads::ALL.iter().find(|known| known.name == workload).expect("a workload");
         let mut result = WorkloadResult::new(workload);
@@ -386,7 +385,7 @@ pub(crate) mod tests {
         assert_eq!(result.cost_of(Variant::Strace), None);
     }
 
-    /// Six rounds of the same, the fewest that have an interval.
+    /// Returns six such rounds, the fewest with an interval.
     fn six(ns: [f64; 6]) -> Vec<Option<f64>> {
         ns.map(Some).to_vec()
     }
@@ -433,9 +432,9 @@ pub(crate) mod tests {
         };
         check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1010.0], Standing::Within);
         check([1020.0, 1030.0, 1025.0, 1011.0, 1040.0, 1030.0], Standing::Beyond);
-        // One round on the other side of the limit: six rounds cannot tell.
+        // One round is on the other side of the limit: six rounds are not enough to decide.
         check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1200.0], Standing::CannotTell);
-        // Nothing gets faster by being observed.
+        // Observation does not make a run faster.
         check([800.0, 950.0, 980.0, 985.0, 970.0, 900.0], Standing::CannotTell);
     }
 
@@ -453,11 +452,11 @@ pub(crate) mod tests {
         assert!(measured.starts_with("+0.50 % of 40.2 us (95 % interval +0.50 to +0.50 %, 6 rounds)"), "{measured}");
     }
 
-    /// Many rounds tell what few cannot, though they scatter by more than the aim.
+    /// Many rounds decide cases that few cannot, though they scatter by more than the aim.
     #[test]
     fn more_rounds_tell_what_few_cannot() {
         let check = |rounds: u32, expected: Standing| {
-            // Every fifth run is slower by a tenth, on either side.
+            // Every fifth run is slower by 10 %, on both sides.
             let jumps = |round: u32, phase: u32| if round % 5 == phase { 1100.0 } else { 1000.0 };
             let figures = |phase: u32, added: f64| -> Vec<Option<f64>> {
                 (0..rounds).map(|round| Some(jumps(round, phase) + added + f64::from(round % 3))).collect()

@@ -1,25 +1,25 @@
-//! What a variant costs: statistics over pairs that were measured in the same round.
+//! Cost of a variant: statistics over pairs that were measured in the same round.
 //!
-//! Differences and ratios are taken inside a round and summarised afterwards: what else
-//! the machine did in that round then disturbs both sides alike.
+//! Differences and ratios are taken inside a round and summarised afterwards: then other activity on the machine in
+//! that round disturbs both sides alike.
 
 use serde::Serialize;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::statistics::{Data, Max, Min, OrderStatistics};
 
-/// One round: nanoseconds a call without and with the variant.
+/// One round: nanoseconds per call without and with the variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
-    /// Nanoseconds a call, untraced. Above 0.
+    /// Nanoseconds per call, untraced. Above 0.
     pub(crate) untraced_ns: f64,
-    /// Nanoseconds a call under the variant.
+    /// Nanoseconds per call under the variant.
     pub(crate) observed_ns: f64,
 }
 
-/// How sure an interval is of holding the median.
+/// Confidence level of an interval for the median.
 const CONFIDENCE: f64 = 0.95;
 
-/// Where the median of all rounds that could be run lies, with at least 95 % confidence.
+/// Interval that contains the median over all possible rounds, with at least 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Interval {
     /// Its lower end, a measured value.
@@ -28,17 +28,17 @@ pub(crate) struct Interval {
     pub(crate) high: f64,
 }
 
-/// The sign test's interval for the median, from the order of the values alone: it assumes
-/// nothing about how they scatter, which on a shared device is far from a normal distribution
-/// (W. J. Conover, Practical Nonparametric Statistics, section 3.2).
+/// Returns the sign test's interval for the median. It uses only the order of the values and assumes nothing about
+/// their distribution, which on a shared device is far from normal (W. J. Conover, Practical Nonparametric Statistics,
+/// section 3.2).
 ///
-/// `None` with fewer than 6 values: even the smallest and the largest then hold the median with
-/// less than 95 % confidence.
+/// `None` with fewer than 6 values: then even the range from the smallest to the largest contains the median with less
+/// than 95 % confidence.
 pub(crate) fn median_interval(values: &[f64]) -> Option<Interval> {
     let mut ordered = values.to_vec();
     ordered.sort_by(f64::total_cmp);
     let below = Binomial::new(0.5, ordered.len() as u64).ok()?;
-    // The median lies below the value of this index only if at most `index` values do.
+    // The median is below the value of this index only if at most `index` values are.
     let index =
         (0..ordered.len() / 2).take_while(|index| below.cdf(*index as u64) <= (1.0 - CONFIDENCE) / 2.0).last()?;
     Some(Interval { low: ordered[index], high: ordered[ordered.len() - 1 - index] })
@@ -47,17 +47,17 @@ pub(crate) fn median_interval(values: &[f64]) -> Option<Interval> {
 /// A variant's cost over all rounds in which both sides were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Cost {
-    /// Pairs that the figures rest on, at least 1.
+    /// Number of pairs behind the figures, at least 1.
     pub(crate) rounds: usize,
-    /// Median nanoseconds a call under the variant.
+    /// Median nanoseconds per call under the variant.
     pub(crate) ns_per_call: f64,
-    /// Median of the differences, in nanoseconds a call; negative when the variant was the faster one.
+    /// Median of the differences, in nanoseconds per call; negative when the variant was faster.
     pub(crate) added_ns_median: f64,
-    /// 5th percentile of the differences: with fewer than 13 rounds the smallest.
+    /// 5th percentile of the differences; with fewer than 13 rounds it is the smallest.
     pub(crate) added_ns_p5: f64,
     /// Largest difference.
     pub(crate) added_ns_max: f64,
-    /// Interval of that median; `None` with fewer than 6 rounds.
+    /// Interval of the median difference; `None` with fewer than 6 rounds.
     pub(crate) added_ns_interval: Option<Interval>,
     /// Median of the ratios to untraced.
     pub(crate) ratio_median: f64,
@@ -69,7 +69,7 @@ pub(crate) struct Cost {
     pub(crate) ratio_interval: Option<Interval>,
 }
 
-/// The cost that these pairs show; `None` when there is no pair.
+/// Computes the cost from these pairs; `None` without a pair.
 pub(crate) fn cost(pairs: &[Pair]) -> Option<Cost> {
     if pairs.is_empty() {
         return None;
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(cost(&pairs(&[(400.0, 600.0)])), Some(expected));
     }
 
-    /// The ranks of the sign test's two-sided interval of at least 95 %, as tables give them.
+    /// Ranks of the sign test's two-sided interval of at least 95 %, from published tables.
     #[test]
     fn an_interval_is_cut_off_by_the_sign_test() {
         for (count, rank) in [(6, 1), (8, 1), (9, 2), (12, 3), (20, 6), (30, 10), (57, 21), (60, 22)] {
@@ -137,8 +137,8 @@ mod tests {
         }
     }
 
-    /// In the second round the whole machine was half as fast. Medians of each side alone
-    /// would give 800 - 400 and a ratio of 2; the variant adds a quarter.
+    /// In the second round the whole machine was half as fast. Medians of each side alone would give 800 - 400 and a
+    /// ratio of 2, but the variant adds a quarter.
     #[test]
     fn a_slow_round_slows_both_sides_of_its_pair() {
         let cost = cost(&pairs(&[(400.0, 500.0), (800.0, 1000.0), (400.0, 500.0)])).expect("a cost");

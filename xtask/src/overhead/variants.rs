@@ -1,4 +1,4 @@
-//! The ways of observing that are compared, and the command line of each.
+//! The compared ways of observing, and the command line of each.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,17 +8,17 @@ use crate::tools::{self, Tool};
 /// A way of observing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Nothing: what the others are compared with.
+    /// No observation: the baseline of the others.
     Untraced,
-    /// A program that does nothing on the exit of every call.
+    /// An empty program on the exit of every call.
     FloorExit,
-    /// Programs that do nothing on the entry and the exit of every call.
+    /// Empty programs on the entry and the exit of every call.
     Floor,
     /// The product.
     Activebench,
-    /// The product without stack samples, which interrupt every processor 997 times a second.
+    /// The product without stack samples, which interrupt every CPU 997 times per second.
     WithoutSamples,
-    /// bpftrace counting the exits of calls, without a key: the least that it can do.
+    /// bpftrace counting the exits of calls, without a key: its cheapest program.
     BpftraceCount,
     /// bpftrace counting the entries of calls by process, as its tutorial does.
     BpftraceByProcess,
@@ -35,7 +35,7 @@ use Variant::{
     WithoutSamples,
 };
 
-/// All of them, cheapest first.
+/// All variants, the cheapest first.
 pub(crate) const ALL: &[Variant] = &[
     Untraced,
     FloorExit,
@@ -49,23 +49,23 @@ pub(crate) const ALL: &[Variant] = &[
     Strace,
 ];
 
-/// Those that see every process of the machine, so that one outside the observed tree pays too.
+/// Variants that see every process of the machine, so that a process outside the observed tree is slowed too.
 pub(crate) const SYSTEM_WIDE: &[Variant] =
     &[Untraced, FloorExit, Floor, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram];
 
-/// Those that an aim on added time speaks of.
+/// Variants with an aim on added time.
 pub(crate) const OURS: &[Variant] = &[Untraced, Activebench];
 
-/// Those that an aim compares with each other.
+/// Variants that an aim compares with each other.
 pub(crate) const COUNTING: &[Variant] = &[Untraced, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess];
 
-/// bpftrace's cheapest program that counts: the exit of every call, whichever it is, in one number.
+/// bpftrace's cheapest program that counts: one number for the exits of all calls.
 const COUNT: &str = "tracepoint:raw_syscalls:sys_exit { @ = count(); }";
 /// The one-liner of bpftrace's tutorial, lesson "Syscall Counts By Process".
 const COUNT_BY_PROCESS: &str = "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }";
 
 impl Variant {
-    /// Its name in the results.
+    /// Returns its name in the results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Untraced => "untraced",
@@ -81,7 +81,7 @@ impl Variant {
         }
     }
 
-    /// What it is, for a table; `syscall` is the one that the histogram is about.
+    /// Returns its description, for a table; `syscall` is the call of the histogram.
     pub(crate) fn title(self, syscall: &str) -> String {
         match self {
             Untraced => "untraced".to_owned(),
@@ -97,7 +97,7 @@ impl Variant {
         }
     }
 
-    /// The program that it needs; `None` when none but our own.
+    /// Returns the program that it needs; `None` when it needs only our own.
     pub(crate) fn tool(self) -> Option<&'static Tool> {
         match self {
             BpftraceCount | BpftraceByProcess | BpftraceHistogram => Some(&tools::BPFTRACE),
@@ -107,18 +107,18 @@ impl Variant {
         }
     }
 
-    /// Whether it leaves a run directory, with the account of what was observed.
+    /// Returns `true` when it leaves a run directory, with the account of what was observed.
     pub(crate) fn leaves_a_run(self) -> bool {
         matches!(self, Activebench | WithoutSamples)
     }
 
-    /// Whether it takes tens of microseconds a call, so that fewer calls must do.
+    /// Returns `true` when it takes tens of microseconds per call, so that runs must make fewer calls.
     pub(crate) fn is_slow(self) -> bool {
         matches!(self, PerfTrace | Strace)
     }
 
-    /// Exit codes after which its observation counts: activebench judges what it saw, and
-    /// there is nothing to judge in these workloads.
+    /// Returns `true` for exit codes after which its observation counts. activebench also reports its verdict in them,
+    /// and these workloads give it nothing to judge.
     pub(crate) fn accepts(self, code: Option<i32>) -> bool {
         match self {
             Activebench | WithoutSamples => matches!(code, Some(0 | 1 | 3)),
@@ -126,13 +126,13 @@ impl Variant {
         }
     }
 
-    /// The command that runs a shell script of the working folder under observation.
+    /// Returns the command that runs a shell script of the working folder under observation.
     ///
     /// `run_dir` is the name that activebench's run directory gets in that folder.
     pub(crate) fn command(self, activebench: &Path, script: &str, syscall: &str, run_dir: &str) -> Command {
         let shell = ["/bin/sh", script];
         let program = |path: &Path| Command::new(path);
-        // A missing tool is known before; its bare name then says so once more.
+        // Missing tools are found earlier; the bare name makes the error message name the tool again.
         let tool = |tool: &Tool| tool.find().map_or_else(|| Command::new(tool.command), |path| program(&path));
         let mut command = match self {
             Untraced => {
@@ -152,7 +152,7 @@ impl Variant {
                     command.args(["--sample-hz", "0"]);
                 }
                 command.args(["--out", run_dir, "--"]);
-                // Under sudo the child would get another identity than under the others.
+                // Under sudo the child would run as another user than under the other variants.
                 command.env_remove("SUDO_USER");
                 command
             }
@@ -163,7 +163,7 @@ impl Variant {
                     BpftraceByProcess => COUNT_BY_PROCESS.to_owned(),
                     _ => histogram(syscall),
                 };
-                // It splits the command at blanks, which neither word has.
+                // bpftrace splits the command at blanks, and neither word contains one.
                 command.args(["-e", &text, "-c", &shell.join(" ")]);
                 return command;
             }
@@ -182,7 +182,7 @@ impl Variant {
         command
     }
 
-    /// How it was called, for the page.
+    /// Returns its command line, for the page.
     pub(crate) fn shown(self, syscall: &str) -> String {
         match self {
             Untraced => "COMMAND".to_owned(),
@@ -201,7 +201,7 @@ impl Variant {
     }
 }
 
-/// bpftrace's one-liner for a histogram of one call's latency.
+/// Returns bpftrace's one-liner for a histogram of one call's latency.
 fn histogram(syscall: &str) -> String {
     format!(
         "tracepoint:syscalls:sys_enter_{syscall} {{ @start[tid] = nsecs; }} \
@@ -221,7 +221,7 @@ mod tests {
             .chain(command.get_args())
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        // Where a tool lies differs from machine to machine.
+        // The folder of a tool differs from machine to machine.
         let name = words[0].rsplit('/').next().expect("a name").to_owned();
         assert_eq!([vec![name], words[1..].to_vec()].concat(), expected);
     }

@@ -1,4 +1,4 @@
-//! What is run under observation: the scripts, and how their output becomes a figure.
+//! The commands under observation: their scripts, and the conversion of their output into a figure.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,29 +14,29 @@ use crate::tools::{self, Tool};
 pub(crate) struct Workload {
     /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// What it does, for the page.
+    /// Its description, for the page.
     pub(crate) title: &'static str,
-    /// What it runs.
+    /// Its program.
     pub(crate) program: Program,
-    /// Whether it runs outside the observed tree, which then idles.
+    /// `true` when it runs outside the observed tree, which then idles.
     pub(crate) outside: bool,
     /// The call that does its I/O.
     pub(crate) syscall: &'static str,
-    /// What it is compared under.
+    /// The variants to compare.
     pub(crate) variants: &'static [Variant],
-    /// Its share of the rounds, one of so many: long runs get fewer.
+    /// Divisor of the number of rounds: long runs get fewer.
     pub(crate) rounds_divisor: u32,
-    /// Rounds of a few variants alone, after those with all; `None` where no aim speaks of it.
+    /// Rounds of a few variants alone, after those with all; `None` for workloads without such an aim.
     pub(crate) more: Option<More>,
 }
 
-/// Rounds for the variants that an aim speaks of: what one round costs with all of them buys
-/// several of these, and the aims are small beside the scatter of a round.
+/// Rounds for only the variants with an aim. One round with all variants costs as much as several of these, and the
+/// aims are small compared with the scatter of a round.
 #[derive(Debug)]
 pub(crate) struct More {
-    /// Untraced among them.
+    /// The variants, untraced among them.
     pub(crate) variants: &'static [Variant],
-    /// How many, unless the command line says otherwise.
+    /// Number of rounds, unless the command line sets another.
     pub(crate) rounds: u32,
 }
 
@@ -54,20 +54,20 @@ pub(crate) enum Program {
 /// fio's engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// One pread a read.
+    /// One pread per read.
     Psync,
-    /// A queue of 16.
+    /// A queue of 16 requests.
     IoUring,
 }
 
-/// What fio reads.
+/// Storage that fio reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A file in the page cache.
     CachedFile,
-    /// A file of the working folder's file system, past the page cache.
+    /// A file on the working folder's file system, past the page cache.
     DirectFile,
-    /// A loop device, past the page cache, whose file is read past the page cache too.
+    /// A loop device, past the page cache; its file is read past the page cache too.
     DirectLoop,
 }
 
@@ -145,23 +145,23 @@ pub(crate) const ALL: &[Workload] = &[
     },
 ];
 
-/// How much a single run does.
+/// Amount of work in a single run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount {
     /// Calls of the loop.
     pub(crate) preads: u64,
-    /// Calls of the loop under a variant that is slow.
+    /// Calls of the loop under a slow variant.
     pub(crate) slow_preads: u64,
-    /// How long fio reads, in milliseconds.
+    /// Duration of fio's reads, in milliseconds.
     pub(crate) fio_ms: u64,
 }
 
-/// Names of what lies in the working folder, and what lies elsewhere.
+/// Paths of files outside of the working folder.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
     /// The product's binary.
     pub(crate) activebench: &'a Path,
-    /// The loop device; `None` where a workload needs none.
+    /// The loop device; `None` for a workload without one.
     pub(crate) loop_device: Option<&'a str>,
 }
 
@@ -173,11 +173,11 @@ pub(crate) const CACHED_FILE: &str = "cached";
 pub(crate) const DIRECT_FILE: &str = "direct";
 /// The file behind the loop device.
 pub(crate) const BACKING_FILE: &str = "backing";
-/// Where a workload's own output goes.
+/// File for a workload's own output.
 pub(crate) const RESULT_FILE: &str = "result";
 
 impl Workload {
-    /// The tools that it cannot do without.
+    /// Returns the tools that it needs.
     pub(crate) fn tools(&self) -> &'static [&'static Tool] {
         match self.program {
             Program::Preads => &[],
@@ -187,18 +187,18 @@ impl Workload {
         }
     }
 
-    /// Why a variant is not measured on it at all; `None` when it is.
+    /// Returns the reason why a variant is not measured on it at all; `None` when it is measured.
     pub(crate) fn left_out(&self, variant: Variant) -> Option<&'static str> {
         (self.program == Program::Bonnie && variant.is_slow())
             .then_some("a run makes six million calls of one byte: minutes under this tracer")
     }
 
-    /// Rounds of this workload when the others make so many; at least 1.
+    /// Returns the rounds of this workload for this number of rounds of the others; at least 1.
     pub(crate) fn rounds(&self, rounds: u32) -> u32 {
         rounds.div_ceil(self.rounds_divisor)
     }
 
-    /// The shell script that runs it in the working folder.
+    /// Returns the shell script that runs it in the working folder.
     pub(crate) fn script(&self, names: &Names, amount: Amount, slow: bool) -> String {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         let command = match self.program {
@@ -226,7 +226,7 @@ impl Workload {
                 });
                 command
             }
-            // A small file, and told that memory is smaller, or it would refuse.
+            // A small file, with a smaller memory size on the command line; otherwise bonnie++ would refuse.
             Program::Bonnie => {
                 let mut command = words(&[&path_of(&tools::BONNIE), "-q", "-u", "root", "-d", "."]);
                 command.extend(words(&["-n", "0", "-r", "4", "-s", "8"]));
@@ -241,20 +241,20 @@ impl Workload {
         script + " > " + RESULT_FILE + "\n"
     }
 
-    /// Whether the device takes most of a call's time.
+    /// Returns `true` when the device takes most of a call's time.
     pub(crate) fn is_device_bound(&self) -> bool {
         matches!(self.program, Program::Fio { target: Target::DirectFile | Target::DirectLoop, .. })
     }
 
-    /// Nanoseconds that half of the calls do not exceed, where the device takes most of them; `None` elsewhere.
+    /// Returns the median nanoseconds per call when the device takes most of the time; otherwise `None`.
     pub(crate) fn median_ns(&self, output: &str) -> Option<f64> {
         self.is_device_bound().then(|| outputs::fio_median_ns(output)).flatten()
     }
 
-    /// Nanoseconds a call, from the workload's own output.
+    /// Returns the nanoseconds per call, from the workload's own output.
     ///
     /// # Errors
-    /// When the output does not say it.
+    /// When the output does not contain the figure.
     pub(crate) fn ns_per_call(&self, output: &str) -> Result<f64> {
         match self.program {
             Program::Preads => outputs::preads_ns_per_call(output),
@@ -268,7 +268,7 @@ fn path_of(tool: &Tool) -> String {
     tool.find().map_or_else(|| tool.command.to_owned(), |path| path.display().to_string())
 }
 
-/// A word that the shell takes as it is.
+/// Quotes a word, so that the shell takes it unchanged.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,10 +1,10 @@
-//! The outcomes as a page of Markdown.
+//! Renders the outcomes as a page of Markdown.
 
 use std::fmt::Write as _;
 
 use crate::truth::table::{self, Case, Counts, Kind, Outcome, Outcomes};
 
-/// The page.
+/// Renders the page.
 pub(crate) fn render(outcomes: &Outcomes, provenance: &str) -> String {
     let mut page = format!(
         "# Planted lies and honest twins\n\n\
@@ -56,7 +56,7 @@ fn row(case: &Case) -> String {
     format!("| {} `{}` | {} | {outcome} |\n", case.code, case.name, cell(&case.what))
 }
 
-/// Drawn runs as a section of the page. `command` is what made them.
+/// Renders drawn runs as a section of the page. `command` is the command that made them.
 pub(crate) fn drawn(outcomes: &Outcomes, command: &str, provenance: &str) -> String {
     let counts = Counts::of(outcomes.cases.iter());
     let mut section = format!(
@@ -74,7 +74,7 @@ pub(crate) fn drawn(outcomes: &Outcomes, command: &str, provenance: &str) -> Str
     section
 }
 
-/// The page with the text of this section, which goes to the end where it is new.
+/// Returns the page with this text in this section; a new section is appended.
 pub(crate) fn with_section(page: &str, title: &str, text: &str) -> String {
     let heading = format!("\n## {title}\n");
     let (before, after) = match page.split_once(&heading) {
@@ -84,19 +84,19 @@ pub(crate) fn with_section(page: &str, title: &str, text: &str) -> String {
     format!("{before}{heading}\n{text}{after}")
 }
 
-/// The sections of a page whose titles begin like this, with their headings.
+/// Returns the sections of a page whose titles begin like this, with their headings.
 pub(crate) fn sections(page: &str, title: &str) -> String {
     let parts = page.split("\n## ").skip(1).filter(|part| part.starts_with(title));
     parts.map(|part| format!("\n## {part}")).collect()
 }
 
-/// Text that stays within its cell, and paths of this host that stay out of the page.
+/// Escapes text for a table cell, and removes this host's paths.
 fn cell(text: &str) -> String {
     let words: Vec<String> = text.split_whitespace().map(without_host_path).collect();
     words.join(" ").replace('|', "\\|")
 }
 
-/// A path keeps its last name only.
+/// Shortens a path to its last name.
 fn without_host_path(word: &str) -> String {
     match word.starts_with('/') {
         true => word.rsplit('/').next().unwrap_or_default().to_owned(),

@@ -1,19 +1,19 @@
-//! The outcomes as counts: what was found, what was missed, who was accused, what could not run.
+//! Counts of the outcomes: found, missed, accused, not run.
 
 use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-/// What the runner wrote down.
+/// The runner's output.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Outcomes {
-    /// Whether an interrupt kept cases from running.
+    /// `true` when an interrupt kept cases from running.
     pub(crate) interrupted: bool,
-    /// Whether the whole corpus was to run.
+    /// `true` when the whole corpus was requested.
     pub(crate) whole: bool,
     /// Every detector of the product, by code.
     pub(crate) detectors: Vec<Detector>,
-    /// Every case that was to run.
+    /// Every requested case.
     pub(crate) cases: Vec<Case>,
 }
 
@@ -26,17 +26,17 @@ pub(crate) struct Detector {
     pub(crate) name: String,
 }
 
-/// Which side of the truth a case stands on.
+/// Kind of a case: lie or honest twin.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// To be found.
+    /// The detector must find it.
     Lie,
-    /// To be left alone.
+    /// It must be left alone.
     Honest,
 }
 
-/// How a case ended.
+/// Outcome of a case.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// A lie that was found.
@@ -51,13 +51,13 @@ pub(crate) enum Outcome {
     /// A twin that was accused.
     #[serde(rename = "false accusation")]
     Accused,
-    /// A confirmed figure that is not the one that others counted.
+    /// A confirmed figure that differs from an independent count.
     #[serde(rename = "figure off")]
     Off,
-    /// A drawn run that got other answers in other words.
+    /// A drawn run whose variant got other answers.
     #[serde(rename = "answers differ")]
     Differs,
-    /// The detector could not tell.
+    /// The detector was undecided.
     #[serde(rename = "undecided")]
     Undecided,
     /// Not possible on this host.
@@ -77,15 +77,15 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Lie or twin.
     pub(crate) kind: Kind,
-    /// What it does, in a sentence.
+    /// Its description, in one sentence.
     pub(crate) what: String,
-    /// How it ended.
+    /// Its outcome.
     pub(crate) outcome: Outcome,
-    /// What there is to say of that; empty when all is well.
+    /// Explanation of the outcome; empty when all is well.
     pub(crate) why: String,
-    /// What it took, its preparation included.
+    /// Duration in seconds, including its preparation.
     pub(crate) seconds: f64,
-    /// Whether something is to be mended.
+    /// `true` when something has to be fixed.
     pub(crate) failed: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Of some cases. Those that could not run are among the lies and twins, and are neither found nor silent.
+    /// Counts some cases. Those that could not run are among the lies and twins, but are neither found nor silent.
     pub(crate) fn of<'a>(cases: impl Iterator<Item = &'a Case>) -> Counts {
         let mut counts = Counts::default();
         for case in cases {
@@ -129,7 +129,7 @@ impl Counts {
         counts
     }
 
-    /// What lacks for a detector to be tried at all: `no case`, `no lie`, `no twin`; empty when nothing does.
+    /// Returns the kind of case that the detector lacks: `no case`, `no lie`, `no twin`; empty when it lacks none.
     pub(crate) fn lacks(&self) -> &'static str {
         match (self.lies, self.twins) {
             (0, 0) => "no case",
@@ -141,19 +141,19 @@ impl Counts {
 }
 
 impl Outcomes {
-    /// Each detector with its counts.
+    /// Returns each detector with its counts.
     pub(crate) fn by_detector(&self) -> Vec<(&Detector, Counts)> {
         let of = |detector: &Detector| Counts::of(self.cases.iter().filter(|case| case.code == detector.code));
         self.detectors.iter().map(|detector| (detector, of(detector))).collect()
     }
 
-    /// The cases that ended like this.
+    /// Returns the cases with this outcome.
     pub(crate) fn that_are(&self, outcome: Outcome) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(move |case| case.outcome == outcome)
     }
 }
 
-/// The sentence under the table.
+/// Returns the sentence below the table.
 pub(crate) fn sum(outcomes: &Outcomes) -> String {
     let all = Counts::of(outcomes.cases.iter());
     format!(
@@ -163,11 +163,11 @@ pub(crate) fn sum(outcomes: &Outcomes) -> String {
     )
 }
 
-/// The table for a terminal.
+/// Renders the table for a terminal.
 pub(crate) fn render(outcomes: &Outcomes) -> String {
     let mut text = String::from("code   lies  hits  twins  silent  missed  accused  undecided  not run  broken\n");
     for (detector, counts) in outcomes.by_detector() {
-        // A part of the corpus says nothing of the detectors that it leaves out.
+        // A part of the corpus gives no result on the detectors that it omits.
         let is_whole = outcomes.whole && !outcomes.interrupted;
         if !is_whole && counts.lies + counts.twins == 0 {
             continue;
@@ -186,15 +186,15 @@ pub(crate) fn render(outcomes: &Outcomes) -> String {
     text
 }
 
-/// Drawn runs for a terminal: those that did not end as they should, and the counts.
+/// Renders drawn runs for a terminal: those with an unexpected outcome, and the counts.
 pub(crate) fn render_drawn(outcomes: &Outcomes) -> String {
     format!("{}{}\n", named(outcomes), sum_of_drawn(&Counts::of(outcomes.cases.iter())))
 }
 
-/// The counts of drawn runs in a sentence, with the shares that they stand for.
+/// Returns the counts of drawn runs in a sentence, with the upper bounds of their shares.
 pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
     let Counts { lies: _, hits, misses, twins, accused, off, differs, undecided, not_run, broken, silent } = *counts;
-    // What could not be run, and draws that were no run of the kind, say nothing.
+    // Runs that could not start, and draws that are not runs of the kind, do not count.
     let honest = silent + accused + off + (undecided + differs).min(twins);
     let share = |of: usize, all: usize| match upper_bound(of, all) {
         Some(bound) => format!("{of} of {all} (at most {:.2} % with 95 % confidence)", bound * 100.0),
@@ -209,7 +209,8 @@ pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
     )
 }
 
-/// The upper end of the one-sided 95 % confidence interval of a share by Clopper and Pearson; `None` of nothing.
+/// Returns the upper end of the one-sided 95 % confidence interval of a share by Clopper and Pearson; `None` for no
+/// cases.
 fn upper_bound(of: usize, all: usize) -> Option<f64> {
     use statrs::distribution::{Beta, ContinuousCDF};
     if of >= all {
@@ -219,7 +220,7 @@ fn upper_bound(of: usize, all: usize) -> Option<f64> {
     Some(beta.inverse_cdf(0.95))
 }
 
-/// A line for each case that did not end as it should.
+/// Returns a line for each case with an unexpected outcome.
 fn named(outcomes: &Outcomes) -> String {
     let mut text = String::new();
     for (outcome, word) in [
@@ -243,7 +244,7 @@ fn named(outcomes: &Outcomes) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Outcomes as the runner writes them: code, kind, outcome.
+    /// Makes outcomes as the runner writes them: code, kind, outcome.
     pub(crate) fn outcomes(cases: &[(&str, &str, &str)]) -> Outcomes {
         let cases: Vec<serde_json::Value> = cases
             .iter()

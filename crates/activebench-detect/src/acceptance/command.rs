@@ -8,7 +8,7 @@ use activebench_model::acceptance::WrittenUnit;
 use activebench_model::units::{Quantity, Unit};
 
 use super::document::{alike, listed};
-use crate::goal;
+use crate::judge::target_figure;
 
 /// What a placeholder can be, for messages.
 const HOW: &str = "`{target}`, `{2 x ram in MiB}`, `{1 x device in KiB}`, `{10 GiB}`; a brace itself is `{{` or `}}`";
@@ -202,7 +202,7 @@ pub(super) fn written_quantity(text: &str) -> Result<(Quantity, WrittenUnit), St
     let found = match name {
         "%" => Some((Unit::Ratio, 0.01)),
         "" => Some((Unit::Count, 1.0)),
-        name => goal::unit_of(name).or_else(of_size),
+        name => target_figure::unit_of(name).or_else(of_size),
     };
     let (unit, factor) = found.ok_or_else(|| format!("{name:?} is no unit"))?;
     // A hundredth is not exact in binary, a division by 100 is right to the last digit.

@@ -23,7 +23,7 @@ use activebench_model::units::{Quantity, Unit, significant};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::{Data, Distribution};
 
-use crate::statistics::{median, median_interval};
+use crate::series::statistics::{median, median_interval};
 
 /// Least coverage of the interval of the median.
 const COVERAGE: f64 = 0.95;

@@ -166,7 +166,8 @@ fn benchmark(fields: Fields<'_>, faulty: &Faulty) -> Option<Benchmark> {
     });
     let repetition = repetition(runs, until, most, faulty);
     let steady_state = fields.flag("steady_state");
-    let profiles: Vec<(&str, &str)> = crate::profiles::PROFILES.iter().map(|one| (one.name, one.name)).collect();
+    let profiles: Vec<(&str, &str)> =
+        crate::thresholds::profiles::PROFILES.iter().map(|one| (one.name, one.name)).collect();
     let profile = fields.choice("profile", &profiles).unwrap_or("default").to_owned();
     let subjects = [Subject::Device, Subject::CachedFilesystem, Subject::DurableWrite, Subject::Metadata, Subject::Cpu];
     let subject = fields.choice("subject", &subjects.map(|subject| (subject.as_str(), subject)));

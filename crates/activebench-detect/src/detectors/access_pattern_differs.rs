@@ -1,21 +1,28 @@
 //! # What it finds
-//! Calls in another order than the pass is said to make: sequential that jumps, or random that does not.
+//! A pass whose calls come in another order than stated: a sequential pass that jumps, or a random pass that does
+//! not.
 //!
 //! # Why it matters
-//! Disks, readahead and caches treat the two differently by factors.
+//! Sequential and random rates of disks, readahead and caches differ by large factors.
 //!
 //! # How it decides
-//! Of synchronous passes, where the order of the calls is the tool's own: the share of calls that begin where the
-//! call before them in the same stream ended. A pass that is sequential by design warns below 80 %, a random one
-//! above 20 %. Asynchronous requests are seen in the order in which they end, which says nothing of
-//! the tool. Fewer than 32 blocks are no pattern. In a file of few blocks the next one is a neighbour by chance: of a
-//! permutation of n blocks about (1 + ln n) / n of the calls; a random pass warns above three times that.
+//! It computes the share of calls that begin where the previous call in the same stream ended. It warns when:
+//!
+//! - a pass that is sequential by design has a share below 80 %;
+//! - a random pass has a share above 20 %.
+//!
+//! Only synchronous passes are judged, because there the tool itself sets the order of the calls. Asynchronous
+//! requests are observed in the order in which they end, which says nothing about the tool. Passes of fewer than 32
+//! blocks show no pattern and are not judged.
+//!
+//! In a file of few blocks, the next block is a neighbour by chance. A random permutation of n blocks has about (1 +
+//! ln n) / n such calls. A random pass must therefore also exceed three times that share.
 //!
 //! # When it is wrong
 //! Several threads that share one file position look random.
 //!
 //! # What to do
-//! Look at the options that choose the order, and at files that several tasks share.
+//! Look at the options that choose the order of offsets, and at files that several tasks share.
 //!
 //! # References
 //! Drishti warns from 20 % random operations on.
@@ -28,10 +35,10 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Pattern, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::read_whole;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::ReadSequential,
@@ -41,7 +48,7 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
 ];
 
-/// Fewer blocks than this have no order worth a word.
+/// Least number of blocks for which the order is judged.
 const LEAST_BLOCKS: f64 = 32.0;
 
 /// See the head of this file.
@@ -119,7 +126,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// The share of calls that follow a neighbour when the blocks of each of a pass's files are visited in a random order.
+/// Share of calls that follow a neighbour by chance, when each file's blocks are visited in a random order.
 fn by_chance(blocks: f64, phase: &Phase) -> f64 {
     let files: HashSet<FileId> = phase.parts.iter().map(|part| part.file).collect();
     let of_a_file = (blocks / files.len().max(1) as f64).max(1.0);

@@ -1,31 +1,31 @@
 //! # What it finds
-//! libaio without O_DIRECT.
+//! libaio used without O_DIRECT.
 //!
 //! # Why it matters
-//! `io_submit` then returns when the copy to or from the page cache is done: the requests are worked off one
-//! by one while they are handed over, and the tool's own figures still show the depth.
+//! `io_submit` then returns only when the copy to or from the page cache is done. The requests run one by one while
+//! the tool submits them. The tool's own figures still show the requested queue depth.
 //!
 //! # How it decides
-//! From the command line, before the run: the engine, and whether an option asks for O_DIRECT. Warns. After a
-//! run AB403 says what depth was reached.
+//! From the command line, before the run: the engine needs O_DIRECT to be asynchronous, and no option asks for it. It
+//! warns. After the run, AB403 reports the depth that was reached.
 //!
 //! # When it is wrong
-//! A file system of its own mind can do buffered requests asynchronously; none in Linux 6.18 does.
+//! A file system could process buffered requests asynchronously. None in Linux 6.18 does.
 //!
 //! # What to do
-//! Add the option for O_DIRECT (fio: `--direct=1`), or use an engine without a depth.
+//! Add the option for O_DIRECT (fio: `--direct=1`), or use an engine without a queue depth.
 //!
 //! # References
-//! fio 3.33, libaio, depth 32: 1.07 requests in flight buffered, 7.1 direct (measured).
+//! fio 3.33, libaio, depth 32: 1.07 requests in flight with buffered I/O, 7.1 with direct I/O (measured).
 
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Submission;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::{is_direct, of_each_planned};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::{is_direct, of_each_planned};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -1,28 +1,31 @@
 //! # What it finds
-//! Figures that are better than the medium can be: more random operations than a rotating disk makes, or a latency below
-//! that of the device's own requests.
+//! Figures that the medium cannot reach: more random operations per second than a rotating disk can do, or a mean
+//! latency below that of the device's own requests.
 //!
 //! # Why it matters
-//! Something other than the medium answered.
+//! Something other than the medium answered, for example a cache.
 //!
 //! # How it decides
-//! - A claimed mean latency, of a pass whose bytes all went past the page cache to the device, and which moved nothing
-//!   else there, below 1 / 1.05 of `device_latency_mean_ns`: fails, the latency is refuted. No operation ends before its
-//!   request does. Where operations of several sizes are divided into more requests than they are, the large ones weigh
-//!   more in the mean of the requests than in that of the operations, and nothing follows. After a ramp the longest requests,
-//!   one for each operation at a time, may have begun before the tool's clock, and are left out.
-//! - More than 500 random operations a second on a device that says that it rotates: fails, rates for storage are misleading:
-//!   a cache answered.
+//! - Latency: it fails, and the claim is refuted, when the claimed mean latency is below 1 / 1.05 of
+//!   `device_latency_mean_ns`. No operation ends before its request does. The rule applies to passes whose bytes all
+//!   went past the page cache to the device, which moved nothing else for them.
+//! - Rotating disks: it fails, and rates claimed for storage are misleading, when a device that reports itself as
+//!   rotating completes more than 500 random operations per second. A cache answered.
+//!
+//! The latency rule makes two allowances. When operations of several sizes are split into more requests than there
+//! are operations, large operations weigh more in the mean of the requests; then nothing follows. After a ramp, the
+//! longest requests (one for each operation in flight) may have begun before the tool's clock. They are left out of
+//! the mean.
 //!
 //! # When it is wrong
-//! Virtual disks can say that they rotate and do not: then the second rule is undecided where the hypervisor
-//! is known to be there (virtio).
+//! Virtual disks can report themselves as rotating when they are not. The second rule is therefore not applied to a
+//! disk that is known to be virtual (virtio).
 //!
 //! # What to do
 //! Look at the caches of controller and disk, and at `/sys/block/*/queue/rotational`.
 //!
 //! # References
-//! fio #41 (a disk of 7,200 rpm, 20,000 operations a second), fio #719.
+//! fio #41 (a disk of 7,200 rpm, 20,000 operations per second), fio #719.
 
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::FactName;
@@ -31,10 +34,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
-use crate::comparison::calls;
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::rebuilt_figure::calls;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -99,11 +102,11 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
     let (run, limits) = (&case.run, case.thresholds());
     let moved = run.moved(phase)?;
     let direct = run.fact(phase, FactName::DirectShare)? >= limits.ab112_promised_share_ratio.value.value;
-    // What the page cache or a hole answers has no request, and a time of nothing was not measured.
+    // The page cache and holes answer without a request, and a latency of 0 was not measured.
     if claim.value.value <= 0.0 || !direct || moved == 0.0 {
         return Ok(case.silent(""));
     }
-    // What was read ahead is nobody's operation.
+    // Bytes that were read ahead belong to no operation.
     let at_device = run.fact(phase, bytes)?;
     if at_device < moved || at_device > (1.0 + limits.confirmed_count_ratio.value.value) * moved {
         return Ok(case.silent(""));
@@ -141,8 +144,8 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
     }))
 }
 
-/// The least mean of the requests that began after the ramp: those that were on their way at its end, one for each operation
-/// at a time, were the longest ones.
+/// Returns the least possible mean latency of the requests that began after the ramp, in nanoseconds. It assumes that the
+/// requests in flight at the ramp's end, one per operation in flight, were the longest ones.
 fn without_the_ramp(run: &Run<'_>, phase: &Phase, mean_ns: f64) -> Result<f64, String> {
     let requests = run.fact(phase, FactName::DeviceRequests)?;
     let at_once = f64::from(phase.requested_tasks) * phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
@@ -153,7 +156,7 @@ fn without_the_ramp(run: &Run<'_>, phase: &Phase, mean_ns: f64) -> Result<f64, S
     })
 }
 
-/// The sizes of the smallest and of the largest operation.
+/// The facts for the sizes of the smallest and of the largest operation.
 fn sizes(phase: &Phase) -> [FactName; 2] {
     match phase.direction {
         Direction::Write => [FactName::WriteSizeMin, FactName::WriteSizeMax],
@@ -161,7 +164,7 @@ fn sizes(phase: &Phase) -> [FactName; 2] {
     }
 }
 
-/// Whether operations of several sizes became more requests than they are.
+/// Returns `true` when operations of several sizes were split into more requests than there were calls.
 fn divided_unequally(run: &Run<'_>, phase: &Phase, [smallest, largest]: [FactName; 2]) -> Result<bool, String> {
     let divided = run.fact(phase, FactName::DeviceRequests)? > calls(run, phase)?;
     Ok(divided && run.fact(phase, smallest)? < run.fact(phase, largest)?)

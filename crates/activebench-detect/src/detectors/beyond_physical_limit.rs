@@ -2,27 +2,44 @@
 //! A rate that the link to the device cannot carry.
 //!
 //! # Why it matters
-//! Something on this side of the link answered: a cache, or nobody.
+//! The data cannot have come over the link: a cache on the host's side of it answered, or nothing did.
 //!
 //! # How it decides
-//! The claimed rate of bytes (or of operations, times the block of the pass, or the mean of its calls where blocks differ)
-//! above the payload of the links on the way to the device fails, and is misleading. A link's payload is its negotiated speed times its lanes, the encoding taken off:
-//! PCIe (`current_link_speed`, `current_link_width`), SATA (`sata_spd`), SAS (`negotiated_linkrate`), the interfaces of this
-//! machine for network file systems (`/sys/class/net/*/speed`). Of links one behind the other the slowest counts, of
-//! several devices the sum, for passes that read and write twice that much. Operations of an unknown size are undecided.
-//! Not applicable where a link is not known (virtual disks), where something on this side of it packs the data, behind a
-//! caching device, and to passes that send no data over it: discards, work on names.
+//! The claimed rate is compared with the payload rate of the links to the device. A higher claim fails and is
+//! misleading. A claim in operations per second is multiplied by the block size of the pass, or by the mean size of
+//! its calls when block sizes vary. Operations of unknown size leave it undecided.
 //!
-//! Where `activebench ceiling` measured what the storage gives, a claimed rate of more than twice that (its spread on
-//! top) is noted. A ceiling is a measurement, not a law: the note changes no verdict. It is held against what was
-//! measured for the pattern, size and depth of the pass; where nothing was that bounds it, there is no note.
+//! The payload of a link is its negotiated speed times its lanes, less the encoding. The speed comes from:
+//!
+//! - PCIe: `current_link_speed` and `current_link_width`;
+//! - SATA: `sata_spd`;
+//! - SAS: `negotiated_linkrate`;
+//! - network file systems: the interfaces of this machine (`/sys/class/net/*/speed`).
+//!
+//! Of several links in a row the slowest counts; of several devices, the sum. For passes that read and write the
+//! payload counts twice.
+//!
+//! It is not applicable:
+//!
+//! - where a link is unknown (virtual disks);
+//! - where something on the host's side of the link compresses or deduplicates the data;
+//! - behind a caching device;
+//! - to passes that send no data over the link (discards, operations on names).
+//!
+//! If `activebench ceiling` has measured the storage, a claimed rate above twice that figure, plus its spread, is a
+//! note. A ceiling is a measurement and not a law, so the note changes no verdict. The comparison uses what was
+//! measured for the pattern, size and depth of the pass. Without such a measurement there is no note.
 //!
 //! # When it is wrong
-//! The headers of packets are not taken off, so that some rates that are impossible are not found. Compression that
-//! nothing in the mount options or in sysfs says (VDO) makes rates beyond the link possible. A cache inside of the
-//! device, a burst that a virtual disk allows, more requests on their way through the page cache than the 32 that were
-//! measured, and a ceiling that was measured while others used the storage let an honest figure pass the measured bound:
-//! hence a note alone.
+//! Packet headers are not subtracted, so some impossible rates are not found. Compression that neither mount options
+//! nor sysfs report (VDO) makes rates beyond the link possible.
+//!
+//! An honest figure can exceed the measured ceiling, which is why that is only a note. Causes are:
+//!
+//! - a cache inside the device;
+//! - a burst that a virtual disk allows;
+//! - more requests in flight through the page cache than the 32 that were measured;
+//! - a ceiling measured while others used the storage.
 //!
 //! # What to do
 //! Find out what answered: AB201, AB205 and AB302 name the usual caches.
@@ -36,13 +53,13 @@ use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::bound::{self, Way};
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
-use crate::link::{Carrier, link_of};
+use crate::evidence::device_link::{Carrier, link_of};
+use crate::judge::headroom::{self, Way};
+use crate::run::Run;
 
-/// What the mean size of a call rests on.
+/// The facts from which the mean size of a call is computed.
 const FACTS: &[FactName] =
     &[FactName::ReadBytes, FactName::ReadCalls, FactName::WriteBytes, FactName::WriteCalls, FactName::Mappings];
 
@@ -74,7 +91,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     let measured = beyond_measured(case, phase);
     let speaks = |finding: &Finding| finding.outcome != Outcome::Silent;
     match (beyond_link(case, phase), measured) {
-        // What was measured is a second witness, with a voice of its own.
+        // The measured ceiling gives a finding of its own beside that of the link.
         (Ok(findings), measured) => Ok(findings.into_iter().chain(measured.filter(speaks)).collect()),
         (Err(Halt::NotApplicable(_)), Some(measured)) => Ok(vec![measured]),
         (Err(open), Some(measured)) if speaks(&measured) => Ok(vec![case.halted(open), measured]),
@@ -82,16 +99,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     }
 }
 
-/// Whether a claim is beyond what was measured of the storage; `None` where nothing was that bounds it.
+/// Compares the claims with the measured ceiling of the storage; `None` where no measurement bounds them.
 fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
     let threshold = &case.thresholds().ab503_measured_note_ratio;
-    bound::ceiling_of(&case.run, phase)?;
-    // Of which size its requests are must not rest on what was seen.
+    headroom::ceiling_of(&case.run, phase)?;
+    // The size of the requests must come from the command, not from the observation.
     phase.block_bytes?;
-    // Nor can how many were on their way, which changes no verdict: then there is no note.
+    // Nor must the number in flight. Without it there is no note, which changes no verdict.
     case.run.fact(phase, FactName::DirectShare).ok()?;
     let case = case.resting_on(vec![FactName::DirectShare]);
-    let measured = bound::limits(&case.run, phase, Way::Storage).into_iter();
+    let measured = headroom::limits(&case.run, phase, Way::Storage).into_iter();
     let measured = measured.filter(|limit| limit.measured && limit.of_storage);
     let tightest = measured.min_by(|one, other| one.bytes_per_sec.total_cmp(&other.bytes_per_sec))?;
     let unit_bytes = |unit: Unit| match unit {
@@ -103,7 +120,7 @@ fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
     let rates: Vec<(&Claim, f64)> = claims.filter_map(|claim| Some((claim, unit_bytes(claim.value.unit)?))).collect();
     let rate = |(claim, bytes): &(&Claim, f64)| (claim.value.value - claim.resolution) * bytes;
     let highest = rates.iter().max_by(|one, other| rate(one).total_cmp(&rate(other)))?;
-    // What the repetitions of the ceiling differ in is taken off, too.
+    // The spread between the repetitions of the ceiling is allowed for, too.
     let ratio = rate(highest) / (tightest.bytes_per_sec * (1.0 + tightest.spread));
     let of_rates = case.concerning(rates.iter().map(|(claim, _)| *claim).collect());
     if ratio <= threshold.value.value {
@@ -130,7 +147,7 @@ fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
 
 fn beyond_link(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     let carrier = link_of(&case.run, phase)?;
-    // A rate of bytes needs nothing but the link, one of operations their size too.
+    // A rate in bytes needs only the link; a rate in operations also needs their size.
     let is_rate = |claim: &&Claim| matches!(claim.value.unit, Unit::BytesPerSec | Unit::OpsPerSec);
     let (of_bytes, of_operations): (Vec<&Claim>, Vec<&Claim>) =
         case.claims().iter().copied().filter(is_rate).partition(|claim| claim.value.unit == Unit::BytesPerSec);
@@ -154,7 +171,7 @@ fn beyond_link(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     Ok(findings)
 }
 
-/// Bytes that a call of the pass moved on average; failed calls count as calls.
+/// Mean bytes that a call of the pass moved; failed calls count as calls.
 fn mean_call(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let fact = |name| run.fact(phase, name);
     let bytes = run.moved(phase)?;
@@ -169,7 +186,8 @@ fn mean_call(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     Ok(bytes / calls)
 }
 
-/// The claims of a case, each of `unit_bytes` a unit: those that are beyond the link, or silence.
+/// Compares the claims of a case with the link, at `unit_bytes` per claimed unit. Returns a finding for each claim beyond
+/// it, or one silent finding.
 fn held_against(case: &Case<'_>, carrier: &Carrier, unit_bytes: f64) -> Vec<Finding> {
     let limit = &case.thresholds().ab503_link_fail_ratio;
     let rate = |claim: &Claim| (claim.value.value - claim.resolution) * unit_bytes;

@@ -1,23 +1,25 @@
 //! # What it finds
-//! Data that moved on a path which the observation does not decode: mapped files, io_uring,
-//! asynchronous I/O.
+//! Data that moved on a path that activebench does not decode: mapped files, io_uring, asynchronous I/O.
 //!
 //! # Why it matters
-//! What was not seen can neither confirm nor refute a figure; nor is a sync missing that went
-//! a way that nobody watched.
+//! I/O that was not observed can neither confirm nor refute a figure. A sync on such a path is not observed either,
+//! so it cannot be called missing.
 //!
 //! # How it decides
-//! A phase with `mappings` above 0 of its own files: its claims are unverifiable, unless the device answers: it moved
-//! all that the tool says it moved while the clock ran (then that is what was seen), or next to nothing of it (AB201 for
-//! reads; AB301 and AB302 for writes that no sync inside the clock took there). Calls into
-//! any other undecoded path by the tree: all claims are, since the calls do not say which pass
-//! they belong to. It warns. Mappings of libraries and programs do not count.
+//! It warns, and the claims are unverifiable, in two cases:
+//!
+//! - The phase mapped its own files (`mappings` above 0). Its claims are unverifiable unless the device gives the
+//!   answer. It does when it moved all the bytes that the tool reports while the clock ran; these then count as
+//!   observed. It also does when it moved next to nothing: AB201 judges such reads, AB301 and AB302 judge writes that
+//!   no sync inside the clock took to the device. Mappings of libraries and programs do not count.
+//! - The process tree made calls into any other undecoded path. All claims of the run are unverifiable, because the
+//!   calls do not show which pass they belong to.
 //!
 //! # When it is wrong
 //! A tool may use such a path outside its measurement.
 //!
 //! # What to do
-//! Choose an engine of plain calls for the run that is to be verified (iozone without `-B`).
+//! For the run to be verified, choose an engine that uses plain calls (iozone without `-B`).
 //!
 //! # References
 //! aquasecurity/tracee #309; Darshan counts mmaps and not their I/O.
@@ -27,13 +29,13 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::run::Run;
 
-const FACTS: &[FactName] = &mapped::FACTS;
+const FACTS: &[FactName] = &mapped_files::FACTS;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -59,7 +61,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         if mappings <= limit.value.value {
             return Ok(case.silent(""));
         }
-        if !matches!(mapped::of(run, phase)?, Some(Mapped::Open) | None) {
+        if !matches!(mapped_files::of(run, phase)?, Some(Mapped::Open) | None) {
             return Ok(case.silent("what moved through the mapping is told by what the device did"));
         }
         Ok(case.fires(Firing {
@@ -73,7 +75,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             advice: advise(run, Some(phase), Improvement::AvoidMappings),
         }))
     });
-    // The tool's libraries are mapped too: of mappings only those of the phases' files count.
+    // The tool's libraries are mapped too: only mappings of the phases' files count.
     let used: Vec<String> = run
         .manifest
         .coverage

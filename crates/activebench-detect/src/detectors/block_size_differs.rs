@@ -1,21 +1,21 @@
 //! # What it finds
-//! Calls of another size than the block that the figure is printed for.
+//! Calls of another size than the block size that the figure is reported for.
 //!
 //! # Why it matters
-//! Operations a second, and the rate that a device reaches, belong to a size. "4 KiB" that moves 64 KiB a call is
-//! another test.
+//! Operations per second, and the rate that a device reaches, depend on the block size. A "4 KiB" test that moves 64
+//! KiB per call is another test.
 //!
 //! # How it decides
-//! `modal_request_bytes`, the size that most data calls asked for, against the block that the tool was told to
-//! use. Another one fails: rates for storage are misleading. Requests at the device are not compared: they
-//! split and merge on the way, and FLUSH requests have no size.
+//! It compares `modal_request_bytes`, the size that most data calls asked for, with the block size that the tool was
+//! given. If they differ it fails, and rates claimed for storage are misleading. Requests at the device are not
+//! compared: the kernel splits and merges them, and FLUSH requests have no size.
 //!
 //! # When it is wrong
-//! A synchronous engine with a depth may gather several operations into one call (fio's `vsync`): whole multiples of
-//! the block are not asked about there.
+//! A synchronous engine with a queue depth may gather several operations into one call (fio's `vsync`). Whole
+//! multiples of the block size are not judged there.
 //!
 //! # What to do
-//! Quote the figure with the size that was used, or find the option that makes the tool use the one that was meant.
+//! Quote the figure with the size that was used, or find the option that makes the tool use the intended size.
 //!
 //! # References
 //! fio #1477: iostat shows 2 KiB for 4 KiB because flushes count as writes.
@@ -25,10 +25,10 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Mechanism, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::plan::{promise, read_whole};
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::lint::{promise, read_whole};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ModalRequest, FactName::ReadBytes, FactName::WriteBytes];
 

@@ -1,30 +1,34 @@
 //! # What it finds
-//! Direct I/O to a device that keeps its data behind a cache of this host: a loop device without direct I/O to its
-//! backing file.
+//! Direct I/O to a device whose data is behind a cache of this host: a loop device without direct I/O to its backing
+//! file.
 //!
 //! # Why it matters
-//! O_DIRECT leaves out the page cache of the file. The loop device then goes through that of its backing file, and the
-//! figure is memory's all the same. So it is for buffered reads of a file that was not in its own cache.
+//! O_DIRECT bypasses the page cache of the file. The loop device then uses the page cache of its backing file, so the
+//! figure still describes memory. The same is true of buffered reads of a file that was not in its own cache.
 //!
 //! # How it decides
-//! Where a loop device with `dio` 0 is among the layers below: the bytes at the device against those at the layers below
-//! it in the same time. Of all bytes at the device, 5 % and more that did not get that far warn, 20 % and more
-//! fail, and rates for storage are misleading. Reads of which as many bytes passed below as above are silent: the cache was
-//! cold. A writing pass that syncs inside its clock is silent, because the sync goes down through the loop device.
+//! It applies when a loop device with `dio` 0 is among the layers below the file. It compares the bytes at the device
+//! with the bytes at the layers below it in the same time. The share of bytes that did not reach those layers
+//! decides: from 5 % on it warns; from 20 % on it fails, and rates claimed for storage are misleading.
 //!
-//! Where the layers below were not observed, and of writes that are not short of anything there (dirty pages of before can be
-//! what was written meanwhile), `dio` 0 fails for passes whose bytes went through O_DIRECT (99.9 %). Unknown
-//! `dio` leaves it undecided.
+//! It is silent for:
+//!
+//! - reads of which as many bytes passed below the loop device as above it: the cache was cold;
+//! - a writing pass that syncs inside its clock, because the sync goes down through the loop device.
+//!
+//! The setting decides instead in two cases. Either the layers below were not observed, or the pass writes and no
+//! bytes are missing there (older dirty pages may have been written meanwhile). Then `dio` 0 fails for passes with
+//! 99.9 % of their bytes through O_DIRECT. If `dio` is unknown it is undecided.
 //!
 //! # When it is wrong
-//! Reads of others on the disk below, by workers of the kernel, can hide that the cache answered.
+//! Reads by others from the disk below, issued by kernel workers, can hide that the cache answered.
 //!
 //! # What to do
-//! `losetup --direct-io=on`, or name a file on the real device.
+//! Run `losetup --direct-io=on`, or name a file on the real device.
 //!
 //! # References
-//! ANOLISA #2523. 128 MiB written "direct" to such a loop device were 128 MiB of dirty pages and 0 bytes on the disk
-//! (measured).
+//! ANOLISA #2523. Writing 128 MiB "direct" to such a loop device made 128 MiB of dirty pages and moved 0 bytes on the
+//! disk (measured).
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
@@ -32,10 +36,10 @@ use activebench_model::host::{Layer, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::amount::{BELOW_READ, BELOW_WRITTEN, DEVICE_READ, DEVICE_WRITTEN};
-use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase, what_lies_below};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Evidence, Honest, Inference, Judge};
+use crate::evidence::bytes::{BELOW_READ, BELOW_WRITTEN, DEVICE_READ, DEVICE_WRITTEN};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::DirectShare, FactName::SyncsInside, FactName::ReadBytes, FactName::WriteBytes];
 
@@ -100,7 +104,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     case.observed_first(EVIDENCE, |case| below_the_cache(case, phase, cached), |case| by_settings(case, cached, direct))
 }
 
-/// Holds the bytes at the device against those below the cache, in the same window.
+/// Compares the bytes at the device with those below the cache, in the same window.
 fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
     let (run, limits) = (&case.run, case.thresholds());
     let ways = match phase.direction {
@@ -129,7 +133,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         share if share >= limits.ab205_cached_warn_ratio.value.value => {
             (Weight::Warn(Effect::Misleading), &limits.ab205_cached_warn_ratio)
         }
-        // Dirty pages of before can be what was written meanwhile.
+        // Older dirty pages may have been written meanwhile.
         _ if phase.direction != Direction::Read => return Observed::Open,
         _ => return Observed::Clean("as many bytes passed the layers below the cache as the device".to_owned()),
     };
@@ -150,7 +154,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
     })))
 }
 
-/// Without an observation the setting of the loop device decides.
+/// Judges by the setting of the loop device, without an observation.
 fn by_settings(case: &Case<'_>, cached: &Layer, direct: bool) -> Result<Finding, Halt> {
     if !direct {
         return Err(Halt::not_applicable("the pass does not go past the page cache"));

@@ -1,30 +1,36 @@
 //! # What it finds
-//! A figure that needs other bytes than the calls moved: the tool's byte count, and not its
-//! clock, is to blame, or the tool prints no bytes and the two cannot be told apart.
+//! A figure that does not match the bytes that the calls moved. The tool's byte count is wrong, not its clock; or the
+//! tool prints no byte count, so that the two cannot be distinguished.
 //!
 //! # Why it matters
 //! A rate is bytes over time. Bytes that no call moved were not read or written.
 //!
 //! # How it decides
-//! The figure is rebuilt from the calls inside the window (`read_bytes` or `write_bytes` over
-//! `window_ns`; for figures of several tasks `sum_of_task_rates`, `min_` and
-//! `max_task_rate`). The difference, less the resolution of the printed number, is taken
-//! as a share of the rebuilt figure: above 1 % it warns, above 5 % it fails. Both limits
-//! widen to the noise of a short window: the step of the tool's clock and 100 us. A figure
-//! below the calls may in addition lack two operations' worth of time for each task.
-//! It speaks when the tool's own byte count is off by more than 1 % or is not printed; a
-//! difference with matching bytes is AB104's, one that is a conversion factor AB103's.
-//! A claim above the calls that fails is refuted. One below them becomes unverifiable: it
-//! makes nothing look better than it was, and a window that we placed wrongly looks the same.
-//! A share of CPU time below the observed one is a note: the kernel's accounting leaves out time that the hypervisor
-//! took, interrupts, and what lies between two of its ticks. How it divides the time into user and system is sampled,
-//! so either share is refuted only above the sum of both. A completion latency (fio's `clat`) is not refuted where the
-//! threads waited for a CPU in more than 1 % of the window: the tool reads its clock after such waits.
+//! The figure is rebuilt from the calls inside the window: `read_bytes` or `write_bytes` over `window_ns`. For
+//! figures of several tasks it uses `sum_of_task_rates`, `min_` and `max_task_rate`. The difference, less the
+//! resolution of the printed number, is a share of the rebuilt figure. Above 1 % it warns, above 5 % it fails.
+//!
+//! In a short window both thresholds are raised to the noise: the step of the tool's clock and 100 us. A figure below
+//! the calls may in addition lack the time of two operations per task.
+//!
+//! This detector reports a difference only when the tool's byte count is off by more than 1 % or is not printed. With
+//! matching bytes AB104 reports it; if it is a conversion factor, AB103 does.
+//!
+//! A failing claim above the calls is refuted. One below them becomes unverifiable: it makes nothing look better, and
+//! a window that activebench placed wrongly would look the same.
+//!
+//! Two kinds of figure have rules of their own:
+//!
+//! - CPU time: a share below the observed one is a note. The kernel's accounting omits interrupts, time that the
+//!   hypervisor took, and time between two of its ticks. It samples how the time divides into user and system, so
+//!   either share is refuted only above the sum of both.
+//! - Completion latency (fio's `clat`): it is not refuted where the threads waited for a CPU in more than 1 % of the
+//!   window, because the tool reads its clock after such waits.
 //!
 //! # When it is wrong
-//! When the pass was cut out of the calls wrongly (a priming read counted, a part missed), and
-//! for data that moves without calls, where it stays undecided. A parent's figure is only held
-//! against the shortest time that its clock can have covered.
+//! It is wrong when activebench assigned calls to the pass wrongly (a priming read counted, a part missed). For data
+//! that moves without calls it is undecided. A parent's figure is compared only with the shortest time that its clock
+//! can have covered.
 //!
 //! # What to do
 //! Quote the rebuilt figure; compare the tool's byte count with the file's size.
@@ -37,10 +43,10 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Weight, of_each_phase};
-use crate::comparison::{Agreement, of_each_claim};
-use crate::context::Run;
+use crate::cases::run::{Firing, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{Agreement, of_each_claim};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
 
@@ -65,14 +71,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             let Agreement::Bytes(difference) = agreement else { return None };
             let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
             let (weight, threshold, limit) = match difference.fails() {
-                // The kernel's accounting leaves out more than is known: it accuses nobody.
+                // The kernel's accounting omits an unknown amount, so a low share is only a note.
                 _ if claim.metric.is_cpu() && !difference.overstates() => {
                     (Weight::Note, &limits.ab101_cpu_below_ratio, difference.fail)
                 }
                 true => (Weight::Fail(effect), &limits.ab101_difference_fail_ratio, difference.fail),
                 false => (Weight::Warn(effect), &limits.ab101_difference_warn_ratio, difference.warn),
             };
-            // A short time is a good figure: there a claim overstates from below.
+            // A shorter time is a better figure: a claim below the observation overstates.
             let is_time = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
             let side = if difference.overstates() != is_time { "above" } else { "below" };
             let apart = if is_time { 1.0 / (1.0 + difference.excess) - 1.0 } else { difference.excess }.abs();

@@ -2,24 +2,27 @@
 //! Bytes claimed for direct I/O that the device never moved.
 //!
 //! # Why it matters
-//! What goes past the page cache has to be moved by the device. What was not is a hole, a cache below, packed data, or
-//! was never done.
+//! The device has to move every byte that bypasses the page cache. Bytes that it did not move were a hole, came from
+//! a cache below, were compressed, or were never read or written.
 //!
 //! # How it decides
-//! For passes whose bytes went through O_DIRECT (99.9 %): the bytes that the tool counts, or where it prints none those
-//! that the calls moved, above 1.02 times the bytes at the device fail, and rates for storage are misleading. Bytes
-//! of the run that passed the device and could not be put down to a file count as its own. Where other devices lie below
-//! it, without a page cache between, the layer that moved least counts. On btrfs one buffer for each operation in
-//! flight is not counted as missing: the first direct read into a fresh buffer goes through the page cache.
+//! It judges passes with 99.9 % of their bytes through O_DIRECT. It uses the bytes that the tool counts, or those
+//! that the calls moved when the tool prints none. When they exceed 1.02 times the bytes at the device it fails, and
+//! rates claimed for storage are misleading.
+//!
+//! Bytes of the run that passed the device and could not be attributed to a file count for the pass. If other devices
+//! are below it without a page cache between, the layer that moved the fewest bytes counts. On btrfs, one buffer per
+//! operation in flight is not counted as missing: the first direct read into a fresh buffer goes through the page
+//! cache.
 //!
 //! # When it is wrong
-//! Where requests of the run are made by another device than the one below the file.
+//! It is wrong when a device other than the one below the file makes the requests of the run.
 //!
 //! # What to do
-//! AB106, AB204, AB205, AB207 and AB406 say what was in the way; without one of them, look at the tool's count.
+//! AB106, AB204, AB205, AB207 and AB406 name the cause. If none of them reports one, look at the tool's byte count.
 //!
 //! # References
-//! fio #752: 1,492,073 operations a second claimed, 162,000 in iostat; fio #719.
+//! fio #752: 1,492,073 operations per second claimed, 162,000 in iostat; fio #719.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -27,10 +30,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::{from_lowest, read_by_all, through_fresh_buffers, to_lowest};
+use crate::evidence::device_layers::{from_lowest, read_by_all, through_fresh_buffers, to_lowest};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -67,7 +70,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// Those of a pass that discards.
+/// The facts for a pass that discards.
 const FACTS_OF_DISCARDS: &[FactName] = &[FactName::DiscardBytes, FactName::DeviceDiscardBytes];
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
@@ -95,7 +98,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
     let claimed = counted.map_or(moved, |counted| counted as f64);
     let own = match phase.direction {
-        // Discards carry no data, and none is put down to a file.
+        // Discards carry no data and are not attributed to a file.
         Direction::Discard => run.fact(phase, FactName::DeviceDiscardBytes)?,
         Direction::Read => from_lowest(run, phase)?.bytes() + through_fresh_buffers(target, phase),
         _ => to_lowest(run, phase)?.bytes(),

@@ -2,23 +2,27 @@
 //! A pass that was much slower at its end than at its beginning.
 //!
 //! # Why it matters
-//! The mean over the window is then neither what a short transfer sees nor what a long one does: a cache that was full,
-//! credit that was used up, or a device that became hot. A longer run gives the later rate.
+//! The mean over the window then describes neither a short transfer nor a long one. Causes are a cache that filled,
+//! burst credit that was used up, or a device that became hot. A longer run gives the later rate.
 //!
 //! # How it decides
-//! The time in which all tasks were at work is divided into fifths. The rate of the last one below 0.8 times that of the
-//! first warns: of the calls (`throughput_fifth_*`), and of buffered writes with a sync inside the clock, whose calls tell
-//! only when they were copied, of the device (`device_throughput_fifth_*`). The fall must be more than 4 standard errors
-//! (ten slices a fifth), so that a moment's pause is none. Windows below 5 s and passes of
-//! fewer than 100 calls are not asked. The corrected figure is the rate of the last fifth.
+//! It divides the time in which all tasks were active into fifths. It warns when the rate of the last fifth is below
+//! 0.8 times that of the first. The corrected figure is the rate of the last fifth.
+//!
+//! - Normally it uses the rate of the calls (`throughput_fifth_*`).
+//! - For buffered writes with a sync inside the clock it uses the rate of the device (`device_throughput_fifth_*`).
+//!   Their calls show only when the data was copied.
+//!
+//! The fall must be more than 4 standard errors (ten slices per fifth), so that a short pause does not count. Windows
+//! below 5 s and passes of fewer than 100 calls are not judged.
 //!
 //! # When it is wrong
-//! A disk is slower on its inner tracks, and a file that lies there at its end is read more slowly by design. Buffered
-//! writes fall when the limit of dirty pages is reached: that cliff is real, and it is that of the page cache.
+//! A disk is slower on its inner tracks, and a file that ends there is read more slowly by design. Buffered writes
+//! become slower when the limit of dirty pages is reached. That cliff is real, but it describes the page cache.
 //!
 //! # What to do
-//! Let the pass run until its rate is steady and quote that; bring the device into a known state before (discard,
-//! preconditioning), and look at its temperature and its cache.
+//! Let the pass run until its rate is steady, and quote that rate. Bring the device into a known state first
+//! (discard, preconditioning), and look at its temperature and its cache.
 //!
 //! # References
 //! fio #1112 (a rate that falls during a run); NVBench #231 discards trials in which the clock fell below 75 %.
@@ -28,9 +32,9 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Fifth1Rate,
@@ -49,8 +53,8 @@ const FACTS: &[FactName] = &[
     FactName::SyncWriteShare,
 ];
 
-/// Share of the written bytes that must go past the page cache, or be synced by the call itself, for the
-/// calls to tell when the storage took them.
+/// Share of the written bytes that must go past the page cache, or be synced by the call itself. Only then do the
+/// calls show when the storage took the bytes.
 const MOSTLY: f64 = 0.9;
 
 /// See the head of this file.
@@ -75,19 +79,19 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// Whose rates tell how fast the pass was.
+/// The source of the rates of a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateSource {
-    /// The calls: each ends when its data is where it should be.
+    /// The calls: each ends when its data has been read or is on the storage.
     Calls,
     /// The calls, which end when the page cache has taken the data.
     Copies,
-    /// The device: what the calls copied, a sync inside the clock stored.
+    /// The device: a sync inside the clock stored what the calls had copied.
     Device,
 }
 
 impl RateSource {
-    /// Of a pass, by how its writes become durable.
+    /// Returns the source for a pass, by how its writes become durable.
     pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Self, String> {
         if phase.direction != Direction::Write {
             return Ok(RateSource::Calls);
@@ -101,7 +105,7 @@ impl RateSource {
         })
     }
 
-    /// The first rate, the last one, and the error of their difference.
+    /// The facts for the first rate, the last rate, and the error of their difference.
     pub(crate) fn facts(self) -> [FactName; 3] {
         match self {
             RateSource::Calls | RateSource::Copies => {

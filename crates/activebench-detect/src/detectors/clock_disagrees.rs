@@ -1,29 +1,33 @@
 //! # What it finds
-//! A tool whose clock ran shorter or longer than the calls that it timed, although it counted
-//! the right bytes.
+//! A tool whose clock ran shorter or longer than the calls that it timed, although its byte count is right.
 //!
 //! # Why it matters
-//! A clock that stops early, or starts late, makes the same bytes look faster.
+//! A clock that stops early or starts late makes the same bytes look faster.
 //!
 //! # How it decides
-//! With matching byte counts the ratio of claim and rebuilt figure is the ratio of the window
-//! (`window_ns`, first timed call to last) and the tool's elapsed time. Where the tool divides what all tasks did by
-//! the time of the one that took longest (fio's groups), that is the window (`longest_task_window_ns`); whether the tasks
-//! ran at the same time is AB110's question. The difference, less
-//! the printed number's resolution: above 1 % it warns, above 5 % it fails. Both limits widen
-//! to the noise of a short window: the step of the tool's clock and 100 us (measured), for
-//! failing twice as much. For a clock that ran longer they widen further by the time in which the threads waited for a
-//! CPU or the hypervisor took one, at most 100 ms at either end: no call shows the wait between the tool's clock and the
-//! call beside it. Waits of the whole run count, because those at the ends lie
-//! outside of the window. It may in addition cover 5 ms in which the tool opens its files and makes its buffers, and two
-//! operations for each task, the work before the first call and after the last one.
-//! A claim that overstates and fails is refuted: a clock cannot honestly run shorter than the
-//! calls inside it. One that understates is unverifiable: the tool's clock may cover work
-//! that is no call.
+//! When the byte counts match, the claim differs from the rebuilt figure only by the time. It compares the tool's
+//! elapsed time with the window (`window_ns`, from the first timed call to the last). Some tools divide the work of
+//! all tasks by the time of the longest task (fio's groups); that time (`longest_task_window_ns`) is then the window.
+//! AB110 judges whether the tasks ran at the same time.
+//!
+//! The difference, less the resolution of the printed number, warns above 1 % and fails above 5 %. In a short window
+//! both thresholds are raised to the noise: the step of the tool's clock and 100 us (measured). The one for failing
+//! is raised to twice the noise.
+//!
+//! A clock that ran longer than the calls has further allowances:
+//!
+//! - The time in which threads waited for a CPU or the hypervisor took one, at most 100 ms at either end. No call
+//!   shows a wait between the tool's clock and the nearest call. Waits of the whole run count, because those at the
+//!   ends are outside the window.
+//! - 5 ms in which the tool opens its files and allocates its buffers.
+//! - Two operations per task, for the work before the first call and after the last one.
+//!
+//! A claim that overstates and fails is refuted: an honest clock cannot run shorter than the calls inside it. One
+//! that understates is unverifiable: the tool's clock may cover work that makes no call.
 //!
 //! # When it is wrong
-//! When the tool waited for a CPU for more than 100 ms between its clock and its first call; when an
-//! option takes time out of the clock (`iozone -J`), where it is undecided.
+//! It is wrong when the tool waited more than 100 ms for a CPU between its clock and its first call. When an option
+//! takes time out of the clock (`iozone -J`) it is undecided.
 //!
 //! # What to do
 //! Quote the rebuilt figure, and make the pass longer.
@@ -35,11 +39,11 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::advice::longer;
-use crate::case::{Firing, Weight, of_each_phase};
-use crate::comparison::{Agreement, of_each_claim, rate_window};
-use crate::context::Run;
+use crate::advice::wording::longer;
+use crate::cases::run::{Firing, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{Agreement, of_each_claim, rate_window};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Window,

@@ -1,20 +1,21 @@
 //! # What it finds
-//! Written data that becomes much smaller when it is compressed, or is zeros.
+//! Written data that compresses to a much smaller size, or consists of zeros.
 //!
 //! # Why it matters
-//! Storage that compresses, or does not store zeros, moves a part of it only. The figure is then that of the
-//! payload and not of the storage.
+//! Storage that compresses data, or does not store zeros, moves only a part of it. The figure then describes the
+//! payload and not the storage.
 //!
 //! # How it decides
-//! From samples of the first 4 KiB of writes (32 of them, or all): less than half left after compression, or more
-//! than 1 % zeros. Where something below says that it compresses (btrfs with a compress option, zram, ZFS) it
-//! fails, and rates for storage are misleading; elsewhere it is a note, because a device need not say what it does.
+//! It uses samples of the first 4 KiB of writes (32 of them, or all). It reports when less than half is left after
+//! compression, or more than 1 % of the samples are zeros. If something below reports that it compresses (btrfs with
+//! a compress option, zram, ZFS), it fails, and rates claimed for storage are misleading. Elsewhere it is a note,
+//! because a device need not report compression.
 //!
-//! Where the device got all bytes that were written (98 %, copies of the file system's own RAID counted), nothing was packed
-//! on the way: silent, whatever the options and the samples say.
+//! It is silent when the device received all bytes written (98 %, counting copies of the file system's own RAID).
+//! Then nothing was compressed above it, whatever the options and samples say.
 //!
 //! # When it is wrong
-//! Only the beginning of each write is looked at. Each sample is compressed on its own.
+//! It looks only at the beginning of each write, and compresses each sample on its own.
 //!
 //! # What to do
 //! Let the tool write random data (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`).
@@ -29,11 +30,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::packing::{COMPRESSION, by_payload};
+use crate::evidence::payload::{COMPRESSION, by_payload};
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::PayloadSamples, FactName::PayloadCompressed, FactName::PayloadZeroShare, FactName::WriteCalls];

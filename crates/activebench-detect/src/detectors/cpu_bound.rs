@@ -1,25 +1,27 @@
 //! # What it finds
-//! A pass that the processor limited, while the device was idle most of the time.
+//! A pass that the CPU limited, while the device was idle most of the time.
 //!
 //! # Why it matters
-//! The figure is then one of the benchmark's code and the kernel's copying, and the storage
-//! could have given more (or was not asked at all).
+//! The figure then describes the benchmark's code and the kernel's copying. The storage could have delivered more, or
+//! was not used at all.
 //!
 //! # How it decides
-//! (`user_cpu_ns` + `kernel_cpu_ns`) / (`window_ns` x threads at work, at most the online
-//! processors) from 90 % on, while `device_busy_ns` / `window_ns` is below 50 % (also with
-//! `device_busy_error_ns`, where completions were not seen): it fails, rates
-//! for storage are misleading. It speaks beside AB201 and AB302, which say why the device was idle.
+//! It fails, and rates claimed for storage are misleading, when both are true:
 //!
-//! A note only where the storage did move those bytes in that time, and what kept the processor
-//! busy was the kernel on the way to it (less than half of the processor time was user mode):
-//! writes that were durable, with every byte at the device, before the clock stopped, and reads
-//! of which every byte came from the device and none from the page cache. Where it is not known
-//! whether they were, it is undecided.
+//! - (`user_cpu_ns` + `kernel_cpu_ns`) / (`window_ns` x active threads, at most the online CPUs) is 90 % or more;
+//! - `device_busy_ns` / `window_ns` is below 50 % (including `device_busy_error_ns`, where completions were not
+//!   seen).
+//!
+//! It reports in addition to AB201 and AB302, which say why the device was idle.
+//!
+//! It is only a note when the storage did move those bytes in that time, and the kernel's I/O path kept the CPU busy.
+//! That is, less than half of the CPU time was user mode. For writes, every byte must have been at the device and
+//! durable before the clock stopped. For reads, every byte must have come from the device and none from the page
+//! cache. If that is unknown, it is undecided.
 //!
 //! # When it is wrong
-//! Busy means at least one request in flight: a device that serves many at once may be far from
-//! its limit and still count as busy.
+//! Busy means at least one request in flight. A device that serves many at once may be far from its maximum and still
+//! count as busy.
 //!
 //! # What to do
 //! Use larger blocks or several tasks; let the storage take part (direct or synced I/O).
@@ -33,10 +35,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::bounds::Busy;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::interval::Busy;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::UserCpu,
@@ -78,14 +80,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// Processor time that the phase's threads could have used: the window for each thread at
-/// work, but for no more threads than there are processors. Nanoseconds.
+/// CPU time that was available to the phase's threads, in nanoseconds: the window times the active threads, at most
+/// the number of CPUs.
 pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let window = run.fact(phase, FactName::Window)?;
     if window <= 0.0 {
         return Err("the window has no length".to_owned());
     }
-    // Mapped data moves without calls, so that no task counts as active; the clock's task is.
+    // Mapped data moves without calls, so no task counts as active; the task of the clock is active.
     let tasks = run.fact(phase, FactName::ActiveTasks)?.max(1.0);
     match run.manifest.host.cpus {
         0 if tasks > 1.0 => Err("it is not known how many processors the host has".to_owned()),
@@ -94,10 +96,10 @@ pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> 
     }
 }
 
-/// Whether the storage moved every byte while the clock ran.
+/// Returns `true` when the storage moved every byte while the clock ran.
 ///
 /// # Errors
-/// When that is not known: what was seen says yes, and a fact that could say no is missing.
+/// When that is unknown: the observed facts say yes, and a fact that could say no is missing.
 fn moved_by_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     match phase.direction {
         Direction::Write => stored_inside_clock(run, phase),
@@ -106,13 +108,13 @@ fn moved_by_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     }
 }
 
-/// Whether every byte read came from the device, and none was in the page cache before.
+/// Returns `true` when every byte read came from the device, and none was in the page cache before.
 fn came_from_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let fact = |name| run.fact(phase, name);
     let nearly = 1.0 - run.thresholds.ab201_cache_share_warn_ratio.value.value;
     let read = fact(FactName::ReadBytes)?;
     let from_device = fact(FactName::DeviceReadBytes).map(|came| read > 0.0 && came >= read * nearly);
-    // Readahead of what nobody asked for may hide what came from the cache.
+    // Readahead of unrequested data may hide what came from the cache.
     let uncached = fact(FactName::DirectShare).and_then(|direct| match direct >= 1.0 {
         true => Ok(true),
         false => fact(FactName::CacheInsertedBytes).map(|inserted| inserted >= read * (1.0 - direct) * nearly),
@@ -123,7 +125,7 @@ fn came_from_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     }
 }
 
-/// Whether every byte written was at the device and durable when the clock stopped.
+/// Returns `true` when every byte written was at the device and durable when the clock stopped.
 fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let late = 1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value;
     let limit = run.thresholds.ab301_unsynced_fail_ratio.value.value;
@@ -132,9 +134,9 @@ fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let reached = fact(FactName::DeviceWriteBytes).map(|reached| written > 0.0 && reached >= written * (1.0 - limit));
     let durable = match (fact(FactName::DurableSpan), fact(FactName::UnsyncedBytes)) {
         (Ok(span), _) => fact(FactName::Window).map(|window| span <= window * late),
-        // No sync covered all bytes, so that no span ends with one.
+        // No sync covered all bytes, so there is no durable span.
         (Err(_), Ok(unsynced)) if unsynced > written * limit => Ok(false),
-        // All but the end was synced as the pass went on; AB301 judges that end.
+        // All but the end was synced during the pass; AB301 judges that end.
         (Err(why), Ok(unsynced)) if unsynced > 0.0 => {
             fact(FactName::SyncsInside).and_then(|syncs| if syncs > 0.0 { Ok(true) } else { Err(why) })
         }
@@ -152,7 +154,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
-    // fio waits for its next request with the processor.
+    // fio spins on the CPU while it waits for its next request.
     if !phase.own_limits.is_empty() {
         return Err(Halt::not_applicable(
             "the tool holds itself back, and may wait with the processor: AB506 speaks of it",

@@ -1,46 +1,51 @@
 //! # What it finds
-//! Processors that were taken away while the clock ran: by the hypervisor, or by other tasks.
+//! CPUs that the hypervisor or other tasks took away while the clock ran.
 //!
 //! # Why it matters
-//! The figure holds time in which the tool wanted to go on and could not. Left alone it would have been
-//! better, by an amount that nobody knows.
+//! The figure includes time in which the tool could have run but had no CPU. Undisturbed it would have been better,
+//! by an unknown amount.
 //!
 //! # How it decides
-//! - `steal_ratio`, time that the hypervisor gave to others while a processor of this machine had something to run:
-//!   above 1 % it warns, above 5 % of a window of at least 10 s it fails and rates are unverifiable. In a shorter one it
-//!   is one disturbance, which makes the figure worse and never better: it warns. The pass can have lost no more than the
-//!   share of their time for which its threads were on a processor or waited for one; where that is less, it
-//!   is what counts: a pass that waits for its device is not disturbed. Where that share is not known, steal above 1 % is
-//!   undecided.
-//! - `preempted_ns` / (`user_cpu_ns` + `kernel_cpu_ns` + `off_cpu_ns`), time in which threads of the pass could
-//!   run and no processor took them: above 5 % it warns. A note where the pass has more threads than there are
-//!   processors and its own threads kept these busy: they waited for one another.
+//! - `steal_ratio` is the share of CPU time that the hypervisor gave to others while a CPU of this machine had
+//!   something to run. Above 1 % it warns. Above 5 % of a window of at least 10 s it fails, and rates are
+//!   unverifiable. In a shorter window it only warns: that is one disturbance, which makes the figure worse and never
+//!   better.
+//! - `preempted_ns` / (`user_cpu_ns` + `kernel_cpu_ns` + `off_cpu_ns`) is the share of time in which threads of the
+//!   pass could run and had no CPU. Above 5 % it warns. It is a note when the pass has more threads than there are
+//!   CPUs and its own threads kept these busy: they waited for one another.
 //!
-//! Both are known to within a bound (`steal_error_ns`, `cpu_times_error_ns`): undecided where a limit lies inside it.
+//! A pass cannot lose more to steal than the share of time for which its threads were on a CPU or waited for one. If
+//! that share is smaller, it counts instead: a pass that waits for its device is not disturbed. If it is unknown,
+//! steal above 1 % is undecided.
+//!
+//! Both figures have an error bound (`steal_error_ns`, `cpu_times_error_ns`). It is undecided when a threshold is
+//! inside it.
 //!
 //! # When it is wrong
-//! Steal is that of the whole host: other tasks on it may have borne it. On hosts without a hypervisor, and
-//! under hypervisors that do not tell, it is 0. In the run queue the kernel's own workers may be before the tool,
-//! those that write its data back among them: they are part of the storage stack, and a second processor helps all the same.
+//! Steal is measured for the whole host, so other tasks may have lost the time. It is 0 without a hypervisor, and
+//! under hypervisors that do not report it.
+//!
+//! In the run queue, the kernel's own workers may come before the tool, including those that write its data back.
+//! They are part of the storage stack, but a second CPU still helps.
 //!
 //! # What to do
-//! Stop what else runs (on this machine, on its hypervisor), or give the tool processors of its own (`taskset`,
-//! cpusets, pinned virtual processors), and repeat the run.
+//! Stop other programs (on this machine, on its hypervisor), or give the tool CPUs of its own (`taskset`, cpusets,
+//! pinned virtual CPUs), and repeat the run.
 //!
 //! # References
-//! proc_stat(5) on steal; Documentation/scheduler/sched-stats. hyperfine and the Phoronix Test Suite can only
-//! infer interference from the variance between runs.
+//! proc_stat(5) on steal; Documentation/scheduler/sched-stats. hyperfine and the Phoronix Test Suite can only infer
+//! interference from the variance between runs.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::bounds::{Bounded, bounded};
-use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::cpu_bound::cpu_capacity;
+use crate::evidence::interval::{Bounded, bounded};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Steal,
@@ -55,7 +60,7 @@ const FACTS: &[FactName] = &[
     FactName::Window,
 ];
 
-/// What the hypervisor took, and what of it the pass can have lost.
+/// Facts on the time that the hypervisor took, and on how much of it the pass can have lost.
 const FACTS_OF_STEAL: &[FactName] = &[
     FactName::Steal,
     FactName::StealShare,
@@ -68,7 +73,7 @@ const FACTS_OF_STEAL: &[FactName] = &[
     FactName::Window,
 ];
 
-/// Time in the run queue, and whose threads had the processors meanwhile.
+/// Facts on the time in the run queue, and on whose threads had the CPUs meanwhile.
 const FACTS_OF_THE_RUN_QUEUE: &[FactName] = &[
     FactName::Preempted,
     FactName::CpuTimesError,
@@ -101,8 +106,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     })
 }
 
-/// What the pass can have lost to a processor that was not there: the share of its threads' time on a processor or
-/// in wait for one.
+/// Returns the share of its threads' time on a CPU or waiting for one: the most that the pass can have lost to a missing
+/// CPU.
 ///
 /// # Errors
 /// When one of the threads' times is missing or partial.
@@ -153,9 +158,9 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             Quantity::ratio(demand.error)
         )));
     }
-    // The least that it can have lost.
+    // The least that the pass can have lost.
     let lost = (share.value - share.error).min(demand.value - demand.error);
-    // One disturbance fills a short window; in a long one it is how the machine is.
+    // One disturbance fills a short window; in a long one, steal is the machine's normal state.
     let lasts = window >= limits.ab602_steal_fail_window_ns.value.value;
     let (weight, threshold) = match lasts && lost > fail.value.value {
         true => (Weight::Fail(Effect::Unverifiable), fail),
@@ -199,7 +204,7 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
     let tasks = run.fact(phase, FactName::ActiveTasks)?;
-    // Of an unknown number there is one at least.
+    // If the number is unknown, there is at least one.
     let crowded = tasks > f64::from(run.manifest.host.cpus.max(1));
     let own = crowded && on_cpu / cpu_capacity(run, phase)? >= case.thresholds().ab602_own_share_ratio.value.value;
     Ok(Some(

@@ -1,30 +1,30 @@
 //! # What it finds
-//! A queue depth above 1 asked of an engine that makes one call at a time.
+//! A queue depth above 1 requested from an engine that makes one call at a time.
 //!
 //! # Why it matters
-//! The figure will be that of depth 1 a task, whatever the option says.
+//! The figure will be that of depth 1 per task, whatever the option says.
 //!
 //! # How it decides
-//! From the command line, before the run: the option that asks for the depth, and the engine. Warns.
-//! After a run AB403 says what depth was reached.
+//! From the command line, before the run: the option that asks for the depth, and the engine. It warns. After the
+//! run, AB403 reports the depth that was reached.
 //!
 //! # When it is wrong
-//! When the tool hides threads of its own behind the engine.
+//! It is wrong when the tool uses hidden threads of its own behind the engine.
 //!
 //! # What to do
 //! Choose an asynchronous engine (fio: `--ioengine=libaio --direct=1`, or `io_uring`), or more tasks.
 //!
 //! # References
-//! fio 3.33 prints a note for it and goes on with depth 1.
+//! fio 3.33 prints a note for it and continues with depth 1.
 
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Mechanism, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::{of_each_planned, promise};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::{of_each_planned, promise};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -1,28 +1,32 @@
 //! # What it finds
-//! A device that says that it is not in the state in which it is to be measured: an array that is rebuilt, checked or
-//! lacks a member, a btrfs that lacks one, a disk that is too hot or being reset; and, where the profile asks for it, a
-//! device that was not preconditioned.
+//! A device that is not in a state fit for measurement: an array that is being rebuilt or checked or lacks a member,
+//! a btrfs that lacks one, a disk that is too hot or being reset. If the profile requires preconditioning, also a
+//! device without it.
 //!
 //! # Why it matters
-//! The figure is that of a device which is busy with itself, or of a part of the device.
+//! The figure describes a device that is busy with itself, or only a part of the device.
 //!
 //! # How it decides
-//! From what the layers below the file say after the run:
-//! - `md/sync_action` other than `idle` and `frozen`: fails, rates for storage are unverifiable.
-//! - `md/degraded` above 0, a btrfs member that is `missing`: fails, they are misleading.
-//! - an NVMe controller that is not `live`, a SCSI disk that is not `running`, a temperature alarm: fails, unverifiable.
-//! - errors that btrfs has counted on a member: a note, since it never forgets them.
-//! - a profile with preconditioning (SNIA PTS): twice the size of the device must have been written to it before the
-//!   pass, or it fails, unverifiable. Counted are the bytes that reached the device in earlier passes of the run, and those
-//!   of the preconditioning before it (`--destroy DEVICE`), as they were observed. Tools write whole blocks alone: what of
-//!   the device is no whole block of 128 KiB, or of an earlier pass's own size, need not be written. Undecided where calls
-//!   beside the known passes wrote so much that it may have been done there.
+//! It uses what the layers below the file report after the run:
 //!
-//! Not applicable where no layer below says anything of its state, undecided where one could not be read.
+//! - `md/sync_action` other than `idle` and `frozen`: it fails, and rates claimed for storage are unverifiable.
+//! - `md/degraded` above 0, or a btrfs member that is `missing`: it fails, and they are misleading.
+//! - An NVMe controller that is not `live`, a SCSI disk that is not `running`, or a temperature alarm: it fails, and
+//!   they are unverifiable.
+//! - Errors that btrfs has counted on a member: a note, because btrfs never forgets them.
+//!
+//! A profile with preconditioning (SNIA PTS) requires that twice the size of the device was written to it before the
+//! pass. Otherwise it fails, and rates are unverifiable. The bytes counted are those observed at the device in
+//! earlier passes of the run, and in the preconditioning before it (`--destroy DEVICE`). Tools write only whole
+//! blocks. A remainder of the device smaller than a block of 128 KiB, or of an earlier pass's own size, need not be
+//! written. It is undecided when calls outside the known passes wrote enough to have done it.
+//!
+//! It is not applicable where no layer below reports its state, and undecided where a state could not be read.
 //!
 //! # When it is wrong
-//! The states are read after the run: a rebuild that ended just before is not seen. An empty array that is checked by its
-//! distribution once a month is honest, and slow. Preconditioning by an earlier run of the user's own is not seen.
+//! The states are read after the run, so a rebuild that ended just before is not seen. An empty array that the
+//! distribution checks once a month is honest, and slow. Preconditioning by an earlier run of the user's own is not
+//! seen.
 //!
 //! # What to do
 //! Let the array finish or replace the member, cool the disk, precondition the device, and repeat the run.
@@ -38,12 +42,12 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::preparation::Preparation;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Inference, Judge};
+use crate::run::Run;
 
-/// What tells of preconditioning: bytes at the device in earlier passes, and what the calls of the passes and of the
-/// whole run wrote. The states stand in the host's own files.
+/// The facts that show preconditioning: bytes at the device in earlier passes, and bytes written by the calls of the
+/// passes and of the whole run. The states come from the host's own files.
 const FACTS: &[FactName] = &[FactName::DeviceWriteBytes, FactName::DeviceWriteBytesDurable, FactName::WriteBytes];
 
 /// See the head of this file.
@@ -79,7 +83,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     let of_states = &case.resting_on(Vec::new());
     match states(of_states, target) {
         Ok(told) => findings.extend(told),
-        // What the profile asks for was judged.
+        // The preconditioning that the profile requires was judged.
         Err(Halt::NotApplicable(_)) if !findings.is_empty() => {}
         Err(halt) => findings.push(of_states.halted(halt)),
     }
@@ -115,13 +119,13 @@ fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
     Ok(vec![case.silent("")])
 }
 
-/// Words by which the paths of states are known.
+/// Parts of paths that identify state files.
 const STATE_FILES: &[&str] = &["/md/", "/state", "_alarm", "/sys/fs/btrfs", "/sys/dev/block"];
 
-/// What a state says against its device; `None` where it says that all is well.
+/// Returns the finding on a state that makes its device unfit; `None` when the state is good.
 ///
 /// # Errors
-/// When the kernel's word is not one that this version knows how to read.
+/// When this version does not know the kernel's value.
 fn finding_of(case: &Case<'_>, state: &State) -> Result<Option<Finding>, Halt> {
     const BUSY: &str = "the device was busy with itself: fit, it would have given another figure";
     const A_PART: &str = "the figure is that of what is left of the device";
@@ -196,12 +200,12 @@ fn finding_of(case: &Case<'_>, state: &State) -> Result<Option<Finding>, Halt> {
     })))
 }
 
-/// `write_errs 0, read_errs 2, ...`, all of them; `None` where one is no number.
+/// Returns the sum of the counters in `write_errs 0, read_errs 2, ...`; `None` when one is not a number.
 fn errors(value: &str) -> Option<u64> {
     value.split(',').map(|counter| counter.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// The block of the standard's preconditioning (SNIA PTS 2.0.2: 128 KiB sequential writes).
+/// Block size of the standard's preconditioning (SNIA PTS 2.0.2: 128 KiB sequential writes).
 const BLOCK_BYTES: u64 = 128 << 10;
 
 /// Bytes of a device that whole blocks fill: fio ends a pass before a block that does not fit (io_u.c, `io_u_fits`, 3.33).
@@ -210,7 +214,7 @@ fn in_whole_blocks(size_bytes: u64, block_bytes: u64) -> f64 {
     ((size_bytes / block_bytes).max(1) * block_bytes) as f64
 }
 
-/// Whether enough was written to the device before the pass, by the run itself or when it was prepared.
+/// Judges whether enough was written to the device before the pass, by the run itself or during its preparation.
 fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Finding, Halt> {
     let device = target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?;
     let size = device.size_bytes.filter(|size| *size > 0);
@@ -226,7 +230,7 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
     for other in case.run.phases {
         let on_it = case.run.target_of(other).is_some_and(|one| one.s_dev == target.s_dev);
         if on_it && other.window.is_some_and(|window| window.end_ns <= start) {
-            // What a sync behind the pass brought there counts as well.
+            // Bytes that a sync after the pass wrote to the device count as well.
             let until_durable = case.run.fact(other, FactName::DeviceWriteBytesDurable)?;
             let of_pass = case.run.fact(other, FactName::DeviceWriteBytes)?.max(until_durable);
             if of_pass > 0.0 {
@@ -240,7 +244,7 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
         return Ok(case.silent(""));
     }
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-    // Another tool of the same run may have done it, or a pass that was not found.
+    // Another tool of the same run may have preconditioned it, or a pass that was not found.
     let beside = beside_the_passes(case, start)?;
     if written + beside >= needed {
         return Err(Halt::undecided(format!(
@@ -267,7 +271,7 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
     }))
 }
 
-/// What the device took when it was prepared for the run.
+/// Bytes written to the device when it was prepared for the run.
 fn beforehand(case: &Case<'_>, target: &Target) -> Result<f64, Halt> {
     let preparation = case.run.manifest.preparation.as_ref();
     let of_target = |preparation: &&Preparation| {
@@ -281,7 +285,7 @@ fn beforehand(case: &Case<'_>, target: &Target) -> Result<f64, Halt> {
     }
 }
 
-/// Bytes that the run's calls wrote outside of the passes of which it is known whether they lie before `start_ns`.
+/// Bytes that the run's calls wrote outside the passes that are known to be before or after `start_ns`.
 fn beside_the_passes(case: &Case<'_>, start_ns: u64) -> Result<f64, Halt> {
     let run = &case.run;
     let mut beside = run.facts.complete(FactName::WriteBytes)?;

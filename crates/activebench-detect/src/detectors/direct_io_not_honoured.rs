@@ -1,32 +1,38 @@
 //! # What it finds
-//! Files opened with O_DIRECT whose data went through the page cache all the same.
+//! Files opened with O_DIRECT whose data still went through the page cache.
 //!
 //! # Why it matters
-//! A file system may accept O_DIRECT and fall back to buffered I/O without a word. The figure
-//! is then read as direct and is not.
+//! A file system may accept O_DIRECT and silently fall back to buffered I/O. The figure is then read as direct, which
+//! is wrong.
 //!
 //! # How it decides
-//! `direct_cached_bytes`, the direct calls' bytes that entered the page cache, above 0.1 % of
-//! the direct bytes: it warns. From 5 % on it fails, the claim is misleading. Requests of libaio and
-//! io_uring do their work outside their own calls: where all bytes of a pass were direct, what its
-//! processes put into the cache for its files (`task_inserted_bytes`) counts as well; of a mix that
-//! is reported apart it cannot be told to which direction it belongs, and that is undecided. What the device read and the
-//! cache did not take went past it: of the bytes that were put into the cache, only those that are missing there can have
-//! served a request; the others were read ahead. Where the device moved every byte all the same and no more of them than
-//! the buffers of its requests hold (at least 8 MiB) went through the cache, it is a note: btrfs serves the first read into
-//! each fresh buffer in that way. Where the cache held such a part and the device moved all the rest, it warns.
+//! It compares `direct_cached_bytes`, the bytes of direct calls that entered the page cache, with all direct bytes.
+//! Above 0.1 % it warns. From 5 % on it fails, and the claim is misleading.
+//!
+//! Requests of libaio and io_uring do their work outside their own calls. When all bytes of a pass were direct, the
+//! bytes that its processes put into the cache for its files (`task_inserted_bytes`) therefore count as well. In a
+//! mix that is reported apart, the direction of these bytes is unknown, so it is undecided.
+//!
+//! Bytes that the device read and that did not enter the cache went past it. At most the remaining bytes of the pass
+//! can have been served from the cache. Any other bytes that entered the cache were read ahead.
+//!
+//! Two cases weigh less, because btrfs serves the first read into each fresh buffer through the page cache:
+//!
+//! - The device moved every byte, and the bytes through the cache fit in the buffers of the requests (at least 8
+//!   MiB): a note.
+//! - Such a part came from the cache, and the device moved all the rest: it warns.
 //!
 //! # When it is wrong
-//! An unaligned last block may be buffered by design, and a file system may serve a call now and
-//! then from its cache; a figure does not change by that. tmpfs has no device behind it: AB106.
+//! An unaligned last block may be buffered by design, and a file system may occasionally serve a call from its cache.
+//! This does not change the figure. tmpfs has no device behind it: see AB106.
 //!
 //! # What to do
-//! Check `statx` for `STATX_DIOALIGN`; on btrfs switch checksums off for the file (`chattr +C`),
-//! on ext4 leave `data=journal`, encryption and verity.
+//! Check `statx` for `STATX_DIOALIGN`. On btrfs, switch checksums off for the file (`chattr +C`). On ext4, avoid
+//! `data=journal`, encryption and verity.
 //!
 //! # References
-//! Kernel commit 825cf206ed51; kdave/btrfs-progs #954 (6.14 falls back when data is
-//! checksummed), #1139; LTP `statx10`.
+//! Kernel commit 825cf206ed51; kdave/btrfs-progs #954 (6.14 falls back when data is checksummed), #1139; LTP
+//! `statx10`.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -34,11 +40,11 @@ use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::buffers_bytes;
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
-use crate::layers::through_fresh_buffers;
+use crate::evidence::device_layers::through_fresh_buffers;
+use crate::evidence::rebuilt_figure::buffers_bytes;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -49,7 +55,7 @@ const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
 ];
 
-/// What the buffers of a benchmark's requests come to at most, together, where nothing is known of them.
+/// Most bytes that the buffers of a benchmark's requests are assumed to hold together, when nothing is known of them.
 const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 
 /// See the head of this file.
@@ -96,7 +102,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         if share <= limits.ab204_cached_warn_ratio.value.value {
             return Ok(case.silent(""));
         }
-        // What the first reads into fresh buffers found in the cache did not enter it.
+        // Data that the first reads into fresh buffers found in the cache did not enter it.
         let from_buffers = fresh_buffers(case, phase, target, direct >= moved)?;
         let few = phase.direction == Direction::Read && cached <= buffers_bytes(phase).max(FRESH_BUFFERS_BYTES);
         let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
@@ -147,8 +153,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     })
 }
 
-/// Bytes of a directly read pass that came from no device because btrfs served the first read into each buffer from the page
-/// cache, where that explains all that is missing there; 0 elsewhere.
+/// Bytes of a direct reading pass that no device delivered because btrfs served the first read into each buffer from the
+/// page cache. 0 when that does not explain all missing bytes.
 fn fresh_buffers(case: &Case<'_>, phase: &Phase, target: Option<&Target>, all_direct: bool) -> Result<f64, Halt> {
     let most = target.map_or(0.0, |target| through_fresh_buffers(target, phase));
     if !all_direct || most == 0.0 {
@@ -158,7 +164,7 @@ fn fresh_buffers(case: &Case<'_>, phase: &Phase, target: Option<&Target>, all_di
     Ok(if missing <= most { missing } else { 0.0 })
 }
 
-/// What a pass's processes put into the page cache. What the calls show already decides suffices.
+/// Bytes that a pass's processes put into the page cache. Returns `by_calls` where that already decides the outcome.
 fn inserted_by_tasks(case: &Case<'_>, phase: &Phase, by_calls: f64, direct: f64) -> Result<f64, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     if by_calls >= limits.ab204_cached_fail_ratio.value.value * direct {
@@ -169,7 +175,7 @@ fn inserted_by_tasks(case: &Case<'_>, phase: &Phase, by_calls: f64, direct: f64)
         && inserted > by_calls
         && inserted > limits.ab204_cached_warn_ratio.value.value * direct
     {
-        // A call that waits for its data shows itself what it put there.
+        // A synchronous call already shows what it put there.
         return match phase.submission {
             Submission::Synchronous => Ok(by_calls),
             _ => Err(Halt::undecided(format!(

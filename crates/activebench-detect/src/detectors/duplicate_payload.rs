@@ -2,18 +2,19 @@
 //! The same data written again and again.
 //!
 //! # Why it matters
-//! Storage that deduplicates keeps one copy. The figure is then that of the payload and not of the storage.
+//! Storage that deduplicates keeps one copy. The figure then describes the payload and not the storage.
 //!
 //! # How it decides
-//! From samples of the first 4 KiB of writes (32 of them, or all): the share of those that equal another one. Above 1 %,
-//! where something below is known to pack data, it warns, above 10 % it fails and rates for storage are
-//! misleading; elsewhere it is a note, because a device need not say what it does.
+//! It uses samples of the first 4 KiB of writes (32 of them, or all), and computes the share that equals another
+//! sample. If something below is known to compress or deduplicate, above 1 % it warns. Above 10 % it fails, and rates
+//! claimed for storage are misleading. Elsewhere more than 1 % is a note, because a device need not report what it
+//! does.
 //!
-//! Where the device got all bytes that were written (98 %, copies of the file system's own RAID counted), nothing was packed
-//! on the way: silent, whatever the options and the samples say.
+//! It is silent when the device received all bytes written (98 %, counting copies of the file system's own RAID).
+//! Then nothing was reduced above it, whatever the options and samples say.
 //!
 //! # When it is wrong
-//! Two samples that are equal can be far apart in a stream that a device deduplicates in a window only.
+//! Two equal samples can be far apart in a stream that a device deduplicates only within a window.
 //!
 //! # What to do
 //! Let the tool write other data each time (fio `--refill_buffers`, iozone `-+w 0`).
@@ -27,11 +28,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::packing::{DUPLICATION, by_payload};
+use crate::evidence::payload::{DUPLICATION, by_payload};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicates, FactName::WriteCalls];
 

@@ -1,19 +1,23 @@
 //! # What it finds
-//! Reads, writes or syncs that failed or moved less than asked while the clock ran, in a run
-//! in which the tool reports no error and ends with success.
+//! Reads, writes or syncs that failed, or moved less than asked, while the clock ran. The tool reports no error and
+//! ends with success.
 //!
 //! # Why it matters
-//! A failed call is fast. A rate over calls that did not do their work is no rate of the storage.
+//! A failed call is fast. A rate that includes calls which did not do their work does not describe the storage.
 //!
 //! # How it decides
-//! `failed_calls` or `short_calls` inside the window above 0, no error among the tool's own
-//! messages, exit code 0: it fails and the phase's claims are misleading. Short calls alone
-//! are a note when the pass moved all the bytes that were asked for: the tool went on with
-//! the rest. The end of a file is no short read.
+//! It fails, and the phase's claims are misleading, when all of these are true:
+//!
+//! - `failed_calls` or `short_calls` inside the window is above 0;
+//! - the tool's own messages contain no error;
+//! - the exit code is 0.
+//!
+//! Short calls alone are a note when the pass moved all the bytes that were asked for: the tool continued with the
+//! rest. A read that ends at the end of the file is not a short call.
 //!
 //! # When it is wrong
-//! When a call is meant to fail. iozone's backward test ends with an lseek that fails with
-//! EINVAL; seeks are not counted.
+//! It is wrong when a call is meant to fail. iozone's backward test ends with an lseek that fails with EINVAL; seeks
+//! are not counted.
 //!
 //! # What to do
 //! Look at the kernel log and at the free space; repeat the run.
@@ -25,9 +29,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls, FactName::ReadBytes, FactName::WriteBytes];
 

@@ -1,31 +1,34 @@
 //! # What it finds
-//! An observation that is not whole: records lost, events missed, a probe that every judgement
-//! needs and that was not attached, a record that broke off.
+//! An incomplete observation: lost records, missed events, a required probe that was not attached, a record that
+//! broke off.
 //!
 //! # Why it matters
-//! A call that was lost may be the fsync that a detector misses, or the read that a count lacks.
+//! A lost call may be the fsync that a detector misses, or the read that a count lacks.
 //!
 //! # How it decides
-//! One class of records whose kernel count is not what arrived, one missed event, one required
-//! hook not attached (calls, tasks, page cache, block completions), or one reason in the manifest
-//! why the record is incomplete: it warns and every claim is unverifiable. Losses up to
-//! `ab902_lost_records_count`, which is 0 unless it is raised, a probe beyond those, and a lost
-//! total of processor time or stack sample, are a note; where it was needed its facts are missing
-//! and their detectors undecided. The ptrace
-//! backend attaches no hooks and stops the tool at each call: there only the accounts are looked
-//! at. An observation by BPF without any account is undecided.
+//! It warns, and every claim is unverifiable, for any of these:
 //!
-//! An event log that was cut (`--events-limit`, or no room for it) has lost nothing, but holds
-//! single events only up to some time. Claims on passes that were over by then keep their
-//! verdicts; every other one is unverifiable.
+//! - a class of records of which fewer arrived than the kernel counted;
+//! - a missed event;
+//! - a required hook that was not attached (calls, tasks, page cache, block completions);
+//! - a reason in the manifest why the record is incomplete.
+//!
+//! Some losses are only a note: those up to `ab902_lost_records_count` (0 unless raised), a missing probe that is not
+//! required, and a lost total of CPU time or stack sample. Where such evidence was needed, its facts are missing and
+//! their detectors are undecided.
+//!
+//! The ptrace backend attaches no hooks and stops the tool at each call, so only its record counts are checked. An
+//! observation by BPF without any record counts is undecided.
+//!
+//! An event log that was cut (`--events-limit`, or no room for it) has lost nothing, but it holds single events only
+//! up to some time. Claims on passes that ended before keep their verdicts; all others are unverifiable.
 //!
 //! # When it is wrong
-//! A lost record may belong to a pass that no claim speaks of.
+//! A lost record may belong to a pass without claims.
 //!
 //! # What to do
-//! Repeat the run on a quieter machine; `activebench doctor` says which hook is missing and why.
-//! For a log that was cut: a higher `--events-limit`, `--out` on a device that the tool does not
-//! use, or a shorter run.
+//! Repeat the run on a quieter machine; `activebench doctor` reports which hook is missing and why. For a log that
+//! was cut: a higher `--events-limit`, `--out` on a device that the tool does not use, or a shorter run.
 //!
 //! # References
 //! tracee #223 (387,569 of 1,000,000 accounted for); inspektor-gadget #5359; iovisor/bcc #3476.
@@ -35,11 +38,11 @@ use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::log::LogCut;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
-/// Hooks (by the last part of their name) without which no judgement stands.
+/// Hooks (by the last part of their name) without which no judgement is valid.
 const REQUIRED: [&str; 6] = [
     "sys_enter",
     "sys_exit",
@@ -49,7 +52,7 @@ const REQUIRED: [&str; 6] = [
     "block_rq_complete",
 ];
 
-/// Classes of records without which every judgement on I/O stands.
+/// Classes of records that no judgement on I/O needs.
 const SPARE_CLASSES: [&str; 4] = ["cpu", "samples", "steal", "payload"];
 
 /// See the head of this file.
@@ -140,7 +143,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     }
 }
 
-/// The finding on a log that ends before the run does.
+/// Returns the finding on an event log that ends before the run does.
 fn log_ended_early(run: &Run<'_>, cut: &LogCut) -> Finding {
     let is_whole = |claim: &&Claim| run.phase_of(claim).is_some_and(|phase| phase.needs_log_until_ns() < cut.at_ns);
     let concerned = run.parsed.claims.iter().filter(|claim| !is_whole(claim)).collect();

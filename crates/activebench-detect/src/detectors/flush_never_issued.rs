@@ -1,28 +1,30 @@
 //! # What it finds
-//! Syncs that returned success while the device, which has a volatile write cache, was never
-//! told to flush it.
+//! Syncs that returned success although the device, which has a volatile write cache, never received a flush.
 //!
 //! # Why it matters
-//! Data in a device's volatile cache is lost with the power. A mount without barriers makes
-//! every fsync fast and none durable.
+//! A loss of power erases data in a device's volatile cache. A mount without barriers makes every fsync fast and none
+//! durable.
 //!
 //! # How it decides
-//! The target device states `queue/write_cache` = write back, and `flushes` + `fua_writes` from
-//! the start of the window to the end of the durable span are 0. With a sync that ended in that
-//! span (inside the clock or after it), or O_SYNC or O_DSYNC writes: it fails, the claim is misleading. With
-//! direct writes and no sync: it warns for a claim of durable writes and is a note for one on the
-//! device. A write-through device needs no flush and the kernel drops them: not applicable.
+//! It applies to a target device that reports `queue/write_cache` = write back. From the start of the window to the
+//! end of the durable span, `flushes` + `fua_writes` must be 0.
+//!
+//! - A sync ended in that span (inside the clock or after it), or writes used O_SYNC or O_DSYNC: it fails, and the
+//!   claim is misleading.
+//! - Direct writes and no sync: it warns for a claim of durable writes, and is a note for a claim on the device.
+//!
+//! A write-through device needs no flush, and the kernel drops flushes to it: not applicable.
 //!
 //! # When it is wrong
-//! A device may hold its cache over a power cut and state write back all the same. Where no
-//! request at all was seen to complete at the device (a stacked one) it is undecided.
+//! A device may keep its cache through a power cut and still report write back. If no request at all was seen to
+//! complete at the device (a stacked one), it is undecided.
 //!
 //! # What to do
 //! Mount with barriers; for direct writes add a sync (`iozone -e`, or `-o`).
 //!
 //! # References
-//! fio #719: a benchmark ran on ext4 mounted nobarrier. Measured: 20 fsyncs on ext4 make 40 FLUSH
-//! requests, with nobarrier none; O_DIRECT without fsync makes none.
+//! fio #719: a benchmark ran on ext4 mounted nobarrier. Measured: 20 fsyncs on ext4 make 40 FLUSH requests, with
+//! nobarrier none; O_DIRECT without fsync makes none.
 
 use activebench_model::advice::Improvement;
 use activebench_model::claim::Subject;
@@ -32,10 +34,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Flushes,
@@ -70,9 +72,9 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// Syncs that ended while flushes were counted: up to the end of the durable span, or of the
-/// window where no sync made all bytes durable. Direct writes are durable before any sync, so
-/// that the flush of a later one is outside the count, and so must that sync be.
+/// Number of syncs that ended while flushes were counted: up to the end of the durable span, or of the window when no
+/// sync made all bytes durable. The durable span of direct writes ends before any sync. The flush of a later sync is
+/// therefore not counted, so that sync must not be counted either.
 fn covered_syncs(phase: &Phase, inside: f64) -> f64 {
     let Some(window) = phase.window else { return inside };
     let counted_ns = match phase.facts.complete(FactName::DurableSpan) {
@@ -114,7 +116,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let inside = run.fact(phase, FactName::SyncsInside)?;
     let sync_writes = fact_if_any(phase, FactName::SyncWriteShare)?.unwrap_or(0.0);
     let direct = run.fact(phase, FactName::DirectShare)?;
-    // A durable span of buffered writes ends with a sync, whichever it was.
+    // The durable span of buffered writes always ends with a sync.
     let ended_by_sync = direct == 0.0 && sync_writes == 0.0 && phase.facts.complete(FactName::DurableSpan).is_ok();
     let syncs = covered_syncs(phase, inside).max(if ended_by_sync { 1.0 } else { 0.0 });
     let synced = syncs > 0.0 || sync_writes > 0.0;
@@ -126,7 +128,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if flushed > limit.value.value {
         return Ok(case.silent(""));
     }
-    // A stacked device may complete no request of its own; without any, none is missed.
+    // A stacked device may complete no request of its own; then a flush cannot be expected there.
     if run.fact(phase, FactName::DeviceTotalBytes)? == 0.0 {
         return Err(Halt::undecided(format!("no request at all was seen to complete at {}", device.name)));
     }

@@ -1,21 +1,21 @@
 //! # What it finds
-//! Data that somebody else had left to be written back when a writing pass began.
+//! Unwritten data of other programs that was still in memory when a writing pass began.
 //!
 //! # Why it matters
-//! The kernel writes it back when it sees fit, between the pass's own writes or at its sync, and lets writers wait
-//! the sooner the more of memory is dirty. The figure then depends on what happened before the run.
+//! The kernel may write it back at any time, between the pass's own writes or during its sync. It also makes writers
+//! wait sooner when more memory is dirty. The figure then depends on what happened before the run.
 //!
 //! # How it decides
-//! `foreign_dirty_at_start_bytes` (`Dirty` and `Writeback` of `/proc/meminfo`, before the tool had written anything)
-//! above 1 % of `write_bytes` and above 8 MiB warns. Where the tool had written before the pass, dirty pages may be its
-//! own: a figure below the limits is silent all the same, one above them is undecided.
+//! It reads `foreign_dirty_at_start_bytes` (`Dirty` and `Writeback` of `/proc/meminfo`, before the tool had written
+//! anything). Above 1 % of `write_bytes` and above 8 MiB it warns. If the tool had written before the pass, the dirty
+//! pages may be its own. A figure below the thresholds is still silent then; one above them is undecided.
 //!
 //! # When it is wrong
-//! The kernel counts for the whole host: data for another device is among it, and disturbs little. AB601 counts what
-//! of others really passed the device.
+//! The kernel counts the whole host, including data for other devices, which disturbs little. AB601 counts the bytes
+//! of others that really passed the device.
 //!
 //! # What to do
-//! `sync` before the run.
+//! Run `sync` before the run.
 //!
 //! # References
 //! Documentation/admin-guide/sysctl/vm on `dirty_background_ratio` and `dirty_ratio`; proc_meminfo(5).
@@ -26,9 +26,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ForeignDirtyAtStart, FactName::WriteBytes, FactName::ForeignBytes];
 
@@ -64,7 +64,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("no write call moved a byte"));
     }
     let (share, floor) = (&limits.ab603_dirty_warn_ratio, limits.ab603_dirty_floor_bytes.value.value);
-    // What may be the tool's own is at most so much of others.
+    // Pages that may be the tool's own are an upper bound for those of others.
     let fact = phase.facts.get(FactName::ForeignDirtyAtStart);
     let at_most = fact.and_then(|fact| fact.value).map(|value| value.value);
     if at_most.is_some_and(|most| most <= floor || most <= written * share.value.value) {

@@ -1,21 +1,19 @@
 //! # What it finds
-//! Others at the device while the clock ran.
+//! I/O by other programs at the device while the clock ran.
 //!
 //! # Why it matters
-//! The device shared its time: the figure is below what it would have given, by an amount that
-//! nobody knows.
+//! The device shared its time. The figure is below what the device could have delivered, by an unknown amount.
 //!
 //! # How it decides
-//! `foreign_bytes` / `device_total_bytes`: above 2 % it warns, above 10 % it fails and rates for
-//! storage are unverifiable. Bytes of others below 1 MiB are the host's own housekeeping. The
-//! file system's metadata and journal and activebench's own I/O are not foreign.
+//! It computes `foreign_bytes` / `device_total_bytes`. Above 2 % it warns. Above 10 % it fails, and rates claimed for
+//! storage are unverifiable. Less than 1 MiB from others is the host's own housekeeping. The file system's metadata
+//! and journal and activebench's own I/O are not foreign.
 //!
 //! # When it is wrong
-//! Writeback of data that somebody wrote before the run counts as foreign, as it should; whose
-//! it was may not be known.
+//! Writeback of data that was written before the run counts as foreign, as it should. Who wrote it may be unknown.
 //!
 //! # What to do
-//! Stop what else uses the device, and repeat the run.
+//! Stop other programs that use the device, and repeat the run.
 //!
 //! # References
 //! hyperfine asks for a quiet system; Gregg on perturbations.
@@ -24,9 +22,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, device_below, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Firing, Halt, Weight, device_below, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ForeignBytes, FactName::DeviceTotalBytes];
 

@@ -1,21 +1,25 @@
 //! # What it finds
-//! A host that was short of memory while the clock ran: it swapped, or its tasks stood still for want of memory.
+//! A host that was short of memory while the clock ran: it swapped, or its tasks stopped to wait for memory.
 //!
 //! # Why it matters
-//! Swapping uses the devices and takes the processors; pages of the cache are let go of before they are read again.
-//! The figure is then one of a machine without memory.
+//! Swapping uses the devices and the CPUs, and the kernel drops cached pages before they are read again. The figure
+//! then describes a machine short of memory.
 //!
 //! # How it decides
-//! `swapped_pages` (in and out) above 0 warns, and so does `memory_stalled_ns` / `window_ns` above 0.1 %: the share of the
-//! window in which all tasks with something to do (of the host, or of the tool's control group) waited for memory.
-//! Both are read ten times a second: undecided where what decides may have been before or after the window
-//! (`memory_stalled_error_ns`).
+//! It warns in two cases:
+//!
+//! - `swapped_pages` (in and out) is above 0.
+//! - `memory_stalled_ns` / `window_ns` is above 0.1 %: the share of the window in which all tasks with something to
+//!   do (of the host, or of the tool's control group) waited for memory.
+//!
+//! Both are read ten times per second. It is undecided when the deciding part may have been before or after the
+//! window (`memory_stalled_error_ns`).
 //!
 //! # When it is wrong
-//! Swapping is that of the whole host: pages of somebody who slept, and who disturbed nobody, count too.
+//! Swapping is counted for the whole host. Pages of a sleeping program, which disturbed nothing, count too.
 //!
 //! # What to do
-//! Stop what else needs memory, raise the control group's limit, or turn swap off for the measurement.
+//! Stop other programs that need memory, raise the control group's limit, or turn swap off for the measurement.
 //!
 //! # References
 //! Documentation/accounting/psi.rst; `pswpin`, `pswpout` in proc_vmstat(5).
@@ -25,10 +29,10 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::bounds::bounded;
-use crate::case::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Question, Weight, of_each_phase, seen};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::interval::bounded;
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::SwappedPages, FactName::MemoryStall, FactName::MemoryStallError, FactName::Window];

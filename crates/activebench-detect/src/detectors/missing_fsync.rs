@@ -2,26 +2,34 @@
 //! Bytes written that no sync ever made durable.
 //!
 //! # Why it matters
-//! A write that returns has copied into the page cache. Without a sync the storage may not have
-//! seen the data when the clock stopped, and for a file deleted while dirty it never does.
+//! When a write returns, the data is in the page cache. Without a sync, the storage may not have received it when the
+//! clock stopped. A file that is deleted while dirty never reaches the storage.
 //!
 //! # How it decides
-//! `unsynced_bytes` above 1 % of `write_bytes`: bytes that no successful fsync, fdatasync, msync,
-//! O_SYNC or O_DSYNC write and no completed O_DIRECT write covered before the file was written
-//! again by a later pass, deleted, or the tool ended. For rates of storage it fails and the
-//! claim is misleading; for the file system with its cache it is a note. Of a pass through a mapping no call shows the
-//! bytes: it fires where no sync was seen and the device took less than 5 % of what the tool says it wrote.
+//! It reports when `unsynced_bytes` is above 1 % of `write_bytes`. A byte counts as synced if one of these covered
+//! it:
+//!
+//! - a successful fsync, fdatasync or msync;
+//! - an O_SYNC or O_DSYNC write;
+//! - a completed O_DIRECT write.
+//!
+//! This must happen before a later pass writes the file again, the file is deleted, or the tool ends.
+//!
+//! For storage rates it fails, and the claim is misleading. For the file system with its cache it is a note.
+//!
+//! In a pass through a mapping no call shows the bytes. There it reports when no sync was seen and the device took
+//! less than 5 % of what the tool reports as written.
 //!
 //! # When it is wrong
-//! Through a path that is not decoded a sync is not seen: AB901. That the kernel's own writeback
-//! may reach the device later changes nothing: nobody waited for it.
+//! A sync on a path that is not decoded is not seen: see AB901. The kernel's own writeback may reach the device
+//! later. That changes nothing, because nobody waited for it.
 //!
 //! # What to do
 //! Bring an fsync inside the clock (`iozone -e -c`; with `-c` alone there is none at all).
 //!
 //! # References
-//! bonnie++ 1.03 without `-b`: 2 GiB "written", 0 bytes at the device (measured). IO500 rule 6,
-//! MLPerf's fsync rule; IOR tutorial: 41,326 MiB/s become 2,937.89 with `-e`.
+//! bonnie++ 1.03 without `-b`: 2 GiB "written", 0 bytes at the device (measured). IO500 rule 6, MLPerf's fsync rule;
+//! IOR tutorial: 41,326 MiB/s become 2,937.89 with `-e`.
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
@@ -32,11 +40,11 @@ use activebench_model::units::Quantity;
 
 use activebench_model::claim::Subject;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::WriteBytes,
@@ -81,11 +89,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if storage.is_none() && case.claims().iter().filter(cached).count() == 0 {
         return Err(Halt::not_applicable("no claim on this phase is one of written data"));
     }
-    if let Some(Mapped::Unsynced { written, synced_later }) = mapped::of(run, phase)? {
+    if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if synced_later {
             return Err(Halt::not_applicable("a sync came after the clock had stopped: AB302 speaks of it"));
         }
-        let case = storage.as_ref().unwrap_or(case).resting_on(mapped::FACTS.to_vec());
+        let case = storage.as_ref().unwrap_or(case).resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(unsynced_mapping(run, written, storage.is_some())));
     }
     run.moved(phase)?;

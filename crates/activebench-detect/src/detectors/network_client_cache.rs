@@ -2,17 +2,22 @@
 //! Reads from a network file system that the client's own cache served.
 //!
 //! # Why it matters
-//! The figure is that of this machine's memory, and neither the network nor the server took part.
+//! The figure describes this machine's memory. Neither the network nor the server took part.
 //!
 //! # How it decides
-//! `network_received_bytes` / `read_bytes` below 0.95 warns, below 0.8 fails and rates for storage are misleading. For NFS
-//! the client counts what its server sent (`/proc/self/mountstats`), for others the network interfaces do (`/proc/net/dev`).
-//! Both are read ten times a second, and what came between the readings around the window counts as received inside it.
-//! Undecided where nothing counts (virtiofs, RDMA), not applicable where data is packed on its way.
+//! It computes `network_received_bytes` / `read_bytes`. Below 0.95 it warns. Below 0.8 it fails, and rates claimed
+//! for storage are misleading.
+//!
+//! For NFS, the client counts what its server sent (`/proc/self/mountstats`). For others, the network interfaces
+//! count (`/proc/net/dev`). Both are read ten times per second. Bytes that arrived between the readings around the
+//! window count as received inside it.
+//!
+//! It is undecided where nothing counts the bytes (virtiofs, RDMA). It is not applicable where data is compressed or
+//! deduplicated in transit.
 //!
 //! # When it is wrong
-//! Interfaces count what came for others, too: it is then silent where it should not be. The holes of a
-//! file need not be sent (READ_PLUS of NFS 4.2): less is received than read, and nothing was cached.
+//! Interfaces also count what others received, so it can be silent when it should not be. The holes of a file need
+//! not be sent (READ_PLUS of NFS 4.2): less is received than read, although nothing was cached.
 //!
 //! # What to do
 //! Read with O_DIRECT, remount before the pass, or drop the page cache; read several times the client's memory.
@@ -27,11 +32,11 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::packing::packs;
+use crate::evidence::payload::packs;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::NetworkReceived, FactName::ReadBytes];
 

@@ -1,21 +1,25 @@
 //! # What it finds
-//! Rounds that still move: the figure climbs, falls or swings from run to run.
+//! Rounds that are not yet steady: the figure rises, falls or swings from run to run.
 //!
 //! # Why it matters
-//! Solid-state storage is fast while it is new and slower once it must clean up behind itself. A figure that was taken
-//! before it settled is not what the device gives in use.
+//! Solid-state storage is fast while it is new. It becomes slower once it has to reclaim used blocks. A figure taken
+//! before it is steady does not describe the device in use.
 //!
 //! # How it decides
-//! Of the first rate of each phase (the honest figures where a claim is refuted or a run has another figure in its
-//! place), over the last five runs of a series, each of which is a round: (largest - smallest) above 20 % of their mean,
-//! or the excursion of the least-squares line through them (its value at the last round less that at the first) above
-//! 10 % of their mean. It warns; where the profile requires a steady state (`pts`) it fails.
+//! It judges the first rate of each phase over the last five runs of a series, each of which is a round. Where a
+//! claim is refuted, or a run has a corrected figure, the honest figure is used. It warns when:
 //!
-//! Fewer than five rounds leave it undecided, and so does one of the last five that does not state the figure, or whose
-//! honest figure is not known: rounds on both sides of it are not in a row.
+//! - (largest - smallest) is above 20 % of their mean; or
+//! - the excursion of the least-squares line through them is above 10 % of their mean. The excursion is the line's
+//!   value at the last round less that at the first.
+//!
+//! If the profile requires a steady state (`pts`) it fails.
+//!
+//! Fewer than five rounds leave it undecided. So does one of the last five that does not report the figure, or whose
+//! honest figure is unknown: the rounds around it are not consecutive.
 //!
 //! # When it is wrong
-//! The standard's rounds last a minute each: of shorter ones five cover too little time to tell.
+//! The standard's rounds last a minute each. Five shorter rounds cover too little time to decide.
 //!
 //! # What to do
 //! Precondition the device, let each round last a minute, and repeat until five rounds in a row agree.
@@ -27,10 +31,10 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::series::{Repeated, Steadiness, SteadyWindow};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Weight};
+use crate::cases::series::{SeriesCase, because, of_each_rate};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::series_case::{SeriesCase, because, of_each_rate};
+use crate::run::Series;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -76,7 +80,7 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
     ])
 }
 
-/// The window, its range with the rounds that make it, and where its line goes.
+/// Describes the window: its range with the rounds at both ends, and the excursion of its line.
 fn message(steadiness: &Steadiness, last: &SteadyWindow) -> String {
     let shown = |value: f64| Quantity { value, unit: last.unit };
     let end = |run: Option<&u32>| run.copied().unwrap_or_default();

@@ -1,40 +1,44 @@
 //! # What it finds
-//! A figure that differs between runs of the same command by more than a reader will expect.
+//! A figure that differs between runs of the same command by more than a reader expects.
 //!
 //! # Why it matters
-//! A single run could have given any of these values; a comparison with another system by less than the spread says
-//! nothing.
+//! A single run could have given any of these values. A difference from another system that is smaller than the
+//! spread means nothing.
 //!
 //! # How it decides
-//! Of the first rate of each phase, over all runs of a series (`verify --repeat`): (largest - smallest) / median above
-//! 5 % warns. A standard deviation above 2.5 % of the mean is a note that asks for more runs. Fewer than 5 runs
-//! leave it undecided. No run is left out.
+//! It judges the first rate of each phase over all runs of a series (`verify --repeat`). (largest - smallest) /
+//! median above 5 % warns. A standard deviation above 2.5 % of the mean is a note that asks for more runs. Fewer than
+//! 5 runs leave it undecided. No run is left out.
 //!
-//! What the runs differ by is said where the evidence shows it: foreign I/O, a limit of a control group, hits of the page
-//! cache, processors that were taken, waiting for memory, heat. It must be known of every run, differ by as much as its own
-//! detector warns of, move the figure in the direction in which it must, and go with at least half of its variance, which
-//! chance alone would bring about for one figure in a hundred at most.
+//! If the evidence shows a cause, the message names it: foreign I/O, the quota of a control group, page cache hits,
+//! CPUs that were taken away, waiting for memory, or heat. A cause must meet all of these conditions:
+//!
+//! - It is known for every run.
+//! - It differs by as much as its own detector warns of.
+//! - It moves the figure in the expected direction.
+//! - It explains at least half of the figure's variance, and chance alone would do so for at most one figure in a
+//!   hundred.
 //!
 //! # When it is wrong
-//! A system whose state changes by design (a device that fills up, a cache that warms) spreads without being noisy: look
-//! at AB702 and at the order of the values.
+//! A system whose state changes by design (a device that fills up, a cache that warms) varies without being noisy.
+//! Look at AB702 and at the order of the values.
 //!
 //! # What to do
 //! Look for what differs between the runs (files that remain, caches, other load, temperature), and quote the median
 //! with its interval instead of one value.
 //!
 //! # References
-//! MLPerf Storage 6.7 (five runs within 5 %); HPC requests for proposals ask for the same; Phoronix Test Suite
-//! (2.5 % in its default configuration).
+//! MLPerf Storage 6.7 (five runs within 5 %); HPC requests for proposals ask for the same; Phoronix Test Suite (2.5 %
+//! in its default configuration).
 
 use activebench_model::finding::Finding;
 use activebench_model::series::Repeated;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Weight};
+use crate::cases::series::{SeriesCase, because, needs, of_each_rate, values};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::series_case::{SeriesCase, because, needs, of_each_rate, values};
+use crate::run::Series;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -1,30 +1,30 @@
 //! # What it finds
-//! An option that does nothing without another one that is missing.
+//! An option that has no effect without another option, which is missing.
 //!
 //! # Why it matters
-//! The command line reads as if the mechanism were there.
+//! The command line reads as if the mechanism were active.
 //!
 //! # How it decides
-//! From the command line, before the run: msync for each record without mapped files (iozone `-G` without `-B`).
-//! Warns. After a run AB112 says which mechanisms were not seen.
+//! From the command line, before the run: msync for each record without mapped files (iozone `-G` without `-B`). It
+//! warns. After the run, AB112 reports the mechanisms that were not seen.
 //!
 //! # When it is wrong
-//! Where a version of the tool turns the other option on by itself.
+//! It is wrong when a version of the tool turns the other option on by itself.
 //!
 //! # What to do
 //! Add the option that it needs, or leave it out.
 //!
 //! # References
-//! iozone 3.489: `-G` alone prints that it uses msync and writes plainly (measured).
+//! iozone 3.489: `-G` alone prints that it uses msync and makes plain writes (measured).
 
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Mechanism;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::{of_each_planned, promise};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::{of_each_planned, promise};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -1,11 +1,11 @@
 //! # What it finds
-//! An option on the command line that promised a mechanism of which the calls show nothing.
+//! An option that promises a mechanism of which the calls show nothing.
 //!
 //! # Why it matters
 //! The reader takes the figure for what the option says: "direct", "synchronous", "cold".
 //!
 //! # How it decides
-//! Each promise of the phase against one fact:
+//! It checks each promise of the phase against one fact:
 //!
 //! | promise | shown by |
 //! | --- | --- |
@@ -15,22 +15,21 @@
 //! | mapped files | `mappings` above 0 |
 //! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
 //! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
-//! | processor cache purged (reading passes) | it promises nothing for storage: worth a word when 5 % of the reads came from the page cache |
+//! | CPU cache purged (reading passes) | nothing promised for storage: warns when 5 % of reads came from the page cache |
 //!
-//! It warns. It fails, and the claims are misleading, where they rest on the mechanism: rates
-//! for storage on O_DIRECT and on syncs, rates for durable writes on msync. A queue depth is
-//! AB403's.
+//! It warns when a promise was not kept. It fails, and the claims are misleading, when they depend on the mechanism:
+//! storage rates on O_DIRECT, syncs and a purged page cache, durable-write rates on msync. AB403 judges queue depths.
 //!
 //! # When it is wrong
-//! Closing inside the clock leaves no trace to look for and is not asked. Sync promises are
-//! not asked of reading passes, where nothing rests on them.
+//! Closing the file inside the clock leaves no trace and is not checked. Sync promises are not checked for reading
+//! passes, where nothing depends on them.
 //!
 //! # What to do
 //! Add the option that the mechanism needs (`iozone -G` needs `-B`), or drop the promise.
 //!
 //! # References
-//! iozone 3.489: `-G` without `-B` writes plainly, `-p` purges the processor's cache only, `-k`
-//! keeps one request in flight a file (measured). bonnie++ `-D` opens directly in two phases only.
+//! iozone 3.489: `-G` without `-B` makes plain writes, `-p` purges only the CPU cache, `-k` keeps one request in
+//! flight per file (measured). bonnie++ `-D` opens directly in two phases only.
 
 use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Subject};
@@ -39,11 +38,11 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Mechanism, Phase, Promise};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
-use crate::lint::read_whole;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
@@ -102,20 +101,20 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     })
 }
 
-/// A promise of which nothing was seen.
+/// A promise that was not kept.
 struct Broken {
-    /// Whether the claims rest on it.
+    /// `true` when the claims depend on it.
     rests: bool,
     observed: Quantity,
     threshold: Threshold,
-    /// What was seen instead, after `OPTION promises ...`.
+    /// The rest of the sentence `OPTION promises ...`: the mechanism and what was seen instead.
     seen: String,
     meaning: &'static str,
     advice: String,
 }
 
 fn state(case: &Case<'_>, promise: &Promise, broken: Broken) -> Finding {
-    // Counts and shares of processor time do not rest on a mechanism of storage.
+    // Counts and shares of CPU time do not depend on a storage mechanism.
     let storage = case.concerning_storage().ok().filter(|_| broken.rests);
     storage.as_ref().unwrap_or(case).fires(Firing {
         weight: if broken.rests { Weight::Fail(Effect::Misleading) } else { Weight::Warn(Effect::Misleading) },
@@ -131,7 +130,7 @@ fn at_least_one() -> Threshold {
     Threshold { value: Quantity::count(1), source: "what the option promises".to_owned() }
 }
 
-/// The first discrepancy between a promise and the facts; `None` when the promise was kept.
+/// Returns the discrepancy between a promise and the facts; `None` when the promise was kept.
 fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Broken>, Halt> {
     let run = &case.run;
     let limits = case.thresholds();

@@ -1,21 +1,23 @@
 //! # What it finds
-//! Single runs far away from all others, and a first run that was slower than the rest.
+//! Single runs far from all others, and a first run that was slower than the rest.
 //!
 //! # Why it matters
-//! Something happened in that run that is not the storage's usual doing; a mean over all runs is drawn towards it.
+//! Something unusual for the storage happened in that run. It pulls a mean over all runs towards it.
 //!
 //! # How it decides
-//! Of the first rate of each phase: |value - median| / MAD above 14.826, MAD being the median of these distances, and at
-//! least half a step of the printed number. It warns, and names the runs. A first run that is an outlier on the slow side
-//! is a note of its own: caches were cold, files were created, or a device slept. Fewer than 5 runs leave it undecided.
-//! Outliers stay in every figure of the series. Where the runs differ by something that explains how the figure varies
-//! (AB705), it is said.
+//! It judges the first rate of each phase: |value - median| / MAD above 14.826. MAD is the median of these distances,
+//! and at least half a step of the printed number. It warns, and names the runs.
+//!
+//! A first run that is an outlier on the slow side is a note of its own: caches were cold, files were created, or a
+//! device slept. Fewer than 5 runs leave it undecided. Outliers stay in every figure of the series. If a difference
+//! between the runs explains how the figure varies (AB705), the message names it.
 //!
 //! # When it is wrong
-//! Where runs take one of two values (a second tier, two processor clocks), the rarer one is no accident.
+//! If runs take one of two values (a second tier, two CPU clocks), the rarer value is not an accident.
 //!
 //! # What to do
-//! Look at the run's own report (others at the device, steal time, dirty pages) and repeat the series on a quiet system.
+//! Look at the run's own report (others at the device, steal time, dirty pages) and repeat the series on a quiet
+//! system.
 //!
 //! # References
 //! hyperfine `src/outlier_detection.rs`: modified Z-scores, threshold 14.826.
@@ -24,11 +26,11 @@ use activebench_model::finding::Finding;
 use activebench_model::series::Repeated;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Weight};
+use crate::cases::series::{SeriesCase, because, needs, of_each_rate, values};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::series_case::{SeriesCase, because, needs, of_each_rate, values};
-use crate::statistics::median_deviation;
+use crate::run::Series;
+use crate::series::statistics::median_deviation;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

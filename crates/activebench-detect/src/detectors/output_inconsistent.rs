@@ -1,44 +1,42 @@
 //! # What it finds
-//! Figures of the tool's own output that contradict each other.
+//! Figures in the tool's own output that contradict each other.
 //!
 //! # Why it matters
-//! One of two figures that cannot both be true is false, whatever was measured; and whoever copies
-//! the other one into a table copies that.
+//! Two figures that contradict each other cannot both be true. Whoever copies the false one into a table spreads it.
 //!
 //! # How it decides
-//! No probe is needed:
+//! No probe is needed. It checks:
 //!
-//! - a figure that stands in two places (table and CSV, matrix and maximum) with different values,
-//!   beyond what the printed digits leave open: from 1 % on it warns; from 5 % on it fails, unless it is a
-//!   known defect of this version of the tool. Which of the two is true, the other detectors say of the
-//!   claim;
-//! - statements that cannot both hold (a header that names fewer columns than there are values): warns;
-//! - operations a second times the bytes of an operation against bytes a second: as for the first;
-//! - Little's law: operations a second times their mean latency is the number in flight. More than 1.5
-//!   times the claimed depth warns: no more can have been in flight;
-//! - more processor time than the host's processors have: fails, the share is refuted.
+//! - A figure that is printed in two places (table and CSV, matrix and maximum) with different values, beyond what
+//!   the printed digits allow. From 1 % on it warns; from 5 % on it fails, unless it is a known defect of this
+//!   version of the tool. The other detectors decide which of the two is true.
+//! - Statements that cannot both be true (a header that names fewer columns than there are values): it warns.
+//! - Operations per second times the bytes of an operation, against bytes per second: as for the first check.
+//! - Little's law: operations per second times their mean latency is the number in flight. More than 1.5 times the
+//!   claimed depth warns, because no more can have been in flight.
+//! - More CPU time than the host's CPUs have: it fails, and the share is refuted.
 //!
-//! An output that broke off leaves the question open.
+//! If the output broke off, it is undecided.
 //!
 //! # When it is wrong
-//! The mean latency of a pass with very uneven tasks can leave the bound of Little's law.
+//! The mean latency of a pass with very uneven tasks can break the bound of Little's law.
 //!
 //! # What to do
-//! Quote the place that the observation confirms.
+//! Quote the figure that the observation confirms.
 //!
 //! # References
-//! bonnie++ 2.00a prints N x 1024 in every create column of its table where the CSV is right, and counts
-//! the processor time of seeks once a thread (measured).
+//! bonnie++ 2.00a prints N x 1024 in every create column of its table where the CSV is right, and counts the CPU time
+//! of seeks once per thread (measured).
 
 use activebench_model::claim::{Claim, Metric, Restated};
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_phase};
-use crate::comparison::{buffers_bytes, tasks_of};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{buffers_bytes, tasks_of};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -90,7 +88,7 @@ fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
             compared += 1;
             fired.extend(restatement(case, claim, restated));
         }
-        // Where the host's processors are not known, nothing bounds their time.
+        // If the number of CPUs is unknown, nothing bounds their time.
         if claim.metric.is_cpu() && case.run.manifest.host.cpus > 0 {
             compared += 1;
             fired.extend(too_much_processor(case, claim));
@@ -112,7 +110,7 @@ fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     }
 }
 
-/// How far two figures lie apart beyond what their digits leave open, as a share of the first.
+/// Difference of two figures beyond `open`, the part that their printed digits leave open, as a share of the first.
 fn apart(one: f64, other: f64, open: f64) -> f64 {
     let apart = ((one - other).abs() - open).max(0.0);
     if one == 0.0 { if apart > 0.0 { 1.0 } else { 0.0 } } else { apart / one.abs() }
@@ -120,7 +118,7 @@ fn apart(one: f64, other: f64, open: f64) -> f64 {
 
 fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Finding> {
     let limits = case.thresholds();
-    // A truncated number lies up to a whole step, twice the resolution, from the true one.
+    // A truncated number can be up to a whole step, twice the resolution, from the true one.
     let open = 2.0 * (claim.resolution - restated.shared_resolution + restated.resolution);
     let share = apart(claim.value.value, restated.value.value, open);
     if share <= limits.ab111_difference_warn_ratio.value.value {
@@ -155,17 +153,17 @@ fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Fi
 fn number(claims: &[&Claim], metric: Metric) -> Option<(f64, f64)> {
     let mut of_metric = claims.iter().filter(|claim| claim.metric == metric);
     let claim = of_metric.next()?;
-    // Of several tasks each prints its own: which belong together is not known.
+    // If several tasks print figures of their own, it is unknown which belong together.
     of_metric.next().is_none().then_some((claim.value.value, 2.0 * claim.resolution))
 }
 
-/// Operations a second times their bytes against bytes a second.
+/// Compares operations per second times their size with bytes per second.
 fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
     let block = phase.block_bytes.filter(|block| *block > 0)? as f64;
     let (operations, of_operations) = number(case.claims(), Metric::OperationRate)?;
     let (bytes, of_bytes) = number(case.claims(), Metric::Throughput)?;
     let limits = case.thresholds();
-    // fio counts the bytes of what is on its way when the ramp ends, and not the operations.
+    // For operations in flight when the ramp ends, fio counts the bytes but not the operations.
     let begun_before = match phase.after_ramp {
         false => 0.0,
         true => {
@@ -197,7 +195,7 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
     })))
 }
 
-/// Little's law: what is in flight is the rate times the latency.
+/// Checks Little's law: the operations in flight are the rate times the latency.
 fn little(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
     let claimed = f64::from(phase.promised_depth()?.0) * tasks_of(phase);
     let (operations, _) = number(case.claims(), Metric::OperationRate)?;
@@ -221,7 +219,7 @@ fn little(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
     })))
 }
 
-/// More processor time than the host has.
+/// Returns a finding when a claim states more CPU time than the host's CPUs have.
 fn too_much_processor(case: &Case<'_>, claim: &Claim) -> Option<Finding> {
     let most = f64::from(case.run.manifest.host.cpus);
     let slack = case.thresholds().ab101_cpu_slack_ratio.value.value * most;

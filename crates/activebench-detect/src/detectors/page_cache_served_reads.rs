@@ -1,30 +1,31 @@
 //! # What it finds
-//! Reads, taken for what the storage did, that the page cache served.
+//! Reads that the page cache served, in a figure that is taken for the storage.
 //!
 //! # Why it matters
 //! A re-read at 11 GB/s is a fair figure for the page cache and a false one for the disk.
 //!
 //! # How it decides
-//! h = 1 - `cache_inserted_bytes` / buffered bytes read, from 0 to 1: what was read and did not
-//! enter the page cache in this pass was there before. From 5 % on it warns, from 20 % on it
-//! fails and the claim is misleading. Counted are pages that entered the cache, the priming of
-//! the same pass included; never bytes read less bytes at the device, which readahead falsifies.
-//! Direct reads are left out of both sides. Where the tasks' own I/O accounting shows clearly
-//! more bytes from storage than entered the cache, the two sources contradict each other and
-//! it is undecided. Of a pass through a mapping no call shows the bytes: where the device gave less than 5 % of what
-//! the tool says it read, the cache gave the others.
+//! It computes h = 1 - `cache_inserted_bytes` / buffered bytes read, from 0 to 1. Bytes that were read and did not
+//! enter the page cache in this pass were there before. From 5 % on it warns. From 20 % on it fails, and the claim is
+//! misleading.
+//!
+//! It counts pages that entered the cache, including priming by the same pass. It does not subtract bytes at the
+//! device from bytes read, because readahead falsifies that difference. Direct reads are left out of both sides.
+//!
+//! It is undecided when the tasks' own I/O accounting shows clearly more bytes from storage than entered the cache:
+//! the two sources contradict each other. In a pass through a mapping no call shows the bytes. There it fails when
+//! the device delivered less than 5 % of what the tool reports as read; the cache served the rest.
 //!
 //! # When it is wrong
-//! A pass that reads one block twice reads it from the cache the second time: true, and AB401's
-//! subject too.
+//! A pass that reads a block twice reads it from the cache the second time. That is true, and AB401 reports it too.
 //!
 //! # What to do
-//! Read directly (`iozone -I`), empty the cache between the passes (`-U`), or read twice the
-//! memory. Or take the figure for the file system with its cache: `--subject cached-filesystem`.
+//! Read directly (`iozone -I`), empty the cache between the passes (`-U`), or read twice the memory. Or take the
+//! figure for the file system with its cache: `--subject cached-filesystem`.
 //!
 //! # References
-//! mlcommons/storage #464, argonne-lcf/dlio_benchmark #277, IO500 #109; why not cachestat's
-//! formula: iovisor/bcc #2366, #4357.
+//! mlcommons/storage #464, argonne-lcf/dlio_benchmark #277, IO500 #109; why not cachestat's formula: iovisor/bcc
+//! #2366, #4357.
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
@@ -33,11 +34,11 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,
@@ -78,8 +79,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
-    if let Some(Mapped::Cached { read, from_device }) = mapped::of(run, phase)? {
-        let case = &case.resting_on(mapped::FACTS.to_vec());
+    if let Some(Mapped::Cached { read, from_device }) = mapped_files::of(run, phase)? {
+        let case = &case.resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(served_from_mapping(case, phase, read, from_device)));
     }
     run.moved(phase)?;

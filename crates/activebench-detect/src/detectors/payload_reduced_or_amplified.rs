@@ -1,26 +1,28 @@
 //! # What it finds
-//! Written and synced data of which the device got a part only, or much more than there was.
+//! Written and synced data of which the device received only a part, or much more than was written.
 //!
 //! # Why it matters
-//! A layer that compresses, deduplicates or leaves out zeros makes the device look faster than it is; one that writes
+//! A layer that compresses, deduplicates or omits zeros makes the device look faster than it is. A layer that writes
 //! everything twice makes it look slower.
 //!
 //! # How it decides
-//! For passes whose bytes were all synced: `device_write_bytes_until_durable` against the bytes that had to get there,
-//! the blocks that were touched, each once, because what is overwritten in the page cache is written back once. Below 90 %
-//! it fails and rates for storage are misleading. Above 150 % it is a note. Below 1 MiB, data may lie in the inode.
-//! Where other devices lie below, without a page cache between, the layer that wrote least counts.
+//! It judges passes whose bytes were all synced. It compares `device_write_bytes_until_durable` with the bytes that
+//! had to reach the device. These are the blocks touched, each once, because data overwritten in the page cache is
+//! written back once. Below 90 % it fails, and rates claimed for storage are misleading. Above 150 % it is a note.
+//! Passes below 1 MiB are not judged, because their data may be stored in the inode.
 //!
-//! Bytes that passed the device and belong to no file (packed extents, a journal that carries data) count for the run.
+//! If other devices are below, without a page cache between, the layer that wrote least counts. Bytes that passed the
+//! device and belong to no file (compressed extents, a journal that carries data) count for the run.
 //!
 //! # When it is wrong
-//! Where our attribution of bytes to files fails on a file system; AB106 doubts that too.
+//! It is wrong when activebench attributes bytes to files wrongly on a file system; AB106 checks that too.
 //!
 //! # What to do
-//! Write data that cannot be packed, or turn the layer off for the measurement.
+//! Write data that cannot be compressed or deduplicated, or turn the layer off for the measurement.
 //!
 //! # References
-//! IO500 rule 7: data must not be reduced by its content. iozone on btrfs with zstd: 512 MiB became 18 MiB (measured).
+//! IO500 rule 7: data must not be reduced by its content. iozone on btrfs with zstd: 512 MiB became 18 MiB
+//! (measured).
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -28,10 +30,10 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::to_lowest;
+use crate::evidence::device_layers::to_lowest;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::WriteBytes,

@@ -1,45 +1,49 @@
 //! # What it finds
-//! An observation that took a part of what it measured, and other tracers on the same hooks.
+//! An observation that used a part of the measured time, and other tracers on the same hooks.
 //!
 //! # Why it matters
-//! Each call and request of the tool runs through the kernel programs of everybody who watches.
-//! A pass that the processor limits (I/O from memory) is slower for it: without the observation
-//! the figure would have been better.
+//! The kernel programs of every observer run for each call and request of the tool. They slow a CPU-bound pass (I/O
+//! from memory), whose figure would have been better without the observation.
 //!
 //! # How it decides
-//! Run time of our kernel programs (`bpf_run_ns`) / the run's time, which is the larger of its wall
-//! time and the processor time of the whole tree (`user_cpu_ns` + `kernel_cpu_ns` of the run). Above
-//! 1 % it is a note, above 5 % a warning; under `strict` that one fails and rates are unverifiable.
-//! The observation makes a figure worse, never better: what holds beside it holds without it, so
-//! by itself this changes no claim. For the same reason no verdict changes where either time was
-//! not measured; it is then undecided. A comparison with an unobserved run takes a second run and is
-//! not made here. Two more things are notes: processor time of activebench's own process above 1 %
-//! of the run (it works beside the tool and disturbs where no processor is idle), and BPF programs
-//! of others on hooks that I/O passes.
+//! It divides the run time of our kernel programs (`bpf_run_ns`) by the run's time. That is the larger of its wall
+//! time and the CPU time of the whole tree (`user_cpu_ns` + `kernel_cpu_ns` of the run). Above 1 % it is a note,
+//! above 5 % a warning. Under `strict` that warning fails, and rates are unverifiable.
+//!
+//! By itself this changes no claim: the observation makes a figure worse, never better, so a confirmed figure is also
+//! true without it. For the same reason no verdict changes when either time was not measured; it is then undecided. A
+//! comparison with an unobserved run needs a second run and is not made here.
+//!
+//! Two more things are notes:
+//!
+//! - CPU time of activebench's own process above 1 % of the run. It works beside the tool and disturbs it when no CPU
+//!   is idle.
+//! - BPF programs of others on hooks that I/O passes.
 //!
 //! # When it is wrong
-//! Run times are measured in slices of 2 ms in every 100, because measuring them slows every run
-//! of a program; the measured time holds a part of that, and leaves out what the kernel takes for
-//! calling a program. In experiments the two cancelled out to a fifth. The share is that of the
-//! whole run: short passes inside it may have been disturbed more, or less. Other tracers that
-//! use no BPF (perf, ftrace, strace) are not seen.
+//! Measuring run times slows every run of a program, so it is done in slices of 2 ms in every 100. The measured time
+//! includes a part of that cost, and excludes the kernel's cost of calling a program. In experiments the two
+//! cancelled out to a fifth.
+//!
+//! The share is that of the whole run. Short passes inside it may have been disturbed more, or less. Other tracers
+//! that do not use BPF (perf, ftrace, strace) are not seen.
 //!
 //! # What to do
-//! Measure passes that the processor limits without observation too, and quote the observed run
-//! for what it explains. Stop other tracers; `activebench doctor` names them.
+//! Measure CPU-bound passes without observation too, and quote the observed run for what it explains. Stop other
+//! tracers; `activebench doctor` names them.
 //!
 //! # References
-//! rezolus #1148 (12.7 % lost to probes); bcc's cachestat (up to 34 %); a forgotten bpftrace
-//! raised a loop of cached reads from 475 to 711 ns a call, measured on 6.18.
+//! rezolus #1148 (12.7 % lost to probes); bcc's cachestat (up to 34 %); a forgotten bpftrace raised a loop of cached
+//! reads from 475 to 711 ns per call, measured on 6.18.
 
 use activebench_model::claim::Metric;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::UserCpu, FactName::KernelCpu];
 
@@ -69,7 +73,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     [Some(of_programs), own_process(&of_run), other_tracers(&of_run)].into_iter().flatten().collect()
 }
 
-/// What the kernel programs took.
+/// Judges the run time of the kernel programs.
 fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     let programs_ns = run.manifest.coverage.overhead.bpf_run_ns.ok_or_else(|| {
@@ -104,7 +108,7 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
     }))
 }
 
-/// `; activebench itself took 0.07 % of the run`, where it is known.
+/// Text on activebench's own CPU share, to append to a message; empty when it is unknown.
 fn own_share(run: &Run<'_>) -> String {
     let overhead = run.manifest.coverage.overhead;
     match overhead.observer_cpu_ns {
@@ -116,7 +120,7 @@ fn own_share(run: &Run<'_>) -> String {
     }
 }
 
-/// A note where our own process took much; `None` otherwise.
+/// Returns a note when our own process used too much CPU time; `None` otherwise.
 fn own_process(case: &Case<'_>) -> Option<Finding> {
     let overhead = case.run.manifest.coverage.overhead;
     let own_ns = overhead.observer_cpu_ns.filter(|_| overhead.run_ns > 0)?;
@@ -138,7 +142,7 @@ fn own_process(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// A note where others traced the same hooks; `None` otherwise, and where it is not known.
+/// Returns a note when others traced the same hooks; `None` otherwise, and when that is unknown.
 fn other_tracers(case: &Case<'_>) -> Option<Finding> {
     let tracers = case.run.manifest.coverage.other_tracers.as_deref().unwrap_or_default();
     let threshold = &case.thresholds().ab903_other_tracers_count;

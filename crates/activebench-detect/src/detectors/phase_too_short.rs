@@ -1,17 +1,21 @@
 //! # What it finds
-//! A pass too short for its figure to be worth its digits.
+//! A pass that is too short for its figure to be meaningful.
 //!
 //! # Why it matters
-//! In a few milliseconds one interrupt, one journal commit or one step of the tool's own clock
-//! is a visible share of the figure.
+//! In a few milliseconds, one interrupt, one journal commit or one step of the tool's own clock is a visible share of
+//! the figure.
 //!
 //! # How it decides
-//! `window_ns` below 100 steps of the tool's own clock, where it prints one: it fails, the claims
-//! are unverifiable. Below 0.5 s it warns, below 10 s it is a note. Under a profile whose rule asks for a length it
-//! warns below that (`pts`: 60 s), or makes the run a discrepancy (`io500`: 300 s, for passes that write or create).
+//! - `window_ns` below 100 steps of the tool's own clock, where the tool prints the step: it fails, and the claims
+//!   are unverifiable.
+//! - Below 0.5 s: it warns.
+//! - Below 10 s: a note.
+//!
+//! Some profiles require a length. `pts` warns below 60 s. `io500` makes the run a discrepancy below 300 s, for
+//! passes that write or create.
 //!
 //! # When it is wrong
-//! It says nothing about whether a short figure repeats; several runs do.
+//! It does not say whether a short figure repeats. Several runs show that.
 //!
 //! # What to do
 //! Use a larger file.
@@ -25,11 +29,11 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::longer;
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::longer;
+use crate::cases::plan::writes;
+use crate::cases::run::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::writes;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::Window];
 
@@ -93,7 +97,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     })
 }
 
-/// Whether the pass is one that adds data or files.
+/// Returns `true` when the pass adds data or files.
 pub(crate) fn writes_or_creates(phase: &Phase) -> bool {
     writes(phase) || phase.names.as_ref().is_some_and(|names| names.operation == NameOperation::Create)
 }

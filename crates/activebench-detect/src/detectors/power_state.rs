@@ -1,17 +1,17 @@
 //! # What it finds
-//! Processors that may save power, or that became slower while the clock ran.
+//! CPUs that may save power, or that became slower while the clock ran.
 //!
 //! # Why it matters
-//! Fast storage is limited by the processor's part of each operation. A figure that was measured at another frequency is
+//! On fast storage, the CPU's part of each operation limits the rate. A figure measured at another CPU frequency is
 //! another figure.
 //!
 //! # How it decides
-//! A governor other than `performance` is worth a note for the run; `frequency_drop_ratio` above 10 % (the mean of the
-//! processors' frequencies, from one reading of the window to a later one) one for the phase. Not applicable where the
-//! host does not scale frequencies, as in most virtual machines.
+//! A governor other than `performance` is a note for the run. `frequency_drop_ratio` above 10 % is a note for the
+//! phase: it compares the mean frequency of the CPUs between one reading in the window and a later one. Not
+//! applicable where the host does not scale frequencies, as in most virtual machines.
 //!
 //! # When it is wrong
-//! An idle processor is slow on purpose. Under a governor that saves power the frequency follows the load, and falls when
+//! An idle CPU is slow on purpose. Under a governor that saves power, the frequency follows the load and falls when
 //! the pass waits for its device.
 //!
 //! # What to do
@@ -25,12 +25,12 @@ use activebench_model::finding::{Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Inference, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::FrequencyDrop];
-/// The governor that keeps processors at their highest frequency.
+/// The governor that keeps CPUs at their highest frequency.
 const FAST: &str = "performance";
 
 /// See the head of this file.
@@ -48,7 +48,7 @@ pub static DETECTOR: Detector = Detector {
 };
 
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
-    // The governors stand in the host's own files.
+    // The governors come from the host's own files.
     let whole = Case::of_run(&DETECTOR, run);
     let mut findings = vec![governors(&whole).unwrap_or_else(|halt| whole.halted(halt))];
     for phase in run.phases.iter().filter(|phase| phase.facts.get(FactName::FrequencyDrop).is_some()) {

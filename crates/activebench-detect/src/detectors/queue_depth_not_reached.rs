@@ -1,36 +1,37 @@
 //! # What it finds
-//! Fewer operations in flight than the queue depth that the figure is printed for.
+//! Fewer operations in flight than the queue depth that the figure is reported for.
 //!
 //! # Why it matters
-//! "At depth 32" is read as what the device does with 32 operations at once. A device that got
-//! them one by one was never asked that.
+//! Readers take "at depth 32" for what the device does with 32 operations at once. A device that received them one by
+//! one was never tested that way.
 //!
 //! # How it decides
-//! The depth claimed is what the options promise for one task, times the tasks.
+//! The claimed depth is the depth that the options promise for one task, times the tasks.
 //!
 //! | seen | outcome |
 //! | --- | --- |
-//! | calls that end before the next begins (a synchronous engine) | in flight: one a task. Share of the claimed depth below 0.5 warns, below 0.25 fails |
-//! | libaio through the page cache, and 25 % or more of the tasks' time in `io_submit` | the requests were worked off while they were handed over: as above, one a task |
-//! | the device busy for half of the window or more, and at most 1.5 operations in flight there while it was busy, where 8 or more were claimed | something on the way makes them go one by one: fails |
-//! | fewer operations in flight at the device than half of the depth | a note: a fast device, a slow hand-over, or a pause that the command asks for (`thinktime`, `rate`) empties the queue, and the rate is right all the same |
+//! | each call ends before the next begins (a synchronous engine) | in flight: one per task. A share of the claimed depth below 0.5 warns, below 0.25 fails |
+//! | libaio through the page cache, and 25 % or more of the tasks' time in `io_submit` | the requests were processed during submission: as above, one per task |
+//! | the device busy for half of the window or more, with at most 1.5 operations in flight while it was busy, and 8 or more claimed | something above the device serialises the operations: fails |
+//! | fewer operations in flight at the device than half of the depth | a note: a fast device, slow submission, or a pause that the command asks for (`thinktime`, `rate`) empties the queue; the rate is still right |
 //!
-//! Asked only of a pass whose operations fill the claimed depth four times. The device is asked only where 90 % of the bytes passed it. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over
-//! those of an operation, because requests merge and split. Where a part of the requests was not seen and the rest shows that
-//! they did not go one by one, only the note is missed, and it is not applicable. When it fails the claims for storage are
-//! misleading.
+//! When it fails, the claims for storage are misleading.
+//!
+//! The last two rows are judged only when 90 % of the bytes passed the device and the operations fill the claimed
+//! depth four times. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over those
+//! of an operation, because requests merge and split. If some requests were not seen, but the rest shows that they
+//! did not go one by one, only the note could be missed. It is then not applicable.
 //!
 //! # When it is wrong
-//! The device's own figure is a mean over the window, pauses included; only that of the third row is one over the time
-//! in which it was busy.
+//! The depth at the device is a mean over the window, pauses included. Only the third row uses the mean over the time
+//! in which the device was busy.
 //!
 //! # What to do
-//! Use an engine that is asynchronous for this kind of I/O (libaio needs O_DIRECT), or quote the
-//! figure as one of depth 1.
+//! Use an engine that is asynchronous for this kind of I/O (libaio needs O_DIRECT), or quote the figure as one of
+//! depth 1.
 //!
 //! # References
-//! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct
-//! (measured).
+//! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct (measured).
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
@@ -38,11 +39,11 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::comparison::{operations, tasks_of};
-use crate::context::Run;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::lint::read_whole;
+use crate::evidence::rebuilt_figure::{operations, tasks_of};
+use crate::run::Run;
 use crate::thresholds::Thresholds;
 
 const FACTS: &[FactName] = &[
@@ -59,10 +60,11 @@ const FACTS: &[FactName] = &[
     FactName::ModalRequest,
 ];
 
-/// Depths claimed below this say nothing of a device that seems to work one by one.
+/// Least claimed depth at which a device that seems to work one by one is judged.
 const DEEP: f64 = 8.0;
 
-/// So many times the operations of a pass fill the claimed depth, or nothing is asked of it: its ends are not full.
+/// Times that a pass's operations must fill the claimed depth for the device to be judged: the queue is not full at the
+/// beginning and the end.
 const FULL_QUEUES: f64 = 4.0;
 
 /// See the head of this file.
@@ -151,7 +153,7 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
         Direction::Write => run.fact(phase, FactName::DeviceWriteBytes)?,
         _ => run.fact(phase, FactName::DeviceReadBytes)? + run.fact(phase, FactName::DeviceWriteBytes)?,
     };
-    // What a cache or a hole answers is in flight at no device.
+    // Operations that a cache or a hole answers are in flight at no device.
     if bytes < limits.ab403_device_share_ratio.value.value * run.moved(phase)? {
         return Err(Halt::not_applicable(
             "only a part of the operations reached the device: AB201 and AB207 speak of it",
@@ -181,7 +183,7 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
         in_flight,
         Quantity::ratio(busy)
     );
-    // A mean over the window mixes bursts with pauses: what a device was given at once shows while it works.
+    // A mean over the window mixes bursts with pauses. The depth while the device is busy shows how much it got at once.
     let while_busy = if busy > 0.0 { in_flight / busy } else { 0.0 };
     let serial = while_busy <= limits.ab403_serial_count.value.value && claimed >= DEEP;
     if serial && busy >= limits.ab403_device_busy_ratio.value.value && phase.own_limits.is_empty() {
@@ -199,8 +201,8 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     Ok(case.fires(firing))
 }
 
-/// Where a part of the requests was not seen: more of them were in flight than the mean says, at least. What shows that they
-/// did not go one by one leaves a note to be missed, which no verdict needs.
+/// Judges a pass of which some requests were not seen, so that the mean depth is a lower bound. If that bound shows that
+/// the requests did not go one by one, only a note can be missed, and it is not applicable.
 fn seen_in_part(
     phase: &Phase,
     claimed: f64,

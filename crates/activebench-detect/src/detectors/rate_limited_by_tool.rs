@@ -1,24 +1,31 @@
 //! # What it finds
-//! A tool that held itself back, or idled, while the clock ran.
+//! A tool that limited itself, or idled, while the clock ran.
 //!
 //! # Why it matters
-//! The figure is then the tool's own pace; the storage could have given more.
+//! The figure then describes the tool's own pace; the storage could have delivered more.
 //!
 //! # How it decides
-//! A task is idle while none of its calls or requests is on its way and it is not on a processor:
-//! `task_windows_ns` - `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`, and at most `blocked_ns` -
-//! `iowait_ns`, so that a task that waits for requests of libaio or io_uring, or for the helper thread that makes its
-//! calls, is never idle. It warns when an option of the tool limits it (fio `rate`, `rate_iops`, `thinktime`) and the
-//! tasks idled for 10 % of their time; without such an option when they idled for half of it and the device was busy for
-//! less than half of the window. Options that wait by computing (iozone `-J`, fio `thinktime_spin`) are held against
-//! the time outside calls, processor time included.
+//! A task is idle while none of its calls or requests is in flight and it is not on a CPU: `task_windows_ns` -
+//! `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`. Idle time is at most `blocked_ns` - `iowait_ns`. A task
+//! that waits for requests of libaio or io_uring, or for the helper thread that makes its calls, is therefore never
+//! idle.
+//!
+//! It warns:
+//!
+//! - when an option of the tool limits it (fio `rate`, `rate_iops`, `thinktime`) and the tasks idled for 10 % of
+//!   their time;
+//! - without such an option, when the tasks idled for half of their time and the device was busy for less than half
+//!   of the window.
+//!
+//! Options that wait by computing (iozone `-J`, fio `thinktime_spin`) are compared with the time outside calls, CPU
+//! time included.
 //!
 //! # When it is wrong
-//! A tool that waits for its input (a pipe, a network) idles too: it is then the input that limited it. A figure
-//! that was meant to be taken at a given rate (latencies) is right for that rate.
+//! A tool that waits for its input (a pipe, a network) idles too; then the input limited it. A figure that is meant
+//! to be taken at a given rate (latencies) is right for that rate.
 //!
 //! # What to do
-//! Take the limit away, or quote it beside the figure.
+//! Remove the limit, or quote it beside the figure.
 //!
 //! # References
 //! fio's manual on `rate` and `thinktime`; iozone's manual on `-J`, whose delay it takes out of its clock.
@@ -30,11 +37,11 @@ use activebench_model::host::Tier;
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::bounds::Busy;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::lint::read_whole;
+use crate::evidence::interval::Busy;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::TaskWindows,
@@ -97,7 +104,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
 }
 
-/// Share of the tasks' time in which none of their calls was on its way.
+/// Total time of the tasks, and the part of it in which none of their calls was in flight. Nanoseconds.
 fn outside_calls(case: &Case<'_>, phase: &Phase) -> Result<(f64, f64), Halt> {
     let windows = case.run.fact(phase, FactName::TaskWindows)?;
     if windows <= 0.0 {
@@ -106,7 +113,7 @@ fn outside_calls(case: &Case<'_>, phase: &Phase) -> Result<(f64, f64), Halt> {
     Ok((windows, (windows - case.run.fact(phase, FactName::InFlight)?).max(0.0)))
 }
 
-/// Share of the tasks' time in which they idled, or silence as soon as it cannot reach a limit.
+/// Share of the tasks' time in which they idled. Where a simpler upper bound is already below `limit`, that bound.
 fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
     let run = &case.run;
     let (windows, outside) = outside_calls(case, phase)?;
@@ -122,7 +129,7 @@ fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
     Ok(without_cpu.min(off_duty) / windows)
 }
 
-/// An option of the tool limits it: did that show?
+/// Judges a tool that an option limits: whether the limit had an effect.
 fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let limit = &case.thresholds().ab506_own_limit_idle_warn_ratio;
     let computes = phase.own_limits.iter().any(|own| own.computes);
@@ -149,7 +156,7 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// No option limits it: did it idle all the same, and the device with it?
+/// Judges a tool that no option limits: whether both its tasks and the device idled.
 fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let limits = case.thresholds();
     let limit = &limits.ab506_idle_warn_ratio;
@@ -167,7 +174,7 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Quantity::ratio(busy)
         )));
     }
-    // An option that was not read may hold it back.
+    // An option that activebench did not read may limit the tool.
     read_whole(phase)?;
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),

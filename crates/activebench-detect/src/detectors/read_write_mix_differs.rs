@@ -1,27 +1,30 @@
 //! # What it finds
-//! A pass of reads and writes in another mix than its command promises.
+//! A pass whose mix of reads and writes differs from the one that its command promises.
 //!
 //! # Why it matters
-//! Storage reads and writes at different rates: the figures of a mix of 70 to 30 say nothing of another mix.
+//! Storage reads and writes at different rates. The figures of a 70/30 mix say nothing about another mix.
 //!
 //! # How it decides
-//! `read_calls` / (`read_calls` + `write_calls`) inside the window against the promised share of reads (fio
-//! `rwmixread`, `rwmixwrite` or the half that `rw=randrw` alone stands for; orion `-write`; iozone `-+p`): it warns
-//! from a difference of 2 points on. Reads and writes that a tool reports apart are one mix. Each operation of such a
-//! mix is drawn, so that few of them miss the share by chance: a difference within 4 standard deviations of the draw
-//! (binomial) leaves it undecided. A pass that goes over its blocks again and again draws as it did the first time
-//! (fio, `time_based`): its draws are the operations divided by the visits to a block on average (`mean_block_hits`).
+//! It compares `read_calls` / (`read_calls` + `write_calls`) inside the window with the promised share of reads. The
+//! promise comes from fio `rwmixread` or `rwmixwrite`, from the half that `rw=randrw` alone means, from orion
+//! `-write` or from iozone `-+p`. It warns from a difference of 2 percentage points on. Reads and writes that a tool
+//! reports apart are one mix.
+//!
+//! The tool draws each operation of such a mix at random, so a short pass can miss the share by chance. A difference
+//! within 4 standard deviations of the draw (binomial) is undecided. A pass that repeats its blocks repeats its first
+//! draws (fio, `time_based`). Its number of draws is the operations divided by the mean visits per block
+//! (`mean_block_hits`).
 //!
 //! # When it is wrong
-//! iozone's `-+p` is a share of the tasks; their clocks stop together, and the kind of task that was faster had done
-//! more by then. The figure is one of the mix that was seen all the same.
+//! iozone's `-+p` is a share of the tasks. Their clocks stop together, and the faster kind of task has done more work
+//! by that time. The figure still describes the observed mix.
 //!
 //! # What to do
-//! Take limits a direction (fio `rate`, `rate_iops`) away, let the pass run longer, or quote the mix that was seen.
+//! Remove limits for one direction (fio `rate`, `rate_iops`), let the pass run longer, or quote the observed mix.
 //!
 //! # References
-//! Drishti P01 to P04 warn of imbalances of 10 %. fio draws the direction of each operation (io_u.c,
-//! `get_rand_ddir`, 3.33).
+//! Drishti P01 to P04 warn of imbalances of 10 %. fio draws the direction of each operation (io_u.c, `get_rand_ddir`,
+//! 3.33).
 
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
@@ -29,13 +32,13 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Mix, MixOf, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::WriteCalls];
 
-/// How many draws there were takes these too.
+/// The facts from which the number of draws is computed.
 const FACTS_OF_DRAWS: [FactName; 3] = [FactName::ReadCalls, FactName::WriteCalls, FactName::MeanBlockHits];
 
 /// See the head of this file.

@@ -1,18 +1,18 @@
 //! # What it finds
-//! Operations a second that readahead merged into fewer, larger requests.
+//! Operations per second that readahead merged into fewer, larger requests.
 //!
 //! # Why it matters
-//! The bytes a second are right; the device did not make so many operations.
+//! The throughput is right, but the device did not perform so many operations.
 //!
 //! # How it decides
-//! A rate of operations claimed on a sequential, buffered read, with requests at the device for less than half
-//! of the calls: a note.
+//! It judges rates of operations claimed on a sequential, buffered read. Requests at the device for less than half of
+//! the calls are a note.
 //!
 //! # When it is wrong
-//! Reads from the page cache need no request either: AB201 speaks of them.
+//! Reads from the page cache need no request either; AB201 reports them.
 //!
 //! # What to do
-//! Quote the bytes a second, or read with O_DIRECT.
+//! Quote the throughput, or read with O_DIRECT.
 //!
 //! # References
 //! Documentation/admin-guide/sysfs-block: `read_ahead_kb`.
@@ -23,9 +23,9 @@ use activebench_model::finding::Finding;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::DeviceRequests, FactName::DirectShare];
 

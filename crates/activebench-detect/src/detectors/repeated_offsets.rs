@@ -1,39 +1,44 @@
 //! # What it finds
-//! A pass that visits the same blocks again and again instead of the region that it is read as.
+//! A pass that visits the same blocks again and again, instead of the region that the reader expects.
 //!
 //! # Why it matters
-//! A small set of blocks fits a cache, of the host, of the controller or of the device. The
-//! figure is then that cache's.
+//! A small set of blocks fits in a cache of the host, the controller or the device. The figure then describes that
+//! cache.
 //!
 //! # How it decides
-//! `unique_blocks` as a share of the blocks that the pattern should touch, with N blocks moved
-//! (bytes moved / `block_grid_bytes`) over M blocks: below 0.9 it warns, below 0.5 it fails and
-//! the claim is misleading. Expected are min(N, M) where each block is visited once,
-//! M(1 - exp(-N/M)) for independent draws and where the pattern is not known. M is the region
-//! touched or, where it is larger, the size that the command asks for. Where a time limit lets fast tasks begin anew while
-//! slow ones are on their first way, N is what all tasks would have moved at the pace of the slowest (`min_task_bytes`).
-//! Where the command makes the
-//! pass go over the same offsets several times (loops, tasks that share a file in one order), N is
-//! that of one of them: those repetitions are what was asked for. For independent draws the
-//! shortfall must in addition exceed four standard deviations of the occupancy, whose variance is
-//! cM(e^-a - (1+a)e^-2a) with a = N/M and c blocks moved a call, at least 1. Patterns that repeat
-//! by design (one record again and again, a stride) are a note, and so is every repetition under
-//! claims that are not for storage.
+//! It compares `unique_blocks` with the number of distinct blocks that the pattern should touch. Below 0.9 of that
+//! number it warns. Below 0.5 it fails, and the claim is misleading.
 //!
-//! Whatever the pattern: where the blocks are written again and again through the page cache and synced, so that they and
-//! the bytes at the device until durable are less than half of the bytes written, the rest was overwritten in memory. That
-//! fails, and rates for storage are misleading. It warns where the command says so (loops, a time limit,
-//! one record again and again).
+//! The expected number follows from N blocks moved (bytes moved / `block_grid_bytes`) over M blocks:
+//!
+//! - min(N, M) where each block is visited once;
+//! - M(1 - exp(-N/M)) for independent draws, and where the pattern is not known.
+//!
+//! M is the region touched or, if larger, the size that the command asks for. Two cases change N:
+//!
+//! - Under a time limit, fast tasks may begin again while slow ones are in their first pass. N is then what all tasks
+//!   would have moved at the pace of the slowest (`min_task_bytes`).
+//! - The command may repeat the same offsets (loops, tasks that share a file in one order). N is then that of one
+//!   repetition, because the repetitions were asked for.
+//!
+//! For independent draws, the shortfall must also exceed four standard deviations of the occupancy. Its variance is
+//! cM(e^-a - (1+a)e^-2a) with a = N/M and c blocks moved per call, at least 1. Patterns that repeat by design (one
+//! record again and again, a stride) are a note. So is every repetition under claims that are not for storage.
+//!
+//! A further rule applies to any pattern: blocks are written repeatedly through the page cache and synced. Both the
+//! distinct blocks and the bytes at the device until durable are less than half of the bytes written. The rest was
+//! overwritten in memory. This fails, and rates claimed for storage are misleading. It only warns where the command
+//! asks for it (loops, a time limit, one record again and again).
 //!
 //! # When it is wrong
-//! For a tool that goes over one region several times in one pass and whose adapter does not know.
+//! It is wrong for a tool that repeats one region in one pass when its adapter does not know that.
 //!
 //! # What to do
 //! Enlarge the region or the number of operations; use a generator that visits each block once.
 //!
 //! # References
-//! fio's `norandommap`; IO500 pull request #91; Orion 11.2: 98,305 of 12,582,912 blocks, 803 hits
-//! each, 768 MiB. Occupancy: W. Feller, An Introduction to Probability Theory, volume I, IV.2.
+//! fio's `norandommap`; IO500 pull request #91; Orion 11.2: 98,305 of 12,582,912 blocks, 803 hits each, 768 MiB.
+//! Occupancy: W. Feller, An Introduction to Probability Theory, volume I, IV.2.
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
@@ -42,14 +47,14 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
-use crate::advice::advise;
-use crate::amount::{Amount, Own, WRITTEN};
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::calls;
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::to_lowest;
-use crate::lint::read_whole;
+use crate::evidence::bytes::{Amount, Own, WRITTEN};
+use crate::evidence::device_layers::to_lowest;
+use crate::evidence::rebuilt_figure::calls;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
@@ -89,8 +94,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// Distinct blocks of `region` that `blocks` moved by so many calls should touch, and what
-/// chance may take away: the blocks of one call are drawn together.
+/// Returns the expected number of distinct blocks of `region` that `blocks` moved by `calls` should touch, and its standard
+/// deviation: the blocks of one call are drawn together.
 fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, f64) {
     match pattern {
         Pattern::RandomIndependent | Pattern::Unknown => {
@@ -124,15 +129,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if let Some(finding) = overwritten(case, phase, unique * block)? {
         return Ok(finding);
     }
-    // What is gone over more than once by design was asked for more than once.
+    // The requested bytes count a region that is repeated by design once per round.
     let rounds = f64::from(phase.rounds.max(1));
     let asked = match phase.region_bytes {
         Some(bytes) => (bytes as f64 / block).floor(),
         None => phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / rounds / block).floor()),
     };
     let region = run.fact(phase, FactName::RegionBlocks)?.max(asked).max(1.0);
-    // Failed calls move nothing, and calls that fit no grid touch more blocks than they move: the
-    // count by bytes accuses less.
+    // Failed calls move nothing, and calls off the grid touch more blocks than they move. Counting blocks by bytes
+    // expects fewer of them.
     let blocks = (moved / block).max(1.0);
     let of_a_round = (blocks / rounds).max(1.0);
     let (expected, deviation) = expectation(phase.pattern, of_a_round, (calls / rounds).max(1.0), region);
@@ -159,7 +164,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let share = unique / expected;
     read_whole(phase)?;
-    // Jobs that differ, and a direction of a mix that is begun anew, promise nothing of which blocks they visit.
+    // Jobs that differ, and a direction of a mix that begins again, do not promise which blocks they visit.
     let untold = phase.pattern == Pattern::Unknown
         && run.has_adapter()
         && (phase.mix.is_some() || phase.requested_tasks > 1 || phase.time_limit_ns.is_some());
@@ -215,7 +220,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// Whether most of what was written and synced was overwritten before it got to the device.
+/// Returns a finding when most of the written and synced data was overwritten before it reached the device.
 fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<Finding>, Halt> {
     let Ok(case) = case.concerning_storage() else { return Ok(None) };
     let (run, limit) = (&case.run, &case.thresholds().ab401_overwritten_fail_ratio);

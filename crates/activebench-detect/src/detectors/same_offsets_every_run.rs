@@ -2,17 +2,18 @@
 //! A random pass that visits the same offsets in the same order in every run.
 //!
 //! # Why it matters
-//! What the first run left in a cache of the device or array serves the next ones, and repetitions add no evidence: they
-//! are one drawing, measured several times.
+//! Data that the first run left in a cache of the device or array serves the next runs. Repetitions also add no
+//! evidence: they measure one random draw several times.
 //!
 //! # How it decides
-//! The first offsets of each task, as many as an eighth of the region's blocks and at most 1,024, are compared between
-//! every two runs of a series: the Jaccard index of their sets (shared / all) above 0.9 warns. Independent
-//! drawings share about 1 in 15 of so few, also where each run visits every block once. Below 32 offsets (a
-//! region of fewer than 256 blocks) it is undecided.
+//! It compares the first offsets of the tasks between every two runs of a series. It takes as many as an eighth of
+//! the region's blocks, and at most 1,024. A Jaccard index of two sets (shared / all) above 0.9 warns.
+//!
+//! Independent draws share about 1 in 15 of so few offsets, even where each run visits every block once. Below 32
+//! offsets (a region of fewer than 256 blocks) it is undecided.
 //!
 //! # When it is wrong
-//! A repeatable sequence is what one wants when two systems are to do the very same work: say so beside the figure.
+//! A repeatable sequence is useful when two systems must do exactly the same work. Say so beside the figure.
 //!
 //! # What to do
 //! Give each run a seed of its own (fio `randrepeat=0`, or another `randseed`).
@@ -27,10 +28,10 @@ use activebench_model::finding::Finding;
 use activebench_model::series::{Beginning, Repeated, RunOfSeries};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Weight};
+use crate::cases::series::{SeriesCase, is_rate};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::series_case::{SeriesCase, is_rate};
+use crate::run::Series;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -67,7 +68,7 @@ fn judge_series(series: &Series<'_>) -> Vec<Finding> {
     }
 }
 
-/// The first offsets of all tasks, so many of them together.
+/// Set of the first offsets of all tasks: `most` in total, an equal number from each task, at least one.
 fn first(beginning: &Beginning, most: usize) -> HashSet<u64> {
     let each = most / beginning.first_offsets.len().max(1);
     beginning.first_offsets.iter().flat_map(|task| task.iter().take(each.max(1)).copied()).collect()

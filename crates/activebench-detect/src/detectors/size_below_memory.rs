@@ -2,16 +2,18 @@
 //! A reading pass through the page cache over less data than the memory holds.
 //!
 //! # Why it matters
-//! What was just written, or read before, is read from memory.
+//! Data that was just written, or read before, is read from memory.
 //!
 //! # How it decides
-//! From the command line, before the run: no option asks for O_DIRECT or empties the page cache, and the bytes
-//! asked for are less than twice the memory (or the limit of the control group). Warns. After a run AB201 says
-//! where the bytes came from. Under a profile whose rule asks for a size (`mlperf`: five times the memory, `bonnie`:
-//! twice) less than that fails, with O_DIRECT too.
+//! From the command line, before the run. It judges passes for which no option asks for O_DIRECT or empties the page
+//! cache. It warns when they request less than twice the memory (or the limit of the control group). After the run,
+//! AB201 reports where the bytes came from.
+//!
+//! Some profiles require a size (`mlperf`: five times the memory, `bonnie`: twice). Less than that fails, with
+//! O_DIRECT too.
 //!
 //! # When it is wrong
-//! When somebody empties the cache in a way that no option shows.
+//! It is wrong when the cache is emptied in a way that no option shows.
 //!
 //! # What to do
 //! Read past the page cache, or at least twice the memory.
@@ -24,12 +26,12 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::{is_direct, of_each_planned, reads};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::working_set_fits_memory::{memory_of, times};
-use crate::lint::{is_direct, of_each_planned, reads};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -1,26 +1,28 @@
 //! # What it finds
-//! A pass that moved other bytes while its clock ran than the command asks for, or than the
-//! tool prints beside the figure.
+//! A pass that, while its clock ran, moved other bytes than the command asks for, or than the tool prints beside the
+//! figure.
 //!
 //! # Why it matters
-//! The figure is right for the bytes that moved; a reader who takes the printed size for them
-//! computes a wrong time, or overlooks that a part of the file was moved untimed.
+//! The figure is right for the bytes that moved. A reader who uses the printed size instead computes a wrong time, or
+//! overlooks that a part of the file was moved untimed.
 //!
 //! # How it decides
-//! `read_bytes` or `write_bytes` inside the window against the requested size (of a mix of reads and writes
-//! both together), against the size that the tool prints beside the figure, and `untimed_bytes`, what the same
-//! pass moved after its clock had stopped: a note for any difference. All are exact counts. It changes no verdict.
+//! It compares `read_bytes` or `write_bytes` inside the window with the requested size, and with the size that the
+//! tool prints beside the figure. In a mix of reads and writes, both count together towards the requested size. It
+//! also uses `untimed_bytes`, which the same pass moved after its clock had stopped.
+//!
+//! Any difference is a note and changes no verdict. All are exact counts.
 //!
 //! # When it is wrong
-//! It states two counts. A test that goes on after its clock (a stonewalled task), or that a time limit ends before
-//! its size (fio `runtime`), does so by design.
+//! It only states two counts. Some tests differ by design: those that continue after their clock (a stonewalled
+//! task), and those that a time limit ends before their size (fio `runtime`).
 //!
 //! # What to do
 //! Choose a size that is a multiple of the block size; time every task to its end.
 //!
 //! # References
-//! `iozone -s 100k -r 64k` prints 100 and moves 64 KiB; a stonewalled `iozone -t 2` counts
-//! 32768 and 17984 kB and writes 65536 kB (both measured, 3.489). `fio --size=100k --bs=64k` moves 64 KiB (3.33).
+//! `iozone -s 100k -r 64k` prints 100 and moves 64 KiB; a stonewalled `iozone -t 2` counts 32768 and 17984 kB and
+//! writes 65536 kB (both measured, 3.489). `fio --size=100k --bs=64k` moves 64 KiB (3.33).
 
 use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Metric};
@@ -29,11 +31,11 @@ use activebench_model::finding::Finding;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::read_whole;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::UntimedBytes];
 
@@ -55,20 +57,20 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// A size that was stated, and by whom.
+/// A size that the command or the tool's output states.
 struct Stated {
     bytes: f64,
     words: &'static str,
-    /// What moved of it.
+    /// Bytes that moved.
     moved: f64,
 }
 
-/// The figure that speaks of the whole pass, where the tool prints a size beside it.
+/// The size that the tool prints beside the figure of the whole pass.
 fn printed(run: &Run<'_>, phase: &Phase) -> Result<Option<Stated>, Halt> {
     let whole =
         |claim: &&Claim| matches!(claim.metric, Metric::Throughput | Metric::OperationRate | Metric::TimePerOperation);
     let bytes = run.claims_of(phase).filter(whole).find_map(|claim| claim.claimed_bytes);
-    // A figure of one direction has that direction's bytes beside it.
+    // The size beside a figure of one direction is in that direction's bytes.
     let stated = |bytes: u64| {
         let moved = run.moved(phase)?;
         Ok(Stated { bytes: bytes as f64, words: "are printed beside the figure", moved })
@@ -76,7 +78,7 @@ fn printed(run: &Run<'_>, phase: &Phase) -> Result<Option<Stated>, Halt> {
     bytes.map(stated).transpose()
 }
 
-/// Bytes of the pass in its own direction, or of both where both share one size.
+/// Bytes that the pass moved in its own direction, or in both directions when they share one size.
 fn moved_of_size(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
     let own = run.moved(phase)?;
     if phase.requested_bytes.is_some() || phase.mix.is_none() {
@@ -116,7 +118,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     let after = if untimed > 0.0 { format!(" and {} after it had stopped", in_bytes(untimed)) } else { String::new() };
     let (meaning, advice) = reason(run, phase, stated.bytes - stated.moved, untimed);
-    // Two sizes that read alike are told apart by their bytes.
+    // Two sizes that look equal are printed in bytes.
     let (mut size, mut moved) = (in_bytes(stated.bytes).to_string(), in_bytes(stated.moved).to_string());
     if size == moved && stated.bytes != stated.moved {
         (size, moved) = (format!("{} B", stated.bytes), format!("{} B", stated.moved));
@@ -131,7 +133,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// What the difference means, and what to do about it.
+/// Returns the meaning of the difference and the advice.
 fn reason(run: &Run<'_>, phase: &Phase, short: f64, untimed: f64) -> (&'static str, String) {
     let block = phase.block_bytes.unwrap_or(0) as f64;
     if untimed > 0.0 {

@@ -2,21 +2,23 @@
 //! A sync that made the data durable, but only after the tool's clock had stopped.
 //!
 //! # Why it matters
-//! "No fsync was seen" and "no fsync was timed" are different findings, and the second is the
-//! more common one: the figure counts bytes that the storage was still to write.
+//! "No fsync was seen" and "no fsync was timed" are different findings, and the second is more common. The figure
+//! counts bytes that the storage had not yet written.
 //!
 //! # How it decides
-//! (`durable_span_ns` - `window_ns`) / `window_ns`, the time that the sync went on after the
-//! clock as a share of the clock's: above 1 % it warns, above 5 % it fails. Either way the claim
-//! is misleading: how much the clock left out depends on how busy writeback was, that it left
-//! the sync out does not. The durable rate is all the bytes of the pass, those after the clock included,
-//! over the durable span. Not asked of passes that wrote all bytes with O_DIRECT (the device has
-//! them; AB303 asks for its cache) or with O_SYNC or O_DSYNC. A parent's figure is left alone when
-//! its own clock, bytes over figure, ran past the sync. A pass that syncs as it goes (fio's `fsync=N`)
-//! and leaves less at its end than AB301 allows is not late.
+//! (`durable_span_ns` - `window_ns`) / `window_ns` is the time that the sync continued after the clock, as a share of
+//! the clock's time. Above 1 % it warns, above 5 % it fails. In both cases the claim is misleading: the share depends
+//! on how busy writeback was, but the clock left out the sync either way. The durable rate is all bytes of the pass,
+//! including those after the clock, over the durable span.
+//!
+//! It does not judge:
+//!
+//! - passes that wrote all bytes with O_DIRECT (the device has them; AB303 checks its cache), O_SYNC or O_DSYNC;
+//! - a parent's figure whose own clock (bytes over figure) ran past the sync;
+//! - a pass that syncs as it goes (fio's `fsync=N`) and leaves less unsynced at its end than AB301 allows.
 //!
 //! # When it is wrong
-//! When the sync waited for somebody else's data; AB601 shows others at the device.
+//! It is wrong when the sync waited for data of another program; AB601 shows others at the device.
 //!
 //! # What to do
 //! Bring the sync inside the clock (`iozone -e -c`), or quote the durable rate.
@@ -32,12 +34,12 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::comparison::operations;
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
+use crate::evidence::rebuilt_figure::operations;
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Window,
@@ -73,8 +75,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// The claims whose own clock stopped before the sync ended. A parent's clock goes on after the
-/// tasks' and may cover their syncs: its length follows from its figure.
+/// Returns the claims whose own clock stopped before the sync ended. A parent's clock runs on after the tasks' clocks
+/// and may cover their syncs; its length follows from its figure.
 fn timed_without<'a>(case: &Case<'a>, phase: &Phase, span: f64) -> Result<Vec<&'a Claim>, String> {
     let run = &case.run;
     let nearly = span / (1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value);
@@ -104,11 +106,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
         return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
     }
-    if let Some(Mapped::Unsynced { written, synced_later }) = mapped::of(run, phase)? {
+    if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if !synced_later {
             return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
         }
-        return Ok(case.resting_on(mapped::FACTS.to_vec()).fires(Firing {
+        return Ok(case.resting_on(mapped_files::FACTS.to_vec()).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
             observed: None,
             threshold: limits.ab302_late_sync_fail_ratio.clone(),

@@ -1,35 +1,39 @@
 //! # What it finds
-//! A figure for storage behind which no storage was: no call moved data, the file lies in
-//! memory (tmpfs, zram), or direct or synced I/O reached no device.
+//! A storage figure that no storage produced: no call moved data, the file is in memory (tmpfs, zram), or direct or
+//! synced I/O reached no device.
 //!
 //! # Why it matters
-//! The first question of all: did it even happen, and there?
+//! It answers the first question about any benchmark: did the I/O happen at all, and on this device?
 //!
 //! # How it decides
-//! - No byte moved by calls, no mapping, no undecoded path: fails, the claim is refuted. A
-//!   pass that was not found counts only when the calls of the whole tree moved less than half
-//!   of what the tool counts for that pass alone.
-//! - A claim for storage on a file that lies in memory: fails, the claim is misleading.
-//! - All bytes through O_DIRECT, or written and synced (1 MiB and more: less may lie in the
-//!   inode), and 0 bytes at the device for the phase's files: fails, the claim is misleading.
-//!   When the device moved bytes that are nobody's else, our attribution is doubted and not
-//!   the run: silent where they are half of the phase's bytes or more (a journal that carries
-//!   data), otherwise undecided.
+//! It fails in three cases:
 //!
-//! Buffered reads that reach no device are AB201's, buffered writes without a sync AB301's. On
-//! a network file system, on FUSE and where nothing is known of the tier it is undecided: what
-//! lies behind is not seen from here. So it is for 0 bytes at a stacked device (dm, md), which
-//! may leave its requests to the layers below.
+//! - No call moved a byte, and there was no mapping and no undecoded path: the claim is refuted. A pass that was not
+//!   found counts only when the calls of the whole tree moved less than half of the bytes that the tool counts for
+//!   that pass.
+//! - A storage claim on a file that is in memory: the claim is misleading.
+//! - The device moved 0 bytes for the phase's files, although all bytes went through O_DIRECT, or were written and
+//!   synced: the claim is misleading. Synced writes count from 1 MiB on, because fewer bytes may be stored in the
+//!   inode.
+//!
+//! In the third case the device may have moved bytes that belong to nobody else. Then activebench doubts its own
+//! attribution and not the run. Half of the phase's bytes or more (a journal that carries data) is silent; less is
+//! undecided.
+//!
+//! AB201 judges buffered reads that reach no device, AB301 buffered writes without a sync. It is undecided on a
+//! network file system, on FUSE and where the kind of storage is unknown, because activebench cannot observe what is
+//! behind them. The same applies to 0 bytes at a stacked device (dm, md), which may leave its requests to the layers
+//! below.
 //!
 //! # When it is wrong
-//! Where a layer below removes all bytes (deduplication); the device then did not move them.
+//! It is wrong when a layer below removes all bytes (deduplication). Even then the device did not move them.
 //!
 //! # What to do
 //! Name a file on the device that the figure is meant for; write it fully before reading it.
 //!
 //! # References
-//! Gregg, active benchmarking: did it even happen? fio 3.33 reads a file of holes at 17.9 GB/s
-//! with 0 bytes from the device (measured); a zero score in IO500 is invalid.
+//! Gregg, active benchmarking: did it even happen? fio 3.33 reads a file of holes at 17.9 GB/s with 0 bytes from the
+//! device (measured); a zero score in IO500 is invalid.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -37,9 +41,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::ReadBytes,
@@ -53,7 +57,7 @@ const FACTS: &[FactName] = &[
     FactName::ForeignBytes,
 ];
 
-/// Those of a pass that discards.
+/// The facts for a pass that discards.
 const FACTS_OF_DISCARDS: &[FactName] = &[FactName::DiscardBytes, FactName::DeviceDiscardBytes];
 
 /// Kinds of device that complete requests themselves; a device mapper or RAID hands bios down.
@@ -92,7 +96,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let limits = case.thresholds();
     if phase.parts.is_empty() {
-        // The whole run moved less than this pass claims: whatever pass it was, it did not happen.
+        // If the whole run moved less than this pass claims, the pass did not happen.
         let claimed = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max().unwrap_or(0) as f64;
         return match moved_in_run(case, phase) {
             Ok(moved) if moved < limits.ab106_run_share_ratio.value.value * claimed || moved == 0.0 => {
@@ -129,8 +133,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
 }
 
-/// Bytes that calls of the whole run moved the way of the pass. Unknown as soon as any file was
-/// mapped: what moved there shows in no call.
+/// Bytes that the calls of the whole run moved in the direction of the pass. Unknown when any file was mapped, because
+/// no call shows the bytes that move through a mapping.
 fn moved_in_run(case: &Case<'_>, phase: &Phase) -> Result<f64, String> {
     let fact = |name| case.run.facts.complete(name);
     if fact(FactName::Mappings)? > 0.0 {
@@ -239,7 +243,8 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// A file system that gives room back keeps that to itself, unless it is mounted to tell the device.
+/// Judges discards that reached no device. A file system that frees space passes no discard to the device, unless it is
+/// mounted to do so.
 fn nothing_discarded(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let device = case.run.target_of(phase).and_then(|target| target.device());
     if device.is_none_or(|device| !COMPLETING.contains(&device.kind.as_str())) {
@@ -263,7 +268,7 @@ fn in_bytes(value: f64) -> Quantity {
     Quantity { value, ..Quantity::bytes(0) }
 }
 
-/// What a claim measured that storage had no part in.
+/// Describes what a claim measured when the storage took no part.
 fn measured_instead(run: &Run<'_>, phase: &Phase) -> &'static str {
     let in_memory = run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory);
     match phase.direction {

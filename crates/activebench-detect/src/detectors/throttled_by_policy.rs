@@ -2,21 +2,24 @@
 //! A control group that limited the tool's I/O to the device.
 //!
 //! # Why it matters
-//! The figure is then that of the limit, not of the device.
+//! The figure then describes the quota, not the device.
 //!
 //! # How it decides
-//! The groups of the tree, and those above them, are read while it runs (`blkio.throttle.*`, `io.max`). Where one limits
-//! bytes or operations a second of a device below the file, in the direction of the pass, and the device reached 80 %
-//! of that limit inside the window, it fails: rates for storage are misleading. A limit that was far away is silent.
-//! Writes that a sync made durable are counted to the end of it; undecided where that, or what others did, is not known.
-//! Where the groups could not be read, there may be a limit that is not known: undecided.
+//! activebench reads the control groups of the process tree, and those above them, while it runs (`blkio.throttle.*`,
+//! `io.max`). It considers quotas on bytes or operations per second of a device below the file, in the direction of
+//! the pass. If the device reached 80 % of such a quota inside the window it fails, and rates claimed for storage are
+//! misleading. A lower share is silent.
+//!
+//! Writes that a sync made durable count until the end of that sync. It is undecided when the time of that sync, or
+//! the I/O of others, is unknown. It is also undecided when the groups could not be read, because there may be an
+//! unknown quota.
 //!
 //! # When it is wrong
-//! Buffered writes of version 1 groups are written back by the kernel outside of the limit. Groups of processes that lived
-//! less than half a second can be missed.
+//! The kernel writes back buffered writes of version 1 groups outside the quota. Groups of processes that lived less
+//! than half a second can be missed.
 //!
 //! # What to do
-//! Run the tool in a group without limits, or quote the limit beside the figure.
+//! Run the tool in a group without quotas, or quote the quota beside the figure.
 //!
 //! # References
 //! Documentation/admin-guide/cgroup-v1/blkio-controller, cgroup-v2 `io.max`.
@@ -27,9 +30,9 @@ use activebench_model::host::IoLimit;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
@@ -68,7 +71,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    // Limits that are known are judged before it is said that there may be others.
+    // Known quotas are judged before an unread file makes others possible.
     let unread = run.manifest.host.io_limits_unread.as_ref();
     let others = || unread.map_or(Ok(()), |why| Err(Halt::undecided(format!("there may be limits: {why}"))));
     if run.manifest.host.io_limits.is_empty() {
@@ -101,8 +104,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// The limit of a control group that the phase used most of, with the share that it used; `None` where no limit is
-/// one of its device and direction.
+/// The control group's quota of which the phase used the largest share, with that share. `None` when no quota applies to
+/// its device and direction.
 pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(f64, &'a IoLimit)>, String> {
     let limits = &run.manifest.host.io_limits;
     if limits.is_empty() {
@@ -122,14 +125,14 @@ pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(
     Ok(reached.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other)))
 }
 
-/// What the pass did at the device a second, in the unit of a limit.
+/// Rate of the pass at the device, in the unit of the quota: bytes or operations per second.
 fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
     let (bytes, span) = match limit.direction {
         Direction::Read => (FactName::DeviceReadBytes, run.fact(phase, FactName::Window)?),
         _ => match run.fact(phase, FactName::DurableSpan) {
-            // What a sync after the clock wrote is in the bytes until durable, and its time in the durable span.
+            // The bytes until durable include what a sync after the clock wrote; the durable span includes its time.
             Ok(span) => (FactName::DeviceWriteBytesDurable, span),
-            // There is no such span without a write call, and without a sync that covered all bytes.
+            // There is no durable span without a write call, or without a sync that covered all bytes.
             Err(why) => match phase.facts.get(FactName::DurableSpan) {
                 Some(_) if run.fact(phase, FactName::UnsyncedBytes)? <= 0.0 => return Err(why),
                 _ => (FactName::DeviceWriteBytes, run.fact(phase, FactName::Window)?),
@@ -140,7 +143,7 @@ fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
         return Err("the window has no length".to_owned());
     }
     let of_files = run.fact(phase, bytes)?;
-    // What a limit held back is issued by a worker of the kernel later, without its file.
+    // A kernel worker issues requests that a quota held back later, without their file.
     let total = run.fact(phase, FactName::DeviceTotalBytes)?;
     let foreign = run.fact(phase, FactName::ForeignBytes)?;
     let own = of_files.max(total - foreign);

@@ -1,30 +1,31 @@
 //! # What it finds
-//! A limit of time below which a figure says little.
+//! A time limit that is too short for a meaningful figure.
 //!
 //! # Why it matters
-//! One disturbance, a cache that fills, a device that has not settled: each is a visible share of a short run.
+//! One disturbance, a cache that fills, or a device that is not yet steady is a visible share of a short run.
 //!
 //! # How it decides
-//! From the command line, before the run: the limit against the lengths of AB701. Below 0.5 s it warns, below
-//! 10 s it is a note. Under `pts` it warns below 60 s, under `io500` it fails below 300 s for passes that write. After a run AB701 says how long each clock ran.
+//! From the command line, before the run: it compares the time limit with the lengths of AB701. Below 0.5 s it warns,
+//! below 10 s it is a note. Under `pts` it warns below 60 s. Under `io500` it fails below 300 s, for passes that
+//! write. After the run, AB701 reports how long each clock ran.
 //!
 //! # When it is wrong
-//! When the pass ends by its amount of work before the limit.
+//! It is wrong when the pass finishes its amount of work before the limit.
 //!
 //! # What to do
 //! Give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`).
 //!
 //! # References
-//! bonnie++ prints no figure for less than half a second; Orion's default is 60 s a data point.
+//! bonnie++ prints no figure for less than half a second; Orion's default is 60 s per data point.
 
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::of_each_planned;
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::phase_too_short::writes_or_creates;
-use crate::lint::of_each_planned;
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

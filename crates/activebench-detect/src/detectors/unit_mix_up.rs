@@ -1,35 +1,36 @@
 //! # What it finds
-//! A figure that differs from the observed one by a conversion factor: 1000 taken for 1024
-//! once, twice or three times, or bits taken for bytes.
+//! A figure that differs from the observed one by a conversion factor: 1000 taken for 1024 once, twice or three
+//! times, or bits taken for bytes.
 //!
 //! # Why it matters
-//! The measurement was right and the figure is not; the factor says how to mend it.
+//! The measurement was right and the figure is wrong. The factor shows how to correct it.
 //!
 //! # How it decides
-//! The rebuilt figure (as in AB101) and a claim in bytes have a ratio within 0.5 % of 1.024, 1.0486,
-//! 1.0737, their inverses, 8 or 1/8, and the ratio is not explained by the limits of AB101 and
-//! AB104. It is not asked where the noise of a short window is above 0.5 %, nor where the same
-//! pass's rate of operations is off by the same ratio: that is the clock. It fails when the
-//! confusion changes the figure by more than 5 % (the claim is refuted), otherwise it warns.
+//! It divides a claim in bytes by the rebuilt figure (as in AB101). The ratio must be within 0.5 % of 1.024, 1.0486,
+//! 1.0737, one of their inverses, 8 or 1/8, and beyond the thresholds of AB101 and AB104.
+//!
+//! It fails when the confusion changes the figure by more than 5 % (the claim is refuted); otherwise it warns. It is
+//! not checked when the noise of a short window is above 0.5 %. It is not checked either when the same pass's rate of
+//! operations is off by the same ratio: then the clock is wrong.
 //!
 //! # When it is wrong
-//! When the tool's clock disagrees by just such a share. The difference is real all the same;
-//! only its name is wrong.
+//! It is wrong when the tool's clock is off by exactly such a share. The difference is still real; only its name is
+//! wrong.
 //!
 //! # What to do
 //! Quote the rebuilt figure with its unit spelled out (KiB/s or kB/s).
 //!
 //! # References
-//! fio `kb_base`; iozone's kBytes are 1024 bytes; diskspd 2.0.18a changed to iB; the IO500
-//! README prints GB/s where `main.c` prints GiB/s.
+//! fio `kb_base`; iozone's kBytes are 1024 bytes; diskspd 2.0.18a changed to iB; the IO500 README prints GB/s where
+//! `main.c` prints GiB/s.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 
-use crate::case::{Firing, Weight, of_each_phase};
-use crate::comparison::{Agreement, of_each_claim};
-use crate::context::Run;
+use crate::cases::run::{Firing, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::rebuilt_figure::{Agreement, of_each_claim};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName::Window, FactName::SumOfTaskRates];
 

@@ -1,45 +1,49 @@
 //! # What it finds
-//! Reads of blocks that were never written: holes, or extents that are allocated and empty.
+//! Reads of blocks that were never written: holes, or extents that are allocated but empty.
 //!
 //! # Why it matters
-//! The file system answers such reads with zeros of its own and asks no device. The figure is that
-//! of clearing memory.
+//! The file system answers such reads with zeros and sends no request to a device. The figure is the rate of clearing
+//! memory.
 //!
 //! # How it decides
-//! For passes that only read, on a block device that keeps its data:
+//! It judges passes that only read, on a block device that keeps its data. It counts bytes that no device delivered:
 //!
-//! - through O_DIRECT: the bytes read that the device did not deliver for the phase's files;
-//! - through the page cache: the bytes that entered it while the clock ran without the device reading them in the same
-//!   time;
-//! - through a loop device, a device mapper or RAID, either way: the bytes that the device delivered and that the layers
-//!   below it did not read. There the image file behind the device was never written.
+//! - O_DIRECT: bytes read that the device did not deliver for the phase's files.
+//! - Page cache: bytes that entered it while the clock ran, without the device reading them in the same time.
+//! - A loop device, device mapper or RAID, with either kind of read: bytes that the device delivered and the layers
+//!   below did not read. There the image file behind the device was never written.
 //!
-//! The device counts by file: where other passes read the same files at the same time (`others_read_bytes`), what is missing
-//! of all of them together is this pass's as far as it exceeds what the others read; what can be theirs or its own is
-//! undecided.
+//! As a share of the bytes read, above 0.1 % it warns. Above 1 % it fails, and rates claimed for storage are
+//! misleading.
 //!
-//! Bytes that passed the device for nobody else and could not be put down to a file count as delivered. As a share of the
-//! bytes read: above 0.1 % it warns, above 1 % it fails, and rates for storage are
-//! misleading. At the layers below, less than 1 MiB of buffered reads is left out: requests on their way when the clock
-//! starts and stops. Below a page cache (a loop device without direct I/O) AB205 judges.
+//! Some bytes are not counted as missing, or leave it undecided:
 //!
-//! Where a file system stores data packed (btrfs, or a mount with a compress option) fewer bytes are
-//! read than are delivered, so there it is undecided. btrfs serves the first direct read into each fresh buffer through the
-//! page cache, so that no more than one buffer for each operation on its way is silent. Of the layers below it is decided all the same: whether an image has
-//! holes or is stored packed, the disk did not read what the figure counts.
+//! - Bytes that passed the device, belong to nobody else and could not be attributed to a file count as delivered.
+//! - At the layers below, less than 1 MiB of buffered reads is left out: requests in flight when the clock starts and
+//!   stops. Below a page cache (a loop device without direct I/O) AB205 judges.
+//! - The device counts by file. Where other passes read the same files at the same time (`others_read_bytes`), only
+//!   bytes missing beyond what the others read are certainly this pass's. Bytes that can be theirs or its own are
+//!   undecided.
+//! - Where a file system stores data packed (btrfs, or a mount with a compress option), the device reads fewer bytes
+//!   than are delivered. There it is undecided.
+//! - btrfs serves the first direct read into each fresh buffer through the page cache. Up to one buffer per operation
+//!   in flight is therefore silent.
+//!
+//! The two rules for packed data and btrfs do not apply to the layers below. Whether an image has holes or is stored
+//! packed, the disk did not read what the figure counts.
 //!
 //! # When it is wrong
-//! Files that lie in their inode (ext4 up to 150 bytes) need no data block. Data that was prefetched
-//! before the clock ran is in the cache and enters it no more. Reads of others on the disk below, by workers of the
-//! kernel, can hide a hole; they never make one.
+//! Files stored in their inode (ext4 up to 150 bytes) need no data block. Data that was prefetched before the clock
+//! ran is already in the cache and does not enter it again. Reads by others from the disk below, issued by kernel
+//! workers, can hide a hole but never create one.
 //!
 //! # What to do
-//! Write the whole file with data before it is read (fio lays files out only where they are missing or
-//! too small; a sparse file of the right size it takes as it is).
+//! Write the whole file with data before it is read. fio lays files out only when they are missing or too small; it
+//! takes a sparse file of the right size as it is.
 //!
 //! # References
-//! fio #719, #1473; ior #261; elbencho prints a note for sparse files. fio 3.33 on such a file: 420,000
-//! direct reads a second, 0 bytes from the device (measured).
+//! fio #719, #1473; ior #261; elbencho prints a note for sparse files. fio 3.33 on such a file: 420,000 direct reads
+//! per second, 0 bytes from the device (measured).
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -47,14 +51,14 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::amount::{
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::bytes::{
     Amount, BELOW_READ, Completed, DEVICE_READ, DEVICE_READ_BEGUN, INSERTED, INSERTED_OF_PASS, OfFiles, Own, READ,
     inserted_before,
 };
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
-use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
+use crate::evidence::device_layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
+use crate::run::Run;
 use crate::thresholds::Thresholds;
 
 const FACTS: &[FactName] = &[
@@ -189,17 +193,20 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     ))
 }
 
-/// How a finding says it.
+/// The texts of a finding.
 struct Words {
     message: String,
     meaning: &'static str,
     advice: &'static str,
 }
 
-/// Bytes that entered the page cache and were read from no device. Two bounds, each of which an honest pass meets: what
-/// entered while the clock ran against the reads in progress then, and what the calls read and was not in the cache
-/// before against the reads that completed. A hole that readahead met and nobody read exceeds the first one, and data
-/// from an earlier pass the second.
+/// Bytes that entered the page cache and were read from no device. It is the smaller of two differences, each of
+/// which can be above 0 in an honest pass:
+///
+/// - bytes that entered the cache while the clock ran, less the device reads in progress then. A hole that only readahead
+///   met makes it large.
+/// - bytes that the calls read and that were not in the cache before, less the device reads that completed. Data from an
+///   earlier pass makes it large.
 fn through_the_cache(
     run: &Run<'_>,
     phase: &Phase,
@@ -213,7 +220,7 @@ fn through_the_cache(
     Ok(unread.min(delivered.short_of(&read.at_least_of_files()) - before).max(0.0))
 }
 
-/// Bytes that the device delivered for the phase and that the layers below did not read.
+/// Bytes that the device delivered for the phase and the layers below did not read.
 fn missing_below(run: &Run<'_>, phase: &Phase, direct: f64, limits: &Thresholds) -> Result<f64, String> {
     let Some(read_below) = below(run, phase, BELOW_READ)? else { return Ok(0.0) };
     let missing = read_below.short_of(&run.amount(phase, DEVICE_READ)?);

@@ -2,16 +2,17 @@
 //! An option that checks the data while the clock runs.
 //!
 //! # Why it matters
-//! The figure will be that of the storage and of the checking together, on a fast device that of the checking.
+//! The figure will describe the storage and the checking together. On a fast device it will mostly describe the
+//! checking.
 //!
 //! # How it decides
-//! From the command line, before the run. Warns. After a run AB502 says what the checking cost.
+//! From the command line, before the run. It warns. After the run, AB502 reports what the checking cost.
 //!
 //! # When it is wrong
-//! When the device is so slow that the checking hides behind it.
+//! It is wrong when the device is so slow that the checking costs no extra time.
 //!
 //! # What to do
-//! Measure and check in two runs.
+//! Measure and check in two separate runs.
 //!
 //! # References
 //! vdbench: data validation should not be used during a performance run; iozone prints a warning for `-V`.
@@ -19,10 +20,10 @@
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::cases::plan::of_each_planned;
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::of_each_planned;
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -1,27 +1,30 @@
 //! # What it finds
-//! Data checked, or filled for checking, while the clock ran.
+//! Data that was checked, or prepared for checking, while the clock ran.
 //!
 //! # Why it matters
-//! The figure then contains the processor's work on each byte, and is below what the storage gave.
+//! The figure then includes the CPU's work on each byte, and is below what the storage delivered.
 //!
 //! # How it decides
-//! Only where the command asks for checking inside the clock. It warns, and the claim is
-//! misleading, when `user_cpu_ns` is 50 % or more of what the threads could have used, or when the
-//! tool itself says that its figures are invalid in this mode. It warns, without touching the
-//! claim, when user time is 1 ns a byte or more with blocks of 4 KiB and more (every byte is
-//! looked at), or when a writing pass read more than 1 % of what it wrote.
+//! It applies only when the command asks for checking inside the clock.
+//!
+//! It warns, and the claim is misleading, when `user_cpu_ns` is 50 % or more of the available CPU time. The same
+//! happens when the tool itself says that its figures are invalid in this mode.
+//!
+//! It warns, without changing the claim, when:
+//!
+//! - user time is 1 ns per byte or more with blocks of 4 KiB and more (every byte is examined);
+//! - a writing pass read more than 1 % of what it wrote.
 //!
 //! # When it is wrong
 //! User time may be spent on something else than checking.
 //!
 //! # What to do
-//! Check the data in a run of its own, without figures (drop `iozone -V` or `-+d`).
+//! Check the data in a separate run, without figures (drop `iozone -V` or `-+d`).
 //!
 //! # References
-//! The vdbench guide: data validation should not be used during a performance run. Measured:
-//! `iozone -+d` spends 152 ms in user mode against 44 ms without; fio's `verify=` takes 0.14 to 0.33 ns
-//! a byte for crc32c, which the processor has an instruction for, 0.5 for xxhash, 1.5 for md5, 2.7 for
-//! crc32 and 3.2 for sha256.
+//! The vdbench guide: data validation should not be used during a performance run. Measured: `iozone -+d` spends 152
+//! ms in user mode against 44 ms without. fio's `verify=` takes 0.14 to 0.33 ns per byte for crc32c, for which the
+//! CPU has an instruction, 0.5 for xxhash, 1.5 for md5, 2.7 for crc32 and 3.2 for sha256.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -29,9 +32,9 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
 use super::cpu_bound::cpu_capacity;
-use crate::case::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::UserCpu,
@@ -42,7 +45,7 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
 ];
 
-/// Blocks below this spend a visible time a byte on the calls themselves.
+/// Block size below which the calls themselves take a visible time per byte.
 const BLOCK_FLOOR_BYTES: f64 = 4096.0;
 
 /// See the head of this file.
@@ -89,7 +92,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         says(&note.source.text) || says(&note.message)
     });
     if let Some(note) = disowned {
-        // The tool's own words decide, whatever was measured.
+        // The tool's own statement decides, whatever was measured.
         return Ok(case.resting_on(Vec::new()).fires(Firing {
             weight: Weight::WarnWith(Effect::Misleading),
             observed: share.ok().map(Quantity::ratio),

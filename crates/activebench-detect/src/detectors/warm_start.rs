@@ -1,13 +1,13 @@
 //! # What it finds
-//! A pass that the command says is cold, and that began with its data in memory.
+//! A pass that the command calls cold, although its data was in memory when it began.
 //!
 //! # Why it matters
-//! Dropping caches can fail without a word: it needs rights, and advice is only advice.
+//! Dropping caches can fail silently: it needs rights, and the kernel may ignore advice.
 //!
 //! # How it decides
-//! `resident_at_start_bytes` above 1 % of the bytes read, for storage rates on a pass that is
-//! cold by design (a purge or an unmount was asked for): it fails, the claim is misleading.
-//! Not asked of direct reads, which leave the cache alone, nor of passes that nobody calls cold.
+//! It judges storage rates of a pass that is cold by design: the command asks for a purge or an unmount. When
+//! `resident_at_start_bytes` is above 1 % of the bytes read it fails, and the claim is misleading. It does not judge
+//! direct reads, which do not use the cache, or passes that are not called cold.
 //!
 //! # When it is wrong
 //! A block read twice in one pass counts as read once; residency is a lower bound.
@@ -16,8 +16,8 @@
 //! Look at the messages of the purge; unmount and mount the file system before the pass.
 //!
 //! # References
-//! fio says "Cache flush bypassed" to those without rights; the IOR tutorial on FADV_DONTNEED,
-//! which is a hint and asynchronous.
+//! fio prints "Cache flush bypassed" for users without rights; the IOR tutorial on FADV_DONTNEED, which is a hint and
+//! asynchronous.
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
@@ -26,9 +26,9 @@ use activebench_model::host::Tier;
 use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 
-use crate::case::{Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ResidentAtStart, FactName::ReadBytes, FactName::DirectShare];
 

@@ -1,33 +1,38 @@
 //! # What it finds
-//! Fewer tasks at work than were asked for, or tasks that did not work at the same time.
+//! Fewer active tasks than were asked for, or tasks that did not work at the same time.
 //!
 //! # Why it matters
-//! A sum of each task's own rate is a rate of the storage only while all of them run. Tasks
-//! that start late or stop early each had the storage to themselves for a while.
+//! The sum of the tasks' own rates describes the storage only while all of them run. Tasks that start late or stop
+//! early each have the storage to themselves for a while.
 //!
 //! # How it decides
-//! `active_tasks` below the number asked for: fails, the phase's claims are misleading. The
-//! parent's claimed rate below 95 % of the children's claimed sum: warns. Both figures are the
-//! tool's own; counted bytes over one wall clock against the sum of the tasks' own rates. A parent's
-//! clock may cover starting and joining the tasks, so the observation has to say the same: all bytes
-//! over the time from the first task's first call to the last one's last, below 95 % of the sum of
-//! the tasks' rates. A rate that divides what all tasks did by the time of the one that took longest (fio's
-//! groups) warns when that time (`longest_task_window_ns`) is below 95 % of `window_ns`, and the figure by as much,
-//! its printed digits aside, above that of all bytes over the whole window. Tasks that began and ended within 100 ms of
-//! each other, and had the larger part of the time in common, or within 10 ms, ran at the same time: starting them takes
-//! that long on a busy machine. In a mix that is reported apart a task counts whichever way it moved data. Where the threads waited for a processor (`preempted_ns`), or the hypervisor took it (`steal_ns`), for as
-//! long as the tasks were apart, it is undecided whether the tool or the machine kept them apart.
+//! - `active_tasks` below the number asked for: it fails, and the phase's claims are misleading. In a mix that is
+//!   reported apart, a task counts whichever direction it moved data in.
+//! - The parent's claimed rate below 95 % of the children's claimed sum: it warns if the observation agrees. Both
+//!   figures are the tool's own: all bytes over one clock, and the sum of the tasks' own rates. The parent's clock
+//!   may include starting and joining the tasks. So the observed rate, from the first call of any task to the last,
+//!   must also be below 95 % of the sum of the observed task rates.
+//! - A rate that divides the work of all tasks by the time of the longest one (fio's groups): it warns when that time
+//!   (`longest_task_window_ns`) is below 95 % of `window_ns`. The rate of all bytes over the whole window must also
+//!   be below 95 % of the figure, allowing for its printed digits.
+//!
+//! Tasks ran at the same time if they began and ended within 10 ms of each other. The same is true within 100 ms if
+//! they shared the larger part of the time. Starting tasks takes that long on a busy machine.
+//!
+//! It is undecided when waits explain the time for which the tasks were apart: the threads waited for a CPU
+//! (`preempted_ns`), or the hypervisor took it (`steal_ns`), for as long. Then the tool or the machine may be the
+//! cause.
 //!
 //! # When it is wrong
-//! A task that works on when the others are done makes the sum too high by as much as it says; how much
-//! that matters is for the reader to judge.
+//! A task that works on after the others are done makes the sum too high, by the share that the message states. The
+//! reader has to judge how much that matters.
 //!
 //! # What to do
 //! Quote the parent's figure. Let every task be timed to its own end (`iozone -x`).
 //!
 //! # References
-//! A published iozone run states Children 1,672,475 and Parent 830,168 kB/s; elbencho prints
-//! first and last done; Drishti calls 15 % stragglers.
+//! A published iozone run states Children 1,672,475 and Parent 830,168 kB/s; elbencho prints first and last done;
+//! Drishti calls 15 % stragglers.
 
 use std::collections::BTreeSet;
 
@@ -38,15 +43,15 @@ use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Part, Phase};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::comparison::{basis, operations, rate_window, waited_ns};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::rebuilt_figure::{basis, operations, rate_window, waited_ns};
+use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ActiveTasks];
 
-/// Whether the tasks ran together takes these too.
+/// The facts that show whether the tasks ran together.
 const FACTS_OF_CLOCKS: [FactName; 5] =
     [FactName::ActiveTasks, FactName::Window, FactName::SumOfTaskRates, FactName::ReadBytes, FactName::WriteBytes];
 
@@ -77,7 +82,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             return Err(Halt::undecided("data moves through a mapping: which tasks moved it is not seen"));
         }
         let active = case.run.fact(phase, FactName::ActiveTasks)?;
-        // Of a mix a task may have drawn the other direction alone.
+        // In a mix, a task may have drawn only the other direction.
         let active = match case.run.other_direction(phase) {
             Some(other) => of_both(phase, active, other, case.run.fact(other, FactName::ActiveTasks)?),
             None => active,
@@ -142,9 +147,9 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     })
 }
 
-/// The most tasks that can have moved data in either direction: those of both, where they are not the same ones.
+/// Largest number of tasks that can have moved data in either direction: the distinct tasks of both.
 fn of_both(one: &Phase, active: f64, other: &Phase, active_in_other: f64) -> f64 {
-    // A part without threads is one of its process.
+    // A part without thread ids counts as its process.
     let tasks_of = |part: &Part| match part.tids.is_empty() {
         true => vec![part.tgid],
         false => part.tids.clone(),
@@ -154,23 +159,23 @@ fn of_both(one: &Phase, active: f64, other: &Phase, active_in_other: f64) -> f64
     distinct.min(active + active_in_other)
 }
 
-/// Starting several tasks takes no longer, even where others have most of the processors.
+/// Longest time to start several tasks, even when others use most of the CPUs.
 const START_UP_NS: f64 = 100e6;
 
-/// Starting the jobs of a group takes up to this long even where they work for less: three processes of fio 3.33 took 7 ms
+/// Time that starting the jobs of a group may take even when they work for less: three processes of fio 3.33 took 7 ms
 /// (measured).
 const FORKS_NS: f64 = 10e6;
 
-/// Whether tasks that worked for `own_ns` and were all done after `window_ns` differ by their start alone.
+/// Returns `true` when only start-up separates tasks that worked for `own_ns` and were all done after `window_ns`.
 fn began_together(own_ns: f64, window_ns: f64) -> bool {
     let apart_ns = window_ns - own_ns;
     apart_ns <= FORKS_NS || apart_ns <= START_UP_NS && own_ns >= 0.5 * window_ns
 }
 
-/// The case, resting on the waits that do not explain why the tasks were apart for so long.
+/// Returns the case with the facts on waits added, when waits do not explain the time for which the tasks were apart.
 ///
 /// # Errors
-/// When they do, or are known in part only.
+/// When waits explain that time, or are only partly known.
 fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> Result<Case<'a>, Halt> {
     let waited = waited_ns(phase)?;
     if waited >= apart_ns {
@@ -185,7 +190,7 @@ fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> 
     Ok(case.resting_on([case.facts.as_slice(), &waits].concat()))
 }
 
-/// Whether a rate over the longest task's time is one that all tasks gave together.
+/// Judges whether a rate over the longest task's time is one that all tasks reached together.
 fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = case.resting_on([FACTS, &[FactName::LongestTask, FactName::Window]].concat());
     let limit = &case.thresholds().ab110_parent_share_warn_ratio;
@@ -204,7 +209,7 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             _ => case.run.moved(phase)?,
         };
         let together = Quantity { value: amount * 1e9 / window, ..claim.value };
-        // A truncated number lies up to a whole step, twice the resolution, from the true one.
+        // A truncated number can be up to a whole step, twice the resolution, from the true one.
         if together.value < limit.value.value * (claim.value.value - 2.0 * claim.resolution) {
             beyond.push((claim, together));
         }
@@ -232,7 +237,7 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// These facts, and those on which every answer rests.
+/// Returns these facts, and those that every answer of this detector uses, sorted.
 fn with_window(mut facts: Vec<FactName>) -> Vec<FactName> {
     facts.extend([FactName::ActiveTasks, FactName::Window]);
     facts.sort_unstable();

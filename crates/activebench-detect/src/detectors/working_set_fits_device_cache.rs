@@ -1,22 +1,25 @@
 //! # What it finds
-//! A working set that a cache inside of the device, or of the array behind it, can hold.
+//! A working set that a cache inside the device, or in the array behind it, can hold.
 //!
 //! # Why it matters
-//! The cache answers then, as long as the working set stays as small as that: a larger one is served by the medium.
+//! The cache answers as long as the working set is that small. A larger working set is served by the medium.
 //!
 //! # How it decides
-//! The distinct bytes touched (`unique_blocks` x `block_grid_bytes`) below the size of the cache warn. The size is what
-//! `verify --device-cache` declares, or what sysfs states (the caching device of bcache). Where neither does and the volume is
-//! served by an array, a controller with a cache or another machine, it is a note. Elsewhere disks do
-//! not tell the size of their cache: there it warns of direct I/O and synced writes that come back to each block of a set of at most 16 MiB
-//! eight times and more on average, which any cache holds. Repetitions that the command names as such (loops, tasks that
-//! share a file) are left out; a pass that ends by time, or goes over one block by design, is a note.
+//! It compares the distinct bytes touched (`unique_blocks` x `block_grid_bytes`) with the size of the cache. Fewer
+//! bytes warn. The size comes from `verify --device-cache`, or from sysfs (the caching device of bcache). If neither
+//! gives it, two rules apply:
+//!
+//! - An array, a controller with a cache or another machine serves the volume: a note.
+//! - Elsewhere disks do not report the size of their cache. It then judges direct I/O and synced writes. It warns
+//!   when they return to each block of a set of at most 16 MiB eight times or more on average; any device cache holds
+//!   such a set. Repetitions that the command asks for (loops, tasks that share a file) do not count. A pass that
+//!   ends by time, or repeats one block by design, is a note.
 //!
 //! # When it is wrong
 //! A cache that is turned off, or full of other data, does not answer.
 //!
 //! # What to do
-//! Touch several times as much as the cache holds.
+//! Touch several times as much data as the cache holds.
 //!
 //! # References
 //! mlcommons/storage #464: 37 TB that an array's cache served.
@@ -27,9 +30,9 @@ use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
 
-use crate::case::{Case, Firing, Halt, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Inference, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare, FactName::ReadBytes, FactName::WriteBytes];
@@ -52,7 +55,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// A cache and who says how large it is.
+/// A cache and the source of its size.
 struct Cache {
     bytes: u64,
     said_by: String,
@@ -111,7 +114,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// Without a size that is known: a set that is so small, and visited so often, that any cache answers.
+/// Judges without a known cache size: finds a set so small, and visited so often, that any cache can answer.
 fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
     let unknown = || Halt::not_applicable("no size of a device cache is declared, and no array serves the volume");
@@ -119,7 +122,7 @@ fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(unknown());
     }
     let moved = run.moved(phase)?;
-    // What the page cache answered is no question to the device's.
+    // The device's cache does not see what the page cache answered.
     let to_device = moved > 0.0
         && (run.fact(phase, FactName::DirectShare)? >= 1.0
             || phase.direction == Direction::Write && run.fact(phase, FactName::UnsyncedBytes)? == 0.0);
@@ -149,7 +152,7 @@ fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// The caches that are declared for the target: the user's word comes first.
+/// The cache of the target: the size that the user declared, otherwise the largest one that sysfs reports.
 fn cache(case: &Case<'_>, target: &Target) -> Result<Option<Cache>, Halt> {
     let manifest = case.run.manifest;
     if let Some(bytes) = manifest.choices.device_cache_bytes.filter(|bytes| *bytes > 0) {
@@ -162,7 +165,7 @@ fn cache(case: &Case<'_>, target: &Target) -> Result<Option<Cache>, Halt> {
     Ok(largest.map(|cache| Cache { bytes: cache.bytes, said_by: cache.source.clone() }))
 }
 
-/// Who serves the volume, where that is not this machine alone.
+/// Describes what serves the volume, when that is not this machine alone.
 fn remote(case: &Case<'_>, target: &Target) -> Result<Option<String>, Halt> {
     if target.tier == Tier::Network {
         return Ok(Some(format!("a network file system ({})", target.fs_type)));

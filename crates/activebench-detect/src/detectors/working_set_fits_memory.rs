@@ -1,18 +1,19 @@
 //! # What it finds
-//! Buffered reads of less data than the memory can hold, where nothing shows where they came from.
+//! Buffered reads of less data than the memory can hold, where nothing shows where the data came from.
 //!
 //! # Why it matters
-//! Data that fits the memory may have come from there, and then the figure is not that of the storage.
+//! Data that fits in memory may have come from there. The figure then does not describe the storage.
 //!
 //! # How it decides
-//! Observation beats arithmetic: where the pages that entered the cache were counted it is silent, and AB201 judges. Where
-//! they were not, the distinct bytes read (`unique_blocks` x `block_grid_bytes`) below twice the memory, or twice the limit
-//! of the control group, warn.
-//! Under a profile whose rule asks for a size (`mlperf`: five times the memory, `bonnie`: twice), less than that makes
-//! the run a discrepancy, whatever was observed.
+//! Observation takes precedence over arithmetic. If the pages that entered the cache were counted, it is silent and
+//! AB201 judges. If they were not, it compares the distinct bytes read (`unique_blocks` x `block_grid_bytes`) with
+//! the memory. Less than twice the memory, or twice the limit of the control group, warns.
+//!
+//! Some profiles require a size (`mlperf`: five times the memory, `bonnie`: twice). Reading less makes the run a
+//! discrepancy, whatever was observed.
 //!
 //! # When it is wrong
-//! When the cache was emptied before the pass in a way that nobody saw.
+//! It is wrong when the cache was emptied before the pass in a way that was not observed.
 //!
 //! # What to do
 //! Observe the page cache (`activebench doctor` says why it is not), or read at least twice the memory.
@@ -26,10 +27,10 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::run::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Evidence, Inference, Judge};
+use crate::run::Run;
 
 const FACTS: &[FactName] =
     &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
@@ -113,20 +114,20 @@ fn by_size(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// Distinct bytes read, and the memory that could hold them: that of the machine, or what the control group allows.
+/// Distinct bytes read, and the memory that could hold them: that of the machine, or the limit of the control group.
 fn read_beside_memory(run: &Run<'_>, phase: &Phase) -> Result<(Quantity, Quantity), Halt> {
     let read = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
     Ok((Quantity { value: read, ..Quantity::bytes(0) }, memory_of(run)?))
 }
 
-/// The memory of the machine, or what the control group allows where that is less.
+/// Memory of the machine, or the limit of the control group if that is less.
 pub(crate) fn memory_of(run: &Run<'_>) -> Result<Quantity, Halt> {
     let host = &run.manifest.host;
     let memory = host.usable_memory_bytes();
     memory.map(Quantity::bytes).ok_or_else(|| Halt::undecided("the size of memory is not known"))
 }
 
-/// So many times a quantity.
+/// Multiplies a quantity by a factor.
 pub(crate) fn times(quantity: Quantity, factor: f64) -> Quantity {
     Quantity { value: quantity.value * factor, ..quantity }
 }

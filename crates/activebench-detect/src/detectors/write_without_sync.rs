@@ -2,14 +2,14 @@
 //! A writing pass that goes through the page cache and syncs nothing inside its clock.
 //!
 //! # Why it matters
-//! The figure will be the rate of copying into memory, as long as there is memory.
+//! The figure will be the rate of copying into memory, until the memory is full.
 //!
 //! # How it decides
-//! From the command line, before the run: no option asks for O_DIRECT, O_SYNC, O_DSYNC, or a sync inside the
-//! clock. Warns. After a run AB301 and AB302 say what was durable when.
+//! From the command line, before the run: no option asks for O_DIRECT, O_SYNC, O_DSYNC, or a sync inside the clock.
+//! It warns. After the run, AB301 and AB302 report what was durable, and when.
 //!
 //! # When it is wrong
-//! When the figure is meant to be that of the page cache (`--subject cached-filesystem`): then it is silent.
+//! It is wrong when the figure is meant to describe the page cache. With `--subject cached-filesystem` it is silent.
 //!
 //! # What to do
 //! Bring the sync inside the clock (iozone `-e -c`, fio `--end_fsync=1`, bonnie++ 1.03 `-b`).
@@ -22,11 +22,11 @@ use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Mechanism, Submission};
 use activebench_model::units::Quantity;
 
-use crate::advice::advise;
-use crate::case::{Firing, Halt, Weight};
-use crate::context::Run;
+use crate::advice::wording::advise;
+use crate::cases::plan::{of_each_planned, promise, writes};
+use crate::cases::run::{Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
-use crate::lint::{of_each_planned, promise, writes};
+use crate::run::Run;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {

@@ -7,7 +7,7 @@ use activebench_model::claim::{Metric, Subject};
 use activebench_model::history::{Batch, Followed, Member};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::statistics::{median, median_deviation};
+use crate::series::statistics::{median, median_deviation};
 use crate::thresholds::Thresholds;
 
 /// Batches of the figures that several groups have. What is one figure but for the group stands together.

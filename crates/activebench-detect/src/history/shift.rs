@@ -10,7 +10,7 @@ use activebench_model::compare::RatioInterval;
 use activebench_model::history::{AgainstBaseline, Outcome};
 
 use super::chance::{left_out, of_pairs};
-use crate::statistics::{CONFIDENCE, median};
+use crate::series::statistics::{CONFIDENCE, median};
 
 /// Pairs of more values are not needed to know the interval's ends; runs are taken evenly.
 const MOST_VALUES: usize = 1_500;

@@ -8,7 +8,7 @@ use activebench_model::history::{Slope, Trend};
 use activebench_model::units::{Quantity, Unit};
 
 use super::chance::of_order;
-use crate::statistics::median;
+use crate::series::statistics::median;
 
 /// Fewer cannot show a trend: the strictest order of five has a probability of 1.7 %.
 pub(super) const LEAST_RUNS: usize = 6;

@@ -1,7 +1,7 @@
 //! What was possible, by sets of facts and parts: which part bounds a figure, and where nothing does.
 
+use activebench_detect::judge::verdicts::judge;
 use activebench_detect::registry::DETECTORS;
-use activebench_detect::verdicts::judge;
 use activebench_model::bound::{Share, ShareOf, Shares};
 use serde_json::{Value, json};
 

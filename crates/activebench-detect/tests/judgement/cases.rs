@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use activebench_detect::context::Run;
+use activebench_detect::run::Run;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Parsed;
 use activebench_model::fact::{Completeness, Fact, FactName, Facts, Scope};

@@ -1,7 +1,7 @@
 //! *Confirmed* always means observed: over every stored case, and over claims of every kind and size.
 
+use activebench_detect::judge::verdicts::judge;
 use activebench_detect::registry::DETECTORS;
-use activebench_detect::verdicts::judge;
 use activebench_model::claim::Metric;
 use activebench_model::fact::{Fact, FactName, Scope};
 use activebench_model::units::Quantity;

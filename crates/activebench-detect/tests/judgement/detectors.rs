@@ -5,9 +5,9 @@ use crate::{cases, series};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use activebench_detect::context::Run;
 use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
+use activebench_detect::run::Run;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::advice::NoAdvisor;
 use activebench_model::claim::Parsed;

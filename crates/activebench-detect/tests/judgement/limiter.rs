@@ -1,6 +1,6 @@
 //! What limited a phase, by sets of facts: each kind, its nearest neighbour, and what is missing.
 
-use activebench_detect::verdicts::judge;
+use activebench_detect::judge::verdicts::judge;
 use activebench_model::limiter::{Limiter, LimiterKind};
 use activebench_model::profile::{CpuProfile, HotFunction};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The seven questions: each answered in every run, and with the user's purpose and target.
 
 use activebench_detect::detector::Question;
-use activebench_detect::verdicts::judge;
+use activebench_detect::judge::verdicts::judge;
 use activebench_model::report::Answer;
 use serde_json::{Value, json};
 

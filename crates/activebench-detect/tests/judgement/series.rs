@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use activebench_detect::context::Series;
 use activebench_detect::detector::Detector;
+use activebench_detect::run::Series;
+use activebench_detect::series::statistics::figures;
+use activebench_detect::series::stopping::stopping;
 use activebench_detect::series::{computed, judge};
-use activebench_detect::statistics::figures;
-use activebench_detect::stopping::stopping;
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::claim::Metric;
 use activebench_model::finding::Finding;

@@ -5,7 +5,7 @@ use crate::cases;
 use std::fmt::Write;
 
 use activebench_detect::detector::Question;
-use activebench_detect::verdicts::{Judgement, judge};
+use activebench_detect::judge::verdicts::{Judgement, judge};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
-//! Runs the corpus of planted lies and honest twins, or runs that it draws, and writes down how each case ended.
+//! Runs the corpus of planted lies and honest twins, or drawn runs, and records the outcome of each case.
 //!
-//! `cargo xtask truth` starts it, makes the table from what it writes, and decides on the exit code: here it
-//! is 0 when the outcomes could be written.
+//! `cargo xtask truth` starts it, makes the table from its output, and decides on the exit code. The exit code of this
+//! program is 0 when the outcomes could be written.
 
 use std::fs;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ struct Arguments {
     json: PathBuf,
 }
 
-/// Whether an interrupt came: the case under way ends, what it made is taken down, and no other begins.
+/// `true` after an interrupt: the current case ends and is cleaned up, and no other case begins.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn note(_signal: libc::c_int) {
@@ -54,8 +54,8 @@ extern "C" fn note(_signal: libc::c_int) {
 
 fn main() -> ExitCode {
     let handler = note as extern "C" fn(libc::c_int);
-    // SAFETY: the handler has the signature that signal(2) wants, lives as long as the program, and stores to
-    // an atomic, so it is safe in a signal's context.
+    // SAFETY: the handler has the signature that signal(2) wants, lives as long as the program, and stores to an
+    // atomic, so it is async-signal-safe.
     unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -74,7 +74,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Err("no case has this code and name".to_owned());
     }
     let _hogs: Vec<Hog> = if arguments.busy { Hog::of_each_processor()? } else { Vec::new() };
-    // Those that run beside each other first: nobody starts alone while such a one waits.
+    // Cases that can share the machine go first: a case that needs it alone waits until none of them is left waiting.
     cases.sort_by_key(|case| !case.beside);
     let ended = play_all(arguments, &cases)?;
     let detectors: Vec<_> =
@@ -90,7 +90,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     fs::write(&arguments.json, text).map_err(|error| format!("cannot write {}: {error}", arguments.json.display()))
 }
 
-/// The runs that the arguments ask to draw.
+/// Returns the drawn runs that the arguments ask for.
 fn drawn(arguments: &Arguments) -> Result<Vec<Case>, String> {
     let of_the_machine = truth::machine(&truth::corpus().join("machine.toml"))?;
     let honest = (0..arguments.honest).map(|number| truth::drawn::honest(arguments.seed, number));
@@ -98,11 +98,11 @@ fn drawn(arguments: &Arguments) -> Result<Vec<Case>, String> {
     Ok(honest.chain(lies).map(|case| case.on_machine(&of_the_machine)).collect())
 }
 
-/// Takes processor time from everybody else; ended when dropped.
+/// A process that takes CPU time from all others; ended when dropped.
 struct Hog(Child);
 
 impl Hog {
-    /// Two on each processor leave a third of it to whatever else wants it all.
+    /// Starts two per CPU, which leave a third of it to another task that could use all of it.
     fn of_each_processor() -> Result<Vec<Self>, String> {
         let processors = std::thread::available_parallelism().map_err(|error| error.to_string())?.get();
         let hog = |_| {
@@ -121,7 +121,7 @@ impl Drop for Hog {
     }
 }
 
-/// Runs all cases, those beside each other that may be; their outcomes in the order of the cases.
+/// Runs all cases, in parallel where they allow it; returns their outcomes in the order of the cases.
 fn play_all(arguments: &Arguments, cases: &[Case]) -> Result<Vec<serde_json::Value>, String> {
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
@@ -157,7 +157,7 @@ fn wanted(arguments: &Arguments, case: &Case) -> bool {
         && arguments.case.as_ref().is_none_or(|part| case.id().contains(part))
 }
 
-/// Runs a case: its outcome for the file, and in words.
+/// Runs a case; returns its outcome for the file, and as text.
 fn play(arguments: &Arguments, case: &Case) -> Result<(serde_json::Value, String), String> {
     let mut ended = truth::run(case, arguments.keep.as_deref());
     if arguments.again {

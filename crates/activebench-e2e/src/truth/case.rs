@@ -1,10 +1,10 @@
-//! One case as it is written: a small TOML file.
+//! A case in its file format: a small TOML file.
 //!
-//! In `command`, `options` and the scripts these words stand for what only the run knows:
-//! `{mount}` the volume, `{device}` its device, `{other}` the second volume, `{beside}` a folder outside of
-//! the volume, `{case}` the folder of the case's own file, `{run}` the run directory, `{ready}` a file that
-//! a neighbour makes when the run may begin, `{allow-read}` a shell's command that takes another limit on reads than
-//! `limits` sets (bytes a second), `{activebench}` the product and `{orion}` the stand-in for Orion.
+//! In `command`, `options` and the scripts these placeholders are replaced:
+//! `{mount}` the volume, `{device}` its device, `{other}` the second volume, `{beside}` a folder outside of the volume,
+//! `{case}` the folder of the case's own file, `{run}` the run directory, `{ready}` a file that a neighbour creates
+//! when the run may begin, `{allow-read}` a shell command that sets the read limit (bytes per second) in place of the
+//! one from `limits`, `{activebench}` the product and `{orion}` the stand-in for Orion.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use serde::Deserialize;
 
 use crate::truth::drawn::Drawn;
 
-/// Which side of the truth a case stands on.
+/// Kind of a case: lie or honest twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The detector has to find it.
+    /// The detector must find it.
     Lie,
-    /// The detector must leave it alone, and so must every other one.
+    /// No detector may accuse it, the folder's own included.
     Honest,
 }
 
-/// How the report comes about.
+/// Way in which the report is made.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
@@ -31,7 +31,8 @@ pub enum How {
     Verify,
     /// `activebench verify --plan -- COMMAND`: nothing runs.
     Plan,
-    /// `activebench recheck {run}`; `prepare` writes the run directory. For what a host cannot do itself.
+    /// `activebench recheck {run}`; `prepare` writes the run directory. For situations that a host cannot create
+    /// itself.
     Recheck,
 }
 
@@ -43,11 +44,11 @@ pub enum Severity {
     Note,
     /// A reason to look.
     Warn,
-    /// The figure does not hold.
+    /// The figure is not valid.
     Fail,
 }
 
-/// What the volume of a case is.
+/// Storage of a case's volume.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Medium {
@@ -55,13 +56,13 @@ pub enum Medium {
     Loop,
     /// A loop device through the page cache of its backing file.
     CachedLoop,
-    /// A loop device without a file system; `{device}` is what the command names.
+    /// A loop device without a file system; the command names `{device}`.
     RawLoop,
     /// btrfs in stripes over two loop devices.
     StripedBtrfs,
     /// btrfs in two copies on two loop devices.
     MirroredBtrfs,
-    /// The same without one of them.
+    /// The same, with one device removed.
     DegradedBtrfs,
     /// A device that the kernel swaps to; nothing is mounted.
     Swap,
@@ -71,7 +72,7 @@ pub enum Medium {
     Tmpfs,
     /// An overlay over ext4 on a loop device.
     Overlay,
-    /// The same, mounted with folders that are named from where mount was run.
+    /// The same, mounted with folder names relative to the directory in which mount ran.
     RelativeOverlay,
     /// ext4 in a file, served by a process.
     Fuse,
@@ -81,12 +82,12 @@ pub enum Medium {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeSpec {
-    /// What it is.
+    /// Storage of the volume.
     pub kind: Medium,
-    /// The file system, where one can be chosen.
+    /// File system, for storage that allows a choice.
     #[serde(default = "ext4")]
     pub fs: String,
-    /// Its size in MiB, of each device.
+    /// Size of each device in MiB.
     pub mib: u64,
     /// Mount options.
     #[serde(default = "noatime")]
@@ -101,104 +102,105 @@ fn noatime() -> String {
     "noatime".to_owned()
 }
 
-/// Limits of the control group that the command runs in. Bytes a second are those of the volume's device.
+/// Limits of the control group that the command runs in. The rates apply to the volume's device.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Memory in MiB.
     pub memory_mib: Option<u64>,
-    /// Bytes a second that may be read.
+    /// Limit on reads, in bytes per second.
     pub read_bytes_per_sec: Option<u64>,
-    /// Bytes a second that may be written.
+    /// Limit on writes, in bytes per second.
     pub write_bytes_per_sec: Option<u64>,
 }
 
-/// What is expected.
+/// Expected report of a case.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Of a lie: the least severity with which the folder's detector fires.
+    /// Of a lie: the lowest severity with which the folder's detector fires.
     pub severity: Option<Severity>,
-    /// Of a lie: the phases on which it fires. Empty means that one of any phase, or of the run, will do.
+    /// Of a lie: the phases on which it fires. When empty, any phase or the run is enough.
     #[serde(default)]
     pub phases: Vec<String>,
     /// Of a lie: the verdict on the claims of these phases.
     pub claim: Option<String>,
-    /// The kind of claim that `claim` speaks of; rates when absent.
+    /// The metric to which `claim` applies; rates when absent.
     pub metric: Option<String>,
-    /// Other codes that are true of this run, with the reason why. Of a twin: nothing else may warn.
+    /// Other codes that are true of this run, with the reason why. A twin may get no other warning.
     #[serde(default)]
     pub beside: BTreeMap<String, String>,
-    /// The run's verdict; of a twin without `beside` it is verified or qualified.
+    /// The run's verdict; for a twin without `beside` it is verified or qualified.
     pub verdict: Option<String>,
-    /// Of a twin: why the folder's detector may give a note.
+    /// Of a twin: the reason why the folder's detector may give a note.
     pub note: Option<String>,
-    /// Why the folder's detector may be undecided here.
+    /// The reason why the folder's detector may be undecided here.
     pub undecided: Option<String>,
 }
 
-/// A fact without which the case shows nothing on this machine.
+/// A condition on a fact; when it is not met, the case shows nothing on this machine.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// The phase that it is a fact of.
+    /// Phase of the fact.
     pub phase: String,
-    /// Its name.
+    /// Name of the fact.
     pub fact: String,
-    /// The fact that it is a share of; none when it is held against the bound itself.
+    /// Fact by which the value is divided; none when the value itself is compared with the bounds.
     pub share_of: Option<String>,
     /// Smallest value.
     pub at_least: Option<f64>,
     /// Largest value.
     pub at_most: Option<f64>,
-    /// What it means when it does not hold.
+    /// Meaning of an unmet condition.
     pub why: String,
 }
 
-/// A case as its file says.
+/// A case as read from its file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// One sentence: what the run does, and in which way that is or is not what its figure says.
+    /// One sentence: what the run does, and why its figure is or is not honest.
     pub what: String,
-    /// How the report comes about.
+    /// Way in which the report is made.
     #[serde(default)]
     pub how: How,
-    /// Whether other such cases may run at the same time: its pace is given, and it expects nothing that they disturb.
+    /// `true` when other such cases may run at the same time: the pace is fixed, and no expectation depends on the
+    /// other cases.
     #[serde(default)]
     pub beside: bool,
     /// Programs that have to be installed.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Where it runs; a folder of no particular file system when absent.
+    /// Volume of the run; when absent, a folder on an unspecified file system.
     pub volume: Option<VolumeSpec>,
     /// A second volume.
     pub other: Option<VolumeSpec>,
-    /// Shell scripts that run in the volume beforehand. What they wrote is written back before the run.
+    /// Shell scripts that run in the volume beforehand. Their writes are written back before the run.
     #[serde(default)]
     pub prepare: Vec<String>,
-    /// Whether the page cache is left as the preparation left it.
+    /// `true` when the page cache stays as the preparation left it.
     #[serde(default)]
     pub keep_cache: bool,
     /// Shell scripts that run in the volume beside the command and are ended after it.
     #[serde(default)]
     pub neighbours: Vec<String>,
-    /// The control group of the command.
+    /// Limits of the command's control group.
     #[serde(default)]
     pub limits: Limits,
     /// Further options of activebench.
     #[serde(default)]
     pub options: Vec<String>,
-    /// How many runs of the command make a series (`verify --repeat`). Then it is the series' report that is judged;
-    /// of a twin the runs are judged too.
+    /// Number of runs of a series (`verify --repeat`). The series' report is judged; for a twin the runs are judged
+    /// too.
     pub repeat: Option<u32>,
     /// The benchmark's command line.
     #[serde(default)]
     pub command: Vec<String>,
-    /// What is expected.
+    /// Expected report.
     #[serde(default)]
     pub expect: Expect,
-    /// What has to hold for the case to show anything here.
+    /// Conditions without which the case shows nothing on this machine.
     #[serde(default)]
     pub only_when: Vec<Condition>,
     /// Codes that may be true of any run on this machine, with the reason; the corpus has one list of them.
@@ -207,22 +209,22 @@ pub struct Case {
     /// The detector's code, from the folder's name.
     #[serde(skip, default)]
     pub code: String,
-    /// The file's name without its end.
+    /// The file's name without its extension.
     #[serde(skip, default)]
     pub name: String,
     /// The folder of the file.
     #[serde(skip, default)]
     pub folder: PathBuf,
-    /// What is expected of a run that was drawn and is in no file.
+    /// Expectation for a drawn run, which has no file.
     #[serde(skip, default)]
     pub drawn: Option<Drawn>,
-    /// The same drawn run in other words, whose answers have to be the same.
+    /// The same drawn run behind another program and in another format; its answers must be the same.
     #[serde(skip)]
     pub again: Option<Box<Case>>,
 }
 
 impl Case {
-    /// The case on a machine of which these codes are true.
+    /// Returns the case with the codes that are true of this machine.
     pub fn on_machine(self, codes: &BTreeMap<String, String>) -> Self {
         let again = self.again.map(|again| Box::new(again.on_machine(codes)));
         Self { of_the_machine: codes.clone(), again, ..self }
@@ -231,7 +233,7 @@ impl Case {
     /// Reads `ABNNN-name/{lie,honest}-*.toml`.
     ///
     /// # Errors
-    /// What is wrong with the file or its name.
+    /// Describes the defect of the file or its name.
     pub fn load(file: &Path) -> Result<Self, String> {
         let say = |what: &str| format!("{}: {what}", file.display());
         let text = std::fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
@@ -270,12 +272,12 @@ impl Case {
         format!("{}/{}", self.code, self.name)
     }
 
-    /// Lie or twin.
+    /// Returns lie or twin, from the name.
     pub fn kind(&self) -> Kind {
         if self.name.starts_with("lie-") { Kind::Lie } else { Kind::Honest }
     }
 
-    /// What is still to be filled in; `None` when nothing is.
+    /// Describes what is still to be filled in; `None` for a complete case.
     pub fn gap(&self) -> Option<String> {
         let command = self.command.is_empty() && self.how != How::Recheck;
         let record = self.prepare.is_empty() && self.how == How::Recheck;
@@ -288,7 +290,7 @@ impl Case {
         (!open.is_empty()).then(|| format!("the case is not filled in yet; fill in {}", open.join(", ")))
     }
 
-    /// Programs that must be there, those of the volumes included.
+    /// Returns the programs that must be installed, including those of the volumes.
     pub fn programs(&self) -> Vec<String> {
         let mut programs = self.needs.clone();
         for volume in [&self.volume, &self.other].into_iter().flatten() {

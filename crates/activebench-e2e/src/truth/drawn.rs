@@ -1,10 +1,10 @@
-//! Runs that are drawn and not written down: commands from the whole space of options that are honest by construction, and
-//! the same with one property broken.
+//! Runs that are drawn at random instead of written to files: commands from the whole space of options that are honest
+//! by construction, and the same with one property broken.
 //!
-//! The number of a run and the seed decide everything about it, so that one run can be made again without the others:
-//! `honest-7-12` is the twelfth honest run of seed 7. An honest run moves its bytes past the page cache, or reads a
-//! cold file, or syncs before its clock ends; a lie is such a run with one thing changed ([`lie`]), and expects one of the
-//! codes that speak of it. What an honest report must look like is in [`check`].
+//! The seed and the number of a run decide everything about it, so one run can be repeated without the others:
+//! `honest-7-12` is run number 12 of the honest runs of seed 7. An honest run moves its bytes past the page cache,
+//! reads a cold file, or syncs before its clock ends. A lie is such a run with one thing changed ([`lie`]), and expects
+//! one of the codes for that change. [`check`] defines the expected report of an honest run.
 
 use std::collections::BTreeMap;
 
@@ -20,45 +20,45 @@ mod lie;
 mod place;
 mod wrapper;
 
-/// What is expected of a drawn run.
+/// Expectation for a drawn run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Drawn {
-    /// No accusation, an answer, and figures that agree with what else counted.
+    /// No accusation, an answer, and figures that agree with independent counts.
     Honest,
     /// One of these codes fires as a warning at least.
     Lie(&'static [&'static str]),
 }
 
-/// A command before it is wrapped: what every tool's draw comes to.
+/// A command before it is wrapped; every tool's draw returns one.
 #[derive(Clone, Debug)]
 struct Draft {
-    /// What a reader of the table learns of it.
+    /// Description for the reader of the table.
     what: String,
     needs: &'static [&'static str],
     volume: VolumeSpec,
     prepare: Vec<String>,
     keep_cache: bool,
     limits: Limits,
-    /// No word has a blank or a quotation mark.
+    /// No word contains a blank or a quotation mark.
     words: Vec<String>,
-    /// What the command's own output goes through: words of a shell, behind a `|`.
+    /// Filter for the command's own output: shell words after a `|`.
     filter: Option<String>,
     /// Codes that are true of the run, with the reason.
     true_of_it: BTreeMap<String, String>,
 }
 
-/// The honest run of this number.
+/// Returns the honest run of this number.
 pub fn honest(seed: u64, number: u32) -> Case {
     let case = honest_in_words(seed, number, Words::Drawn);
     Case { again: Some(Box::new(honest_in_words(seed, number, Words::Others))), ..case }
 }
 
-/// How a drawn run is put.
+/// Wording of a drawn run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Words {
-    /// As the draw has it.
+    /// As drawn.
     Drawn,
-    /// In another format of output, and behind a wrapper: the answers stay the same.
+    /// With another output format and behind a wrapper; the answers stay the same.
     Others,
 }
 
@@ -84,7 +84,7 @@ fn honest_in_words(seed: u64, number: u32, words: Words) -> Case {
     wrapper::wrapped(draft, rng, often).into_case(Drawn::Honest, "drawn", name)
 }
 
-/// The lie of this number.
+/// Returns the lie of this number.
 pub fn lie(seed: u64, number: u32) -> Case {
     let rng = &mut rng(seed, number, 1);
     let (name, codes, draft) = lie::draw(rng);
@@ -95,10 +95,10 @@ pub fn lie(seed: u64, number: u32) -> Case {
     Case { again: Some(Box::new(again)), ..case }
 }
 
-/// Draws of one run depend on no other.
+/// Returns a generator for one run, independent of the draws of other runs.
 fn rng(seed: u64, number: u32, kind: u64) -> Rng {
     let mut rng = Rng::with_seed(seed ^ (u64::from(number) << 32) ^ (kind << 63));
-    // Seeds that differ in few bits begin alike.
+    // Seeds that differ in few bits produce similar first numbers.
     Rng::with_seed((0..8).fold(0, |_, _| rng.u64(..)))
 }
 
@@ -134,17 +134,17 @@ impl Draft {
     }
 }
 
-/// One of several.
+/// Draws one of several values.
 fn one_of<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     *rng.choice(of).expect("there is something to choose from")
 }
 
-/// True in so many of a hundred draws.
+/// Returns `true` in this percentage of draws.
 fn in_percent(rng: &mut Rng, percent: u32) -> bool {
     rng.u32(0..100) < percent
 }
 
-/// A size in one of the ways in which both fio and people write it. Bytes are a multiple of KiB.
+/// Writes a size in one of the notations that fio accepts and people use. Bytes are a multiple of KiB.
 fn written_size(rng: &mut Rng, kib: u64) -> String {
     match rng.u32(0..4) {
         0 if kib.is_multiple_of(1024) => format!("{}m", kib / 1024),

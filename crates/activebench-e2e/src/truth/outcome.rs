@@ -1,40 +1,40 @@
-//! What a case's report amounts to. A pure function of the report and the expectation.
+//! Outcome of a case: a pure function of the report and the expectation.
 
 use serde_json::Value;
 
 pub(super) use crate::truth::case::Severity;
 use crate::truth::case::{Case, Condition, How, Kind};
 
-/// How a case ended.
+/// Outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A lie that was found.
     Hit,
     /// A twin that was left alone.
     Silent,
-    /// A lie that was not found, or not as it should be.
+    /// A lie that was not found, or not as expected.
     Miss(String),
     /// A twin that was accused.
     Accused(String),
-    /// A figure of an honest run that was confirmed, and is not the one that others counted.
+    /// A confirmed figure of an honest run that differs from an independent count.
     Off(String),
-    /// A drawn run that got other answers in other words.
+    /// A drawn run whose variant got other answers.
     Differs(String),
-    /// The detector says that it cannot tell.
+    /// The detector is undecided.
     Undecided {
-        /// What it lacked.
+        /// The missing evidence.
         why: String,
-        /// Whether the case allows for it.
+        /// `true` when the case allows for it.
         foreseen: bool,
     },
-    /// It cannot run on this host; never a pass.
+    /// The case cannot run on this host; never a pass.
     NotRun(String),
     /// The case itself does not work.
     Broken(String),
 }
 
 impl Outcome {
-    /// One word for tables.
+    /// Returns one word for tables.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Hit => "hit",
@@ -49,7 +49,7 @@ impl Outcome {
         }
     }
 
-    /// What there is to say beyond the word; empty when all is well.
+    /// Returns the explanation beyond the word; empty when all is well.
     pub fn why(&self) -> &str {
         match self {
             Self::Hit | Self::Silent => "",
@@ -63,7 +63,7 @@ impl Outcome {
         }
     }
 
-    /// Whether something has to be mended: the product, or the case.
+    /// Returns `true` when something has to be fixed: the product, or the case.
     pub fn is_failure(&self) -> bool {
         match self {
             Self::Hit | Self::Silent | Self::NotRun(_) => false,
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// The outcome of a case with this report (or plan).
+/// Returns the outcome of a case with this report (or plan).
 pub fn of(case: &Case, report: &Value) -> Outcome {
     if report.is_null() {
         return Outcome::Broken("activebench printed no report".to_owned());
@@ -94,7 +94,7 @@ pub fn of(case: &Case, report: &Value) -> Outcome {
     }
 }
 
-/// The outcome of a case with the report of a series, and of its runs in their order.
+/// Returns the outcome of a case with the report of a series, and of its runs in their order.
 pub fn of_series(case: &Case, series: &Value, runs: &[Value]) -> Outcome {
     let outcome = of(case, series);
     if case.kind() == Kind::Lie || outcome.is_failure() {
@@ -176,7 +176,7 @@ fn lie(case: &Case, report: &Value) -> Outcome {
     verdict_fails(case, report, Outcome::Miss).unwrap_or(Outcome::Hit)
 }
 
-/// What is wrong with the verdicts on a phase's claims; `None` when nothing is.
+/// Describes the first wrong verdict on a phase's claims; `None` when all are right.
 fn claims_other_than(case: &Case, report: &Value, phase: &str, verdict: &str) -> Option<String> {
     let wanted = |claim: &&Value| {
         claim["phase"] == phase
@@ -203,7 +203,7 @@ fn verdict_fails(case: &Case, report: &Value, as_what: fn(String) -> Outcome) ->
     (found != expected).then(|| as_what(format!("the run is {found} and not {expected}")))
 }
 
-/// The first finding that a twin should not have.
+/// Returns the first finding that a twin should not have.
 fn accusation<'a>(case: &Case, report: &'a Value) -> Option<&'a Value> {
     list(report, "findings").iter().find(|f| {
         let code = text(f, "code");
@@ -227,7 +227,7 @@ fn honest(case: &Case, report: &Value) -> Outcome {
         return fails;
     }
     if case.how != How::Plan {
-        // A run that claims nothing cannot be accused of anything: it shows nothing.
+        // A run without claims cannot be accused, so the case shows nothing.
         if list(report, "claims").is_empty() && list(report, "figures").is_empty() {
             return Outcome::Broken("the run claims nothing".to_owned());
         }

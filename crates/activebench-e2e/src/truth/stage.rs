@@ -1,4 +1,4 @@
-//! What must be there for a case: volumes, preparation, a control group, neighbours; gone afterwards.
+//! Environment of a case: volumes, preparation, a control group, neighbours. It is removed afterwards.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -13,17 +13,17 @@ use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
 use crate::truth::drawn::check::Moved;
 use crate::{Volume, binary, built, drop_all_caches};
 
-/// A neighbour that is not ready by then will not be.
+/// Longest wait for a neighbour to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// The stage; taken down when dropped, the fields in this order.
+/// The environment. Dropping it takes it down, in the order of the fields.
 #[derive(Debug)]
 pub struct Stage {
     neighbours: Vec<Neighbour>,
     group: Option<Group>,
     volume: Option<Volume>,
     other: Option<Volume>,
-    /// Below an overlay; dropped after what lies on it.
+    /// File system below an overlay; dropped after the overlay.
     below: Option<Volume>,
     run: PathBuf,
     case: PathBuf,
@@ -31,20 +31,20 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Sets the stage and starts the neighbours.
+    /// Creates the environment and starts the neighbours.
     ///
     /// # Errors
-    /// Why this host cannot have it.
+    /// Returns the reason why this host cannot provide it.
     ///
     /// # Panics
-    /// When a preparation fails, or a neighbour is not ready in half a minute.
+    /// When a preparation fails, or a neighbour is not ready within half a minute.
     pub fn set(case: &Case, keep: Option<&Path>) -> Result<Self, String> {
         let beside = TempDir::with_prefix("activebench-truth-").expect("a temporary folder");
         let run = match keep {
             Some(folder) => folder.join(case.id().replace('/', "-")),
             None => beside.path().join("run"),
         };
-        // What an earlier run of the case left there.
+        // Remove what an earlier run of the case left there.
         if run.join("run.json").exists() || run.join("series.json").exists() {
             fs::remove_dir_all(&run).expect("an old run directory can be removed");
         }
@@ -145,7 +145,7 @@ impl Stage {
         neighbour
     }
 
-    /// Where everything runs.
+    /// Returns the folder in which everything runs.
     pub fn folder(&self) -> PathBuf {
         match &self.volume {
             Some(volume) => volume.path(),
@@ -158,7 +158,7 @@ impl Stage {
         self.beside.path()
     }
 
-    /// What the volume's device has moved so far, by its own counters; `None` without a device.
+    /// Returns the bytes that the volume's device has moved so far, from its own counters; `None` without a device.
     pub fn moved(&self) -> Option<Moved> {
         let volume = self.volume.as_ref().filter(|volume| volume.device().is_some())?;
         let stat = fs::read_to_string(volume.block_attribute("stat")).expect("a device has counters");
@@ -170,7 +170,7 @@ impl Stage {
         self.run.clone()
     }
 
-    /// Words that stand for places, see [`crate::truth::case`].
+    /// Replaces the placeholders for places, see [`crate::truth::case`].
     pub fn fill(&self, text: &str) -> String {
         let path = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
         let places: [(&str, &dyn Fn() -> String); 10] = [
@@ -191,7 +191,7 @@ impl Stage {
         })
     }
 
-    /// A script that takes another limit on reads.
+    /// Writes a script that replaces the limit on reads.
     fn allow_read(&self) -> PathBuf {
         let limit = self.group.as_ref().and_then(|group| group.reads.as_ref()).expect("a limit on reads");
         let script = self.beside.path().join("allow-read");
@@ -199,7 +199,7 @@ impl Stage {
         script
     }
 
-    /// The command line, inside of its control group where there is one.
+    /// Returns the command line, inside its control group if there is one.
     pub fn command(&self, case: &Case) -> Vec<String> {
         let mut command: Vec<String> = self.group.as_ref().map_or_else(Vec::new, Group::join);
         command.extend(case.command.iter().map(|word| self.fill(word)));
@@ -213,7 +213,7 @@ impl Stage {
             unsafe { libc::sync() };
             return;
         }
-        // What an overlay lies on cannot be unmounted below it.
+        // The file system below an overlay cannot be unmounted.
         if self.below.is_some() || self.volume.is_none() {
             return drop_all_caches();
         }
@@ -241,7 +241,7 @@ impl Drop for Neighbour {
     }
 }
 
-/// Control groups with the limits of a case; gone when dropped.
+/// Control groups with the limits of a case; removed when dropped.
 #[derive(Debug)]
 struct Group {
     name: String,
@@ -249,7 +249,7 @@ struct Group {
     reads: Option<ReadLimit>,
 }
 
-/// How reads are limited: the file, and what it takes before the bytes a second.
+/// The limit on reads: its file, and the text that precedes the bytes per second.
 #[derive(Debug)]
 struct ReadLimit {
     file: PathBuf,
@@ -257,7 +257,7 @@ struct ReadLimit {
 }
 
 impl Group {
-    /// `None` when nothing is limited.
+    /// Returns `None` when nothing is limited.
     fn new(limits: &Limits, volume: Option<&Volume>) -> Result<Option<Self>, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -288,7 +288,7 @@ impl Group {
         Ok((!group.folders.is_empty()).then_some(group))
     }
 
-    /// Sets a limit in the first hierarchy that takes it: a controller of version 1, or version 2. Gives the file.
+    /// Sets a limit in the first hierarchy that accepts it: a controller of version 1, or version 2. Returns the file.
     fn limit(&mut self, what: &str, ways: &[(&str, &str, &str)]) -> Result<PathBuf, String> {
         for (controller, file, value) in ways {
             let root = Path::new("/sys/fs/cgroup").join(controller);
@@ -310,7 +310,7 @@ impl Group {
         Err(format!("needs a control group that limits {what}"))
     }
 
-    /// What goes before a command that is to run inside.
+    /// Returns the words that start a command inside the control group.
     fn join(&self) -> Vec<String> {
         let joins: Vec<String> =
             self.folders.iter().map(|folder| format!("echo $$ > {}/cgroup.procs", folder.display())).collect();

@@ -1,5 +1,5 @@
-//! Acceptance with the real fio on a device of a known rate: the four outcomes, what is not judged, and that stored runs
-//! give the same without root.
+//! Acceptance with the real fio on a device of a known rate: the four outcomes, cases that are not judged, and the same
+//! result from stored runs without root.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,12 +10,12 @@ use std::process::{Command, Output};
 use activebench_e2e::{Throttled, Volume, assert_follows, binary, needs, skip};
 use serde_json::Value;
 
-/// `nobody`: whoever judges stored runs needs no rights.
+/// User `nobody`: judging stored runs needs no rights.
 const NOBODY: u32 = 65_534;
-/// What the device allows: 16.78 MB/s.
+/// Rate that the device allows: 16.78 MB/s.
 const RATE: u64 = 16 << 20;
 
-/// A suite of one benchmark, five reads of 24 MiB, with a limit on its rate.
+/// Returns a suite of one benchmark, five reads of 24 MiB, with a limit on its rate.
 fn agreed(volume: &Volume, more: &str, limit: &str) -> String {
     let path = volume.path();
     format!(
@@ -44,13 +44,14 @@ rule = "guard-band"
     )
 }
 
-/// A throttled device is agreed on: the limit is the experiment. How steady it is depends on what else this machine does.
+/// A throttled device is agreed on, because the test sets the limit. Its steadiness depends on the load of this
+/// machine.
 const THROTTLED: &str = "[conditions]\nno_throttling = false\nsteady_state = false\nreproducible = false";
 
 fn volume() -> Volume {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     volume.lay_out("x", 64);
-    // Others look at what was recorded.
+    // Other users read what was recorded.
     let folder = volume.path().parent().expect("a folder").to_owned();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
     volume
@@ -87,7 +88,7 @@ fn condition<'a>(report: &'a Value, name: &str) -> &'a str {
     found.and_then(|condition| condition["state"].as_str()).unwrap_or("")
 }
 
-/// Runs the suite inside of a group that throttles the device.
+/// Runs the suite inside a group that throttles the device.
 fn record(group: &Throttled, file: &Path, out: &Path) -> Output {
     let command = format!("{} accept --format json --out {} {}", binary().display(), out.display(), file.display());
     Command::new("sh").args(["-c", &group.join(&command)]).output().expect("the binary runs")
@@ -115,7 +116,7 @@ fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same(
     for name in ["acceptance.json", "acceptance.txt", "acceptance.md", "acceptance.html"] {
         assert!(out.join(name).is_file(), "{name}");
     }
-    // The same, by somebody without rights, from the whole directory, the series and its runs.
+    // A user without rights gets the same from the whole directory, the series and its runs.
     let again = judged(&out.join("acceptance.toml"), &out);
     assert_eq!((&again.0, again.1), (&recorded, Some(0)));
     let (by_series, code) = judged(&pass, &out.join("sequential-read"));
@@ -133,20 +134,20 @@ fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same(
         let other = file(&volume, &format!("{name}.toml"), &agreed(&volume, conditions, limit));
         let (report, exit_code) = judged(&other, &out);
         assert_eq!((outcome(&report), exit_code), (expected, Some(code)), "{name}: {report:#}");
-        // What was not agreed on before is told.
+        // The report notes what was not agreed on before.
         let note = report["notes"][0].as_str().unwrap_or("");
         assert!(note.starts_with("5 of 5 runs were recorded for another acceptance file"), "{name}: {note}");
         if name == "unthrottled" {
             let because = report["limits"][0]["because"].as_str().unwrap_or("");
             assert!(because.contains("`no_throttling` is not met") && because.contains("AB505"), "{because}");
-            // Five runs tell whether the device is steady, and whether they agree, however that ends here.
+            // Five runs show if the device is steady, and if they agree; either result is possible here.
             for name in ["steady_state", "reproducible", "foreign_io_at_most", "probes_complete"] {
                 let state = condition(&report, name);
                 assert!(["met", "not-met"].contains(&state), "{name}: {state}");
             }
         }
     }
-    // A run whose evidence was changed is none.
+    // A run with changed evidence does not count.
     let stdout = out.join("sequential-read/3/stdout.txt");
     let text = fs::read_to_string(&stdout).expect("a file").replace("read", "READ");
     fs::write(&stdout, text).expect("a file");
@@ -194,7 +195,7 @@ command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    // The second run has begun.
+    // Wait until the second run has begun.
     let second = out.join("sequential-read/2/run.json");
     while !second.is_file() {
         assert_eq!(child.try_wait().expect("our own child"), None, "it ended before its second run");
@@ -226,7 +227,7 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
             .replace(&format!("path = \"{}\"", volume.path().display()), &format!("device = \"{device}\"\n{destroy}"))
             .replace("a-read", "a-write")
             .replace("sequential-read", "sequential-write")
-            // Two writes of a moment differ by much.
+            // Two short writes differ by much.
             .replace("guard-band", "simple")
             .lines()
             .filter(|line| !line.trim_start().starts_with("\"--ioengine"))
@@ -250,13 +251,13 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
     assert!(code == Some(2) && told.contains(&format!("--destroy {device}")), "{told}");
     let (code, told, _) = run("c", &permitted, &["--destroy", "/dev/null"]);
     assert!(code == Some(2) && told.contains("repeat the exact path"), "{told}");
-    // Mounted: refused, whatever both say.
+    // A mounted device is refused, even with both permissions.
     let (code, told, _) = run("d", &permitted, &["--destroy", &device]);
     assert!(code == Some(2) && told.contains("mounted") && told.contains("not written"), "{told}");
     for name in ["a", "b", "c", "d"] {
         assert!(!volume.beside(name).exists(), "nothing was recorded in {name}");
     }
-    // The file system that lies on it is what both permitted to lose.
+    // Both permitted the loss of the file system on it.
     volume.unmount();
     let (code, told, output) = run("e", &permitted, &["--destroy", &device]);
     let judged = report(&output);
@@ -291,18 +292,18 @@ fn no_device_but_the_agreed_one_is_written() {
         assert!(!out.exists(), "{name}: nothing was recorded");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    // Blank and unused, and beside the directory that was agreed on.
+    // A blank and unused device, but outside of the directory that was agreed on.
     let beside = writes(&format!("--filename={device}"), &format!("path = \"{}\"", volume.path().display()));
     for more in [&["--check"][..], &[]] {
         let told = run("beside.toml", &beside, more);
         assert!(told.contains(&format!("would write to {device}")), "{told}");
     }
-    // What it does is known only when it runs.
+    // The job's effect is known only when it runs.
     let job = volume.beside("later.fio");
     let text = beside.replace("\"--name=a\", ", &format!("\"{}\", ", job.display()));
     let told = run("later.toml", &text, &[]);
     assert!(told.contains(&device), "{told}");
-    // The name is that of the file, the device is another.
+    // The name is that in the file, but the device is another.
     let identity = "[target.identity]\nserial = \"S0123\"";
     let moved = writes("--filename={target}", &format!("device = \"{device}\"\ndestroy = true\n{identity}"));
     for more in [&["--check"][..], &["--destroy", &device]] {

@@ -1,7 +1,7 @@
-//! bonnie++ 2.00a on real file systems: honest figures are confirmed, cached reads found out.
+//! bonnie++ 2.00a on real file systems: honest figures are confirmed, cached reads are found.
 //!
-//! bonnie++ prints no rate for a test of less than half a second, so the files are as large as they
-//! must be and the assertions are on counts, bytes and verdicts, and on rates only where printed.
+//! bonnie++ prints no rate for a test of less than half a second. The files are therefore as large as they must be. The
+//! assertions are on counts, bytes and verdicts, and on rates only when they are printed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn claims(run: &Verified) -> &[serde_json::Value] {
     run.report["claims"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Asserts that each rate that was printed is rebuilt within 1 %, and says how many there are.
+/// Asserts that each printed rate is rebuilt within 1 %, and returns their number.
 fn assert_rebuilt(run: &Verified) -> usize {
     run.assert_nothing_lost();
     let rates = claims(run).iter().filter(|claim| {
@@ -53,8 +53,8 @@ fn assert_verdict(run: &Verified, phase: &str, metric: &str, verdict: &str) {
     }
 }
 
-/// Asserts that a claim is confirmed. A latency and a share of CPU time, which depend on what else runs, may be not
-/// checked; nothing is confirmed that was not observed.
+/// Asserts that a claim is confirmed. A latency and a share of CPU time depend on other activity and may be not
+/// checked. A claim without an observation must not be confirmed.
 fn assert_holds(run: &Verified, claim: &serde_json::Value) {
     let beside_the_rates = claim["metric"] == "latency-max" || claim["metric"] == "cpu-total";
     let not_checked = beside_the_rates && claim["verdict"] == "not-checked";
@@ -69,7 +69,7 @@ fn durable_writes_are_confirmed_and_reads_come_from_the_page_cache() {
     let volume = ext4(2048);
     let run = bonnie(&volume, &[], &["-s", "1500", "-n", "0", "-f"]);
     for phase in ["put-block", "rewrite"] {
-        // The chunk of a rewrite is read and written, and counted once.
+        // The chunk of a rewrite is read and written, but counted once.
         assert_eq!(run.fact(phase, "write_bytes"), 1500.0 * MIB, "{}", run.story());
         assert_eq!(run.fact(phase, "syncs_inside"), 1.0);
         assert_eq!(run.fact(phase, "unsynced_bytes"), 0.0);
@@ -84,7 +84,7 @@ fn durable_writes_are_confirmed_and_reads_come_from_the_page_cache() {
     let updates = run.fact("seeks", "write_calls");
     assert!((500.0..1200.0).contains(&updates), "{updates} updates");
     for phase in ["get-block", "seeks"] {
-        // Somebody else on this machine may have emptied the page cache: the finding follows the pages.
+        // Another process on this machine may have emptied the page cache: the finding depends on the pages.
         if run.fact(phase, "cache_inserted_bytes") < 0.5 * run.fact(phase, "read_bytes") {
             assert!(run.codes(phase).contains(&"AB201"), "{phase}: {}", run.story());
             assert_verdict(&run, phase, "latency-max", "misleading");
@@ -93,11 +93,11 @@ fn durable_writes_are_confirmed_and_reads_come_from_the_page_cache() {
     assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
 }
 
-/// A control group whose page cache is as small as its memory; gone when dropped.
+/// A control group whose page cache is as small as its memory; removed when dropped.
 struct SmallMemory(PathBuf);
 
 impl SmallMemory {
-    /// With either version of control groups; `None` where neither lets us.
+    /// Uses either version of control groups; `None` when neither permits it.
     fn new(bytes: u64) -> Option<Self> {
         let name = format!("activebench-e2e-{}", std::process::id());
         [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")].into_iter().find_map(
@@ -137,7 +137,7 @@ fn reads_are_confirmed_where_memory_cannot_hold_the_file() {
         assert_verdict(&run, phase, "latency-max", "confirmed");
     }
     assert!(!run.codes("get-block").contains(&"AB201"), "{}", run.story());
-    // A tenth of the file at most was in memory.
+    // At most a tenth of the file was in memory.
     assert!(run.fact("get-block", "device_read_bytes") > 850.0 * MIB, "{}", run.story());
     assert!(run.fact("seeks", "device_read_bytes") > 0.8 * 1000.0 * 65536.0, "{}", run.story());
     assert_rebuilt(&run);
@@ -149,7 +149,7 @@ fn a_byte_a_call_is_an_honest_figure_of_the_processor_only() {
     let volume = ext4(128);
     let run = bonnie(&volume, &[], &["-s", "16", "-n", "0", "-f1"]);
     for phase in ["putc", "getc"] {
-        // A rate is printed where the machine is not too fast for it.
+        // bonnie++ prints a rate when the machine is not too fast for it.
         for claim in claims(&run).iter().filter(|claim| claim["phase"] == phase) {
             assert_holds(&run, claim);
         }
@@ -186,7 +186,7 @@ fn files_are_created_looked_up_and_deleted_as_often_as_claimed() {
     for phase in ["seq-create", "seq-del", "ran-create", "ran-stat", "ran-del"] {
         assert_eq!(run.fact(phase, "name_calls"), 65536.0, "{phase}: {}", run.story());
     }
-    // opendir asks for the folder itself in the same way.
+    // opendir queries the folder itself in the same way.
     assert!((65536.0..65540.0).contains(&run.fact("seq-stat", "name_calls")), "{}", run.story());
     for claim in claims(&run).iter().filter(|claim| claim["metric"] != "cpu-total") {
         assert_holds(&run, claim);
@@ -194,7 +194,7 @@ fn files_are_created_looked_up_and_deleted_as_often_as_claimed() {
     assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
 }
 
-/// More seeks than the file has chunks: they cannot all be distinct, and nobody said so.
+/// There are more seeks than the file has chunks: they cannot all be distinct, and nothing claimed that they are.
 #[test]
 fn seeks_of_a_small_file_do_not_repeat_themselves_unduly() {
     needs!(beside: "bonnie++", "mkfs.ext4", "losetup");
@@ -302,7 +302,7 @@ fn what_1_03_never_synced_is_not_taken_for_written() {
     }
     assert_eq!(run.fact("seeks", "active_tasks"), 3.0);
     run.assert_nothing_lost();
-    // The figures are those of the calls, to what a window of milliseconds is worth.
+    // The figures agree with the calls, within the precision of a window of milliseconds.
     for phase in BLOCK_TESTS {
         let codes = run.codes(phase);
         assert!(!codes.contains(&"AB104") && !codes.contains(&"AB103"), "{phase}: {}", run.story());

@@ -1,5 +1,5 @@
-//! Runs as one file: packed, moved, checked, changed, signed and redacted; against tar, zstd and openssl as
-//! implementations of others.
+//! Runs as one file: packed, moved, checked, changed, signed and redacted; compared with tar, zstd and openssl as
+//! independent implementations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn activebench(arguments: &[&str], folder: &Path) -> Output {
     Command::new(binary()).args(arguments).current_dir(folder).output().expect("activebench runs")
 }
 
-/// What it said, and that it ended as expected.
+/// Returns the output, and asserts the exit code.
 fn said(output: &Output, exit_code: i32) -> String {
     let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
     assert_eq!(output.status.code(), Some(exit_code), "{text}");
@@ -39,20 +39,20 @@ fn bundle(volume: &Volume, run: &Path, name: &str, options: &[&str]) -> PathBuf 
     file
 }
 
-/// The names in a bundle, in their order.
+/// Returns the names in a bundle, in their order.
 fn names(file: &Path) -> Vec<String> {
     let listed = shell(&format!("tar --zstd -tf {}", word(file)), Path::new("/"));
     listed.lines().map(str::to_owned).collect()
 }
 
-/// Unpacks into a new folder.
+/// Unpacks a bundle into a new folder.
 fn unpacked(file: &Path, folder: PathBuf) -> PathBuf {
     fs::create_dir_all(&folder).expect("a folder");
     shell(&format!("tar --zstd -xf {}", word(file)), &folder);
     folder
 }
 
-/// Packs files of a folder as a bundle is packed.
+/// Packs files of a folder in the format of a bundle.
 fn packed(folder: &Path, names: &[String], file: &Path) {
     let names = names.join(" ");
     shell(&format!("tar --format=ustar -cf - {names} | zstd -q -f --check -o {}", word(file)), folder);
@@ -82,7 +82,7 @@ fn a_run_is_judged_the_same_wherever_its_bundle_goes() {
     let run = verify(&volume, &[], &LIE);
     assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
 
-    // Its default name, in the working directory; and the same bytes again, from another place.
+    // Its default name, in the working directory; and the same bytes when bundled from another place.
     let here = volume.beside("");
     let name = format!("{}.activebench.tar.zst", run.run.file_name().expect("a name").to_str().expect("UTF-8"));
     said(&activebench(&["bundle", word(&run.run)], &here), 0);
@@ -107,7 +107,7 @@ fn a_run_is_judged_the_same_wherever_its_bundle_goes() {
     assert!(text.contains("discrepancy, exit code 1, as the bundle claims"), "{text}");
     assert!(text.contains("none: anybody can have made this bundle"), "{text}");
 
-    // In a directory's place.
+    // A bundle in the place of a directory.
     let report: Value =
         serde_json::from_slice(&activebench(&["report", word(&moved), "--format", "json"], &elsewhere).stdout)
             .expect("a report");
@@ -116,13 +116,13 @@ fn a_run_is_judged_the_same_wherever_its_bundle_goes() {
     said(&activebench(&["recheck", word(&moved)], &elsewhere), 1);
     assert!(said(&activebench(&["show", word(&moved), "--stage", "names"], &elsewhere), 0).contains("iozone.tmp"));
 
-    // By others' programs, as docs/bundle.md says.
+    // With other programs, as docs/bundle.md describes.
     let folder = unpacked(&moved, volume.beside("unpacked"));
     shell(r#"jq -r '.files[] | .sha256 + "  " + .name' bundle.json | sha256sum --check --quiet"#, &folder);
     let manifest: Value = serde_json::from_slice(&fs::read(folder.join("bundle.json")).expect("it")).expect("JSON");
     assert_follows(include_str!("../../../../docs/bundle.schema.json"), &manifest);
     assert_eq!((&manifest["verdict"], &manifest["tool"]["name"]), (&run.report["verdict"], &Value::from("iozone")));
-    // What was unpacked is a run directory like any other.
+    // The unpacked bundle is a run directory like any other.
     said(&activebench(&["recheck", "run"], &folder), 1);
 }
 
@@ -139,7 +139,7 @@ fn a_signature_is_openssl_s_too() {
     assert!(said(&check(&file, &["--key", word(&other)]), 6).contains("not right under the key"));
     let unsigned = bundle(&volume, &run, "unsigned", &[]);
     assert!(said(&check(&unsigned, &["--key", word(&public)]), 6).contains("it is not signed"));
-    // Not keys at all.
+    // Files that do not contain the right kind of key.
     assert!(said(&check(&file, &["--key", word(&key)]), 2).contains("-pubout"));
     assert!(
         said(&activebench(&["bundle", word(&run), "--sign", word(&public), "--out", "/x"], Path::new("/")), 2)
@@ -171,7 +171,7 @@ fn a_byte_changed_in_any_file_is_named() {
     let names = names(&file);
     assert_eq!(names[..2], ["bundle.json", "statement.dsse.json"]);
     let changed = volume.beside("changed");
-    // Packed by tar and zstd of the same files it is as good.
+    // The same files packed by tar and zstd are as good.
     packed(&folder, &names, &changed);
     said(&check(&changed, &["--key", word(&public)]), 1);
     for name in &names {
@@ -187,7 +187,7 @@ fn a_byte_changed_in_any_file_is_named() {
         fs::write(&path, whole).expect("it is written");
     }
 
-    // A file too many, one too few, a link, and a report that says something else though its sum is right.
+    // One file too many, one too few, a link, and a report with another content but a correct sum.
     fs::write(folder.join("run/notes.txt"), "x").expect("it is written");
     packed(&folder, &[&names[..], &["run/notes.txt".to_owned()]].concat(), &changed);
     assert!(said(&check(&changed, &[]), 6).contains(r#""run/notes.txt" is in the archive though"#));
@@ -212,7 +212,7 @@ fn a_byte_changed_in_any_file_is_named() {
         );
     }
 
-    // Cut, and what is none.
+    // A cut bundle, and files that are not bundles.
     let whole = fs::read(&file).expect("the bundle");
     for length in [0, 3, whole.len() / 2, whole.len() - 1] {
         fs::write(&changed, &whole[..length]).expect("it is written");
@@ -263,7 +263,7 @@ fn a_series_and_two_runs_side_by_side_are_bundled_whole() {
     }
 }
 
-/// Names in a run, each of which must be gone.
+/// Planted names, each of which must be gone.
 const PLANTED: [&str; 9] = [
     "falcondb01",
     "zebulon",
@@ -283,7 +283,7 @@ fn a_redacted_bundle_names_nobody_and_is_judged_the_same() {
     let folder = volume.path().join("acmecorp/payroll-2024");
     fs::create_dir_all(&folder).expect("a folder");
     fs::copy("/bin/true", folder.join("kestrelbenchmarker")).expect("a program");
-    // A banner like that of uname, a user's home, a disk by its serial number, a file system by its UUID.
+    // A banner as from uname, a user's home, a disk by its serial number, a file system by its UUID.
     let script = format!(
         "echo 'Linux falcondb01 6.1.0-13-amd64 x86_64 of zebulon'; echo 'host: falcondb01 | 64M |' >&2; \
          cat /home/zebulon/quarterly.conf /dev/disk/by-id/nvme-ACME_S3Z8NB0K123456 2>&1; \
@@ -315,14 +315,15 @@ fn a_redacted_bundle_names_nobody_and_is_judged_the_same() {
     assert!(name.ends_with("-redacted.activebench.tar.zst") && planted(name.as_bytes()).is_empty(), "{name}");
     let file = volume.beside(&name);
     let text = said(&check(&file, &[]), 1);
-    // This machine's own name may be among them: it counts where a word of the record is the same, a symbol's say.
+    // This machine's own name may be among them: it counts if the record contains the same word, for example as a
+    // symbol.
     assert!(text.contains("a redacted copy; replaced: hosts ") && text.contains(", named 1, paths "), "{text}");
 
     let tar = shell(&format!("zstd -q -dc {} > all.tar", word(&file)), &here);
     assert_eq!(tar, "");
     assert_eq!(planted(&fs::read(volume.beside("all.tar")).expect("the tar")), Vec::<&str>::new());
     assert_eq!(planted(&shown(&file)), Vec::<&str>::new());
-    // Nor where the volume lies, which nobody planted.
+    // The volume's own path must be gone too, though it was not planted.
     let place = volume.beside("");
     let place =
         place.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit('-').next()).expect("a name");
@@ -348,7 +349,7 @@ fn a_redacted_bundle_names_nobody_and_is_judged_the_same() {
     );
     let report = fs::read_to_string(folder.join("run/report.txt")).expect("a report");
     assert!(report.contains("redacted  a copy with names replaced"), "{report}");
-    // The tool's words stand in the columns in which they stood.
+    // The tool's words keep their columns.
     let widths = |path: PathBuf| -> Vec<usize> {
         String::from_utf8_lossy(&fs::read(path).expect("the output")).lines().map(str::len).collect()
     };

@@ -1,5 +1,5 @@
-//! `activebench ceiling` on real storage: what it measures, what it leaves behind (nothing), and what a later `verify`
-//! makes of it.
+//! `activebench ceiling` on real storage: its measurements, its clean-up (nothing is left), and their use in a later
+//! `verify`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use activebench_e2e::{Volume, assert_follows, binary, needs, recheck};
 use serde_json::Value;
 
-/// Names the folder in which ceilings are kept.
+/// Environment variable with the folder in which ceilings are kept.
 const FOLDER: &str = "ACTIVEBENCH_CEILINGS";
 
 fn ceiling(kept_in: &Path, arguments: &[&str]) -> Command {
@@ -24,7 +24,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The JSON that it printed, which is what its schema says.
+/// Returns the printed JSON, which follows its schema.
 #[track_caller]
 fn measured(kept_in: &Path, arguments: &[&str], exit_code: i32) -> Value {
     let output = ceiling(kept_in, arguments).args(["--format", "json"]).output().expect("the binary runs");
@@ -44,7 +44,7 @@ fn parts<'a>(ceiling: &'a Value, kinds: &[&str]) -> Vec<&'a Value> {
     parts.iter().filter(|part| part["kind"].as_str().is_some_and(|kind| kinds.contains(&kind))).collect()
 }
 
-/// Every part of the storage has a value, and the device served at least nearly what fio moved.
+/// Asserts that every part of the storage has a value, and that the device served almost all bytes that fio moved.
 #[track_caller]
 fn assert_served(ceiling: &Value, count: usize) {
     let storage = parts(ceiling, &["random", "sequential"]);
@@ -77,7 +77,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// Free bytes of a file system, in blocks.
+/// Returns the free space of a file system, in blocks.
 fn free(volume: &Volume) -> u64 {
     let path = std::ffi::CString::new(volume.path().to_str().expect("a UTF-8 path")).expect("no zero byte");
     let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
@@ -88,7 +88,7 @@ fn free(volume: &Volume) -> u64 {
     }
 }
 
-/// Sectors that a device has written since boot.
+/// Returns the sectors written to a device since boot.
 fn written(device: &str) -> String {
     let name = device.strip_prefix("/dev/").expect("a device");
     let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).expect("counters");
@@ -97,7 +97,7 @@ fn written(device: &str) -> String {
 
 const FIO: &str = "fio --name=r --rw=randread --bs=4k --direct=1 --size=16m --filename=f";
 
-/// A verified run with the ceilings that are kept in a folder.
+/// Runs a verified command with the ceilings that are kept in a folder.
 fn verified(volume: &Volume, kept_in: &Path, run: &Path, options: &[&str]) -> Value {
     let output = Command::new(binary())
         .args(["verify", "--format", "json", "--out"])
@@ -112,7 +112,7 @@ fn verified(volume: &Volume, kept_in: &Path, run: &Path, options: &[&str]) -> Va
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output)))
 }
 
-/// The shares of all claims of a report.
+/// Returns the shares of all claims of a report.
 fn shares(report: &Value) -> Vec<&Value> {
     let claims = report["claims"].as_array().expect("claims");
     claims.iter().flat_map(|claim| claim["shares"].as_array().expect("shares")).collect()
@@ -157,11 +157,11 @@ fn a_figure_is_a_share_of_what_was_measured() {
     }
     assert!(notes(&report).iter().any(|note| note.starts_with("the ceiling of ")), "{:?}", notes(&report));
 
-    // The run holds what it was judged with.
+    // The run contains the ceiling that it was judged with.
     fs::remove_file(file).expect("it goes");
     let again = recheck(&run, &[]);
     assert_eq!((&again.report["claims"], &again.report["bound_notes"]), (&report["claims"], &report["bound_notes"]));
-    // Named, or left out.
+    // The ceiling can be named, or omitted.
     let named = verified(&volume, &kept_in, &volume.beside("named"), &["--ceiling", out.to_str().expect("UTF-8")]);
     assert_eq!(shares(&named).len(), found.len());
     let without = verified(&volume, &kept_in, &volume.beside("without"), &["--no-ceiling"]);
@@ -171,7 +171,7 @@ fn a_figure_is_a_share_of_what_was_measured() {
     assert_eq!(shares(&none).len(), 0);
     assert!(notes(&none).iter().any(|note| note.contains(&hint)), "{:?}", notes(&none));
 
-    // Another kernel, and other storage.
+    // Another kernel, and another storage.
     for (pointer, value, said) in [
         ("/machine/kernel", "6.0.0", "the kernel was 6.0.0 and is "),
         ("/identity/0/value", "another file", "is not the storage any more that it was"),
@@ -193,7 +193,7 @@ fn writes_are_measured_where_asked_for() {
     let ceiling = measured(&volume.beside("ceilings"), &[volume.path().to_str().expect("UTF-8"), "--write"], 0);
     assert_served(&ceiling, 8);
     assert_eq!(names(&volume.path()), before);
-    // Never into what is there.
+    // An existing file or device is never written.
     volume.lay_out("f", 32);
     for target in [volume.path().join("f"), PathBuf::from(volume.device().expect("a device"))] {
         let target = target.to_str().expect("UTF-8");
@@ -248,7 +248,7 @@ fn on_tmpfs_the_machine_is_measured() {
 fn a_place_that_cannot_be_written_takes_no_result_with_it() {
     needs!(beside:);
     let volume = Volume::tmpfs(64);
-    // Through what the user named, never in its place.
+    // A link that the user named is followed, never replaced.
     let (out, link) = (volume.beside("out.json"), volume.beside("link.json"));
     std::os::unix::fs::symlink(&out, &link).expect("a link");
     let nowhere = Path::new("/proc/nowhere");
@@ -291,7 +291,7 @@ fn a_full_disk_is_refused() {
     assert_eq!(names(&volume.beside("ceilings")), Vec::<PathBuf>::new());
 }
 
-/// Processes that read what another process holds open.
+/// Counts processes that read a file that another process holds open.
 fn readers_of(pid: u32) -> usize {
     let wanted = format!("--filename=/proc/{pid}/fd/");
     let processes = names(Path::new("/proc"));
@@ -331,7 +331,7 @@ fn however_it_ends_nothing_is_left() {
             assert!(begin.elapsed() < Duration::from_secs(60), "fio goes on");
             std::thread::yield_now();
         }
-        // The file's blocks are given back when its last holder has ended.
+        // The file's blocks become free when its last holder has ended.
         while (names(&volume.path()), free(&volume)) != before {
             assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", names(&volume.path()));
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Stored runs of the real iozone side by side, and the formats of one of them for other programs.
+//! Stored runs of the real iozone side by side, and exports of one of them for other programs.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn activebench(arguments: &[&str], runs: &[&Path]) -> Output {
     Command::new(binary()).args(arguments).args(runs).output().expect("the binary runs")
 }
 
-/// The JSON of a comparison, which follows its schema.
+/// Returns the JSON of a comparison, which follows its schema.
 fn compared(runs: &[&Path]) -> Value {
     let output = activebench(&["compare", "--format", "json"], runs);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -24,7 +24,7 @@ fn compared(runs: &[&Path]) -> Value {
     report
 }
 
-/// A figure's cell in a column.
+/// Returns a figure's cell in a column.
 fn cell<'report>(report: &'report Value, phase: &str, column: usize) -> &'report Value {
     let figures = report["figures"].as_array().expect("figures");
     let row = figures.iter().find(|figure| figure["phase"] == phase).unwrap_or_else(|| panic!("no {phase}: {report}"));
@@ -78,7 +78,7 @@ fn a_series_is_its_own_equal() {
     for phase in ["write", "rewrite", "read", "reread"] {
         let same = cell(&report, phase, 1);
         assert_eq!(same["against_first"]["ratio"], 1.0, "{same}");
-        // Two runs have no interval.
+        // Two runs do not give an interval.
         assert!(same["against_first"]["interval"].is_null() && same["interval"].is_null(), "{same}");
         assert_eq!(same["runs"], 2, "{same}");
     }
@@ -107,7 +107,7 @@ fn a_run_leaves_its_reports_and_its_tables_can_be_made_again() {
     let result = &sarif["runs"][0]["results"][0];
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "stdout.txt", "{result}");
-    // The line that it names is the one that it quotes.
+    // The named line is the quoted one.
     let line = usize::try_from(place["region"]["startLine"].as_u64().expect("a line")).expect("a small one");
     let output = report("stdout.txt");
     let snippet = place["region"]["snippet"]["text"].as_str().expect("a text");

@@ -1,4 +1,4 @@
-//! `verify --and-corrected`: the benchmark again with the advice applied, both side by side.
+//! `verify --and-corrected`: runs the benchmark again with the advice applied, and shows both side by side.
 
 use std::process::{Command, Output};
 
@@ -11,7 +11,7 @@ fn verify_and_correct(volume: &Volume, options: &[&str], command: &[&str]) -> Ou
     verify.args(command).current_dir(volume.path()).output().expect("activebench runs")
 }
 
-/// What standard output holds: one document that is what its schema says, with two reports that are, too.
+/// Returns the document on standard output; it and its two reports follow their schemas.
 fn document(output: &Output) -> Value {
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on standard output");
     assert_follows(include_str!("../../../../docs/advice.schema.json"), &document);
@@ -35,7 +35,7 @@ fn a_write_is_run_again_with_the_sync_inside_its_clock() {
     formats.extend(["--format", "html=report.html"]);
     let output = verify_and_correct(&volume, &formats, &["iozone", "-i0", "-s128m", "-r64k"]);
     let document = document(&output);
-    // The exit code speaks of the command as it was given.
+    // The exit code is that of the command as given.
     assert_eq!((output.status.code(), &document["exit_code"]), (Some(1), &Value::from(1)));
     assert_eq!(document["advised_command"], serde_json::json!(["iozone", "-i0", "-s128m", "-r64k", "-e", "-c"]));
     assert_eq!(verdicts(&document, "as_given", &["throughput"]), ["misleading", "misleading"]);

@@ -1,4 +1,4 @@
-//! Where the threads' time goes: totals of each thread, stack samples, the host's steal time.
+//! Use of the threads' time: totals of each thread, stack samples, the host's steal time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 use activebench_e2e::{Verified, Volume, binary, needs, rows, skip, verify};
 use serde_json::Value;
 
-/// Blocks of each thread, and milliseconds of computing or sleep after each.
+/// Number of blocks of each thread, and milliseconds of computing or sleep after each.
 const ROUNDS: u64 = 30;
 const MS: u64 = 10;
-/// What the threads are certain to have taken.
+/// Minimum time that each thread took.
 const LEAST_NS: f64 = (ROUNDS * MS * 1_000_000) as f64;
 
 fn json(run: &Verified, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(run.run.join(name)).expect(name)).expect("JSON")
 }
 
-/// Two threads of our own: one computes, one sleeps.
+/// Runs two threads of our own: one computes, one sleeps.
 fn run(volume: &Volume, options: &[&str]) -> Verified {
     let (program, folder) = (binary(), volume.path());
     let (rounds, ms) = (ROUNDS.to_string(), MS.to_string());
@@ -27,19 +27,19 @@ fn run(volume: &Volume, options: &[&str]) -> Verified {
     run
 }
 
-/// Why this kernel takes no samples; `None` when it does.
+/// Returns the reason why this kernel takes no samples; `None` when it does.
 fn no_samples(run: &Verified) -> Option<String> {
     json(run, "run.json")["coverage"]["sampling"]["why_not"].as_str().map(str::to_owned)
 }
 
-/// What `getrusage` said of each thread, by its name.
+/// Returns the output of `getrusage` for each thread, by its name.
 fn usage(run: &Verified) -> HashMap<String, Value> {
     let output = std::fs::read_to_string(run.run.join("stdout.txt")).expect("the tool's output");
     let lines = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     lines.map(|line| (line["name"].as_str().expect("a name").to_owned(), line)).collect()
 }
 
-/// The only thread of a phase.
+/// Returns the only thread of a phase.
 fn only_thread(profiles: &Value, phase: &str) -> Value {
     let threads = profiles["phases"][phase]["threads"].as_array().unwrap_or_else(|| panic!("{phase} of {profiles:#}"));
     assert_eq!(threads.len(), 1, "{phase}: {threads:?}");
@@ -58,7 +58,7 @@ fn error(thread: &Value) -> f64 {
     thread["error_ns"].as_f64().expect("a bound")
 }
 
-/// The times of a thread are all of its window.
+/// Asserts that the times of a thread add up to its window.
 fn assert_whole(thread: &Value) {
     let sum = on_cpu(thread) + ns(thread, "blocked") + ns(thread, "preempted");
     let window = thread["window_ns"].as_f64().expect("a length");
@@ -78,7 +78,7 @@ fn a_thread_that_computes_is_told_from_one_that_sleeps() {
         assert_whole(thread);
         assert!(error(thread) < LEAST_NS / 2.0, "{thread}");
     }
-    // At least what the workload asked for, and about what the kernel's own account says.
+    // At least the time that the workload asked for, and about the time in the kernel's own account.
     assert!(on_cpu(&computes) >= LEAST_NS - error(&computes) - 1e6, "{computes}");
     let told = ["user_ns", "kernel_ns"].iter().map(|name| usage["computes"][name].as_f64().expect("ns")).sum::<f64>();
     assert!((0.7..1.4).contains(&(on_cpu(&computes) / told)), "{computes} and {told}");
@@ -86,7 +86,7 @@ fn a_thread_that_computes_is_told_from_one_that_sleeps() {
     assert!(ns(&sleeps, "blocked") >= LEAST_NS - error(&sleeps) - 1e6, "{sleeps}");
     assert!(ns(&sleeps, "blocked") > 2.0 * on_cpu(&sleeps), "{sleeps}");
     assert!(ns(&computes, "blocked") < ns(&sleeps, "blocked"), "{computes} {sleeps}");
-    // The whole run is the sum of its tasks.
+    // The whole run includes its tasks.
     let whole = json(&run, "facts.json");
     let of_run = |name: &str| whole[name]["value"]["value"].as_f64();
     assert!(of_run("user_cpu_ns") >= Some(ns(&computes, "user") - error(&computes)), "{whole:#}");
@@ -116,7 +116,7 @@ fn samples_name_the_function_that_computes() {
     let sleeps = &profiles["phases"]["write-sleeps"];
     assert!(sleeps["samples"].as_f64() < Some(samples / 2.0), "{sleeps:#}");
 
-    // Every sample is one row, and every stack that it names is there.
+    // Every sample is one row, and every stack that it names exists.
     let of_run = run.rows("samples");
     let stacks = run.rows("stacks");
     assert_eq!(json(&run, "run.json")["coverage"]["records"]["samples"]["received"], of_run.len());
@@ -124,12 +124,12 @@ fn samples_name_the_function_that_computes() {
         assert!(row["stack"].parse::<usize>().expect("a stack") < stacks.len(), "{row:?}");
     }
     assert!(stacks.iter().any(|row| row["frames"].contains("compute_in_user_mode")));
-    // Where the kernel lies in memory is nowhere in the record.
+    // The record does not reveal the kernel's addresses in memory.
     let text = std::fs::read_to_string(run.run.join("stacks.json")).expect("stacks.json");
     let frames = serde_json::from_str::<Value>(&text).expect("JSON");
     let is_high = |frame: &Value| frame["file_offset"].as_u64() >= Some(1 << 47);
     assert!(!frames["frames"].as_array().expect("frames").iter().any(is_high));
-    // It can be seen, by people too.
+    // People can see it in the report, too.
     let facts = run.rows("facts");
     let named = facts.iter().find(|row| row["phase"] == "write-computes" && row["fact"] == "hot_function_ratio");
     assert!(named.expect("a row")["of"].contains("compute_in_user_mode"));
@@ -152,7 +152,7 @@ fn without_samples_the_times_are_still_there() {
         facts.iter().find(|row| row["phase"] == phase && row["fact"] == name).expect("a fact")
     };
     assert!(fact("write-computes", "stack_samples")["completeness.why"].contains("turned off"));
-    // A sleeper comes back to a CPU all the time: its totals are known.
+    // A sleeping thread returns to a CPU all the time: its totals are known.
     let sleeps = only_thread(&json(&run, "profiles.json"), "write-sleeps");
     assert_whole(&sleeps);
     assert!(ns(&sleeps, "blocked") > 2.0 * on_cpu(&sleeps), "{sleeps}");

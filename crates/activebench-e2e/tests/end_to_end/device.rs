@@ -1,5 +1,5 @@
-//! What reaches the device: flushes that were meant and flushes that were made, and bytes of
-//! reads that the page cache had and had not.
+//! I/O that reaches the device: flushes that were requested and flushes that were made, and bytes of reads from the
+//! page cache and from the device.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -15,14 +15,14 @@ const MIB: u64 = 1 << 20;
 fn syncs(volume: &Volume, by: &str, file: &str) -> Verified {
     let program = binary();
     let program = program.to_str().expect("UTF-8");
-    // What making and mounting the file system left to be written is not the run's.
+    // Excludes the writes that are left from making and mounting the file system.
     volume.drop_caches();
     let run = verify(volume, &[], &[program, "__workload", "syncs", "--by", by, file]);
     run.assert_nothing_lost();
     run
 }
 
-/// Flushes that bios of the tree and of the journal asked for, and FLUSH requests that the device made.
+/// Counts flushes that bios of the tree and of the journal asked for, and FLUSH requests that the device received.
 fn flushes(volume: &Volume, run: &Verified) -> (usize, usize) {
     let device = volume.device_number();
     let block = run.rows("block");
@@ -36,9 +36,9 @@ fn flushes(volume: &Volume, run: &Verified) -> (usize, usize) {
 fn flushes_meant_and_made_are_told_apart() {
     needs!("mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
-    // Each fsync of a growing file commits the journal: before the commit block and after it.
+    // Each fsync of a growing file commits the journal: a flush before the commit block and one after it.
     assert_eq!(flushes(&volume, &syncs(&volume, "fsync", "grows.dat")), (COUNT, 2 * COUNT), "fsync, growing");
-    // Overwritten data needs no commit: an empty flush each. The first may still settle the inode's time.
+    // Overwritten data needs no commit: one empty flush each. The first may still update the inode's time.
     let (meant, made) = flushes(&volume, &syncs(&volume, "fdatasync", "grows.dat"));
     assert!((COUNT..=COUNT + 1).contains(&meant) && (COUNT..=COUNT + 3).contains(&made), "fdatasync: {meant}, {made}");
     let (meant, made) = flushes(&volume, &syncs(&volume, "direct-sync", "direct.dat"));
@@ -48,7 +48,7 @@ fn flushes_meant_and_made_are_told_apart() {
     assert_eq!(flushes(&careless, &syncs(&careless, "fsync", "grows.dat")), (0, 0), "nobarrier");
 }
 
-/// The image below a new loop device is sparse: its worker writes to it, since room has to be found for each block.
+/// The image below a new loop device is sparse: its worker writes to it, since each block needs space.
 #[test]
 fn what_the_worker_of_a_loop_device_carries_down_is_the_backing_file_s() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
@@ -67,7 +67,7 @@ fn what_the_worker_of_a_loop_device_carries_down_is_the_backing_file_s() {
     assert!(written >= 32 * MIB, "the worker wrote {written} bytes to the image");
 }
 
-/// Bytes of a file that are in the page cache.
+/// Returns the bytes of a file that are in the page cache.
 fn cached(file: &Path) -> u64 {
     let output =
         Command::new("fincore").args(["--bytes", "--raw", "--noheadings", "--output", "RES"]).arg(file).output();
@@ -75,7 +75,7 @@ fn cached(file: &Path) -> u64 {
     String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
 }
 
-/// Bytes that the kernel counts as read from the volume's device since it was made.
+/// Returns the bytes that the kernel counts as read from the volume's device since it was made.
 fn device_counter(volume: &Volume) -> u64 {
     let name = volume.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
     let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).expect("the device has counters");
@@ -83,8 +83,8 @@ fn device_counter(volume: &Volume) -> u64 {
     sectors * 512
 }
 
-/// Reads the file through a verified `dd` and returns bytes of it that the device delivered.
-/// What the probes saw, what the calls account for, and the device's own counter have to agree.
+/// Reads the file through a verified `dd` and returns the bytes of it that the device delivered. Asserts that the
+/// probes, the accounting of the calls, and the device's own counter agree.
 fn read(volume: &Volume, what: &str, options: &[&str]) -> u64 {
     let mut command = vec!["dd", "if=read.dat", "of=/dev/null", "bs=64k"];
     command.extend(options);
@@ -102,7 +102,7 @@ fn read(volume: &Volume, what: &str, options: &[&str]) -> u64 {
     let of_dd = calls.iter().filter(|row| row["op"] == "read" && row["requested"] == "65536");
     let by_calls: u64 = of_dd.map(|row| bytes(row, "storage_read_bytes")).sum();
     assert_eq!(from_device, by_calls, "{what}: the device and the calls");
-    // Beside the file, the file system reads a few blocks of its own.
+    // Besides the file, the file system reads a few blocks of its own.
     assert!(
         (from_device..from_device + MIB).contains(&counted),
         "{what}: {from_device} seen, {counted} counted by the device"
@@ -117,10 +117,10 @@ fn reads_take_from_the_device_exactly_what_the_page_cache_lacks() {
     let file = volume.path().join("read.dat");
     std::fs::write(&file, vec![1u8; 64 * MIB as usize]).expect("the file is written");
 
-    // Not by mounting anew: the calls would have to read the file's extents too.
+    // Not by a new mount: the calls would also have to read the file's extents.
     drop_all_caches();
     assert_eq!(read(&volume, "cold", &[]), 64 * MIB);
-    // Some machines take pages back that nobody uses at the moment: what is lacking can grow, never shrink.
+    // Some machines take back unused pages: the missing part can grow, but never shrink.
     let warm = read(&volume, "warm", &[]);
     assert!(warm < 64 * MIB, "some of it is still cached: {warm}");
 

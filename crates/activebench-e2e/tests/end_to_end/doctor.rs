@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use activebench_e2e::{Volume, binary, needs, verify};
 use serde_json::Value;
 
-/// The user without rights, by number: every system has it.
+/// User id without rights; every system has it.
 const NOBODY: u32 = 65_534;
 
 struct Diagnosed {
@@ -64,7 +64,7 @@ fn root_can_observe_here_and_every_line_says_what_it_means() {
     assert_eq!(diagnosed.check("storage", &format!("I/O of {device}"))["state"], "ok");
     assert_eq!(diagnosed.check("benchmarks", "iozone")["state"], "ok");
 
-    // The same for people, without colours where nobody looks.
+    // The same as text, without colours because the output is not a terminal.
     let output = doctor(&binary(), &volume.path()).output().expect("the binary runs");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.starts_with("activebench can observe here"), "{text}");
@@ -84,7 +84,7 @@ fn memory_is_said_to_be_no_device() {
 #[test]
 fn nobody_cannot_observe_and_learns_the_command_that_mends_it() {
     needs!();
-    // The build's own folder may be closed to others.
+    // The build's own folder may be closed to other users.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("activebench");
     std::fs::copy(binary(), &program).expect("a copy");
@@ -103,7 +103,7 @@ fn nobody_cannot_observe_and_learns_the_command_that_mends_it() {
     let command = rights["command"].as_str().unwrap_or("");
     assert!(command.starts_with("sudo setcap cap_bpf,cap_perfmon"), "{rights}");
     assert!(command.ends_with(program.to_str().expect("UTF-8")), "{rights}");
-    // What needs no rights is known all the same.
+    // What needs no rights is still known.
     assert_eq!(diagnosed.check("tracepoints", "sys_enter")["state"], "ok");
     assert_eq!(diagnosed.check("other-tracers", "BPF programs")["state"], "gap");
 }
@@ -122,15 +122,15 @@ struct Bpftrace(Child);
 
 impl Bpftrace {
     fn on_block_rq_complete() -> Self {
-        // bpftrace finds tracepoints in tracefs, which a machine need not have mounted: a mount
-        // of its own changes nothing for others. `exec` keeps the process.
+        // bpftrace finds tracepoints in tracefs, which is not mounted on every machine. A mount in a namespace of its
+        // own changes nothing for others. `exec` keeps the process.
         let script = "mount -t tracefs tracefs /sys/kernel/tracing; exec bpftrace -e \"$1\"";
         let mut child = Command::new("unshare")
             .args(["--mount", "sh", "-c", script, "sh", "tracepoint:block:block_rq_complete { @ = count(); }"])
             .stdout(Stdio::piped())
             .spawn()
             .expect("bpftrace starts");
-        // It says "Attaching 1 probe..." before it does so; the kernel knows when it has.
+        // bpftrace prints "Attaching 1 probe..." before it attaches; only the kernel knows when it has attached.
         let mut first = [0_u8];
         child.stdout.as_mut().expect("a pipe").read_exact(&mut first).expect("bpftrace speaks");
         Self(child)

@@ -1,4 +1,4 @@
-//! The log of single events: small in memory, bounded, and what is left when it is cut.
+//! The log of single events: small in memory, limited in size, and still useful when it is cut.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use activebench_e2e::{Volume, binary, needs, rows, verify};
 use serde_json::Value;
 
-/// Bytes of memory that the observer may take, whatever the run's length. With the program's own code, which is larger
-/// in a development build, that is less than 64 MiB as installed.
+/// Largest private memory of the observer in bytes, independent of the run's length. Together with the program's code,
+/// which is larger in a development build, the installed program needs less than 64 MiB.
 const MOST_PRIVATE_BYTES: i64 = 40 << 20;
 
 const PAGES: usize = 256;
@@ -24,8 +24,8 @@ fn manifest(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("run.json")).expect("run.json")).expect("JSON")
 }
 
-/// The most memory that a process had until it ended, its code not counted. The kernel keeps no such maximum, so it is
-/// looked at again and again.
+/// Returns the most memory that a process had until it ended, without its code. The kernel keeps no such maximum, so
+/// the value is polled.
 fn most_private_bytes(child: &mut Child) -> i64 {
     let status = format!("/proc/{}/status", child.id());
     let mut most_kib = 0;
@@ -70,7 +70,7 @@ fn nothing_is_spooled_beside_the_target() {
     needs!("mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let data = data_file(&volume);
-    // On the device itself, not only somewhere below it.
+    // The run directory is on the observed device itself, not on the storage below it.
     let run = volume.path().join("run");
     let status = Command::new(binary())
         .args(["verify", "--quiet", "--fail-on", "never", "--out"])
@@ -112,13 +112,13 @@ fn a_log_that_is_cut_leaves_exact_totals() {
     let sum = totals["calls"].as_array().expect("sums").iter().find(|row| of_file(row)).expect("a sum of the file");
     let logged = rows(&run.run, "calls");
     let logged = logged.iter().filter(|row| row["op"] == "pread" && row["file.ino"] == opened["file.ino"]).count();
-    // Every page once before the clock starts.
+    // Plus every page once before the clock starts.
     assert_eq!(logged as u64 + sum["calls"].as_u64().expect("a count"), (COUNT + PAGES) as u64);
     assert_eq!(sum["returned"].as_u64(), sum["calls"].as_u64().map(|calls| calls * 4096));
     let facts = &run.report["run"]["facts"];
     assert_eq!(facts["read_calls"]["completeness"]["state"], "complete", "{facts}");
     assert!(facts["read_bytes"]["value"].as_f64() >= Some(((COUNT + PAGES) * 4096) as f64), "{facts}");
-    // A figure that needs each call is not given as if it were whole.
+    // A figure that needs each call is not presented as complete.
     let phase = &run.report["phases"][0]["facts"];
     assert_eq!(phase["unique_blocks"]["completeness"]["state"], "partial", "{phase}");
     let why = phase["unique_blocks"]["completeness"]["why"].as_str().expect("a reason");
@@ -139,7 +139,7 @@ fn a_log_that_is_cut_lowers_the_verdicts_of_what_it_does_not_hold() {
     let cut = findings.iter().find(|finding| finding["code"] == "AB902" && finding["outcome"] == "fires");
     let message = cut.expect("AB902 fires")["message"].as_str().expect("a message");
     assert!(message.contains("the log of single I/Os was cut") && message.contains("--events-limit"), "{message}");
-    // Judged again from what is stored, nothing changes.
+    // Judging it again from the stored run changes nothing.
     let output = Command::new(binary()).args(["recheck", "--format", "json"]).arg(&run.run).output().expect("it runs");
     let again: Value = serde_json::from_slice(&output.stdout).expect("a report");
     for part in ["verdict", "claims", "findings"] {

@@ -1,4 +1,4 @@
-//! Exports of the recorded I/O: fio replays a log as the run did it, and a trace holds every call.
+//! Exports of the recorded I/O: fio replays a log with the operations of the run, and a trace contains every call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use activebench_e2e::{Verified, Volume, binary, fio_on_data, needs, rows, verify};
 use serde_json::Value;
 
-/// Exports a run; gives what was said on standard error.
+/// Exports a run; returns the process's output.
 fn export(run: &Path, formats: &[String]) -> Output {
     let mut report = Command::new(binary());
     report.arg("report").arg(run);
@@ -23,7 +23,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The operations of a log on a file, in order, without their times: action, offset, length.
+/// Returns the operations of a log on a file, in order and without their times: action, offset, length.
 fn operations(log: &Path, file: &str) -> Vec<(String, u64, u64)> {
     let text = fs::read_to_string(log).expect("the log is text");
     let mut lines = text.lines();
@@ -41,7 +41,7 @@ fn operations(log: &Path, file: &str) -> Vec<(String, u64, u64)> {
     lines.filter_map(operation).collect()
 }
 
-/// The same from the recorded calls: each counted.
+/// Returns the same from the recorded calls, with a count of each.
 fn recorded(run: &Path, file: &str) -> BTreeMap<(String, u64, u64), u64> {
     let is_open = |row: &HashMap<String, String>| row["op"] == "open" && row["name"] == file;
     let opened = rows(run, "names").into_iter().find(is_open).expect("the file was opened");
@@ -70,7 +70,7 @@ fn multiset(operations: Vec<(String, u64, u64)>) -> BTreeMap<(String, u64, u64),
     counted
 }
 
-/// Exports a run, replays it as the export says under observation, and compares what both did on the files.
+/// Exports a run, replays it under observation as the export directs, and compares the operations of both on the files.
 fn replays(volume: &Volume, run: &Verified, files: &[&str]) -> String {
     run.assert_nothing_lost();
     let log = volume.beside("run.log");
@@ -84,7 +84,7 @@ fn replays(volume: &Volume, run: &Verified, files: &[&str]) -> String {
     volume.drop_caches();
     let command: Vec<&str> = command.split(' ').collect();
     let again = verify(volume, &["--fail-on", "never"], &command);
-    // On a machine that hides completions from tracers its latencies may be open; what it did is not.
+    // On a machine that hides completions from tracers its latencies may be undecided; its operations are not.
     let claims = again.report["claims"].as_array().expect("claims");
     let mut open = claims.iter().filter(|claim| claim["verdict"] == "unverifiable").peekable();
     let is_latency = |claim: &Value| claim["metric"].as_str().is_some_and(|metric| metric.contains("latency"));
@@ -100,7 +100,7 @@ fn replays(volume: &Volume, run: &Verified, files: &[&str]) -> String {
         let (before, after) = (recorded(&run.run, file), recorded(&again.run, file));
         assert!(before == after, "{file}: {}", differences(&before, &after));
         assert_eq!(multiset(exported.clone()), before, "{file}");
-        // ... and in their order, because the replay keeps it.
+        // ... and in the same order, because the replay keeps it.
         assert!(operations(&second, file) == exported, "{file}: the replay did the same in another order");
     }
     notes
@@ -112,7 +112,7 @@ fn differences(before: &BTreeMap<(String, u64, u64), u64>, after: &BTreeMap<(Str
     format!("run {missing:?}, replay {more:?}")
 }
 
-/// Every call of the run is in the trace once, every event is one of the format, and pairs close.
+/// Asserts that the trace contains every call of the run once, that its events are valid, and that pairs close.
 fn holds_every_call(trace: &Path, run: &Path) {
     let trace: Value = serde_json::from_slice(&fs::read(trace).expect("the trace is there")).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
@@ -210,7 +210,7 @@ fn names_that_would_be_actions_are_said_and_not_written() {
         notes.contains("its name has a blank or a line break") && notes.contains("\"two words\" (20 calls"),
         "{notes}"
     );
-    // The line break is shown, not obeyed.
+    // The line break is shown, not executed.
     assert!(notes.lines().all(|line| line.starts_with("activebench: fio-iolog: ")), "{notes}");
 }
 

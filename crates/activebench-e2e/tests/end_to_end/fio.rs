@@ -1,7 +1,6 @@
 //! The real fio on real file systems: byte counts, codes and verdicts.
 //!
-//! Figures are compared with fio's own within 1 %; nothing is held against a time of this
-//! machine.
+//! Figures are compared with fio's own within 1 %; no assertion depends on a time of this machine.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -24,7 +23,7 @@ fn of_metric<'a>(run: &'a Verified, phase: &str, metric: &str) -> &'a serde_json
         .unwrap_or_else(|| panic!("no {metric} of {phase}: {}", run.story()))
 }
 
-/// Bytes and operations are exact; rates, where the clock ran long enough, within 1 %.
+/// Asserts that bytes and operations are exact, and rates within 1 % if the clock ran long enough.
 fn assert_rebuilt(run: &Verified, phase: &str) {
     run.assert_nothing_lost();
     let bytes = of_metric(run, phase, "bytes-moved");
@@ -37,7 +36,7 @@ fn assert_rebuilt(run: &Verified, phase: &str) {
     }
 }
 
-/// Every claim of a phase has this verdict; counts are confirmed in any case.
+/// Asserts that every claim of a phase has this verdict; counts must be confirmed in any case.
 fn assert_claims(run: &Verified, phase: &str, verdict: &str) {
     let claims = run.report["claims"].as_array().map_or(&[][..], Vec::as_slice);
     let rates = ["throughput", "operation-rate"];
@@ -95,7 +94,8 @@ fn direct_writes_and_reads_are_confirmed() {
     assert_eq!(run.fact("a-read", "unique_blocks"), 4096.0);
 }
 
-/// What a device was asked to discard since it was made, by its own account (field 14 of `stat`, in sectors).
+/// Returns the bytes that a device was asked to discard since it was made, from its own counter (field 14 of `stat`, in
+/// sectors).
 fn discarded_bytes(device: &str) -> f64 {
     let name = device.strip_prefix("/dev/").expect("a device");
     let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).expect("the device has counters");
@@ -132,7 +132,7 @@ fn trims_of_a_device_are_confirmed() {
     assert_eq!((run.fact("a-trim", "discard_bytes"), run.fact("a-write", "write_bytes")), (64.0 * MIB, 64.0 * MIB));
 }
 
-/// A file system takes back room and keeps it to itself.
+/// A file system frees the space but does not pass the discard on.
 #[test]
 fn trims_of_a_file_are_not_those_of_the_device() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
@@ -146,7 +146,7 @@ fn trims_of_a_file_are_not_those_of_the_device() {
     assert_eq!((run.fact("a-trim", "discard_bytes"), run.fact("a-trim", "device_discard_bytes")), (128.0 * MIB, 0.0));
 }
 
-/// Where the addresses of registers are not constant, all is seen as well, and the report says what it costs.
+/// Where the addresses of registers are not constant, all I/O is still seen, and the report states the cost.
 #[test]
 fn the_longer_way_sees_the_same_and_is_said() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
@@ -187,13 +187,13 @@ fn asynchronous_engines_are_rebuilt() {
         assert_rebuilt(&run, "a-read");
         assert_eq!(run.fact("a-read", "read_bytes"), 64.0 * MIB, "{engine}");
     }
-    // glibc hands on one request a descriptor at a time, whatever the depth.
+    // glibc submits one request per descriptor at a time, whatever the depth.
     let serial = ["fio", "--name=a", "--rw=randread", "--bs=4k", "--size=64m", "--filename=x", "--direct=1"];
     let run = verify(&volume, &[], &[&serial[..], &["--ioengine=posixaio", "--iodepth=16"]].concat());
-    // A failure where the device was busy for half of the time, a note on a machine too slow for that.
+    // A failure when the device was busy for half of the time, a note on a machine too slow for that.
     assert!(run.codes("a-read").contains(&"AB403"), "{}", run.story());
     assert_rebuilt(&run, "a-read");
-    // Buffered: the requests are on their way in fio's accounting alone.
+    // Buffered: the requests are in flight only in fio's accounting.
     let buffered = ["fio", "--name=a", "--rw=randwrite", "--bs=4k", "--size=64m", "--filename=y", "--iodepth=32"];
     let run = verify(&volume, &[], &[&buffered[..], &["--ioengine=libaio"]].concat());
     assert_eq!(run.verdict(), "discrepancy", "{}", run.story());
@@ -217,7 +217,7 @@ fn other_synchronous_engines_are_rebuilt() {
     }
 }
 
-/// Four jobs read one file of 256 MiB, and every page came from storage once.
+/// Asserts that four jobs read one file of 256 MiB, and that every page came from storage once.
 fn assert_shared(run: &Verified) {
     let mut inserted = 0.0;
     let mut found = 0;
@@ -230,7 +230,7 @@ fn assert_shared(run: &Verified) {
         found += usize::from(run.codes(&phase).contains(&"AB201"));
     }
     assert!(inserted < 300.0 * MIB, "{inserted}: {}", run.story());
-    // One job alone may have been ahead of the others all the time.
+    // One job may have been ahead of the others all the time.
     assert!(found >= 3, "{}", run.story());
 }
 
@@ -287,7 +287,7 @@ fn offsets_that_repeat_behind_a_random_claim_are_found() {
     assert!(run.report.to_string().contains("drop `random_distribution`"), "{}", run.story());
 }
 
-/// Fields that differ from run to run are made one.
+/// Replaces fields that differ from run to run by one form.
 fn structure(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
         let words: Vec<String> = line
@@ -318,7 +318,7 @@ fn the_users_output_is_what_fio_prints() {
         .expect("the binary runs");
     let observed = String::from_utf8(observed.stdout).expect("UTF-8");
     assert!(!observed.contains("fio version") && !observed.contains("bw_bytes"), "{observed}");
-    // Which latencies a histogram has lines for is that of the run, and samples are taken of runs of half a second.
+    // The latencies with a line in a histogram depend on the run, and runs of half a second are sampled.
     let of_the_run = |line: &String| ["lat", "clat", "bw", "iops"].iter().any(|word| line.starts_with(word));
     let kept = |text: &str| -> Vec<String> { structure(text).into_iter().filter(|line| !of_the_run(line)).collect() };
     assert_eq!(kept(&observed), kept(&plain), "{observed}\nagainst\n{plain}");
@@ -341,7 +341,7 @@ fn on_a_terminal_the_line_of_progress_hides_no_object() {
     needs!(beside: "fio", "mkfs.ext4", "losetup", "script");
     let volume = ext4(256);
     volume.lay_out("x", 64);
-    // Long enough for fio to print its progress.
+    // The run is long enough for fio to print its progress.
     let line = format!(
         "{} verify --quiet --out {} -- fio --name=a --rw=read --bs=64k --size=64m --filename=x --direct=1 --rate=30m",
         binary().display(),
@@ -380,7 +380,7 @@ fn a_report_in_a_file_is_left_as_the_user_wants_it() {
     assert_rebuilt(&run, "a-write");
     let report = fs::read_to_string(volume.path().join("report.txt")).expect("the report");
     assert!(report.contains("write: IOPS=") && !report.contains("fio version"), "{report}");
-    // The exact figures are kept with the run.
+    // The exact figures are stored with the run.
     assert_eq!(of_metric(&run, "a-write", "throughput")["printed"]["unit"], "bw_bytes", "{}", run.story());
 }
 
@@ -510,7 +510,7 @@ fn jobs_that_nobody_can_read_again_leave_what_was_observed() {
         assert_claims(&run, "r-read", "confirmed");
         assert_rebuilt(&run, "r-read");
         assert!(["verified", "qualified"].contains(&run.verdict()), "{script}: {}", run.story());
-        // What a shell opened for it is a file like any other.
+        // A file that a shell opened for fio is a file like any other.
         let is_known = script == "fio - < jobs.fio";
         assert_eq!(run.report.to_string().contains("was not kept"), !is_known, "{script}: {}", run.story());
     }
@@ -529,7 +529,7 @@ fn the_io_of_a_server_is_not_the_clients() {
         .current_dir(volume.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // With the process that it makes for a client.
+        // A group for the server and the process that it makes for a client.
         .process_group(0)
         .spawn();
     let mut server = server.expect("fio starts");
@@ -607,7 +607,7 @@ fn blocks_that_were_never_written_are_found() {
     needs!(beside: "fio", "mkfs.ext4", "losetup", "fallocate");
     let volume = ext4(512);
     volume.lay_out("half", 64);
-    // The second half is allocated and empty, or a hole: neither has to be read.
+    // The second half is allocated but unwritten, or a hole: neither has to be read.
     let grow = |name: &str| std::fs::OpenOptions::new().write(true).open(volume.path().join(name)).expect("it opens");
     grow("half").set_len(128 << 20).expect("it grows");
     let empty = std::process::Command::new("fallocate").args(["-l", "128M"]).arg(volume.path().join("empty")).status();

@@ -1,5 +1,5 @@
-//! fio's options as the adapter reads them, against what fio itself says of the same jobs: several hundred drawn job
-//! files' sections and command lines, with a fixed seed.
+//! fio's options as the adapter reads them, compared with fio's own output for the same jobs: several hundred drawn
+//! sections of job files and command lines, with a fixed seed.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::process::Command;
 use activebench_e2e::{Volume, binary, needs, verify};
 use serde_json::Value;
 
-/// Draws the same every time.
+/// A generator that draws the same values every time.
 struct Draw(u64);
 
 impl Draw {
@@ -24,13 +24,13 @@ impl Draw {
         choices[self.below(choices.len())]
     }
 
-    /// One in so many.
+    /// Returns `true` once in this many draws on average.
     fn once_in(&mut self, rarity: usize) -> bool {
         self.below(rarity) == 0
     }
 }
 
-/// The options of a job, as `name=value` or `name`.
+/// Draws the options of a job, as `name=value` or `name`.
 fn options(draw: &mut Draw) -> Vec<String> {
     let mut options = vec![
         format!(
@@ -63,7 +63,7 @@ fn options(draw: &mut Draw) -> Vec<String> {
     options
 }
 
-/// A job file, and the names of the sections that include another file.
+/// Draws a job file; returns it with the names of the sections that include another file.
 fn job_file(draw: &mut Draw, sections: usize) -> (String, Vec<String>) {
     let (mut text, mut included) = (String::from("[global]\nsignificant_figures=10\nfsync_on_close=0\n"), Vec::new());
     for number in 0..sections {
@@ -79,7 +79,7 @@ fn job_file(draw: &mut Draw, sections: usize) -> (String, Vec<String>) {
             included.push(name);
         }
         for option in options(draw) {
-            // Words must stand right behind the sign, and so must a suffix that is to count.
+            // Words must follow the sign directly, and so must a suffix for it to count.
             let blank = draw.once_in(4)
                 && ["iodepth=", "loops=", "bs=1000", "io_size=3"].iter().any(|name| option.starts_with(name));
             let option = if blank { option.replacen('=', " = ", 1).replace("384k", "384000") } else { option };
@@ -90,11 +90,11 @@ fn job_file(draw: &mut Draw, sections: usize) -> (String, Vec<String>) {
     (text, included)
 }
 
-/// What fio says of its jobs.
+/// fio's output about its jobs.
 struct Said {
-    /// By the name of the job: its first line.
+    /// The first line of each job, by the name of the job.
     heads: HashMap<String, String>,
-    /// Of each entry of the report: its name, its jobs, its JSON.
+    /// Each entry of the report: its name, its number of jobs, its JSON.
     entries: Vec<(String, u64, Value)>,
 }
 
@@ -119,7 +119,7 @@ fn run_fio(folder: &Path, arguments: &[String]) -> Said {
     Said { heads: text.lines().filter_map(head).collect(), entries }
 }
 
-/// The smallest and the largest block of a direction, from the job's first line.
+/// Returns the smallest and the largest block of a direction, from the job's first line.
 fn blocks(head: &str, way: &str) -> (u64, u64) {
     let mark = if way == "read" { "(R) " } else { "(W) " };
     let range = head.split_once(mark).expect("blocks").1.split([',', ' ']).next().expect("a range");
@@ -132,14 +132,14 @@ fn word<'t>(head: &'t str, key: &str) -> &'t str {
     head.split_once(key).expect("a word").1.split([',', ' ']).next().expect("its end")
 }
 
-/// The part of a job file, or of a command line, that is a job's own.
+/// Returns a job's own part of a job file, or of a command line.
 fn job<'t>(text: &'t str, name: &str) -> &'t str {
     let begin = [format!("[{name}]"), format!("--name={name}")].iter().find_map(|mark| text.find(mark));
     let own = begin.map_or(text, |begin| &text[begin..]);
     own[1..].split("\n[").next().and_then(|own| own.split("--name").next()).unwrap_or(own)
 }
 
-/// Holds a plan against what fio said; gives how many passes were compared.
+/// Compares a plan with fio's output; returns the number of compared passes.
 fn compare(plan: &Value, said: &Said, included: &[String], what: &str) -> usize {
     let phases = plan["phases"].as_array().expect("a list");
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -172,7 +172,7 @@ fn compare(plan: &Value, said: &Said, included: &[String], what: &str) -> usize 
                 continue;
             };
             found += 1;
-            // Of the jobs of a group those that go this way alone; jobs that differ have nothing to be compared with.
+            // Of a group, only the jobs of this direction count. Jobs that differ have no counterpart for a comparison.
             let tasks = phase["requested_tasks"].as_u64().expect("a number");
             let group = |head: &str| head.split_once(')').map(|(group, _)| group.to_owned());
             let alike = *jobs == 1 || said.heads.values().filter(|other| group(other) == group(head)).count() == 1;
@@ -201,7 +201,7 @@ fn compare(plan: &Value, said: &Said, included: &[String], what: &str) -> usize 
             };
             assert_eq!(phase["submission"], submission, "{}", what());
             if let Some(requested) = phase["requested_bytes"].as_u64() {
-                // Of each file and each round a part of a block is left out.
+                // In each file and each round, a partial block is omitted.
                 let left_out = requested.checked_sub(moved).expect("no more moves than is asked for");
                 assert!(left_out <= requested / 4, "{}: {moved} of {requested}", what());
                 let several = ["files", "filename=f1:"].iter().any(|word| what().contains(word));
@@ -276,7 +276,7 @@ fn honest_runs_whose_options_are_hard_to_read_are_not_accused() {
             .to_owned(),
         "fio --name=a --filename=o --rw=read --bs=64k --size=8m --direct=1 | grep IOPS".to_owned(),
         format!("printf '{job}' | fio --output-format=json -"),
-        // What fio says of itself here leaves most options open; the figures hold without them.
+        // fio's output about itself leaves most options unknown here; the figures are confirmed without them.
         format!("printf '{job}' | fio -"),
     ] {
         let run = verify(&volume, &[], &["sh", "-c", &command]);

@@ -1,4 +1,4 @@
-//! Figures over many real runs: what is followed is what the runs' reports say, from their tables and without them.
+//! Figures over many real runs: they equal the figures in the runs' reports, with the runs' tables and without them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +41,7 @@ fn figure<'a>(report: &'a Value, phase: &str, metric: &str) -> &'a Value {
     found
 }
 
-/// Every file below a folder with its length and time of change.
+/// Returns every file below a folder with its length and modification time.
 fn files(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -88,10 +88,10 @@ fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
     assert_eq!(claim["metric"], "throughput", "{claim}");
     let mut values = reads["points"].as_array().expect("points").iter().map(|point| &point["value"]["value"]);
     assert!(values.any(|value| value.as_f64() == claim["value"].as_f64()), "the claim that holds: {reads:#}");
-    // The disk is known by its image: loop devices are numbered anew each time.
+    // The disk is identified by its image: loop devices get new numbers each time.
     assert!(reads["group"].as_str().is_some_and(|group| group.starts_with("loop (")), "{}", reads["group"]);
 
-    // A claim that does not hold is followed by the figure that does, and by itself where that is asked for.
+    // A claim that is not confirmed is replaced by the corrected figure; `--claimed` shows the claim itself.
     let write = figure(&report, "write", "throughput");
     let corrected = &lie.claim("write")["corrected"]["value"];
     assert_eq!(write["points"][0]["value"]["value"].as_f64(), corrected.as_f64(), "{write:#}");
@@ -101,7 +101,7 @@ fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
     let value = figure(&claimed, "write", "throughput")["points"][0]["value"]["value"].as_f64();
     assert_eq!(value, lie.claim("write")["value"].as_f64());
 
-    // Three runs are too few for the limit: no success.
+    // Three runs are too few for the limit, so the command does not succeed.
     let gate = ["--tool", "fio", "--figure", "a-read:throughput", "--fail-on-regression", "5", "--baseline"];
     let gated = history(&runs, &[&gate[..], &[series.to_str().expect("UTF-8")]].concat());
     assert_eq!(gated.status.code(), Some(3), "{}", String::from_utf8_lossy(&gated.stdout));
@@ -109,35 +109,35 @@ fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
     assert_eq!(gone.status.code(), Some(2), "{}", String::from_utf8_lossy(&gone.stderr));
     assert_eq!(files(&runs), before, "it writes nothing");
 
-    // Without its table a run is read from its report, to the same figures.
+    // Without its table a run is read from its report, with the same figures.
     fs::remove_file(single.run.join("figures.parquet")).expect("it was there");
     let without = json(&runs, &[]);
     assert_eq!((&without["reading"]["from_table"], &without["reading"]["from_report"]), (&3.into(), &1.into()));
     assert_eq!(without["figures"], report["figures"]);
     recheck(&single.run, &[]);
     assert_eq!(json(&runs, &[]), report, "recheck writes it anew");
-    // By other rules it is not the run's own judgement.
+    // A judgement by other rules is not the run's own.
     let table = fs::read(single.run.join("figures.parquet")).expect("it is there");
     fs::remove_file(single.run.join("figures.parquet")).expect("it was there");
     recheck(&single.run, &["--profile", "io500"]);
     assert!(!single.run.join("figures.parquet").exists());
     fs::write(single.run.join("figures.parquet"), table).expect("it can be written");
 
-    // A bundle of a run is read where it is named, and counts once beside the run.
+    // A named bundle of a run is read, and counts once beside the run.
     let bundle = volume.beside("single.activebench.tar.zst");
     let bundled =
         Command::new(binary()).arg("bundle").arg(&single.run).arg("--out").arg(&bundle).output().expect("it runs");
     assert!(bundled.status.success(), "{}", String::from_utf8_lossy(&bundled.stderr));
     let twice = json(&runs, &[bundle.to_str().expect("UTF-8")]);
     assert_eq!((&twice["reading"]["copies"], &twice["figures"]), (&1.into(), &report["figures"]));
-    // As a baseline it is that run, which the folder then holds a copy of; the others are later.
+    // As a baseline the bundle is that run, of which the folder holds a copy; the other runs are later.
     let name = bundle.to_str().expect("UTF-8");
     let held = json(&runs, &["--baseline", name])["baseline"].take();
     assert_eq!((&held["runs"], &held["later"]), (&1.into(), &3.into()), "{held:#}");
     let alone = json(&bundle, &[]);
     assert_eq!(alone["reading"]["from_table"], 1, "the bundle holds the table: {:#}", alone["reading"]);
 
-    // What is garbled is named, and the rest is read.
+    // A garbled run is named, and the rest is read.
     fs::write(single.run.join("figures.parquet"), "no table").expect("it can be written");
     let garbled = json(&runs, &[]);
     assert_eq!(garbled["reading"]["from_table"], 3);
@@ -168,7 +168,7 @@ fn nobody_reads_a_folder_that_cannot_be_written() {
     let report = report_of(&output);
     assert_eq!((output.status.code(), &report["reading"]["from_table"]), (Some(0), &Value::from(1)));
     figure(&report, "a-read", "throughput");
-    // Nor does `recheck` mind that it cannot write the table.
+    // `recheck` also works when it cannot write the table.
     let rechecked = as_nobody(&["recheck", "run"]);
     assert_eq!(rechecked.status.code(), run.exit_code());
     assert!(!String::from_utf8_lossy(&rechecked.stderr).contains("figures.parquet"));

@@ -1,5 +1,5 @@
-//! The HTML report of real runs in a real browser: it fetches nothing, fits narrow and wide windows in light and dark,
-//! and says to who cannot see it what it shows.
+//! The HTML report of real runs in a real browser. It fetches nothing, fits narrow and wide windows in light and dark,
+//! and describes its contents to assistive technology.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use activebench_e2e::chromium::Chromium;
 use activebench_e2e::{Verified, Volume, binary, needs, verify};
 use serde_json::{Value, json};
 
-/// Windows in which a report is looked at.
+/// Window widths in which a report is tested, in pixels.
 const WIDTHS: [u32; 3] = [400, 800, 1400];
 
 /// Renders a stored run with `report`, to a file outside of its run directory.
@@ -22,7 +22,7 @@ fn rendered(volume: &Volume, run: &Path) -> PathBuf {
     file
 }
 
-/// The page as assistive technology gets it: all nodes, and those of a role.
+/// The page as assistive technology receives it: all nodes, and their order.
 struct Tree {
     nodes: HashMap<String, Value>,
     order: Vec<String>,
@@ -46,7 +46,7 @@ impl Tree {
         self.with_role(role).into_iter().filter_map(|node| node["name"]["value"].as_str()).collect()
     }
 
-    /// All text below a node.
+    /// Returns all text below a node.
     fn text(&self, node: &Value) -> String {
         if node["role"]["value"] == "StaticText" {
             return node["name"]["value"].as_str().unwrap_or("").to_owned();
@@ -57,7 +57,7 @@ impl Tree {
     }
 }
 
-/// Looks at a report in every window; gives how many charts it has.
+/// Checks a report in every window; returns its number of charts.
 fn look(file: &Path, verified: &Verified) -> usize {
     let mut browser = Chromium::open(file);
     let mut pages = Vec::new();
@@ -80,7 +80,7 @@ fn look(file: &Path, verified: &Verified) -> usize {
     usize::try_from(charts.as_u64().expect("a number")).expect("few charts")
 }
 
-/// Every claim with its verdict, every chart by its name, the landmarks and the headings.
+/// Checks every claim with its verdict, every chart by its name, the landmarks and the headings.
 fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
     let tree = Tree::of(browser);
     let rows: Vec<String> = tree.with_role("row").into_iter().map(|row| tree.text(row)).collect();
@@ -109,9 +109,9 @@ fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
     }
 }
 
-/// What is folded on the screen is on paper, but for the tables of figures.
+/// Checks that content folded on the screen is on paper, except the tables of figures.
 fn check_print(browser: &mut Chromium) {
-    // What A4 leaves between the margins.
+    // Width of A4 between the margins.
     browser.present(690, "dark", "print");
     let cut = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
     assert!(cut.as_i64().is_some_and(|pixels| pixels <= 0), "{cut} pixels are cut on paper");
@@ -125,7 +125,7 @@ fn check_print(browser: &mut Chromium) {
     assert!(pdf["data"].as_str().is_some_and(|data| data.starts_with("JVBERi")), "no PDF");
 }
 
-/// For people who change how it looks: pictures in the folder that `ACTIVEBENCH_SCREENSHOTS` names.
+/// Keeps pictures, for work on the layout, in the folder named by `ACTIVEBENCH_SCREENSHOTS`.
 fn keep_picture(browser: &mut Chromium, file: &Path, width: u32, scheme: &str) {
     let Some(folder) = std::env::var_os("ACTIVEBENCH_SCREENSHOTS") else { return };
     let name = file.parent().and_then(Path::file_name).expect("a folder").to_string_lossy().into_owned();
@@ -139,7 +139,7 @@ fn a_discrepancy_of_iozone_is_shown_whole() {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let verified = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s128m", "-r64k"]);
     assert_eq!(verified.verdict(), "discrepancy", "{}", verified.story());
-    // `verify` has written it, too; only the folder's name differs by how it was given.
+    // `verify` has also written it; only the folder's name differs, as it was given.
     let written = verified.run.join("report.html");
     assert!(written.is_file());
     let charts = look(&written, &verified);
@@ -162,7 +162,7 @@ fn several_jobs_of_fio_are_shown_whole() {
     assert!(charts >= 3 * 4, "{charts} charts of three jobs");
 }
 
-/// Without it, a browser that says nothing would pass for a page that does nothing.
+/// Without this test, a browser that reports nothing could pass for a page that does nothing wrong.
 #[test]
 fn a_page_that_breaks_the_rules_is_noticed() {
     needs!(beside: "chromium");

@@ -1,7 +1,6 @@
 //! The real iozone on real file systems: byte counts, codes and verdicts.
 //!
-//! Figures are compared with iozone's own within 1 %; nothing is held against a time of
-//! this machine.
+//! Figures are compared with iozone's own within 1 %; no assertion depends on a time of this machine.
 
 use std::os::unix::process::CommandExt;
 
@@ -13,23 +12,27 @@ fn ext4(mib: u64) -> Volume {
     Volume::on_loop("ext4", mib, "noatime")
 }
 
-/// The rebuilt figure against iozone's own.
+/// Compares the rebuilt figure with iozone's own.
 fn assert_rebuilt(verified: &Verified, phases: &[&str]) {
+    let mut compared = 0;
     for phase in phases {
         let claim = verified.claim(phase);
         let (claimed, observed) = (claim["value"].as_f64(), claim["observed"]["value"].as_f64());
         let (Some(claimed), Some(observed)) = (claimed, observed) else {
             panic!("{phase}: {claim}\n{}", verified.story());
         };
+        // In a shorter window the ends of the clock are more than 1 % of it.
         if verified.fact(phase, "window_ns") > 50e6 {
             assert!((observed / claimed - 1.0).abs() < 0.01, "{phase}: {observed} against {claimed}");
+            compared += 1;
         }
     }
+    assert!(compared > 0, "no pass was long enough to be compared\n{}", verified.story());
 }
 
 #[test]
 fn a_default_write_is_misleading_and_the_durable_rate_is_given() {
-    // Where others have dirty pages too, the kernel writes these back before the clock stops.
+    // If others have dirty pages too, the kernel writes these back before the clock stops.
     needs!("iozone", "mkfs.ext4", "losetup");
     let volume = ext4(2048);
     let run = verify(&volume, &[], &["iozone", "-i0", "-s1g", "-r64k"]);
@@ -85,7 +88,7 @@ fn reads_after_writes_come_from_the_page_cache() {
         assert_eq!(run.claim_verdict(phase), "misleading");
         // The priming record is not counted.
         assert_eq!(run.fact(phase, "read_bytes"), 1024.0 * MIB);
-        // A machine that takes idle pages back may have taken a few.
+        // A machine that takes back idle pages may have taken a few.
         assert!(run.fact(phase, "device_read_bytes") < 32.0 * MIB, "{phase}: {}", run.story());
     }
     assert_rebuilt(&run, &["write", "rewrite", "read", "reread"]);
@@ -104,11 +107,11 @@ fn a_cold_read_is_confirmed_and_only_its_repetition_is_cached() {
     volume.drop_caches();
     let run = verify(&volume, &[], &["iozone", "-i1", "-w", "-s2g", "-r64k"]);
     assert!(!run.codes("read").contains(&"AB201"), "{}", run.story());
-    // Where the kernel had to fetch every page of memory from a hypervisor first, it was busier
-    // than the device, and that is said.
-    if !run.codes("read").contains(&"AB501") {
-        assert_eq!(run.claim_verdict("read"), "confirmed", "{}", run.story());
-    }
+    // If the kernel had to fetch every page of memory from a hypervisor first, it was busier than the device, and the
+    // report says so.
+    let verdicts: &[&str] =
+        if run.codes("read").contains(&"AB501") { &["confirmed", "misleading"] } else { &["confirmed"] };
+    assert!(verdicts.contains(&run.claim_verdict("read")), "{}", run.story());
     assert!(run.fact("read", "cache_inserted_bytes") >= 2048.0 * MIB);
     assert_eq!(run.claim_verdict("reread"), "misleading", "{}", run.story());
     assert!(run.codes("reread").contains(&"AB201"));
@@ -135,7 +138,7 @@ fn data_on_several_devices_is_counted_on_all_of_them() {
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s1g", "-r64k"]);
     run.assert_honest();
     for phase in ["write", "rewrite"] {
-        // btrfs writes a few blocks twice where writeback overtakes the benchmark.
+        // btrfs writes a few blocks twice when writeback overtakes the benchmark.
         let written = run.fact(phase, "device_write_bytes_until_durable") / MIB;
         assert!((1024.0..1035.0).contains(&written), "{written} MiB: {}", run.story());
     }
@@ -235,8 +238,8 @@ fn direct_io_that_the_file_system_buffers_is_found() {
     needs!(beside: "iozone", "mkfs.btrfs", "losetup");
     let volume = Volume::on_loop("btrfs", 1024, "noatime");
     let run = verify(&volume, &[], &["iozone", "-i0", "-I", "-s256m", "-r256k"]);
-    // Since Linux 6.14 btrfs falls back to buffered writes where it checksums data; before, it
-    // kept its word. Either way the finding follows the pages, not the version.
+    // Since Linux 6.14 btrfs falls back to buffered writes for data with checksums; earlier versions wrote directly. In
+    // both cases the finding depends on the pages, not on the version.
     let buffered = run.fact("write", "cache_inserted_bytes") > 0.0;
     assert_eq!(run.codes("write").contains(&"AB204"), buffered, "{}", run.story());
     assert_eq!(run.claim_verdict("write"), if buffered { "misleading" } else { "confirmed" });
@@ -254,7 +257,7 @@ fn others_at_the_device_are_found() {
         .spawn()
         .expect("sh runs");
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s512m", "-r64k"]);
-    // The shell and its dd, or the volume stays busy.
+    // Ends the shell and its dd; otherwise the volume stays busy.
     // SAFETY: signals the process group that we made and have not waited for.
     unsafe { libc::kill(-(neighbour.id() as libc::pid_t), libc::SIGKILL) };
     neighbour.wait().expect("it ends");
@@ -316,12 +319,12 @@ fn direct_io_above_a_cache_is_found() {
         assert_eq!(run.claim_verdict(phase), "misleading", "{}", run.story());
         assert!(run.codes(phase).contains(&"AB205"), "{}", run.story());
     }
-    // What is synced inside the clock has gone down through it.
+    // Data that was synced inside the clock has passed through it.
     let run = verify(&cached, &[], &["iozone", "-I", "-e", "-i0", "-s128m", "-r1m"]);
     assert!(!run.codes("write").contains(&"AB205"), "{}", run.story());
 }
 
-/// The report of `-b` is written into a new file, which gets the inode of the one that was deleted.
+/// The report of `-b` is written into a new file, which gets the inode of the deleted one.
 #[test]
 fn a_report_in_a_file_is_none_of_the_passes() {
     needs!(beside: "iozone", "mkfs.ext4", "losetup");

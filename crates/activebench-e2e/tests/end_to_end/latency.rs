@@ -1,4 +1,4 @@
-//! Fast calls in quick succession are timed by samples; nothing else about them is.
+//! Fast calls in quick succession are timed by samples; all else about them is recorded in full.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ const CALLS: usize = 100_000;
 const UNIT: u64 = 4096;
 const PAGES: usize = 256;
 
-/// Numbers of a column, by name.
+/// Returns the number in a column, by name.
 fn number(row: &HashMap<String, String>, name: &str) -> u64 {
     row[name].parse().unwrap_or_else(|_| panic!("{name}: {}", row[name]))
 }
 
-/// Cached reads of 4 KiB, by one thread, of a file of [`PAGES`] pages.
+/// Runs cached reads of 4 KiB, by one thread, of a file of [`PAGES`] pages.
 fn preads(options: &[&str]) -> (Verified, Vec<HashMap<String, String>>) {
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let file = volume.path().join("pages.dat");
@@ -25,7 +25,7 @@ fn preads(options: &[&str]) -> (Verified, Vec<HashMap<String, String>>) {
     run.assert_nothing_lost();
     let mut rows = run.rows("calls");
     rows.retain(|row| row["op"] == "pread");
-    // It reads the file once before.
+    // The workload reads the file once before.
     let rows = rows.split_off(rows.len() - CALLS);
     for (index, row) in rows.iter().enumerate() {
         assert_eq!(number(row, "offset"), (index % PAGES) as u64 * UNIT);
@@ -43,13 +43,13 @@ fn of_fast_calls_a_sample_stands_for_all_and_every_offset_is_kept() {
     needs!(beside: "mkfs.ext4", "losetup");
     let (run, rows) = preads(&[]);
     let estimated = rows.iter().filter(|row| row["stands_for"] == "0").count();
-    // On a machine where a call takes more than 8 us they are all timed.
+    // On a machine where a call takes more than 8 us, all calls are timed.
     let stood_for: u64 = rows.iter().map(|row| number(row, "stands_for")).sum();
     let share = stood_for as f64 / CALLS as f64;
     assert!((0.9..=1.1).contains(&share), "{CALLS} calls, {estimated} of them estimated, {stood_for} stood for");
     let account = &run.report["coverage"]["lost"]["calls"];
     assert!(account["estimated"].as_u64().is_some_and(|all| all >= estimated as u64), "{account}");
-    // The samples and what they are samples of tell the same of a whole pass.
+    // Over a whole pass, the samples agree with all calls.
     let sum = |name: &str| rows.iter().map(|row| number(row, name)).sum::<u64>();
     let span = number(&rows[CALLS - 1], "end_ns") - number(&rows[0], "end_ns");
     assert!(sum("cpu_ns") <= span + number(&rows[0], "cpu_ns"), "{} of {span} ns", sum("cpu_ns"));

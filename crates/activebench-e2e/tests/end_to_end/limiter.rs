@@ -1,13 +1,13 @@
-//! What limited a pass, on real runs of which it is known beforehand.
+//! The limiter of a pass, on real runs with a limiter that is known beforehand.
 //!
-//! Where the processor is the limit, what else the machine does can be it too: then the answer
-//! must say so, by the same facts. A limit by a control group is in `fio.rs`, beside AB505.
+//! Where the CPU is the limit, other tasks on the machine can be the cause. Then the answer must say so, from the same
+//! facts. A limit by a control group is tested in `fio.rs`, beside AB505.
 
 use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, binary, needs, verify};
 
-/// A volume with a file `f` of 64 MiB of data, durable.
+/// Makes a volume with a durable file `f` of 64 MiB.
 fn with_file() -> Volume {
     let volume = Volume::on_loop("ext4", 256, "noatime");
     volume.lay_out("f", 64);
@@ -26,8 +26,8 @@ fn assert_limiter(run: &Verified, phase: &str, kinds: &[&str], said: &str) {
     assert!(question["evidence"].as_array().is_some_and(|evidence| !evidence.is_empty()), "{question}");
 }
 
-/// The processor is the limit in one of these ways, unless the threads were ready to run and did not for more than
-/// a quarter of their time: other tasks took as much from it then.
+/// Asserts that the CPU is the limit in one of these ways. Another answer is allowed only when the threads were
+/// runnable but not running for more than a quarter of their time, because other tasks took the CPU.
 #[track_caller]
 fn assert_processor(run: &Verified, phase: &str, kinds: &[&str]) {
     run.assert_nothing_lost();
@@ -113,7 +113,7 @@ fn purpose_and_target_are_answered_with_the_honest_figures() {
     let options = ["--purpose", "nightly backup", "--target", ">= 1 kB/s"];
     let run = check(&options, &["the purpose is \"nightly backup\", the target is >= 1 kB/s; it is met: w: write"]);
     assert_eq!((&run.report["purpose"], &run.report["target"]), (&"nightly backup".into(), &">= 1 kB/s".into()));
-    // A target that is missed changes no verdict: the figures are what they are.
+    // A missed target changes no verdict: the figures stay the same.
     let missed = check(&["--target", ">= 900 TiB/s"], &["it is not met by 1 of 1 figures"]);
     assert_ne!(missed.verdict(), "discrepancy", "{}", missed.story());
     // Every format answers all seven.

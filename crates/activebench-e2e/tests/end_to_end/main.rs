@@ -1,4 +1,4 @@
-//! The binary with the real tools on loop devices: one module an area, one test binary for all of them.
+//! The binary with the real tools on loop devices: one module per area, one test binary for all of them.
 
 mod accept;
 mod bonnie;

@@ -1,4 +1,4 @@
-//! Mixes of reads and writes, and sizes: as promised, and not.
+//! Mixes of reads and writes, and sizes: as promised, and otherwise.
 
 use activebench_e2e::{Verified, Volume, needs, verify};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn fio(volume: &Volume, more: &[&str]) -> Verified {
     verify(volume, &[], &command)
 }
 
-/// The findings on the mix, one a phase: the report repeats them for each claim.
+/// Returns the findings on the mix, one per phase: the report repeats them for each claim.
 fn of_mix<'a>(run: &'a Verified, outcome: &str) -> Vec<&'a Value> {
     let findings = run.report["findings"].as_array().map_or(&[][..], Vec::as_slice);
     let mut of_mix: Vec<_> =
@@ -25,7 +25,7 @@ fn a_mix_that_is_as_promised_is_left_alone() {
     for (mix, reads) in [("--rwmixread=70", 0.7), ("--rwmixwrite=90", 0.1)] {
         let run = fio(&volume, &[mix]);
         run.assert_nothing_lost();
-        // 32,768 operations of both phases together: one finding, and one that points to it.
+        // 32,768 operations in both phases together: one finding, and one that refers to it.
         assert_eq!((of_mix(&run, "silent").len(), of_mix(&run, "not-applicable").len()), (1, 1), "{}", run.story());
         let (read_calls, write_calls) = (run.fact("m-read", "read_calls"), run.fact("m-write", "write_calls"));
         assert_eq!(read_calls + write_calls, 32768.0);
@@ -70,7 +70,7 @@ fn a_size_that_was_not_moved_is_noted() {
     let both = ["fio", "--name=s", "--rw=randrw", "--bs=64k", "--size=64m", "--filename=x", "--direct=1"];
     assert_eq!(notes_of_size(&run(&both)), Vec::<String>::new());
     for (command, expected) in [
-        // 1.56 blocks: one was moved.
+        // 1.56 blocks: only one was moved.
         (&["fio", "--name=s", "--rw=write", "--bs=64k", "--size=100k", "--filename=y"][..], "no multiple"),
         (&["iozone", "-i0", "-s", "100k", "-r", "64k", "-f", "z"], "no multiple"),
         (

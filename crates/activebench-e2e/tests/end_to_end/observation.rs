@@ -32,7 +32,7 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
         calls.iter().filter(|row| row["op"] == op && row["file.s_dev"] == s_dev && row["file.ino"] == ino).collect()
     };
 
-    // Calls that move data: count, bytes asked for, bytes returned, and every offset in order.
+    // Calls that move data: count, requested bytes, returned bytes, and every offset in order.
     let moving = [
         ("read", "read"),
         ("write", "write"),
@@ -55,7 +55,7 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
             assert_eq!([&row["requested"], &row["returned"], &row["offset"]], expected.each_ref(), "{name} {index}");
         }
     }
-    // What a call asks for itself, as if the file had been opened so.
+    // Flags of the call itself count as if the file had been opened with them.
     let asked = |name: &str, op: &str| -> Vec<u32> {
         of_file(name, op).iter().map(|row| row["open_flags"].parse().expect("bits")).collect()
     };
@@ -69,13 +69,14 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
         let found = asked(name, op);
         assert!(found.len() == COUNT && found.iter().all(|bits| bits & mask == expected), "{name}: {op}");
     }
-    // Appending goes to the end. Where that is, only the position tells, which a call at an offset leaves alone.
+    // An append goes to the end of the file. Only the position shows that end, and a call at an offset does not move
+    // it.
     let appended = of_file("pwritev2_append", "pwritev");
     let ends = (COUNT..2 * COUNT).map(|index| (index * UNIT).to_string());
     assert!(appended.iter().map(|row| row["offset"].clone()).eq(ends));
     let elsewhere = of_file("pwritev2_elsewhere", "pwritev");
     assert!(elsewhere.len() == COUNT && elsewhere.iter().all(|row| row["offset"] == "-1"));
-    // Calls that do not: the count, by file.
+    // Calls that do not move data: the count, by file.
     for (name, op, count) in [
         ("lseek", "lseek", COUNT),
         ("fsync", "fsync", COUNT),
@@ -94,7 +95,7 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
     }
     assert_eq!(calls.iter().filter(|row| row["op"] == "msync").count(), COUNT);
     assert_eq!(calls.iter().filter(|row| row["op"] == "msync_async").count(), COUNT);
-    // Between two files: both sides, at given offsets and at the files' positions.
+    // Calls between two files: both sides, at given offsets and at the files' positions.
     for (name, op) in [
         ("sendfile", "sendfile"),
         ("target", "sendfile_to"),
@@ -113,7 +114,7 @@ fn every_call_of_every_class_is_seen_once_with_its_bytes_offset_and_file() {
     let (given, own) = copied.split_at(COUNT);
     assert!(given.iter().copied().eq((1..=COUNT).map(|index| index * UNIT)));
     assert!(own.iter().copied().eq((0..COUNT).map(|index| index * UNIT)));
-    // Collected by no call: the next submission proves all but the last, the end proves that one.
+    // No call collects these: the next submission proves all but the last, and the end of the run proves that one.
     let uncollected = of_file("uncollected", "aio_write");
     let mut offsets: Vec<usize> = uncollected.iter().map(|row| row["offset"].parse().expect("an offset")).collect();
     offsets.sort_unstable();
@@ -180,7 +181,7 @@ fn an_interrupted_run_keeps_what_was_gathered() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    // Once the file is there and growing, the first pass is under way.
+    // Once the file exists and grows, the first pass is running.
     let file = volume.path().join("iozone.tmp");
     let begun = Instant::now();
     while std::fs::metadata(&file).map_or(0, |file| file.len()) < 64 << 20 {
@@ -189,7 +190,7 @@ fn an_interrupted_run_keeps_what_was_gathered() {
     }
     // SAFETY: signals the process that we started and have not waited for.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
-    // Reads what it prints: a report can be longer than a pipe holds.
+    // This reads the output: a report can be longer than a pipe holds.
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let manifest: Value =

@@ -1,7 +1,7 @@
-//! Orion's way of making I/O, by the stand-in, on real devices: counts, codes and verdicts.
+//! Orion's way of doing I/O, by the stand-in, on real devices: counts, codes and verdicts.
 //!
-//! The stand-in is built with these tests. Figures are compared with its own; nothing is held against
-//! a time of this machine.
+//! The stand-in is built with these tests. Figures are compared with its own; no assertion depends on a time of this
+//! machine.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,13 +11,13 @@ use activebench_e2e::{Verified, Volume, needs, verify};
 const STAND_IN: &str = env!("CARGO_BIN_EXE_orion-stand-in");
 const MIB: u64 = 1 << 20;
 
-/// A raw device of its own, written once: blocks that were never written are not read from storage.
+/// Makes a raw device and writes it once: blocks that were never written are not read from storage.
 fn raw_device(mib: u64) -> (Volume, String) {
     let volume = Volume::on_loop("ext4", mib, "noatime");
     volume.unmount();
     let device = volume.device().expect("a device").to_owned();
     fill(&device, mib);
-    // Runs happen where the volume was mounted.
+    // The runs start in the volume's mount point.
     (volume, device)
 }
 
@@ -31,7 +31,7 @@ fn fill(path: &str, mib: u64) {
 
 /// A file on ext4, written once.
 fn file_on_ext4(mib: u64) -> (Volume, String) {
-    // Room for a second one of the size.
+    // Leaves room for a second file of the same size.
     let volume = Volume::on_loop("ext4", 2 * mib + 128, "noatime");
     let path = volume.path().join("data");
     std::fs::File::create(&path).expect("a file");
@@ -49,7 +49,7 @@ fn orion(volume: &Volume, volumes: &[&str], options: &[&str]) -> Verified {
     verify(volume, &[], &command)
 }
 
-/// The claims of one kind of figure: phase, value.
+/// Returns phase and value of each claim of a metric.
 fn claims(run: &Verified, metric: &str) -> Vec<(String, f64)> {
     let claims = run.report["claims"].as_array().map_or(&[][..], Vec::as_slice);
     let of_metric = claims.iter().filter(|claim| claim["metric"] == metric);
@@ -71,7 +71,7 @@ fn points_of_a_raw_device_are_found_and_confirmed() {
     assert_eq!(phases, ["small-1-large-0", "small-2-large-0", "small-3-large-0", "small-4-large-0"]);
     assert_eq!(claims(&run, "latency-mean").len(), 4, "{}", run.story());
     for (phase, rate) in rates {
-        // The calls that ended in the two seconds are those that the tool counted.
+        // The tool counted the calls that ended in the two seconds.
         let calls = run.fact(&phase, "read_calls");
         assert!((calls / 2.0 / rate - 1.0).abs() < 0.01, "{phase}: {calls} calls, {rate} claimed");
         assert_eq!(run.fact(&phase, "read_bytes"), calls * 8192.0);
@@ -108,12 +108,12 @@ fn offsets_that_repeat_are_found_though_every_byte_came_from_the_device() {
     assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
     assert_eq!(run.claim_verdict(phase), "misleading");
     assert!(run.codes(phase).contains(&"AB401"), "{}", run.story());
-    // One block in 128, and one more, of 256 MiB in blocks of 8 KiB.
+    // One block in 128, plus one, of 256 MiB in blocks of 8 KiB.
     assert_eq!(run.fact(phase, "unique_blocks"), 257.0);
     assert_eq!(run.fact(phase, "region_blocks"), 32_768.0);
     let read = run.fact(phase, "read_bytes");
     assert!(read > 257.0 * 8192.0 * 10.0, "each block was read often: {read}");
-    // A count of bytes alone finds nothing odd: the device delivered what was read.
+    // A count of bytes alone looks right: the device delivered all bytes that were read.
     let device_read = run.fact(phase, "device_read_bytes");
     assert!((device_read / read - 1.0).abs() < 0.01, "{device_read} of {read}");
     for code in ["AB101", "AB104", "AB106", "AB201"] {
@@ -150,7 +150,7 @@ fn reads_and_writes_together_are_confirmed() {
     let (phase, halves) = ("small-6-large-0", ["small-6-large-0-reads", "small-6-large-0-writes"]);
     let (reads, writes) = (run.fact(phase, "read_calls"), run.fact(phase, "write_calls"));
     assert!((0.45..0.55).contains(&(writes / (reads + writes))), "{writes} writes and {reads} reads");
-    // The best point's latencies are given for each direction, the matrix's for both.
+    // The best point has latencies for each direction, the matrix for both together.
     assert_eq!(claims(&run, "latency-max").len(), 2, "{}", run.story());
     for half in halves {
         assert_eq!(run.claim_verdict(half), "confirmed", "{}", run.story());

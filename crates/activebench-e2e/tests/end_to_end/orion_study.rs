@@ -1,22 +1,22 @@
-//! The study of Orion 11.2.0.1 as a recorded run, judged from its directory: needs neither root nor a
-//! kernel, since nothing is run.
+//! The study of Orion 11.2.0.1 as a recorded run, judged from its directory. Nothing is run, so the test needs neither
+//! root nor a kernel.
 //!
-//! 78,954,834 reads of 8 KiB on 98,305 of the 12,582,912 blocks of a 96 GiB file: more than 800 on each
-//! block, where about 6 were to be expected.
+//! 78,954,834 reads of 8 KiB on 98,305 of the 12,582,912 blocks of a 96 GiB file: more than 800 per block, where about
+//! 6 were to be expected.
 
 use std::process::Command;
 
 use activebench_e2e::binary;
 use serde_json::Value;
 
-/// Reads, blocks of the file, blocks in the set.
+/// Numbers of reads, of blocks of the file, and of blocks in the set.
 struct Study {
     reads: u64,
     blocks: u64,
     set: u64,
 }
 
-/// Writes the run, judges it, and gives the report with the run's only phase.
+/// Writes the run, judges it, and returns the report with the run's only phase.
 fn judged(study: &Study) -> (Value, Value) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let run = folder.path().join("run");
@@ -79,7 +79,7 @@ fn the_study_at_its_full_scale_is_misleading() {
 fn the_nearest_honest_run_is_not_accused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let run = folder.path().join("run");
-    // As many reads, and a set that is the whole file.
+    // The same number of reads, on a set that is the whole file.
     let status = Command::new(binary())
         .args(["__recorded", "--reads", "789548", "--blocks", "125829", "--orion-set", "125829"])
         .arg(&run)

@@ -1,10 +1,10 @@
-//! Tools that hold themselves back, and passes that become slower: each beside its honest twin.
+//! Tools that limit their own pace, and passes that become slower: each beside its honest twin.
 
 use activebench_e2e::{Throttled, Verified, Volume, needs, verify};
 
 const MIB: u64 = 1 << 20;
 
-/// A volume with a file of 64 MiB.
+/// Makes a volume with a file of 64 MiB.
 fn volume() -> Volume {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     volume.lay_out("x", 64);
@@ -26,7 +26,7 @@ fn fires(run: &Verified, code: &str) -> bool {
 fn a_tool_that_holds_itself_back_is_found() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
-    // 4 MiB/s in 256 operations a second, synchronous and with a depth.
+    // 4 MiB/s in 256 operations per second, synchronous and with a depth.
     for more in [
         &["--rate=4m", "--runtime=2", "--time_based"][..],
         &["--rate_iops=200", "--ioengine=libaio", "--iodepth=8", "--runtime=2", "--time_based"],
@@ -48,7 +48,7 @@ fn a_tool_that_waits_for_its_requests_does_not_idle() {
         &["--ioengine=libaio", "--iodepth=8"],
         &["--ioengine=io_uring", "--iodepth=8"],
         &["--ioengine=posixaio", "--iodepth=4"],
-        // A limit that is far away.
+        // A limit far above the device's rate.
         &["--rate=100g"],
     ] {
         let run = fio(&volume, more);

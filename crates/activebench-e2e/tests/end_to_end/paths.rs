@@ -1,5 +1,5 @@
-//! Every path by which I/O reaches a file: exactly N operations are made, and exactly N are
-//! seen, each with its bytes, its offset and its file. fio makes them.
+//! Every path by which I/O reaches a file: fio makes exactly N operations, and exactly N are seen, each with its bytes,
+//! its offset and its file.
 
 use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
@@ -34,7 +34,7 @@ fn on_file<'a>(run: &Verified, calls: &'a [HashMap<String, String>], op: &str) -
     calls.iter().filter(|row| row["op"] == op && is_it(row)).collect()
 }
 
-/// Asserts that every block of the file was moved once by a kind of call.
+/// Asserts that a kind of call moved every block of the file once.
 #[track_caller]
 fn assert_every_block_once(run: &Verified, op: &str, what: &str) {
     let calls = run.rows("calls");
@@ -45,12 +45,12 @@ fn assert_every_block_once(run: &Verified, op: &str, what: &str) {
     for row in moved {
         assert_eq!([&row["requested"], &row["returned"]], [&UNIT.to_string(); 2], "{what}: {op}");
         let time = |name: &str| -> u64 { row[name].parse().expect("a time") };
-        // The start of a call that was not timed is an estimate, and can be its end.
+        // The start of an untimed call is an estimate, and can equal its end.
         let estimated = row["stands_for"] == "0";
         let in_order = time("start_ns") < time("end_ns") || (estimated && time("start_ns") == time("end_ns"));
         assert!(time("start_ns") > 0 && in_order, "{what}: {op}: {row:?}");
     }
-    // What carries data and is not decoded would be named.
+    // A data path that is not decoded would be named.
     let blind = run.report["coverage"]["blind_paths"].as_array().expect("blind paths");
     assert!(blind.is_empty(), "{what}: {blind:?}");
 }
@@ -103,7 +103,7 @@ fn syncs_that_travel_with_asynchronous_io_are_seen() {
         let run = fio(&volume, "sync.dat", &["--rw=write", &format!("--ioengine={engine}"), "--iodepth=1", sync]);
         let calls = run.rows("calls");
         let seen = calls.iter().filter(|row| expected.contains(&row["op"].as_str()) && row["returned"] == "0").count();
-        // One after every 64 writes; fio leaves the last one out or not.
+        // One after every 64 writes; fio may omit the last one.
         assert!([COUNT / 64 - 1, COUNT / 64].contains(&seen), "{engine} {sync}: {seen}");
     }
 }
@@ -114,7 +114,7 @@ fn writes_that_a_mount_or_an_inode_makes_synchronous_are_durable() {
     needs!(beside: "fio", "mkfs.ext4", "losetup", "chattr");
     let by_mount = Volume::on_loop("ext4", 256, "noatime,sync");
     let by_inode = Volume::on_loop("ext4", 256, "noatime");
-    // New files take it from their folder.
+    // New files inherit the attribute from their folder.
     let status = Command::new("chattr").arg("+S").arg(by_inode.path()).status().expect("chattr starts");
     assert!(status.success(), "chattr ended with {status}");
     for (what, volume) in [("mount", &by_mount), ("inode", &by_inode)] {
@@ -133,7 +133,7 @@ fn writes_that_a_mount_or_an_inode_makes_synchronous_are_durable() {
     }
 }
 
-/// Bytes that the volume's device moved for files.
+/// Returns the bytes that the volume's device moved for files.
 fn device_bytes(volume: &Volume, run: &Verified, action: &str) -> u64 {
     let device = volume.device_number();
     let block = run.rows("block");
@@ -182,7 +182,7 @@ fn mapped_memory_is_named_blind_and_its_bytes_are_seen_at_the_device() {
         assert_eq!(device_bytes(&volume, &run, action), file_bytes, "{rw}");
         if action == "write" {
             assert!(calls.iter().any(|row| row["op"] == "msync" && row["returned"] == "0"), "fio syncs the mapping");
-            // What is mapped from a file open for reading alone can be a library: a phase has to name it.
+            // A mapping of a file that is open for reading only can be a library: a phase has to name it.
             let blind = run.report["coverage"]["blind_paths"].as_array().expect("blind paths");
             assert!(blind.iter().any(|path| path["path"] == "mmap"), "{blind:?}");
         }
@@ -199,13 +199,13 @@ fn a_promised_depth_that_the_device_never_sees_is_told_apart() {
         let run = fio(&volume, "depth.dat", &["--rw=randread", "--ioengine=libaio", direct, depth]);
         let phase = run.report["phases"][0]["id"].as_str().expect("a phase").to_owned();
         assert!(run.fact(&phase, "read_latency_p99_ns") >= run.fact(&phase, "read_latency_p50_ns"));
-        // How long the queue was how deep is a matter of how busy the machine is; the depth is not.
+        // The distribution of depths over time depends on the load of the machine; the largest depth does not.
         let mean = run.fact(&phase, "device_queue_depth_mean");
         let most = run.fact(&phase, "device_queue_depth_max");
         assert!(mean > 0.0 && mean <= most, "{mean} {most}");
         most
     };
-    // libaio waits inside io_submit where the page cache is in between.
+    // With the page cache in between, libaio waits inside io_submit.
     let one = depth("--direct=1", "--iodepth=1");
     let buffered = depth("--direct=0", "--iodepth=7");
     let direct = depth("--direct=1", "--iodepth=7");
@@ -213,7 +213,7 @@ fn a_promised_depth_that_the_device_never_sees_is_told_apart() {
     assert!(direct > 3.0 && direct <= 7.0, "{direct}");
 }
 
-/// The three families of paths, through the page cache and past it.
+/// Runs the three families of paths, through the page cache and past it.
 fn on_every_family(volume: &Volume, file: &str, direct: bool) {
     for direct in [false, true].into_iter().take(1 + usize::from(direct)) {
         let direct = format!("--direct={}", u8::from(direct));

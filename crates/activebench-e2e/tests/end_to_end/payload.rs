@@ -1,26 +1,26 @@
-//! What tools write, sampled: zeros, noise, one block again and again, through every path.
+//! Samples of what tools write: zeros, noise, one repeated block, through every path.
 
 use std::path::Path;
 
 use activebench_e2e::{Verified, Volume, needs, verify};
 use serde_json::Value;
 
-/// Most samples that a phase can be short of while the samples are still enough to judge it by.
+/// Minimum number of samples that is enough to judge a phase.
 const LEAST: f64 = 10.0;
-/// No benchmark writes this.
+/// Text that no benchmark writes.
 const SECRET: &str = "a-secret-that-nobody-should-find";
 
 fn json(run: &Verified, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(run.run.join(name)).expect(name)).expect("JSON")
 }
 
-/// The figures of the only phase: samples, and the shares of zeros, of what is left, of duplicates.
+/// Returns the figures of a phase: samples, and the shares of zeros, of what is left after compression, of duplicates.
 fn figures(run: &Verified, phase: &str) -> [f64; 4] {
     ["payload_samples", "payload_zero_ratio", "payload_compressed_ratio", "payload_duplicate_ratio"]
         .map(|name| run.fact(phase, name))
 }
 
-/// How much of a fact of a phase was seen, and why not more.
+/// Returns the completeness of a fact of a phase, and the reason for it.
 fn completeness(run: &Verified, phase: &str, name: &str) -> (String, String) {
     let phases = run.report["phases"].as_array().expect("phases");
     let found = phases.iter().find(|candidate| candidate["id"] == phase).unwrap_or_else(|| panic!("{phases:#?}"));
@@ -35,7 +35,7 @@ fn sh(volume: &Volume, options: &[&str], script: &str) -> Verified {
     run
 }
 
-/// A file of one block of letters again and again.
+/// Makes a file that repeats one block of letters.
 fn repeated(volume: &Volume, name: &str, mib: usize) -> String {
     let path = volume.beside(name);
     let block: Vec<u8> = SECRET.bytes().cycle().take(4096).collect();
@@ -43,7 +43,7 @@ fn repeated(volume: &Volume, name: &str, mib: usize) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
-/// Whether any file below a folder holds the secret.
+/// Returns `true` when a file below a folder contains the secret.
 fn holds_secret(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.into_iter().any(|path| {
@@ -61,7 +61,7 @@ fn zeros_noise_and_repetition_are_told_apart_buffered_and_direct() {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     let again = repeated(&volume, "again", 64);
     for flags in ["", "oflag=direct"] {
-        // Written over and over, so that there is time for samples.
+        // Written repeatedly, so that there is time for samples.
         let write = |from: &str, mib: u32| {
             let script = format!(
                 "for i in 1 2 3 4 5; do dd if={from} of=f bs=256k count={} conv=notrunc {flags} status=none; done",
@@ -159,7 +159,7 @@ fn what_was_written_is_kept_only_when_asked_for() {
 fn memory_that_is_not_there_is_counted_and_not_taken_for_zeros() {
     needs!(beside: "mkfs.ext4", "losetup", "python3");
     let volume = Volume::on_loop("ext4", 128, "noatime");
-    // Memory that nobody touched has no pages until the write itself asks for them.
+    // Untouched memory has no pages until the write itself needs them.
     let script = "import mmap, os, time\nfd = os.open('f', os.O_CREAT | os.O_WRONLY)\n\
                   for number in range(40):\n    os.pwrite(fd, mmap.mmap(-1, 1 << 20), 0)\n    time.sleep(0.008)\n";
     let run = verify(&volume, &[], &["python3", "-c", script]);

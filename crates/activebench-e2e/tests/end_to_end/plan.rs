@@ -1,4 +1,4 @@
-//! `verify --plan`: what is wrong with a command line is said before anything runs.
+//! `verify --plan`: defects of a command line are reported before anything runs.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use activebench_e2e::binary;
 use serde_json::Value;
 
-/// The plan of a command line, as a program reads it, made in a folder that must stay as it is.
+/// Returns the plan of a command line as JSON, made in a folder that must not change.
 fn plan(folder: &Path, command: &[&str]) -> Value {
     let before = std::fs::read_dir(folder).expect("the folder is there").count();
     let output = Command::new(binary())

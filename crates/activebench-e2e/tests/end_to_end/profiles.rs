@@ -1,4 +1,4 @@
-//! Profiles and files of thresholds: the same run under other rules.
+//! Profiles and files of thresholds: the same run judged by other rules.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use activebench_e2e::{Verified, Volume, binary, needs, recheck, verify};
 use serde_json::Value;
 
-/// Direct writes of 64 MiB, each byte durable when the clock stops.
+/// Direct writes of 64 MiB; each byte is durable when the clock stops.
 const WRITE: &[&str] =
     &["fio", "--name=w", "--rw=write", "--bs=1m", "--size=64m", "--direct=1", "--end_fsync=1", "--filename=f"];
 
@@ -16,7 +16,7 @@ fn run_write(volume: &Volume, options: &[&str]) -> Verified {
     run
 }
 
-/// The finding of a code that fires, or null.
+/// Returns the firing finding of a code, or null.
 fn finding<'a>(run: &'a Verified, code: &str) -> &'a Value {
     let findings = run.report["findings"].as_array().map_or(&[][..], Vec::as_slice);
     let fires = |finding: &&Value| finding["code"] == code && finding["outcome"] == "fires";
@@ -37,7 +37,7 @@ fn a_profile_judges_the_same_run_by_its_rule() {
     assert_eq!(run.exit_code(), Some(0));
     assert!(changed(&run).is_empty(), "{}", run.report["changed_thresholds"]);
 
-    // IO500 accepts no write of less than 300 s, however honest: the claims stand, the run does not.
+    // IO500 does not accept a write of less than 300 s, however honest: the claims are confirmed, but the run is not.
     let io500 = recheck(&run.run, &["--profile", "io500"]);
     assert_eq!((io500.verdict(), io500.exit_code()), ("discrepancy", Some(1)), "{}", io500.story());
     let short = finding(&io500, "AB701");
@@ -57,12 +57,13 @@ fn a_profile_judges_the_same_run_by_its_rule() {
         (&"warn".into(), &60_000_000_000_u64.into()),
         "{short}"
     );
-    // PTS wants the device written twice over in the same run: without that nobody knows what the figure stands for.
+    // PTS requires that the device was written twice over in the same run; otherwise the meaning of the figure is
+    // unknown.
     let unfit = finding(&pts, "AB606");
     assert_eq!((&unfit["severity"], &unfit["threshold"]["value"]), (&"fail".into(), &2.into()), "{unfit}");
     assert_eq!((pts.verdict(), pts.exit_code()), ("inconclusive", Some(3)), "{}", pts.story());
 
-    // The people's reports name what was changed, and by whose rule.
+    // The reports for people name what was changed, and by which rule.
     for format in ["text", "markdown"] {
         let output = Command::new(binary())
             .args(["recheck", "--profile", "io500", "--format", format])
@@ -95,7 +96,7 @@ fn a_file_of_thresholds_stays_with_the_run() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let file = volume.beside("limits.toml");
-    // 64 MiB are claimed and 64 MiB reach the device: an agreement that no honest run keeps.
+    // 64 MiB are claimed and 64 MiB reach the device: no honest run can meet this limit.
     fs::write(&file, "# Agreed beforehand.\nab102_excess_fail_ratio = 0.5\n").expect("a file");
     let name = file.to_str().expect("UTF-8");
     let run = run_write(&volume, &["--thresholds", name]);
@@ -105,13 +106,13 @@ fn a_file_of_thresholds_stays_with_the_run() {
     assert_eq!(run.report["threshold_file"], name);
     assert_eq!(run.report["changed_thresholds"][0]["default"], 1.02);
 
-    // The file may go: its text is in the run.
+    // The file may be removed: its text is in the run.
     fs::remove_file(&file).expect("it was there");
     let again = recheck(&run.run, &[]);
     for part in ["verdict", "exit_code", "claims", "findings", "changed_thresholds"] {
         assert_eq!(again.report[part], run.report[part], "{part}");
     }
-    // Another file takes its place.
+    // Another file replaces it.
     fs::write(&file, "").expect("a file");
     let without = recheck(&run.run, &["--thresholds", name]);
     assert!(changed(&without).is_empty());

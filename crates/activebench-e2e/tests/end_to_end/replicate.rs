@@ -1,4 +1,4 @@
-//! `activebench replicate`: a run's I/O again, pass by pass, and nothing left behind.
+//! `activebench replicate`: repeats a run's I/O pass by pass, and leaves nothing behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn command(run: &Path, out: &Path, options: &[&str]) -> Command {
     command
 }
 
-/// Replicates a run; the volume must be as it was before.
+/// Replicates a run; the volume must be the same afterwards.
 fn replicate(volume: &Volume, run: &Verified, options: &[&str]) -> Replicated {
     run.assert_nothing_lost();
     let before = listed(&volume.path());
@@ -36,7 +36,7 @@ fn replicate(volume: &Volume, run: &Verified, options: &[&str]) -> Replicated {
     replicated
 }
 
-/// Names and lengths of what lies in a folder.
+/// Returns names and lengths of the entries of a folder.
 fn listed(folder: &Path) -> Vec<(String, u64)> {
     let mut entries: Vec<_> = fs::read_dir(folder)
         .expect("the folder is there")
@@ -65,7 +65,7 @@ impl Replicated {
         self.passes().iter().find(of).unwrap_or_else(|| panic!("no pass {phase}: {:#}", self.report))
     }
 
-    /// Every replay repeated every operation, found the cache as the pass did, and gave a rate.
+    /// Asserts that every replay repeated every operation, found the cache as the pass did, and returned a rate.
     fn assert_repeats(&self, phases: &[&str], replays: usize) {
         let found: Vec<&str> = self.passes().iter().filter_map(|pass| pass["phases"][0].as_str()).collect();
         assert_eq!(found, phases);
@@ -96,7 +96,7 @@ impl Replicated {
         assert!(matches!((outcome, code), ("replicated", Some(0)) | ("differs", Some(1))), "{outcome} {code:?}");
     }
 
-    /// The log, line by line, is what the replay's own record shows: without our own arithmetic between.
+    /// Asserts that the log equals the replay's own record line by line, without our own arithmetic in between.
     fn assert_logged(&self, pass: &Value, replay: usize) {
         let number = pass["number"].as_u64().expect("a number");
         let tasks = || (1..).map(|task| self.out.join(format!("logs/pass-{number}-task-{task}.log")));
@@ -159,7 +159,7 @@ fn an_iozone_is_replayed_pass_by_pass_with_its_syncs() {
         let pass = replicated.pass(phase);
         assert_eq!(pass["cache"]["state"], cache, "{pass:#}");
         assert_eq!((&pass["recorded"]["reads"], &pass["recorded"]["writes"]), (&reads.into(), &writes.into()));
-        // -e has the fsync inside the clock.
+        // With -e the fsync is inside the clock.
         assert_eq!(pass["recorded"]["syncs"], 1, "{pass:#}");
         assert_eq!(pass["figures"].as_array().map(Vec::len), Some(1), "one rate: by the clock it is durable");
     }
@@ -229,7 +229,7 @@ fn threads_are_replayed_as_jobs() {
         assert_eq!(replay["differs"], Value::Null, "{pass:#}");
         assert_eq!(replay["moved"], pass["recorded"], "{pass:#}");
     }
-    // One of both can be done before the other begins.
+    // One task can end before the other begins.
     let both =
         |pass: &Value| pass["replayed_as"].as_str().is_some_and(|words| words.starts_with("2 tasks, each psync"));
     assert!(replicated.passes().iter().any(both), "{:#}", replicated.report);
@@ -261,7 +261,7 @@ fn reads_of_a_device_are_replayed_and_writes_to_it_only_to_destroy_it() {
         let output = Command::new("sha256sum").arg(&device).output().expect("sha256sum runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    // Where a file system lies on it, nobody is helped to write to it.
+    // replicate does not help to write to a device with a file system.
     let wipe = || Command::new("wipefs").args(["--all", "--quiet", &device]).status().expect("wipefs runs");
     assert!(wipe().success());
     let write = verify_beside(&volume, "write", &[&["fio", "--name=a", "--rw=randwrite"], &options[..]].concat());
@@ -305,7 +305,7 @@ fn too_little_space_is_said_before_anything_runs() {
     assert!(why.contains("the replay needs 81.00 MiB in") && why.contains("are free (hint: make room"), "{why}");
     assert!(!why.contains("replay 1 of"), "{why}");
     assert!(!out.exists(), "an error leaves no folder behind");
-    // But for one that was there.
+    // Except a folder that existed before.
     fs::create_dir(&out).expect("a folder");
     let output = command(&run.run, &out, &["--target", target.to_str().expect("UTF-8")]).output().expect("it runs");
     assert_eq!((output.status.code(), listed(&out)), (Some(2), Vec::new()));
@@ -315,7 +315,7 @@ fn too_little_space_is_said_before_anything_runs() {
 #[test]
 fn an_interrupt_leaves_no_file_behind() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
-    // Its own pace keeps the replay going for long.
+    // Its own pace keeps the replay running for long.
     let (volume, run) = fio_on_data(64, &["--rw=read", "--bs=64k", "--ioengine=psync", "--rate=16m"]);
     let before = listed(&volume.path());
     let out = volume.beside("replication");
@@ -346,7 +346,7 @@ fn an_engine_that_fails_has_its_exit_code_and_its_words_stay() {
     let (volume, run) = fio_on_data(1, &["--rw=read", "--bs=64k", "--ioengine=psync"]);
     let path = std::env::var("PATH").expect("a path");
     for good in [0_usize, 1] {
-        // Works so often, and then no more.
+        // The engine works this many times, then always fails.
         let engine = volume.beside(&format!("engine-{good}"));
         fs::create_dir(&engine).expect("a folder");
         let script = format!(
@@ -404,7 +404,7 @@ fn a_run_without_its_records_is_refused() {
 #[test]
 fn a_slower_disk_gives_a_smaller_replicated_rate() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
-    // One device, slower for the replay alone.
+    // The same device, slower for the replay alone.
     let (volume, run) = fio_on_data(16, &["--rw=read", "--bs=64k", "--direct=1", "--ioengine=psync"]);
     let Some(throttled) = Throttled::reads(&volume, 8 << 20) else {
         skip("no blkio controller of version 1");
@@ -424,6 +424,6 @@ fn a_slower_disk_gives_a_smaller_replicated_rate() {
     let figure = &report["passes"][0]["figures"][0];
     assert_eq!(report["passes"][0]["replays"][0]["differs"], Value::Null, "{report:#}");
     let rate = figure["replicated"]["median"]["value"].as_f64().expect("a rate");
-    // The limit is the kernel's: nothing is faster, whatever else runs here.
+    // The kernel enforces the limit: nothing is faster, independent of other activity.
     assert!(rate < 1.1 * f64::from(8 << 20), "{figure:#}");
 }

@@ -1,4 +1,4 @@
-//! Repeated runs with the real fio: what they say together, and that a stored series says the same again.
+//! Repeated runs with the real fio: their common report, and the same report from the stored series.
 
 use std::fs;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Series {
         found.and_then(|finding| finding["outcome"].as_str()).unwrap_or("")
     }
 
-    /// The same series judged again from its directory.
+    /// Judges the same series again from its directory.
     fn rechecked(&self) -> (Value, Option<i32>) {
         let output = Command::new(binary())
             .args(["recheck", "--format", "json"])
@@ -53,7 +53,7 @@ impl Series {
     }
 }
 
-/// A file of 64 MiB, so that no run lays one out.
+/// Makes a volume with a file of 64 MiB, so that no run has to lay one out.
 fn volume() -> Volume {
     let volume = Volume::on_loop("ext4", 512, "noatime");
     volume.lay_out("x", 64);
@@ -71,10 +71,10 @@ fn fio_s_default_visits_the_same_offsets_in_every_run() {
     assert_eq!(lie.outcome("AB402", "a-read"), "fires", "{:#}", lie.report["findings"]);
     let twin = repeat(&volume, "twin", "2", &[&RANDOM[..], &io_size, &["--randrepeat=0"]].concat());
     assert_eq!(twin.outcome("AB402", "a-read"), "silent", "{:#}", twin.report["findings"]);
-    // Each block once in every run: the sets are equal by design, their beginnings are not.
+    // Every run reads each block once: the sets are equal by design, but their orders are not.
     let whole = repeat(&volume, "whole", "2", &[&RANDOM[..], &["--randrepeat=0"]].concat());
     assert_eq!(whole.outcome("AB402", "a-read"), "silent", "{:#}", whole.report["findings"]);
-    // Two runs are too few for everything else.
+    // Two runs are too few for the other detectors.
     assert_eq!(whole.outcome("AB705", "a-read"), "undecided");
 }
 
@@ -82,7 +82,7 @@ fn fio_s_default_visits_the_same_offsets_in_every_run() {
 fn a_series_is_recorded_run_by_run_and_judged_again_from_its_directory() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = volume();
-    // The tool's own limit makes every run alike, whatever else this machine does.
+    // The tool's own rate limit makes all runs alike, independent of the load of this machine.
     let paced = ["--bs=16k", "--rate=1m", "--runtime=2", "--time_based", "--randrepeat=0"];
     let series = repeat(&volume, "paced", "5", &[&RANDOM[..], &paced].concat());
     for number in 1..=5 {
@@ -106,7 +106,7 @@ fn a_series_is_recorded_run_by_run_and_judged_again_from_its_directory() {
 fn runs_that_differ_are_no_reproducible_figure() {
     needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = volume();
-    // Each run is told another pace: 1, 2, 3, 4 and 5 MiB/s.
+    // Each run gets another pace: 1, 2, 3, 4 and 5 MiB/s.
     let script = "n=$(cat ../count 2>/dev/null || echo 1); echo $((n+1)) > ../count; \
                   exec fio --name=a --rw=randread --bs=16k --size=64m --filename=x --direct=1 --randrepeat=0 \
                   --runtime=1 --time_based --rate=${n}m";
@@ -134,7 +134,7 @@ fn an_interrupted_series_keeps_what_was_gathered() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    // The second run has begun.
+    // Wait until the second run has begun.
     let second = directory.join("2").join("run.json");
     while !second.is_file() {
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Series that go on until they are steady, the rounds of those that are not, and devices that are prepared for them.
+//! Series that continue until they are steady, the rounds of unsteady series, and the preparation of devices.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-/// Reads past the page cache for two seconds; a limit of the control group alone says how fast.
+/// Reads past the page cache for two seconds; only a limit of the control group sets the rate.
 const READS: &str = "fio --name=a --rw=read --bs=64k --size=64m --filename=x --direct=1 --time_based --runtime=2";
 
 fn activebench(folder: &Path, words: &[&str]) -> Output {
@@ -29,7 +29,7 @@ fn series(volume: &Volume, name: &str, options: &[&str], script: &str) -> Series
     series_in(&volume.path(), volume, name, options, script)
 }
 
-/// The same on a volume that is not mounted.
+/// Runs the same on a volume that is not mounted.
 fn series_beside(volume: &Volume, name: &str, options: &[&str], script: &str) -> Series {
     series_in(&volume.beside(""), volume, name, options, script)
 }
@@ -58,7 +58,7 @@ impl Series {
         findings.iter().find(|finding| finding["code"] == code).unwrap_or(&Value::Null)
     }
 
-    /// Which windows are steady, by the runs that they hold.
+    /// Returns the windows, each with its runs and `true` when it is steady.
     fn windows(&self) -> Vec<(Vec<u64>, bool)> {
         let windows = self.report["steadiness"][0]["windows"].as_array().cloned().unwrap_or_default();
         let runs = |window: &Value| window["runs"].as_array().expect("runs").iter().filter_map(Value::as_u64).collect();
@@ -79,7 +79,7 @@ fn a_device_that_slows_is_not_steady_and_the_rounds_are_named() {
     let Some(throttled) = Throttled::reads(&volume, 8 * MIB) else {
         return skip("needs the controller blkio of version 1");
     };
-    // From the sixth run on half as much is allowed.
+    // From the sixth run on, the limit is half as high.
     let script = format!(
         "n=$(cat ../count 2>/dev/null || echo 1); echo $((n+1)) > ../count; [ $n -lt 6 ] || {}; {}",
         throttled.allow(4 * MIB),
@@ -95,11 +95,11 @@ fn a_device_that_slows_is_not_steady_and_the_rounds_are_named() {
     let message = finding["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("rounds 4 to 8 "), "{message}");
     assert!(message.contains("; rounds 1 to 5 had been steady"), "{message}");
-    // What changed is known: the limit explains the spread.
+    // The cause is known: the limit explains the spread.
     let causes = &series.report["figures"][0]["causes"];
     assert_eq!(causes[0]["kind"], "io-limit", "{causes:#}");
     assert!(finding["message"].as_str().is_some_and(|text| text.contains("the limit of a control group")), "{message}");
-    // Judged again from what was stored.
+    // Judge it again from what was stored.
     let again =
         activebench(&volume.path(), &["recheck", "--format", "json", series.directory.to_str().expect("UTF-8")]);
     let again: Value = serde_json::from_slice(&again.stdout).expect("a report");
@@ -118,7 +118,7 @@ fn a_series_ends_when_it_has_what_was_asked_for_and_says_when_it_has_not() {
     let script = throttled.join(READS);
     let steady = series(&volume, "steady", &["--until", "steady", "--max-runs", "8"], &script);
     assert_eq!(steady.report["stopping"]["reached"], true, "{:#}", steady.report["stopping"]);
-    // It ended with the first window that is steady: mostly that of the rounds 1 to 5.
+    // The series ended with the first steady window: mostly that of the rounds 1 to 5.
     let (last, before) =
         steady.windows().split_last().map(|(last, before)| (last.1, before.to_vec())).expect("windows");
     assert!(last && before.iter().all(|(_, steady)| !steady), "{:?}", steady.windows());
@@ -129,25 +129,25 @@ fn a_series_ends_when_it_has_what_was_asked_for_and_says_when_it_has_not() {
     assert!((6..=8).contains(&narrow.runs()), "{}", narrow.stderr);
     assert_eq!(narrow.report["stopping"]["reached"], true, "{:#}", narrow.report["stopping"]);
 
-    // Nothing is as narrow as that.
+    // No interval is as narrow as that.
     let never = series(&volume, "never", &["--until", "0.000001%", "--max-runs", "6"], &script);
     assert_eq!((never.runs(), never.exit_code.is_some_and(|code| code != 0)), (6, true), "{}", never.stderr);
     assert_eq!(never.report["stopping"]["reached"], false);
     let text = fs::read_to_string(never.directory.join("series-report.txt")).expect("a report");
     assert!(text.contains("target not reached: a-read: "), "{text}");
-    // What so few runs cannot give is not begun.
+    // A goal that so few runs cannot reach is not attempted.
     for (until, runs) in [("5%", "5"), ("steady", "4")] {
         let output = activebench(&volume.path(), &["verify", "--until", until, "--max-runs", runs, "--", "true"]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("and at most {runs} are allowed (hint: `--max-runs ")), "{said}");
     }
-    // A command without a rate is not run again and again.
+    // A command without a rate is not repeated.
     let silent = series(&volume, "silent", &["--until", "5%", "--max-runs", "6"], "true");
     assert_eq!((silent.runs(), silent.exit_code), (1, Some(3)), "{}", silent.stderr);
 }
 
-/// `verify` of random writes to a device.
+/// Runs `verify` of random writes to a device.
 fn writes(volume: &Volume, device: &str, options: &[&str], name: &str) -> Output {
     let out = volume.beside(name);
     let filename = format!("--filename={device}");
@@ -156,14 +156,14 @@ fn writes(volume: &Volume, device: &str, options: &[&str], name: &str) -> Output
     activebench(&volume.beside(""), &words)
 }
 
-/// Sectors that a device took since it is there.
+/// Returns the sectors written to a device since it was made.
 fn sectors_written(device: &str) -> std::io::Result<u64> {
     let name = device.strip_prefix("/dev/").expect("a node");
     let stat = fs::read_to_string(format!("/sys/block/{name}/stat"))?;
     Ok(stat.split_whitespace().nth(6).and_then(|sectors| sectors.parse().ok()).expect("sectors"))
 }
 
-/// A process that holds a device open; gone when dropped.
+/// A process that holds a device open; ended when dropped.
 struct Holder(Child);
 
 impl Holder {
@@ -202,7 +202,7 @@ fn a_device_in_use_is_found_however_a_command_names_it() {
     fs::write(volume.beside("reads"), "fio version 2 iolog\n/x add\n/x open\n/x read 0 4096\n").expect("a log");
     fs::write(volume.beside("job.fio"), format!("[a]\nrw=write\nsize=1m\nfilename={}\n", by_path.replace(':', "\\:")))
         .expect("a job file");
-    // What writes back what was made with the file system.
+    // Writes back what was written when the file system was made.
     volume.drop_caches();
     let run = |argv: &[&str]| {
         let out = volume.beside("named");
@@ -237,7 +237,7 @@ fn a_device_in_use_is_found_however_a_command_names_it() {
         assert!(code == Some(2) && said.contains("is mounted at") && !recorded, "{script}: {said}");
     }
     assert_eq!(sectors_written(&device).expect("sectors"), before);
-    // Reading it is nobody's loss, also beside writes to a file.
+    // Reading it destroys nothing, also beside writes to a file.
     let reads = format!("fio --name=a --rw=read --size=1m --filename={device}");
     let (code, said, recorded) = run(&reads.split_whitespace().collect::<Vec<_>>());
     assert!(code != Some(2) && recorded, "{said}");
@@ -246,7 +246,7 @@ fn a_device_in_use_is_found_however_a_command_names_it() {
     let redirected = format!("--replay_redirect={device}");
     let (code, said, recorded) = run(&["fio", "--name=a", "--read_iolog=reads", &redirected]);
     assert!(code != Some(2) && recorded, "{said}");
-    // A job file that cannot be read leaves that open.
+    // With an unreadable job file the question stays open.
     let (_, said, _) = run(&["fio", "absent.fio"]);
     assert!(said.contains("cannot tell which devices fio writes: cannot read absent.fio"), "{said}");
 }
@@ -270,8 +270,8 @@ fn a_device_that_comes_into_use_is_not_written_by_the_next_run() {
     assert!(incomplete.contains("run 2 could not be recorded") && incomplete.contains("is mounted at"), "{incomplete}");
 }
 
-/// A device in use is not written with the permission nor by a command of the user's own; one on which something lies is
-/// not written by ours.
+/// Asserts that a device in use is not written, neither with the permission nor by the user's own command. A device
+/// with content is not written by our own writes.
 fn assert_refused(volume: &Volume, why: &str, own: bool) {
     let device = volume.device().expect("a device");
     let before = sectors_written(device).expect("sectors");
@@ -330,14 +330,14 @@ fn a_device_that_somebody_uses_is_not_written() {
     refused("has a partition", true);
     tool("partx", &["--delete", &device]);
     tool("wipefs", &["--all", &device]);
-    // What the user typed writes over what nobody uses, and says so.
+    // The user's own command overwrites an unused device, and the message says so.
     tool("mkfs.ext4", &["-q", &device]);
     let output = writes(&volume, &device, &[], "own");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     assert!(said.contains("holds a file system or member of one (ext4), and the benchmark writes over it"), "{said}");
     tool("wipefs", &["--all", &device]);
-    // Nothing is left of all that: it is written. Another device's path is no permission.
+    // All of that is removed: now the device is written. The path of another device is not a permission.
     let another = Volume::raw(16);
     let another = another.device().expect("a device");
     let written = || [&device, another].map(|device| sectors_written(device).expect("sectors"));
@@ -360,7 +360,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     needs!(beside: "fio", "losetup", "blkdiscard");
     let volume = Volume::raw(64);
     let device = volume.device().expect("a device").to_owned();
-    // As with most disks, the size is no multiple of the 128 KiB that the standard writes.
+    // As for most disks, the size is not a multiple of the 128 KiB that the standard writes.
     let backing = fs::OpenOptions::new().write(true).open(volume.beside("backing.img")).expect("the backing file");
     backing.set_len(64 * MIB + 68 * 1024).expect("it grows");
     let grown = Command::new("losetup").args(["--set-capacity", &device]).status().expect("losetup runs");
@@ -406,12 +406,12 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     let preparation = &run["preparation"];
     assert_eq!(preparation["purge"]["how"], "discard", "{preparation:#}");
     assert_eq!(preparation["preconditioning"]["written_bytes"].as_f64(), Some((128 * MIB) as f64), "{preparation:#}");
-    // Each run alone knows that the device was prepared; without that the profile refuses its figures.
+    // Each run's own record shows that the device was prepared; otherwise the profile refuses its figures.
     let report = read("1/report.json");
     let findings = report["findings"].as_array().expect("findings");
     let fit = findings.iter().find(|finding| finding["code"] == "AB606").expect("it is asked");
     assert_eq!(fit["outcome"], "silent", "{fit:#}");
-    // It is none of the runs; what it wrote is counted again from its record.
+    // The preparation is not one of the runs; its written bytes are counted again from its record.
     let again = activebench(&volume.beside(""), &["recheck", "--format", "json", out.to_str().expect("UTF-8")]);
     let again: Value = serde_json::from_slice(&again.stdout).expect("a report");
     assert_eq!((&again["preparation"], &again["incomplete"]), (preparation, &serde_json::json!([])), "{again:#}");
@@ -427,7 +427,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     let why = "by preconditioning the device took 128.0 MiB, which is not what stands in run.json of run 1";
     assert_eq!(changed["incomplete"], serde_json::json!([why]));
     fs::write(out.join("1/run.json"), run.to_string()).expect("it is written");
-    // The evidence of it goes into a bundle.
+    // Its evidence goes into a bundle.
     let bundle = volume.beside("pts.tar.zst");
     let bundled = activebench(
         &volume.beside(""),
@@ -439,7 +439,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     assert!(!matches!(verified.status.code(), Some(2 | 6)), "{}", String::from_utf8_lossy(&verified.stdout));
 }
 
-/// `verify --profile pts --destroy` of a volume's device, with a program in front of the others.
+/// Runs `verify --profile pts --destroy` on a volume's device, with a fake program first in the search path.
 fn pts(volume: &Volume, name: &str, fake: Option<(&str, &str)>, environment: &[(&str, &str)]) -> Output {
     let programs = volume.beside("programs");
     fs::create_dir_all(&programs).expect("a folder");
@@ -486,14 +486,14 @@ fn a_preparation_that_ends_early_writes_no_more_and_leaves_its_record() {
         assert_eq!(sectors_written(&device).expect("sectors"), before, "{said}");
         assert_eq!(manifest(name)["incomplete"], serde_json::json!(["interrupted while the device was prepared"]));
     }
-    // Who runs the benchmark could not open what would be destroyed for it.
+    // The user who runs the benchmark could not open the device that would be destroyed.
     let output = pts(&volume, "sudo", Some(("blkdiscard", "touch discarded")), &[("SUDO_USER", "nobody")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("runs as nobody") && said.contains("(hint: `--user root`"), "{said}");
     assert!(!volume.beside("discarded").exists() && !volume.beside("sudo").exists(), "{said}");
     assert_eq!(sectors_written(&device).expect("sectors"), before);
-    // A preconditioning that fails is in the record.
+    // A failed preconditioning is in the record.
     let output = pts(&volume, "failed", Some(("fio", "exit 1")), &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");

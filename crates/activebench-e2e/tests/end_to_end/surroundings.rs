@@ -1,6 +1,7 @@
-//! What else happens on the machine: each disturbance is made, and the same run is made without it.
+//! Other activity on the machine: each disturbance is made, and the same run is repeated without it.
 //!
-//! The machine may be busy on its own: where only quiet can be asserted, it is what the kernel's counters say.
+//! The machine may be busy on its own. Where only quiet could be asserted, the tests compare with the kernel's
+//! counters.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 const MIB: f64 = 1_048_576.0;
 
-/// A process that is ended with its value.
+/// A process that ends when this value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -27,13 +28,13 @@ fn findings<'r>(run: &'r Verified, code: &str, phase: &str) -> Vec<&'r Value> {
     all.iter().filter(|finding| finding["code"] == code && finding["phase"] == phase).collect()
 }
 
-/// What a phase's threads waited for a processor, as a share of their time.
+/// Returns the time that a phase's threads waited for a CPU, as a share of their time.
 fn waited(run: &Verified, phase: &str) -> f64 {
     let facts = ["user_cpu_ns", "kernel_cpu_ns", "off_cpu_ns"];
     run.fact(phase, "preempted_ns") / facts.map(|name| run.fact(phase, name)).iter().sum::<f64>()
 }
 
-/// Another machine's `recheck` comes to the same findings, from the run directory alone.
+/// Asserts that `recheck`, as on another machine, finds the same from the run directory alone.
 fn assert_rechecked(run: &Verified) {
     let output = Command::new(binary()).args(["recheck", "--format", "json"]).arg(&run.run).output();
     let again: Value = serde_json::from_slice(&output.expect("the binary runs").stdout).expect("a report");
@@ -44,7 +45,7 @@ fn assert_rechecked(run: &Verified) {
 fn a_processor_shared_with_others_is_found() {
     needs!("iozone", "mkfs.ext4", "losetup", "taskset", "chrt", "sh");
     let volume = Volume::on_loop("ext4", 512, "noatime");
-    // One task writes into memory, a pass that needs its processor all the time.
+    // One task writes into memory: a pass that needs its CPU all the time.
     let iozone = ["iozone", "-i0", "-s256m", "-r4k", "-e", "-c", "-f", "x"];
     let pinned = |before: &[&'static str]| [&["taskset", "-c", "1"][..], before, &iozone[..]].concat();
     let hog = Command::new("taskset").args(["-c", "1", "sh", "-c", "while :; do :; done"]).spawn();
@@ -54,7 +55,7 @@ fn a_processor_shared_with_others_is_found() {
     assert!(disturbed.codes("write").contains(&"AB602"), "{}", disturbed.story());
     assert!(waited(&disturbed, "write") > 0.15, "{}", waited(&disturbed, "write"));
     assert_rechecked(&disturbed);
-    // Its honest twin has the processor before everybody else.
+    // Its honest twin has priority on the CPU over all others.
     let alone = verify(&volume, &[], &pinned(&["chrt", "--fifo", "50"]));
     assert!(waited(&alone, "write") < 0.05, "{}", waited(&alone, "write"));
     for finding in findings(&alone, "AB602", "write") {
@@ -68,7 +69,7 @@ fn dirty_pages_of_others_are_found() {
     needs!("iozone", "mkfs.ext4", "losetup", "sh", "dd");
     let volume = Volume::on_loop("ext4", 1024, "noatime");
     let iozone = ["iozone", "-i0", "-s64m", "-r1m", "-e", "-c", "-f", "x"];
-    // Copies that go on while the run begins: what was left by an earlier one may be written back by then.
+    // Copies that continue while the run begins: the dirty pages of an earlier copy could already be written back.
     let copy = |number: u32| {
         let target = volume.path().join(format!("dirty-{number}"));
         let script = "while :; do dd if=/dev/zero of=$0 bs=1M count=200 conv=notrunc status=none; done";
@@ -88,11 +89,11 @@ fn dirty_pages_of_others_are_found() {
     let quiet = verify(&volume, &[], &iozone);
     let left_now = quiet.fact("write", "foreign_dirty_at_start_bytes");
     assert!(left_now < left, "{left_now} of {left}");
-    // Others on this machine may have left some in the meantime: then that is true, too.
+    // Others on this machine may have left some in the meantime; then the finding is right too.
     assert_eq!(quiet.codes("write").contains(&"AB603"), left_now > 8.0 * MIB, "{left_now}: {}", quiet.story());
 }
 
-/// A control group of version 1 with little memory; gone with its value.
+/// A control group of version 1 with little memory; removed when dropped.
 struct Cramped(PathBuf);
 
 impl Cramped {
@@ -136,7 +137,7 @@ fn memory_pressure_is_found() {
         return;
     };
     let join = format!("echo $$ > {}/cgroup.procs; exec {iozone}", group.0.display());
-    // Nothing stands still while somebody else has work and a processor.
+    // The kernel counts no full stall while another task has work and a CPU.
     let cramped = (0..5).map(|_| verify(&volume, &[], &["sh", "-c", &join])).find(stalled);
     let counted = total().expect("it was there before") - before;
     let Some(cramped) = cramped else {
@@ -147,7 +148,7 @@ fn memory_pressure_is_found() {
     assert!(cramped.fact("write", "memory_stalled_ns") <= counted, "{counted}: {}", cramped.story());
     assert_rechecked(&cramped);
 
-    // Its honest twin outside of the group, as far as the rest of the machine leaves memory.
+    // Its honest twin outside of the group, if the rest of the machine leaves enough memory.
     let before = total().expect("it was there before");
     let alone = verify(&volume, &[], &iozone.split_whitespace().collect::<Vec<_>>());
     let counted = total().expect("it was there before") - before;
@@ -195,7 +196,7 @@ fn a_run_without_readings_is_undecided() {
     needs!("iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &[], &["iozone", "-i0", "-s16m", "-r1m", "-e", "-c", "-f", "x"]);
-    // As a run of an activebench that did not read the host.
+    // Imitate a run of an activebench that did not read the host.
     let path = run.run.join("run.json");
     let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("run.json")).expect("JSON");
     let host = manifest["host"].as_object_mut().expect("a host");
@@ -212,7 +213,7 @@ fn a_run_without_readings_is_undecided() {
     }
 }
 
-/// Judges a stored run again with another host in its record.
+/// Judges a stored run again with changes to the host in its record.
 fn rechecked_with(run: &Verified, change: impl FnOnce(&mut Value)) -> Value {
     let path = run.run.join("run.json");
     let stored = std::fs::read(&path).expect("run.json");
@@ -224,7 +225,7 @@ fn rechecked_with(run: &Verified, change: impl FnOnce(&mut Value)) -> Value {
     serde_json::from_slice(&output.expect("the binary runs").stdout).expect("a report")
 }
 
-/// How a detector ended for a phase, the strongest outcome first.
+/// Returns the outcome of a detector for a phase, the strongest first.
 fn outcome_of(report: &Value, code: &str, phase: &str) -> String {
     let findings = report["findings"].as_array().expect("findings");
     let of_phase = |finding: &&Value| finding["code"] == code && (finding["phase"] == phase || phase.is_empty());
@@ -270,7 +271,7 @@ fn hardware_that_this_machine_has_not_is_judged_from_the_record() {
     assert_eq!(outcome_of(&array("resync"), "AB606", "read"), "fires");
     assert_eq!(outcome_of(&array("idle"), "AB606", "read"), "silent");
 
-    // The same calls on a network file system, whose client received all of it, or nothing.
+    // The same calls on a network file system, whose client received all of the bytes, or none.
     let received = |bytes: f64| {
         rechecked_with(&run, |host| {
             host["targets"][0]["tier"] = "network".into();

@@ -1,11 +1,11 @@
-//! A benchmark is known by what the tree executes, whoever starts it.
+//! A benchmark is identified by what the tree executes, independent of the program that starts it.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
 use activebench_e2e::{Verified, Volume, needs, verify};
 
-/// Runs an honest iozone behind a wrapper and holds the run against what the same command gives without.
+/// Runs an honest iozone behind a wrapper and compares it with the run without the wrapper.
 #[track_caller]
 fn check(volume: &Volume, command: &[&str]) {
     let run = verify(volume, &[], command);
@@ -47,7 +47,7 @@ fn a_shell_and_a_script_are_seen_through() {
     check(&volume, &["sh", "-c", &format!("echo before; {line}; echo after >&2")]);
     check(&volume, &["sh", "-c", &format!("exec nice {line}")]);
 
-    // A script's words are not on the command line: what the tool prints still is.
+    // A script's words are not on the command line, but the tool's output still identifies it.
     let script = volume.beside("all.sh");
     std::fs::write(&script, format!("#!/bin/sh\n{line}\n")).expect("the script is written");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("it can be executed");
@@ -56,16 +56,17 @@ fn a_shell_and_a_script_are_seen_through() {
     assert_eq!(run.claim_verdict("write"), "confirmed", "{}", run.story());
 }
 
-/// What a report says that no wrapper may change: its claims with their verdicts, and the warnings that are not the machine's.
+/// Returns the parts of a report that no wrapper may change: its claims with their verdicts, and the warnings that do
+/// not depend on the machine.
 fn answers(run: &Verified) -> BTreeSet<String> {
     let list = |part: &str| run.report[part].as_array().cloned().unwrap_or_default();
     let claims = list("claims").into_iter().map(|claim| {
-        // Whether a figure of milliseconds is near enough to be confirmed is the machine's.
+        // The machine decides if a figure of milliseconds is close enough to be confirmed.
         let holds = matches!(claim["verdict"].as_str(), Some("confirmed" | "not-checked"));
         let verdict = if holds { "holds".to_owned() } else { claim["verdict"].to_string() };
         format!("{} of {}: {verdict} ({})", claim["metric"], claim["phase"], claim["subject"])
     });
-    // How long the pass took, and who else was there.
+    // Codes for the duration of the pass, and for other activity on the machine.
     let of_the_machine = |code: &str| code.starts_with("AB6") || matches!(code, "AB701" | "AB903");
     let findings = list("findings");
     let fired = findings.iter().filter(|finding| finding["outcome"] == "fires" && finding["severity"] != "note");
@@ -126,7 +127,7 @@ fn several_measurements_of_one_command_are_told() {
     assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{}", run.story());
     let incomplete = run.report["run"]["incomplete"].to_string();
     assert!(incomplete.contains("the command ran 2 measurements (iozone, iozone)"), "{incomplete}");
-    // Asking a tool for its version measures nothing.
+    // A query of the tool's version measures nothing.
     check(&volume, &["sh", "-c", &format!("iozone -v >/dev/null; {line}")]);
 }
 
@@ -137,7 +138,7 @@ fn a_tool_that_nobody_knows_is_judged_by_what_needs_no_claim() {
     let dd = |more: &[&str]| {
         let run = verify(&volume, &[], &[&["dd", "if=/dev/zero", "of=f", "bs=64k", "count=1024"][..], more].concat());
         run.assert_nothing_lost();
-        // Nothing was claimed, so nothing is verified, and nobody is accused.
+        // There is no claim, so nothing is verified and nothing accused.
         assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{more:?}: {}", run.story());
         assert_eq!(run.report["claims"], serde_json::json!([]));
         run

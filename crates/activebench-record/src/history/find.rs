@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::{MANIFEST, read_series};
 
-/// Folders below each other; deeper ones are somebody's mistake.
+/// Maximum depth of nested folders; deeper ones are somebody's mistake.
 const DEEPEST: usize = 32;
-/// How a bundle's name ends.
+/// Ending of a bundle's name.
 const BUNDLE: &str = ".activebench.tar.zst";
 
-/// What lies below a folder.
+/// Runs and bundles found below a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Run directories, in the order of their names.
@@ -22,8 +22,9 @@ pub struct Found {
     pub left_out: Vec<(PathBuf, String)>,
 }
 
-/// The run directories in a folder and below it, or the folder itself: those of series and of unpacked bundles too, but
-/// not the preconditioning of a series, which is none of its runs. A link is followed only where it is the folder itself.
+/// Finds the run directories in a folder and below it, or the folder itself. Those of series and of unpacked bundles
+/// are included, but not the preconditioning of a series, which is not one of its runs. A link is followed only if it
+/// is the folder itself.
 pub fn find_runs(folder: &Path) -> Found {
     let mut found = Found::default();
     look(folder, 0, &mut found);

@@ -11,10 +11,10 @@ use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict, why_no_honest};
 use serde::Deserialize;
 
-/// The schema that is understood.
+/// The schema that this version reads.
 const SCHEMA: &str = "activebench.report/1";
 
-/// What is read of the report; the rest of it is skipped.
+/// The fields that are read of the report; the rest of it is skipped.
 #[derive(Deserialize)]
 struct Report {
     schema: String,
@@ -76,10 +76,10 @@ struct RunEntry {
     incomplete: Vec<String>,
 }
 
-/// The figures that a report states.
+/// Returns the figures that a report states.
 ///
 /// # Errors
-/// When the report is garbled, of another schema or of another run: why.
+/// Returns the reason if the report is garbled, of another schema or of another run.
 pub(super) fn figures(manifest: &[u8], report: &[u8]) -> Result<RunFigures, String> {
     let manifest: Manifest =
         serde_json::from_slice(manifest).map_err(|error| format!("run.json is no manifest: {error}"))?;

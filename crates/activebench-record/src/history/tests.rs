@@ -95,7 +95,7 @@ fn a_run_that_claims_nothing_and_copies_of_one_are_told() {
     assert_eq!(read.runs[0].1, silent);
 }
 
-/// The intact one is read, whichever of them comes first.
+/// The intact copy is read, whichever of them comes first.
 #[test]
 fn a_run_of_which_one_copy_is_garbled_is_read_from_the_other() {
     let root = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn a_run_of_which_one_copy_is_garbled_is_read_from_the_other() {
     }
 }
 
-/// Every file that can be another than it should be costs its own run, and says why.
+/// Every file with a fault affects only its own run, with a reason.
 #[test]
 fn what_is_garbled_is_named_and_the_rest_is_read() {
     let root = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn what_is_garbled_is_named_and_the_rest_is_read() {
     assert!(why(&read(&directories)).contains("no file of at most"));
 }
 
-/// A report as `report.json` has it, of the figures of a stored run.
+/// Returns a report in the form of `report.json`, with the figures of a stored run.
 fn report(manifest: &[u8]) -> Value {
     let manifest: Value = serde_json::from_slice(manifest).unwrap();
     let claim = |phase: &str, verdict: &str, corrected: Value| {

@@ -21,21 +21,21 @@ use crate::series::write_series;
 use crate::writer::RunWriter;
 use crate::{FILES, KEPT_PAYLOAD, MANIFEST, STACKS, TOTALS};
 
-/// The kernel's names of tasks have this many bytes.
+/// Maximum bytes of the kernel's names of tasks.
 const COMM_BYTES: usize = 15;
-/// Names of files are cut at so many.
+/// Bytes at which names of files are cut.
 const NAME_BYTES: usize = 255;
-/// Tables that hold numbers alone.
+/// Tables that hold only numbers.
 const NUMBERS: &[&str] = &["calls", "page_cache", "cpu", "samples", "steal"];
 /// Tables that are written anew.
 const TEXTS: &[&str] = &["names", "tasks", "block", "payload"];
 
 impl Redactor {
-    /// Writes a redacted copy of a run into a new directory; gives its manifest. Where the run of its preconditioning
-    /// is copied too, `preconditioning_sha256` is that of the copy's manifest.
+    /// Writes a redacted copy of a run into a new directory; returns its manifest. If the run of its preconditioning is
+    /// copied too, `preconditioning_sha256` is that of the copy's manifest.
     ///
     /// # Errors
-    /// When the run cannot be read or the copy not be written whole.
+    /// Returns an error if the run cannot be read or the copy cannot be written whole.
     pub fn copy_run(
         &self,
         from: &RunReader,
@@ -105,7 +105,7 @@ impl Redactor {
             let clean = |event: PayloadEvent| PayloadEvent { kept_offset: None, ..event };
             writer.append_payload(&part?.into_iter().map(clean).collect::<Vec<_>>());
         }
-        // The writer goes on when the disk is full; a copy that lacks something is none.
+        // The writer goes on when the disk is full; an incomplete copy is not a copy.
         if let Some(why) = writer.incomplete().first() {
             return Err(RecordError::Encode { name: "the redacted copy".to_owned(), why: why.clone() });
         }
@@ -116,7 +116,7 @@ impl Redactor {
         if let (Some(preparation), Some(sha256)) = (&mut manifest.preparation, preconditioning_sha256) {
             preparation.preconditioning.sha256 = sha256.to_owned();
         }
-        // A copy of a copy has both.
+        // A copy of a copy has both redactions.
         if let Some(earlier) = manifest.redacted.take() {
             for (kind, words) in earlier.replaced {
                 *redaction.replaced.entry(kind).or_default() += words;
@@ -132,7 +132,7 @@ impl Redactor {
         }
     }
 
-    /// Names of files, and arguments: a word of these can lie in two pieces.
+    /// Redacts names of files, and arguments: a word of these can be split over two pieces.
     fn names(&self, mut names: Vec<NameEvent>) -> Vec<NameEvent> {
         let mut executed: BTreeMap<_, BTreeMap<i64, Vec<u8>>> = BTreeMap::new();
         for (execution, argv) in executed_of(&names) {
@@ -153,7 +153,7 @@ impl Redactor {
         names
     }
 
-    /// A value of ours with every string redacted; keys are ours and stay.
+    /// Redacts every string of a value of ours; the keys are ours and stay.
     fn json<T: Serialize + DeserializeOwned>(&self, value: &T, name: &str) -> Result<T, RecordError> {
         let failed = |error: serde_json::Error| RecordError::Encode { name: name.to_owned(), why: error.to_string() };
         let value = serde_json::to_value(value).map_err(failed)?;
@@ -162,7 +162,7 @@ impl Redactor {
 
     fn value(&self, value: Value) -> Value {
         match value {
-            // The kernel's names of tasks stand in the manifest, too.
+            // The kernel's names of tasks are in the manifest, too.
             Value::String(text) if text.len() == COMM_BYTES => Value::String(self.cut_text(&text, COMM_BYTES)),
             Value::String(text) => Value::String(self.text(&text)),
             Value::Array(values) => values.into_iter().map(|value| self.value(value)).collect(),
@@ -177,7 +177,7 @@ impl Redactor {
 /// # Errors
 /// When it cannot be written.
 pub fn copy_series(redactor: &Redactor, manifest: &SeriesManifest, to: &Path) -> Result<(), RecordError> {
-    // The folders are ours, and the copies bear the same names.
+    // We name the folders, and the copies have the same names.
     let (runs, preconditioning) = (manifest.runs.clone(), manifest.preconditioning.clone());
     write_series(to, &SeriesManifest { runs, preconditioning, ..redactor.json(manifest, "series.json")? })
 }

@@ -1,4 +1,4 @@
-//! Where names stand: learns them from a run.
+//! Learns names from the places of a run that hold them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,12 +15,12 @@ use super::{Kind, Redactor};
 use crate::error::RecordError;
 use crate::reader::RunReader;
 
-/// What the caller knows.
+/// Names that the caller knows.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Names of this machine, and those that the tool states.
     pub hosts: Vec<String>,
-    /// Who is here.
+    /// Names of the users of this machine.
     pub users: Vec<String>,
     /// Words that the user wants replaced.
     pub named: Vec<String>,
@@ -28,11 +28,11 @@ pub struct Given {
 
 /// Folders whose contents every system has.
 const SYSTEM: &[&str] = &["/usr/", "/lib/", "/lib32/", "/lib64/", "/bin/", "/sbin/", "/proc/", "/sys/"];
-/// Below these people have chosen names all the same.
+/// Exceptions: folders below which people choose names.
 const CHOSEN: &[&str] = &["/usr/local/", "/sys/fs/cgroup/", "/sys/fs/btrfs/"];
-/// Names here are made of serial numbers.
+/// Folders in which names are made of serial numbers.
 const BY_IDENTITY: &[&str] = &["/dev/disk/by-"];
-/// The component behind these is a user's name.
+/// Folders in which the next component is a user's name.
 const HOMES: &[&str] = &["/home/", "/Users/", "/export/home/", "/var/home/", "/run/media/", "/media/"];
 /// Attributes of a device by what they identify.
 const SERIALS: &[&str] = &["serial", "wwid", "wwn", "uuid", "eui", "nguid", "vpd", "cid"];
@@ -162,7 +162,7 @@ impl Redactor {
             let value = identity.value.as_bytes();
             match identity.kind {
                 IdentityKind::Serial => {
-                    // What stands behind it is the device's size.
+                    // The text behind it is the device's size.
                     let serial = identity.value.rsplit_once(", ").map_or(value, |(serial, _)| serial.as_bytes());
                     self.learn(serial, Kind::Serial);
                 }
@@ -197,7 +197,7 @@ impl Redactor {
                 self.learn(user.as_bytes(), Kind::User);
             }
             let value = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
-            // A path that the tool was given, relative to where it ran. Scripts are looked at as text.
+            // A path that the tool was given, relative to where it ran. Scripts are treated as text.
             if value.contains('/') && !value.contains(char::is_whitespace) {
                 self.learn_path(value.as_bytes());
             }
@@ -207,8 +207,8 @@ impl Redactor {
         }
     }
 
-    /// Names in running text: absolute paths, `user@host`, `host:/path`, `Linux HOST 6.1`, UUIDs. Ordinary words in
-    /// such places are mostly just that.
+    /// Learns names in running text: absolute paths, `user@host`, `host:/path`, `Linux HOST 6.1`, UUIDs. Ordinary words
+    /// in such places mostly name nothing.
     fn learn_text(&mut self, text: &[u8]) {
         let mut at = 0;
         let mut previous: &[u8] = b"";
@@ -245,7 +245,7 @@ impl Redactor {
         }
     }
 
-    /// A machine by its name or address.
+    /// Learns a machine's name or address.
     fn learn_machine(&mut self, name: &[u8]) {
         match std::str::from_utf8(name).map(str::parse::<IpAddr>) {
             Ok(Ok(_)) => self.learn_phrase(name, Kind::Address),
@@ -253,7 +253,7 @@ impl Redactor {
         }
     }
 
-    /// A path: the folders that every system has name nothing.
+    /// Learns a path. The folders that every system has name nothing.
     fn learn_path(&mut self, path: &[u8]) {
         let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder.as_bytes()));
         if is_below(SYSTEM) && !is_below(CHOSEN) {
@@ -262,7 +262,7 @@ impl Redactor {
         for home in HOMES {
             let Some(rest) = path.strip_prefix(home.as_bytes()) else { continue };
             let length = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
-            // `/media/disk` is nobody's.
+            // `/media/disk` does not name a user.
             if home.starts_with("/media") || home.starts_with("/run") {
                 self.learn_words(&rest[..length], Kind::User);
             } else {
@@ -274,14 +274,14 @@ impl Redactor {
         self.learn_words(path, kind);
     }
 
-    /// Words that may name something.
+    /// Learns the words that may name something.
     fn learn_words(&mut self, text: &[u8], kind: Kind) {
         for word in words::all(text).filter(|word| words::can_name(word)) {
             self.insert(word, kind);
         }
     }
 
-    /// A name, every word of it. Ordinary ones stay, and are told where they name a host or a user.
+    /// Learns every word of a name. Ordinary ones stay, and are reported if they name a host or a user.
     pub(super) fn learn(&mut self, name: &[u8], kind: Kind) {
         for word in words::all(name) {
             if kind == Kind::Named {
@@ -301,7 +301,7 @@ impl Redactor {
         }
     }
 
-    /// A string that is replaced as a whole.
+    /// Learns a string that is replaced as a whole.
     fn learn_phrase(&mut self, phrase: &[u8], kind: Kind) {
         let digits = words::all(phrase).any(|word| word.iter().any(u8::is_ascii_digit));
         let long = phrase.iter().filter(|byte| words::is_part(**byte)).count() >= LEAST_PHRASE;
@@ -329,8 +329,8 @@ impl Redactor {
     }
 }
 
-/// The arguments of every execution, by process and time and then by their number: those that were recorded in pieces
-/// are whole again.
+/// Returns the arguments of every execution, by process and time and then by their number. Arguments that were recorded
+/// in pieces are joined.
 pub(super) fn executed(names: &[NameEvent]) -> BTreeMap<(u32, u64), BTreeMap<i64, String>> {
     let mut executed: BTreeMap<_, BTreeMap<i64, String>> = BTreeMap::new();
     for event in names.iter().filter(|event| event.op == Op::Execute) {
@@ -340,7 +340,7 @@ pub(super) fn executed(names: &[NameEvent]) -> BTreeMap<(u32, u64), BTreeMap<i64
     executed
 }
 
-/// Shorter identifiers are too much like figures.
+/// Minimum letters and digits of a phrase: shorter identifiers are too much like figures.
 const LEAST_PHRASE: usize = 4;
 const UUID_BYTES: usize = 36;
 
@@ -351,7 +351,7 @@ fn is_uuid(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a slash begins a path, and does not divide words (`MiB/s`, `a/b`).
+/// True if a slash begins a path, and does not divide words (`MiB/s`, `a/b`).
 fn starts_path(text: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|before| text[before]);
     !before.is_some_and(|byte| words::is_part(byte) || matches!(byte, b'/' | b'.' | b'-' | b'_' | b'~'))
@@ -377,7 +377,7 @@ fn name_after(text: &[u8], start: usize) -> &[u8] {
     &text[start..start + length]
 }
 
-/// Shows every string of a value, keys left out: they are ours.
+/// Calls `text` with every string of a value. The keys are left out: they are ours.
 fn walk(value: &Value, text: &mut dyn FnMut(&str)) {
     match value {
         Value::String(string) => text(string),

@@ -1,32 +1,32 @@
-//! Words of a text, which of them are ordinary, and what stands in their place.
+//! Words of a text, the ordinary ones among them, and their replacements.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Shorter words name too little and stand everywhere.
+/// Minimum bytes of a word: shorter words name too little and occur everywhere.
 pub(super) const LEAST: usize = 3;
 
-/// Words that name nobody: those of the benchmarks' outputs, of our own documents, of common directories.
-/// A test holds it against the fixtures and the schemas; a word of a new output that it misses is added there.
+/// Words that name nobody: those of the benchmarks' outputs, of our own documents, of common directories. A test
+/// compares it with the fixtures and the schemas; a missing word of a new output is added there.
 static ORDINARY: LazyLock<HashSet<&'static [u8]>> =
     LazyLock::new(|| include_str!("ordinary.txt").lines().map(str::as_bytes).collect());
 
 /// Users and hosts that every system has.
 const SYSTEM: &[&str] = &["root", "localhost", "localdomain", "nobody", "daemon", "none", "local", "unknown"];
 
-/// Whether a byte belongs to a word: letters, digits, and every byte of a character beyond ASCII.
+/// True if a byte belongs to a word: letters, digits, and every byte of a character beyond ASCII.
 pub(super) fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// The first word from a place on: start and end.
+/// Returns the start and end of the first word from a place on.
 pub(super) fn next(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let start = from + text.get(from..)?.iter().position(|byte| is_part(*byte))?;
     let length = text[start..].iter().position(|byte| !is_part(*byte)).unwrap_or(text.len() - start);
     Some((start, start + length))
 }
 
-/// The words of a text.
+/// Returns the words of a text.
 pub(super) fn all(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -36,30 +36,30 @@ pub(super) fn all(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The last word of a text.
+/// Returns the start and end of the last word of a text.
 pub(super) fn last(text: &[u8]) -> Option<(usize, usize)> {
     let end = text.iter().rposition(|byte| is_part(*byte))? + 1;
     let start = text[..end].iter().rposition(|byte| !is_part(*byte)).map_or(0, |place| place + 1);
     Some((start, end))
 }
 
-/// The first word of a text; the text itself when it has none.
+/// Returns the first word of a text; the text itself when it has none.
 pub(super) fn first(text: &[u8]) -> &[u8] {
     next(text, 0).map_or(text, |(start, end)| &text[start..end])
 }
 
-/// Whether a word names nobody.
+/// True if a word names nobody.
 pub(super) fn is_ordinary(word: &[u8]) -> bool {
     ORDINARY.contains(word.to_ascii_lowercase().as_slice())
 }
 
-/// Whether it is the name of a user or host that every system has.
+/// True if it is the name of a user or host that every system has.
 pub(super) fn is_of_every_system(word: &[u8]) -> bool {
     SYSTEM.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
 }
 
-/// Whether a word of a path can name something. Numbers do not, nor do the kernel's names of devices, sizes
-/// (`64k`, `10gbe`) and versions: parsers read them.
+/// True if a word of a path can name something. Numbers cannot, nor can the kernel's names of devices, sizes (`64k`,
+/// `10gbe`) and versions: parsers read them.
 pub(super) fn can_name(word: &[u8]) -> bool {
     let letters = word.iter().filter(|byte| !byte.is_ascii_digit()).count();
     let begins_with_digit = word.first().is_some_and(u8::is_ascii_digit);
@@ -71,14 +71,14 @@ pub(super) fn can_name(word: &[u8]) -> bool {
         && (!begins_with_digit || letters >= 4 || word.len() >= 10)
 }
 
-/// An option with its figure, as iozone takes them, or a processor's name: `s32m`, `r64k`, `i0`, `x86`.
+/// True for an option with its figure, as iozone accepts them, or the name of a CPU: `s32m`, `r64k`, `i0`, `x86`.
 fn is_option(word: &[u8]) -> bool {
     let figure = word.strip_prefix(word.get(..1).unwrap_or_default()).unwrap_or_default();
     let digits = figure.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && figure.len() - digits <= 3 && figure[digits..].iter().all(u8::is_ascii_lowercase)
 }
 
-/// `sda1`, `nvme0n1p2`, `loop7`, `dm`, `md127`.
+/// True for the kernel's names of devices: `sda1`, `nvme0n1p2`, `loop7`, `dm`, `md127`.
 fn is_kernel_device(word: &[u8]) -> bool {
     const PREFIXES: &[&[u8]] = &[
         b"nvme", b"loop", b"zram", b"ram", b"md", b"dm", b"nbd", b"rbd", b"mmcblk", b"pmem", b"bcache", b"drbd",
@@ -97,8 +97,8 @@ fn is_kernel_device(word: &[u8]) -> bool {
     [&b"sd"[..], b"vd", b"hd", b"xvd"].iter().any(|prefix| word.strip_prefix(*prefix).is_some_and(of_disk))
 }
 
-/// `host` and 12 in six bytes are `host12`; with less room the label gives way, then the number is written in base 36.
-/// `None` where the number has no room at all.
+/// Returns a replacement: `host` and 12 in six bytes give `host12`. With less room the label is shortened, then the
+/// number is written in base 36. `None` if the number does not fit at all.
 pub(super) fn replacement(label: &str, length: usize, number: u64) -> Option<Vec<u8>> {
     let digits = number.to_string().into_bytes();
     let most = label.len().min(length.saturating_sub(1));
@@ -131,7 +131,8 @@ fn base_36(mut number: u64) -> Vec<u8> {
     }
 }
 
-/// A phrase with its words' bytes replaced by a number that runs through all of them: `10.1.2.33` and 7 are `00.0.0.07`.
+/// Returns a phrase with its words' bytes replaced by a number that runs through all of them: `10.1.2.33` and 7 give
+/// `00.0.0.07`.
 pub(super) fn in_phrase(phrase: &[u8], number: u64) -> Vec<u8> {
     let mut out = phrase.to_vec();
     let mut digits = base_36(number).into_iter().rev();
@@ -175,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Words of a text that are neither ordinary nor figures.
+    /// Returns the words of a text that are neither ordinary nor figures.
     fn uncommon(text: &[u8]) -> Vec<String> {
         let letters = |word: &&[u8]| word.len() >= LEAST && word.iter().all(u8::is_ascii_alphabetic);
         let uncommon = all(text).filter(letters).filter(|word| !is_ordinary(word));

@@ -14,7 +14,7 @@ use activebench_model::run::Manifest;
 use activebench_model::series::SeriesManifest;
 use activebench_record::{Given, KEPT_PAYLOAD, Redactor, RunReader, RunWriter, STACKS, copy_series, read_series};
 
-/// Each of them stands somewhere in the run.
+/// Each of them occurs somewhere in the run.
 const PLANTED: [&str; 12] = [
     "falcondb",
     "zebulon",
@@ -176,7 +176,7 @@ fn a_copy_names_nobody_and_says_what_it_lacks() {
     assert!(output.stderr.ends_with(b" \xff not text\n"), "{:?}", output.stderr);
     assert_eq!(output.files[0].bytes, format!("directory=/srv/{folder}\n").into_bytes());
 
-    // What a reader knows it by stays.
+    // The properties by which a reader recognises it stay.
     let ceilings = manifest.ceilings.as_ref().unwrap();
     assert_eq!(
         (ceilings.used[0].ceiling.schema.as_str(), &ceilings.used[0].file[..30]),
@@ -189,7 +189,7 @@ fn a_copy_names_nobody_and_says_what_it_lacks() {
     assert_eq!(manifest.coverage.payload.unwrap().kept_bytes, 0);
 }
 
-/// Folders of a series are ours: the copies lie in folders of the same names, whatever word is replaced.
+/// We name the folders of a series: the copies are in folders of the same names, whatever word is replaced.
 #[test]
 fn a_copied_series_finds_its_runs_and_its_preconditioning() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is written comes back, and what is damaged is named.
+//! Written data is read back, and damage is named.
 
 use std::fs;
 use std::path::{Path, PathBuf};

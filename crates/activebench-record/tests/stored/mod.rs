@@ -1,5 +1,5 @@
-//! Run directories as `verify` leaves them, with the two files that a history reads: for tests and measurements.
-//! Whoever takes this in names [`encode_figures`] and [`sha256`] for it.
+//! Run directories as `verify` leaves them, with the two files that a history reads: for tests and measurements. The
+//! including module imports [`encode_figures`] and [`sha256`] for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn store(directory: &Path, number: u64) {
     fs::write(directory.join("figures.parquet"), encode_figures(&run, &sha256(&bytes)).unwrap()).unwrap();
 }
 
-/// So many of them, in the order of their names.
+/// Stores `count` runs; returns their directories in the order of their names.
 pub(crate) fn stored(root: &Path, count: u64) -> Vec<PathBuf> {
     (0..count)
         .map(|number| {

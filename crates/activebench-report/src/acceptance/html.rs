@@ -1,4 +1,4 @@
-//! An acceptance as one HTML file, to be printed and filed: made of the parts of a run's page.
+//! An acceptance as one HTML file, to be printed and filed. It uses the parts of a run's page.
 
 use activebench_model::acceptance::{Acceptance, AcceptanceOutcome};
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! An acceptance for a ticket: plain Markdown, the outcome first, below the limit of a ticket.
+//! An acceptance for a ticket: plain Markdown, the outcome first, shorter than the size limit of a ticket.
 
 use activebench_model::acceptance::{Acceptance, AcceptedBenchmark};
 

@@ -9,7 +9,7 @@ use super::{
 use crate::Style;
 use crate::page::{Page, Set, Tone};
 
-/// How an outcome is coloured, by its words.
+/// Colour of an outcome, chosen by its words.
 fn tone(words: &str) -> Tone {
     match words {
         "pass" => Tone::Good,
@@ -66,7 +66,7 @@ pub(super) fn render(acceptance: &Acceptance, style: Style) -> String {
     page.blank();
     let evidence = evidence_rows(acceptance);
     if !evidence.is_empty() {
-        // A sum is copied, never broken.
+        // A checksum is copied by readers, so it is never wrapped.
         for row in evidence {
             page.labelled("run", &row[..3].join("  "));
             page.labelled_verbatim("", &row[3]);

@@ -1,9 +1,9 @@
-//! `chrome-trace`: every recorded call and device request on a time line, for the Perfetto UI or `chrome://tracing`.
+//! `chrome-trace`: every recorded call and device request on a timeline, for the Perfetto UI or `chrome://tracing`.
 //!
-//! The format is that of Chrome's *Trace Event Format*, one object with `traceEvents`. Times are microseconds since
-//! the start of the run. A system call is a complete event (`X`) on its thread. A request of libaio, io_uring or a
-//! device overlaps others, so it is a pair of asynchronous events (`b`, `e`) with an id of its own. The events of
-//! one kind stand as they were recorded; viewers put them in order.
+//! The format is Chrome's *Trace Event Format*, one object with `traceEvents`. Times are microseconds since the start
+//! of the run. A system call is a complete event (`X`) on its thread. A request of libaio, io_uring or a device
+//! overlaps others, so it is a pair of asynchronous events (`b`, `e`) with an id of its own. Events of one kind are in
+//! the order in which they were recorded; viewers sort them.
 
 mod calls;
 mod devices;
@@ -23,11 +23,11 @@ use super::names::FileNames;
 use super::{Export, ExportError, gaps_of_the_record};
 use crate::wording::shell_command;
 
-/// Process ids that no process has: Linux gives none above 2^22.
+/// Process ids that no real process has: Linux assigns none above 2^22.
 const PHASES: u32 = 1 << 23;
 const HOST: u32 = PHASES + 1;
 const FIRST_DEVICE: u32 = PHASES + 2;
-/// The thread of the phases' group that marks syncs; the others are lanes of phases.
+/// The thread of the phases' group that shows syncs. Its other threads are lanes of phases.
 const SYNCS: u32 = 1 << 16;
 
 /// A trace for the Perfetto UI.
@@ -75,7 +75,7 @@ fn has_any<T>(batches: impl Iterator<Item = Result<Vec<T>, Unreadable>>) -> Resu
     Ok(false)
 }
 
-/// What the trace says of itself.
+/// Metadata of the trace.
 fn other_data(run: &JudgedRun, gaps: &[String]) -> BTreeMap<&'static str, String> {
     let manifest = &run.manifest;
     let whole = "every recorded call and device request is here".to_owned();
@@ -89,7 +89,7 @@ fn other_data(run: &JudgedRun, gaps: &[String]) -> BTreeMap<&'static str, String
     ])
 }
 
-/// The passes as the tool's clock saw them: overlapping ones on lanes of their own.
+/// Writes the passes by the tool's clock. Overlapping passes get separate lanes.
 fn phases(run: &JudgedRun, trace: &mut Trace<'_>) -> io::Result<()> {
     trace.process(PHASES, "passes, by the tool's clock", 0)?;
     trace.thread(PHASES, SYNCS, "syncs")?;
@@ -115,7 +115,7 @@ fn phases(run: &JudgedRun, trace: &mut Trace<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Names of processes and threads, as last seen, in the order of their births.
+/// Writes the last seen names of processes and threads, in the order in which they were created.
 fn tasks(events: &dyn EventSource, trace: &mut Trace<'_>) -> Result<(), ExportError> {
     let mut order: Vec<(u32, u32)> = Vec::new();
     let mut named: HashMap<(u32, u32), (u64, String)> = HashMap::new();

@@ -1,41 +1,41 @@
-//! Puts a stream into the order of its times, which it nearly has, with bounded memory.
+//! Sorts an almost sorted stream by time, with bounded memory.
 //!
-//! Records arrive when a call ends, from several processors. The order of starts differs from that in two ways:
-//! neighbours have changed places, and what took long comes after thousands that began later. The first are put right
-//! by holding some thousands back, the second are gathered beforehand: the stream is read twice.
+//! Records arrive when a call ends, from several CPUs. The order of starts differs in two ways. Nearby records are
+//! swapped; these are sorted by holding back some thousands of records. A long call arrives after thousands that
+//! started later; these calls are collected in a first pass. The stream is therefore read twice.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Items held back. Each costs its own size and 16 bytes.
+/// Maximum items held back. Each takes its own size plus 16 bytes.
 const HELD: usize = 1 << 16;
 
-/// The first reading: finds the items that come too late to be put in order by holding others back.
+/// The first pass: finds the items that arrive too late to be sorted by holding others back.
 ///
-/// Such an item was overtaken by more than [`HELD`] others, so their number is about that of the items divided by
-/// [`HELD`], for each task that waits at a time.
+/// More than [`HELD`] others have overtaken such an item. For each task that waits at the same time, there are about as
+/// many late items as all items divided by [`HELD`].
 pub(super) struct Late<T> {
     window: Window<()>,
     late: Vec<Entry<T>>,
 }
 
-/// The second reading, of the same items in the same order.
+/// The second pass, over the same items in the same order.
 pub(super) struct InOrder<T> {
     window: Window<T>,
     late: VecDeque<Entry<T>>,
 }
 
-/// The items that are held back.
+/// Items that are held back.
 struct Window<T> {
     held: BinaryHeap<Entry<T>>,
     most: usize,
-    /// Time of the last item that left.
+    /// Time of the last item that left the window.
     passed_ns: u64,
-    /// Items that have come.
+    /// Number of items received.
     serial: u64,
 }
 
-/// An item with its place: the earlier time is greater, of equal times the one that came first.
+/// An item with its sort key. The earlier time is greater; of equal times, the item that arrived first.
 struct Entry<T> {
     at_ns: u64,
     serial: u64,
@@ -68,13 +68,13 @@ impl<T> Ord for Entry<T> {
     }
 }
 
-/// What became of an item.
+/// Result of pushing an item.
 enum Passed<T> {
-    /// It is held back; the window was not full.
+    /// The item is held back; the window was not full.
     Held,
-    /// It is held back, and the first left.
+    /// The item is held back, and the earliest item has left.
     First(Entry<T>),
-    /// It belongs before one that has left.
+    /// The item belongs before one that has already left.
     Late(Entry<T>),
 }
 
@@ -112,14 +112,14 @@ impl<T> Late<T> {
         Self { window: Window::new(most), late: Vec::new() }
     }
 
-    /// Looks at the next item.
+    /// Examines the next item.
     pub(super) fn look(&mut self, at_ns: u64, item: T) {
         if let Passed::Late(Entry { at_ns, serial, .. }) = self.window.push(at_ns, ()) {
             self.late.push(Entry { at_ns, serial, item });
         }
     }
 
-    /// Ready for the same items again.
+    /// Switches to the second pass.
     pub(super) fn again(mut self) -> InOrder<T> {
         self.late.sort_unstable_by_key(Entry::place);
         InOrder { window: Window::new(self.window.most), late: self.late.into() }
@@ -127,7 +127,7 @@ impl<T> Late<T> {
 }
 
 impl<T> InOrder<T> {
-    /// Takes the next item; gives those whose turn it is to `take`.
+    /// Accepts the next item, and passes items that are due to `take`.
     pub(super) fn push<E>(
         &mut self,
         at_ns: u64,
@@ -135,13 +135,13 @@ impl<T> InOrder<T> {
         take: &mut impl FnMut(u64, T) -> Result<(), E>,
     ) -> Result<(), E> {
         match self.window.push(at_ns, item) {
-            // Known from the first reading.
+            // The first pass has collected late items.
             Passed::Held | Passed::Late(_) => Ok(()),
             Passed::First(first) => self.give(first, take),
         }
     }
 
-    /// Gives the rest.
+    /// Passes the remaining items to `take`.
     pub(super) fn finish<E>(mut self, take: &mut impl FnMut(u64, T) -> Result<(), E>) -> Result<(), E> {
         while let Some(first) = self.window.held.pop() {
             self.give(first, take)?;

@@ -1,12 +1,13 @@
 //! `fio-iolog`: the run's reads, writes and syncs as a log that fio replays (`--read_iolog`).
 //!
-//! fio's own description is in its manual, *Trace file format*; where that is silent, what fio 3.33 does was tried:
-//! times are in microseconds, names end at the first blank, lengths have 32 bits, `trim` is refused (later versions
-//! take it). Version 3 has a time before each action and needs fio 3.31, version 2 has none.
+//! The format is described in fio's manual, *Trace file format*. Details missing there were tested with fio 3.33: times
+//! are in microseconds, names end at the first blank, lengths have 32 bits, `trim` is refused (later versions accept
+//! it). Version 3 has a time before each action and needs fio 3.31; version 2 has no times.
 //!
-//! Written are the calls of the whole run, inside the tool's clocks and outside, on the files that a phase names; of
-//! a run without phases on those that it wrote, and read a mebibyte of. Programs, libraries and what the tool writes
-//! about itself are no load, and replaying must not overwrite them. A request stands where it was submitted.
+//! The log has the calls of the whole run, inside and outside the tool's clocks, on the files that a phase names. For a
+//! run without phases, it has the calls on files that the run wrote, or read at least 1 MiB of. Programs, libraries and
+//! the tool's own reports are not part of the load, and a replay must not overwrite them. A request has the position of
+//! its submission.
 
 mod left_out;
 pub mod passes;
@@ -33,17 +34,17 @@ use super::names::FileNames;
 use super::{Export, ExportError, gaps_of_the_record};
 use crate::wording::{count, list};
 
-/// Of a run without phases: a file that was only read, and less than this, is a library or a configuration.
+/// In a run without phases, a file with fewer read bytes and no writes is taken for a library or a configuration file.
 const LEAST_READ_BYTES: u64 = 1 << 20;
-/// Files named in one note.
+/// Maximum files named in one note.
 const FILES_NAMED: usize = 4;
 
-/// The format's version.
+/// Version of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
-    /// Without times, since fio 1.17.
+    /// Without times; since fio 1.17.
     Two,
-    /// With times, since fio 3.31.
+    /// With times; since fio 3.31.
     Three,
 }
 
@@ -84,7 +85,7 @@ impl Export for FioIolog {
         }
         let mut missing = left_out.sentences(&names);
         missing.extend(gaps_of_the_record(run));
-        // fio refuses a log of syncs alone.
+        // fio refuses a log that has only syncs.
         if operations == 0 {
             missing.insert(0, "the run holds no read, write or discard that an iolog can say".to_owned());
             return Err(ExportError::Nothing(missing.join("; ")));
@@ -112,14 +113,14 @@ impl Export for FioIolog {
     }
 }
 
-/// Which files carry the load.
+/// The files of the load.
 struct Files {
     load: HashSet<FileId>,
-    /// Other files that moved data worth saying, with the calls and bytes.
+    /// Other files that moved a relevant amount of data, with their calls and bytes.
     others: HashMap<FileId, Moved>,
 }
 
-/// What a file's calls moved.
+/// Calls and bytes of one file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
     calls: u64,
@@ -160,9 +161,10 @@ impl Files {
         Ok(Self { load, others: moved })
     }
 
-    /// What becomes of a call: an action, nothing because it is none of the load's, or the reason why it is missing.
+    /// Converts a call to an action. Returns `None` for a call outside the load, or the reason why the call is missing
+    /// from the log.
     fn step(&self, call: &Call, names: &FileNames) -> Result<Option<Step>, left_out::Why> {
-        // These name no file: they are the load's as much as anyone's.
+        // These calls name no file, so they can belong to the load.
         if matches!(call.op, Op::Sync | Op::Syncfs) {
             return Err(left_out::Why::NoWord);
         }
@@ -177,7 +179,7 @@ impl Files {
         Ok(step)
     }
 
-    /// Says which files with data are not in the log because no phase names them.
+    /// Returns a sentence about files with data that are not in the log because no phase names them.
     fn unnamed(&self, names: &FileNames) -> Option<String> {
         if self.others.is_empty() {
             return None;

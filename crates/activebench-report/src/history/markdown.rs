@@ -18,7 +18,7 @@ pub(super) fn markdown(history: &History) -> String {
         noun: "lines",
         share: 50,
     }];
-    // What was asked for comes before what is always there.
+    // Requested parts come before the parts that are always present.
     if history.baseline.is_some() {
         let rows = baseline_rows(history, &names);
         let table = if rows.is_empty() { String::new() } else { head(&BASELINE_HEADS) };
@@ -69,7 +69,8 @@ pub(super) fn markdown(history: &History) -> String {
     assembled(&parts, LIMIT)
 }
 
-/// Most tables of figures, and of figures side by side: their shares of a ticket together are less than all of it.
+/// Maximum tables of figures and of figures side by side. Their shares of a ticket add up to less than the whole
+/// ticket.
 const TABLES: usize = 12;
 const BATCHES: usize = 6;
 

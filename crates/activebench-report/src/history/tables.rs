@@ -1,4 +1,4 @@
-//! The history for programs: one row a figure, or one row a run of a figure. Raw text; `csv` and Parquet escape it.
+//! The history for programs: one row per figure, or one row per run of a figure. Raw text; `csv` and Parquet escape it.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use activebench_model::table::{Column, Table, Values};
 
 /// One table of a history.
 pub struct HistoryTable {
-    /// As the name of its Parquet format.
+    /// Name of its Parquet format.
     pub name: &'static str,
-    /// The table; its text is raw.
+    /// Builds the table; its text is raw.
     pub of: fn(&History) -> Table,
 }
 
@@ -17,7 +17,7 @@ pub struct HistoryTable {
 pub const HISTORY_TABLES: &[HistoryTable] =
     &[HistoryTable { name: "parquet", of: figures }, HistoryTable { name: "runs-parquet", of: runs }];
 
-/// Columns over rows of one kind.
+/// Columns of one table, all built from the same rows.
 struct Rows<R> {
     rows: Vec<R>,
     columns: Vec<Column>,
@@ -73,7 +73,7 @@ fn trend(figure: &Followed) -> &'static str {
     }
 }
 
-/// One row a figure.
+/// Builds the table with one row per figure.
 pub fn figures(history: &History) -> Table {
     let started = |point: Option<&Point>| Some(history.runs.get(point?.run)?.started_unix_s);
     let unit = |figure: &&Followed| figure.points.first().map(|point| point.claimed.unit.as_str().to_owned());
@@ -133,7 +133,7 @@ pub fn figures(history: &History) -> Table {
         .table()
 }
 
-/// One row a run of a figure.
+/// Builds the table with one row per run of a figure.
 pub fn runs(history: &History) -> Table {
     let rows: Vec<(&Followed, &Point)> =
         history.figures.iter().flat_map(|figure| figure.points.iter().map(move |point| (figure, point))).collect();

@@ -65,7 +65,7 @@ fn tone_of(word: &str) -> Tone {
     if word == "OUTLIER" { Tone::Bad } else { Tone::Plain }
 }
 
-/// Bad where a figure became worse.
+/// Bad if a figure became worse.
 fn tone(history: &History) -> Tone {
     let worse = |figure: &activebench_model::history::Followed| {
         matches!(figure.against, Some(AgainstBaseline::Compared { outcome: Outcome::Worse, .. }))

@@ -1,7 +1,7 @@
-//! One chart: what it shows, as data, and its drawing.
+//! One chart: its data and its drawing.
 //!
-//! `plotters` finds the labels of the axes and the coordinates. A chart carries its name, and the sentence that says
-//! the same as the picture.
+//! `plotters` computes the axis labels and the coordinates. A chart has a name, and a sentence with the same
+//! information as the picture.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -16,27 +16,27 @@ use plotters::style::{Color, IntoFont};
 
 use super::svg::{Ink, Svg};
 
-/// Room for the labels of the vertical axis.
+/// Width of the labels of the vertical axis.
 const LEFT: u32 = 58;
-/// Width of the plot itself: a whole number of units for each of the 120 steps of a course.
+/// Width of the plot itself: a whole number of units for each of the 120 steps of a time series.
 const PLOT: u32 = 600;
-/// Room for half of the last label.
+/// Width for half of the last label.
 const RIGHT: u32 = 34;
-/// Room above the plot.
+/// Height above the plot.
 const TOP: u32 = 8;
-/// Room for the labels of the horizontal axis.
+/// Height of the labels of the horizontal axis.
 const BOTTOM: u32 = 24;
-/// Size of a label, for the library's layout; what is drawn is the style sheet's choice.
+/// Size of a label, used by the library for the layout. The style sheet sets the displayed size.
 const LABEL_SIZE: f64 = 13.0;
 
-/// A range must be so large against its ends: between closer ones there is no room for labels.
+/// Smallest length of a range, relative to its ends. A shorter range has no room for labels.
 const LEAST_SPAN: f64 = 1e-9;
 
-/// How values become places.
+/// Mapping of values to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
     Linear,
-    /// Powers of ten; the axis begins above 0.
+    /// Powers of ten; the axis starts above 0.
     Log,
 }
 
@@ -44,27 +44,27 @@ pub(super) enum Scale {
 pub(super) struct Axis<'a> {
     pub(super) range: Range<f64>,
     pub(super) scale: Scale,
-    /// About so many labels.
+    /// Approximate number of labels.
     pub(super) labels: usize,
     pub(super) label: &'a dyn Fn(f64) -> String,
 }
 
-/// A part of the drawing; the first ones lie below.
+/// A part of the drawing; later parts cover earlier ones.
 pub(super) enum Shape {
-    /// Filled down to a line or along points that close it.
+    /// Filled down to a line, or along points that close it.
     Area(Ink, Vec<(f64, f64)>),
     Line(Ink, Vec<(f64, f64)>),
-    /// By two corners each.
+    /// Boxes, given by two corners each.
     Boxes(Ink, Vec<[(f64, f64); 2]>),
 }
 
 /// A chart before it is drawn.
 pub(super) struct Chart<'a> {
-    /// Unique on the page.
+    /// Id, unique on the page.
     pub(super) id: &'a str,
-    /// What it is, also apart from its surroundings.
+    /// Name, understandable on its own.
     pub(super) name: &'a str,
-    /// What it shows, in a sentence.
+    /// Content of the chart in one sentence.
     pub(super) says: &'a str,
     /// Height of the plot itself.
     pub(super) height: u32,
@@ -74,7 +74,7 @@ pub(super) struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// The drawing with its name and its sentence; a sentence alone where the figures allow no drawing.
+    /// Draws the chart with its name and sentence. Returns only a sentence if the figures cannot be drawn.
     pub(super) fn draw(&self) -> Markup {
         if let Err(why) = self.check() {
             return html! { p { "No chart: " (why) "." } };
@@ -104,13 +104,14 @@ impl Chart<'_> {
                 aria-labelledby=(title) aria-describedby=(description) {
                 title id=(title) { (self.name) }
                 desc id=(description) { (self.says) }
-                // The only markup that is not made by `html!`: numbers, and labels that the backend escaped.
+                // The only markup not made by `html!`. It consists of numbers, and of labels that the backend has
+                // escaped.
                 (PreEscaped(drawing))
             }
         }
     }
 
-    /// Whether both axes have a length; the figures come from a file.
+    /// Checks that both axes have a length, because the figures come from a file.
     fn check(&self) -> Result<(), &'static str> {
         let fits = |axis: &Axis<'_>| {
             let Range { start, end } = axis.range;
@@ -123,7 +124,7 @@ impl Chart<'_> {
         if fits(&self.x) && fits(&self.y) { Ok(()) } else { Err("its figures span no range") }
     }
 
-    /// The nearest point of the plot; the library's arithmetic ends soon beyond it.
+    /// Returns the nearest point of the plot. The library's arithmetic fails not far outside it.
     fn inside(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let within = |value: f64, range: &Range<f64>| value.max(range.start).min(range.end);
         (within(x, &self.x.range), within(y, &self.y.range))

@@ -1,4 +1,4 @@
-//! The table of claims: what the tool printed, what was observed, and what the figure measured.
+//! The table of claims: printed figure, observed figure, and what the figure measured.
 
 use activebench_model::claim::Claim;
 use activebench_model::report::JudgedRun;
@@ -11,12 +11,12 @@ use crate::claims::{self, Row, SCREEN_ROWS};
 use crate::escape::terminal as shown;
 use crate::{headline, surroundings};
 
-/// Rows; past it confirmed claims are counted.
+/// Maximum rows. Confirmed claims come last; the rest is counted.
 const ROWS: usize = 200;
-/// Remarks that the table says row by row.
+/// Prefixes of remarks that the table already shows row by row.
 const SAID_IN_THE_TABLE: [&str; 3] = ["honest: ", "not checked: ", "measured: "];
 
-/// A row of the shared table, and what only this format shows.
+/// A row of the shared table, with the parts that only this format shows.
 struct Shown<'run> {
     row: Row,
     judged: Option<&'run JudgedClaim>,
@@ -24,7 +24,7 @@ struct Shown<'run> {
     measured: String,
 }
 
-/// The claims; for a run without claims what was observed.
+/// The claims; the observed facts for a run without claims.
 pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -> Markup {
     if run.parsed.claims.is_empty() {
         return html! {
@@ -52,7 +52,7 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
     html! {
         @if is_sorted { p { "Claims that do not hold come first." } }
         div.wide tabindex="0" role="region" aria-label="Claims" {
-            // The roles keep it a table where the style sheet makes cards of its rows.
+            // The roles keep it a table where the style sheet turns its rows into cards.
             table.claims role="table" {
                 thead role="rowgroup" {
                     tr role="row" {
@@ -117,7 +117,7 @@ fn class(head: &str) -> &'static str {
     }
 }
 
-/// The verdict as a word with a colour.
+/// The verdict as a coloured word.
 fn verdict(verdict: Option<ClaimVerdict>, word: &str) -> Markup {
     let tone = match verdict {
         Some(ClaimVerdict::Confirmed) => "good",
@@ -127,7 +127,7 @@ fn verdict(verdict: Option<ClaimVerdict>, word: &str) -> Markup {
     html! { span.tag.(tone) { (word) } }
 }
 
-/// What the honest figure is, or why there is none.
+/// Meaning of the honest figure, or the reason why there is none.
 fn honest(judged: Option<&JudgedClaim>) -> Option<&str> {
     let judged = judged?;
     match &judged.corrected {
@@ -137,7 +137,7 @@ fn honest(judged: Option<&JudgedClaim>) -> Option<&str> {
     .filter(|text| !text.is_empty())
 }
 
-/// What the number measured: for one that holds, what it is taken for.
+/// Returns what the figure measured; for a confirmed claim its subject.
 fn measured(claim: &Claim, judged: Option<&JudgedClaim>) -> String {
     match judged {
         Some(JudgedClaim { measured_instead: Some(instead), .. }) => instead.clone(),

@@ -1,10 +1,10 @@
-//! A chart on the page: its name, the legend, the drawing, and the sentence that says the same.
+//! A chart on the page: its name, legend and drawing, and the sentence with the same information.
 
 use maud::{Markup, Render, html};
 
 use super::svg::Ink;
 
-/// How an ink looks, beside the word for it.
+/// Appearance of an ink in the legend.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Swatch {
     /// As a line over a faint area.
@@ -31,7 +31,7 @@ impl Render for Swatch {
     }
 }
 
-/// A chart with what a reader needs to read it. All text is ours or escaped already.
+/// A chart with its explanation. All text is our own or already escaped.
 pub(super) fn figure(name: &str, units: &str, legend: &[(Swatch, &str)], says: &str, drawing: Markup) -> Markup {
     html! {
         figure {

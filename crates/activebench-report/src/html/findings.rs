@@ -1,4 +1,4 @@
-//! Findings with their advice, most severe first, and what could not be decided.
+//! Findings with their advice, most severe first, and findings that are undecided.
 
 use activebench_model::finding::Severity;
 use activebench_model::report::JudgedRun;
@@ -12,7 +12,7 @@ use crate::wording::count;
 /// Findings shown; the rest is counted.
 const FINDINGS: usize = 100;
 
-/// Where on the page the findings are.
+/// Positions of the findings on the page.
 pub(super) struct Anchors {
     /// Codes in the order of the findings.
     codes: Vec<String>,
@@ -27,7 +27,7 @@ impl Anchors {
         format!("finding-{}", place + 1)
     }
 
-    /// The codes, with a link where there is a finding.
+    /// The codes, linked to their findings.
     pub(super) fn links(&self, codes: &[String]) -> Markup {
         html! {
             @for (index, code) in codes.iter().enumerate() {
@@ -41,7 +41,7 @@ impl Anchors {
     }
 }
 
-/// The findings that fire; notes are folded.
+/// The findings that fire; notes are collapsed.
 pub(super) fn section(run: &JudgedRun, groups: &[Group]) -> Markup {
     let numbered = || groups.iter().enumerate().take(FINDINGS);
     let notes = numbered().filter(|(_, group)| group.severity == Severity::Note).count();

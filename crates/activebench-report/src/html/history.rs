@@ -1,4 +1,4 @@
-//! Many runs over time as one page: a table and a chart a figure, disks side by side, and the baseline.
+//! Many runs over time as one page: a table and a chart per figure, disks side by side, and the baseline.
 
 use activebench_model::history::{Followed, History, Point};
 use activebench_model::units::Quantity;
@@ -19,15 +19,16 @@ use crate::wording::count;
 
 /// Charts on a page; the rest is counted.
 const CHARTS: usize = 48;
-/// Most rows of the table behind a chart.
+/// Maximum rows of the table behind a chart.
 const ROWS: usize = 400;
 /// Height of a plot in the units of the drawing.
 const HEIGHT: u32 = 150;
 const DAY_S: f64 = 86_400.0;
-/// Parts of an axis that half a mark is wide and high; the plot is four times as wide as high.
+/// Divisors of the axis lengths that give half the width and half the height of a mark. The plot is four times as wide
+/// as high.
 const MARK: (f64, f64) = (220.0, 55.0);
 
-/// The page.
+/// Renders the page.
 pub(crate) fn document(history: &History) -> String {
     const TITLE: &str = "Figures over time";
     let names = Names::of(history);
@@ -100,7 +101,7 @@ fn of_section(history: &History, section: &Section<'_>, names: &Names<'_>, drawn
     }
 }
 
-/// What became of a run, for its mark.
+/// State of a run, shown by its mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Counted,
@@ -183,7 +184,7 @@ fn of_figure(history: &History, followed: &Followed, names: &Names<'_>) -> Marku
     }
 }
 
-/// The ends of the axes, with some room.
+/// Ends of the axes, with a margin.
 struct Ends {
     first: f64,
     last: f64,
@@ -200,12 +201,12 @@ fn range(points: &[(f64, f64, State)]) -> Option<Ends> {
         true => (high - low) * 0.12,
         false => high.abs().max(1.0) * 0.1,
     };
-    // No figure is below 0, so no axis begins there unless one is.
+    // Figures are not negative, so no axis starts below 0 unless a figure is negative.
     let floor = if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
     Some(Ends { first: first - side, last: last + side, low: (low - above).max(floor), high: high + above })
 }
 
-/// What the chart shows, in a sentence. Escaped.
+/// Content of the chart in one sentence. Escaped.
 fn says(history: &History, followed: &Followed, names: &Names<'_>) -> String {
     let cells = row(followed, names, &history.rules);
     let when = |point: Option<&Point>| {

@@ -1,4 +1,4 @@
-//! How long calls and requests took: a histogram each, over one axis of time so that both can be compared.
+//! Latencies of calls and requests: one histogram each, on the same time axis so that both can be compared.
 
 use activebench_model::course::{Course, LatencyBucket, LatencyHistogram, LatencyOf};
 use activebench_model::fact::Completeness;
@@ -13,9 +13,9 @@ use super::units::short;
 
 /// Height of a plot in the units of the drawing.
 const HEIGHT: u32 = 110;
-/// Where the axis of counts begins: below 1, so that a single one is seen.
+/// Start of the axis of counts: below 1, so that a single count is visible.
 const LEAST: f64 = 0.6;
-/// Most rows of a table of buckets.
+/// Maximum rows of a table of buckets.
 const ROWS: usize = 120;
 
 /// The histograms of a phase.
@@ -23,7 +23,7 @@ pub(super) fn charts(id: &str, phase: &str, course: &Course) -> Markup {
     let all = || course.latencies.iter().flat_map(|histogram| &histogram.buckets).filter(|bucket| bucket.count > 0);
     let least = all().map(|bucket| bucket.from_ns.max(1)).min().unwrap_or(1);
     let most = all().map(|bucket| bucket.to_ns).max().unwrap_or(10);
-    // Whole decades, so that there are labels at both ends.
+    // The axis covers whole decades, so that both ends have labels.
     let first = 10_f64.powf((least as f64).log10().floor());
     let last = 10_f64.powf((most as f64).log10().ceil()).max(first * 10.0);
     html! {

@@ -1,4 +1,4 @@
-//! Where in its files a phase moved data, and when: a map a file.
+//! Offsets at which a phase moved data over time: one map per file.
 
 use activebench_model::course::{Course, OffsetMap};
 use activebench_model::units::{Quantity, Unit};
@@ -14,9 +14,9 @@ use crate::wording::count;
 
 /// Height of a row in the units of the drawing.
 const ROW_HEIGHT: u32 = 5;
-/// Least height of a map.
+/// Minimum height of a map.
 const LEAST_HEIGHT: u32 = 40;
-/// Most characters of a file's name.
+/// Longest name of a file, in characters.
 const NAME_SHOWN: usize = 120;
 
 /// The maps of a phase.
@@ -85,7 +85,7 @@ fn count_hits(hits: u64) -> String {
     count(usize::try_from(hits).unwrap_or(usize::MAX), "call")
 }
 
-/// Neighbouring columns of a row that are wanted, as one box.
+/// Joins adjacent columns of a row that are wanted into one box.
 fn boxes(
     axis: &TimeAxis<'_>,
     map: &OffsetMap,
@@ -111,16 +111,16 @@ fn boxes(
     boxes
 }
 
-/// Shades for numbers of hits: each level reaches as many times as far as the one before.
+/// Shades for numbers of hits. The upper ends of the levels grow by a constant factor.
 struct Levels {
     /// The fewest hits that are shown.
     least: u64,
-    /// The most hits of each level, ascending; fewer than the shades where there are few hits.
+    /// Upper end of each level, ascending. There are fewer levels than shades if there are few hits.
     most: Vec<u64>,
 }
 
 impl Levels {
-    /// Both above 0.
+    /// Creates the levels; both numbers are above 0.
     fn new(least: u64, most: u64) -> Self {
         let shades = Ink::HEAT.len();
         let step = (most as f64 / least as f64).powf(1.0 / shades as f64);
@@ -133,13 +133,13 @@ impl Levels {
         Self { least, most: ends }
     }
 
-    /// The shade: the darkest ones where there are fewer levels than shades.
+    /// Returns the shade; only the darkest shades are used if there are fewer levels than shades.
     fn of(&self, hits: u64) -> usize {
         let level = self.most.iter().position(|most| hits <= *most).unwrap_or(self.most.len() - 1);
         Ink::HEAT.len() - self.most.len() + level
     }
 
-    /// The shades with the numbers that they stand for.
+    /// Returns the shades with their ranges of hits.
     fn legend(&self) -> Vec<(usize, String)> {
         let mut from = self.least;
         self.most

@@ -1,4 +1,5 @@
-//! A section a phase: what limited it, its charts, its facts. Of many phases those with findings are drawn first.
+//! A section per phase: its bottleneck, charts and facts. If there are many phases, those with findings are drawn
+//! first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,20 +18,20 @@ use crate::escape::terminal as shown;
 use crate::wording::{PhaseNames, count};
 use crate::{claims, processor};
 
-/// Phases with charts; the others have a line each.
+/// Maximum phases with charts; the others have one line each.
 const CHARTED: usize = 12;
-/// Phases without charts of which the facts are listed.
+/// Maximum phases without charts whose facts are listed.
 const FACTS: usize = 12;
-/// Lines of phases without charts; the rest is counted.
+/// Maximum lines of phases without charts; the rest is counted.
 const LINES: usize = 200;
 
-/// The phases of a run, and which of them are drawn.
+/// The phases of a run, and the selection that is drawn.
 pub(super) struct Phases<'run> {
     run: &'run JudgedRun,
     names: PhaseNames<'run>,
-    /// In the order of the run, each with its course where it is drawn.
+    /// All phases in the order of the run; the drawn ones with their time series.
     all: Vec<(&'run Phase, Option<&'run Course>)>,
-    /// Facts by the phase's name.
+    /// Facts by the name of the phase.
     facts: BTreeMap<String, Vec<[String; 3]>>,
     times: Vec<String>,
 }
@@ -85,7 +86,7 @@ impl<'run> Phases<'run> {
         }
     }
 
-    /// All of them.
+    /// Renders all phases.
     pub(super) fn section(&self) -> Markup {
         let others: Vec<&'run Phase> =
             self.all.iter().filter(|(_, course)| course.is_none()).map(|(phase, _)| *phase).collect();
@@ -119,7 +120,7 @@ impl<'run> Phases<'run> {
         }
     }
 
-    /// What limited it, and where the threads' time went.
+    /// Renders the phase's bottleneck, and the distribution of its threads' time.
     fn limiter(&self, phase: &Phase) -> Markup {
         let limiter = self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
         let prefix = format!("{}: ", self.names.get(&phase.id));
@@ -184,13 +185,13 @@ impl<'run> Phases<'run> {
     }
 }
 
-/// Whether there is something to draw.
+/// Returns `true` if the phase has data to draw.
 fn has_course(run: &JudgedRun, phase: &Phase) -> bool {
     let course = run.courses.iter().find(|course| course.phase == phase.id);
     course.is_some_and(|course| course.steps > 0 && course.step_ns > 0)
 }
 
-/// The weight of the heaviest finding on a phase; `None` without any.
+/// Returns the highest severity of the findings on a phase; `None` without findings.
 fn severity(run: &JudgedRun, phase: &Phase) -> Option<Severity> {
     let on_it = run.findings.iter().filter(|finding| {
         finding.outcome == Outcome::Fires && finding.phase.as_ref().is_some_and(|id| *id == phase.id)
@@ -198,7 +199,7 @@ fn severity(run: &JudgedRun, phase: &Phase) -> Option<Severity> {
     on_it.map(|finding| finding.severity.unwrap_or(Severity::Note)).max()
 }
 
-/// `Writes; the tool's clock covers first write to last write: 320.3 ms.`
+/// Describes a phase: `Writes; the tool's clock covers first write to last write: 320.3 ms.`
 fn about(phase: &Phase) -> String {
     let direction = match phase.direction {
         Direction::Read => "Reads",

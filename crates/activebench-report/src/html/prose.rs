@@ -1,10 +1,10 @@
-//! A sentence with what stands between backticks set as code.
+//! A sentence whose parts between backticks are set as code.
 
 use maud::{Markup, html};
 
 use crate::escape::terminal;
 
-/// The sentence; an odd backtick stays one.
+/// Renders the sentence; an unpaired backtick is kept.
 pub(crate) fn prose(text: &str) -> Markup {
     let text = terminal(text);
     let pieces: Vec<&str> = text.split('`').collect();

@@ -1,4 +1,4 @@
-//! The tool's own lines on which the claims and notes stand, each with an anchor.
+//! Lines of the tool's output that support the claims and notes, each with an anchor.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::wording::{count, quoted};
 
 /// Lines quoted; the rest is counted.
 const LINES: usize = 300;
-/// Notes told; the rest is counted.
+/// Maximum notes shown; the rest is counted.
 const NOTES: usize = 50;
 
 /// The quoted lines, in the order of the output.
@@ -28,14 +28,14 @@ impl<'run> Quotes<'run> {
         Self { lines: all.map(|line| ((line.stream.as_str(), line.line), line.text.as_str())).collect() }
     }
 
-    /// The anchor of a line; `None` for one that is left out.
+    /// Returns the anchor of a line; `None` for a line that is left out.
     pub(super) fn anchor(&self, source: &SourceLine) -> Option<String> {
         let key = (source.stream.as_str(), source.line);
         let place = self.lines.keys().position(|known| *known == key)?;
         (place < LINES).then(|| format!("line-{}", place + 1))
     }
 
-    /// The lines, and what the parser could not read.
+    /// Renders the lines, and the parser's notes.
     pub(super) fn section(&self, run: &JudgedRun) -> Markup {
         let notes = &run.parsed.notes;
         html! {

@@ -1,4 +1,4 @@
-//! How much was seen and at what cost, the machine, and where all of this comes from.
+//! Coverage and cost of the observation, the machine, and the provenance of the report.
 
 use activebench_model::report::JudgedRun;
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use crate::escape::terminal as shown;
 use crate::wording::{count, shell_command};
 use crate::{headline, surroundings};
 
-/// Probes, files and the like in a table; the rest is counted.
+/// Maximum rows of a table of probes, files and the like; the rest is counted.
 const ROWS: usize = 200;
 
 /// Coverage and cost of the observation.
@@ -109,7 +109,7 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
     }
 }
 
-/// `2026-11-21 05:25:30 UTC`.
+/// Start time: `2026-11-21 05:25:30 UTC`.
 fn started(unix_s: i64) -> Markup {
     let stamp = OffsetDateTime::from_unix_timestamp(unix_s).ok();
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");

@@ -1,5 +1,5 @@
-//! The rounds of a series over time: the window that tells of steady state, the band that its values may fill, and the
-//! line through them.
+//! Rounds of a series over time: the window that decides on steady state, the band in which its values may be, and the
+//! line fitted to them.
 
 use activebench_model::series::{JudgedSeries, Steadiness, SteadyWindow};
 use activebench_model::units::Quantity;
@@ -14,7 +14,7 @@ use crate::series::steady::{rounds, sentence};
 
 /// Height of a chart.
 const HEIGHT: u32 = 130;
-/// Charts drawn; the sentences say all.
+/// Maximum charts; the sentences are complete.
 const CHARTS: usize = 12;
 
 /// A chart for each figure that has a window.

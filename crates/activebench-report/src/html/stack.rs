@@ -1,5 +1,5 @@
-//! The storage below the run's files as a picture: boxes from the file system down to the device, nested lists for who
-//! cannot see them.
+//! The storage below the run's files as a picture: boxes from the file system down to the device. They are nested
+//! lists, for readers who cannot see them.
 
 use activebench_model::host::{ABOVE, Host, Layer, Target};
 use activebench_model::units::Quantity;
@@ -16,7 +16,7 @@ const LAYERS: usize = 32;
 /// Further attributes of a layer; the rest is counted.
 const ATTRIBUTES: usize = 40;
 
-/// The stacks, each under the sentence that other formats print.
+/// The stacks, each with the sentence that other formats print.
 pub(super) fn section(host: &Host) -> Markup {
     html! {
         @for (line, target) in surroundings::targets(host).iter().zip(some_or_none(host)).take(TARGETS) {
@@ -35,7 +35,7 @@ pub(super) fn section(host: &Host) -> Markup {
     }
 }
 
-/// The targets; one that is none where none is known, as the lines have it.
+/// The targets. Returns one entry `None` if no target is known, like the lines of the other formats.
 fn some_or_none(host: &Host) -> Vec<Option<&Target>> {
     if host.targets.is_empty() { vec![None] } else { host.targets.iter().map(Some).collect() }
 }
@@ -58,7 +58,7 @@ fn picture(target: &Target) -> Markup {
     }
 }
 
-/// The layer that lies directly above one; `None` is the file system. Layers are listed from the top.
+/// Returns the layer directly above; `None` is the file system. Layers are listed from the top.
 fn parent(layers: &[Layer], index: usize) -> Option<usize> {
     match layers[index].attributes.get(ABOVE) {
         Some(above) => layers[..index].iter().position(|layer| layer.name == *above),

@@ -1,8 +1,8 @@
-//! Where `plotters` draws: SVG elements with the classes of the style sheet instead of colours, and neighbours of one
-//! ink in one path.
+//! The `plotters` backend: it writes SVG elements with classes of the style sheet instead of colours, and joins
+//! adjacent elements of one ink into one path.
 //!
-//! The library's own backend writes every rectangle as an element with its colours; a map of offsets would then be ten
-//! times as large, and could not follow the reader's choice of light or dark.
+//! The library's own backend writes every rectangle as an element with its own colours. A map of offsets would then be
+//! ten times as large, and could not follow the user's choice of a light or dark theme.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -13,13 +13,13 @@ use plotters_backend::{BackendColor, BackendCoord, BackendStyle, BackendTextStyl
 
 macro_rules! inks {
     ($($(#[$doc:meta])* $variant:ident = $class:literal,)*) => {
-        /// What something is drawn for: the style sheet gives it colour and dashes.
+        /// Purpose of a drawn element. The style sheet gives it colour and dashes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Ink { $($(#[$doc])* $variant,)* }
 
         impl Ink {
             const ALL: &'static [Ink] = &[$(Ink::$variant,)*];
-            /// The class in the style sheet.
+            /// Returns the class in the style sheet.
             pub(crate) fn class(self) -> &'static str { match self { $(Ink::$variant => $class,)* } }
         }
     };
@@ -56,7 +56,7 @@ inks! {
     IoWait = "iowait",
     /// Waits for something else.
     Blocked = "blocked",
-    /// Waits for a processor.
+    /// Waits for a CPU.
     Preempted = "preempted",
     /// Latencies of calls.
     Calls = "calls",
@@ -64,9 +64,9 @@ inks! {
     Device = "device",
     /// Values of rounds.
     Round = "round",
-    /// The line through them.
+    /// The line fitted to the values of rounds.
     Fit = "fit",
-    /// What they may fill.
+    /// The range in which the values of rounds may be.
     Band = "band",
     /// Few hits.
     Heat1 = "heat1",
@@ -81,10 +81,10 @@ inks! {
 }
 
 impl Ink {
-    /// From few hits to most.
+    /// Shades from few hits to most.
     pub(crate) const HEAT: [Ink; 5] = [Ink::Heat1, Ink::Heat2, Ink::Heat3, Ink::Heat4, Ink::Heat5];
 
-    /// The ink as plotters carries it: a number in the place of a colour.
+    /// Encodes the ink as a `plotters` colour.
     pub(crate) fn colour(self) -> plotters::style::RGBAColor {
         plotters::style::RGBAColor(0, 0, self as u8, if self == Ink::None { 0.0 } else { 1.0 })
     }
@@ -98,7 +98,7 @@ impl Ink {
 pub(crate) struct Svg<'a> {
     out: &'a mut String,
     size: (u32, u32),
-    /// The path that is open, and how it is drawn.
+    /// The open path, and its style.
     open: Option<(Ink, Drawn)>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Svg<'a> {
         }
     }
 
-    /// Begins a path, or goes on with one that is drawn in the same way.
+    /// Starts a path, or continues one of the same style.
     fn path(&mut self, ink: Ink, drawn: Drawn) {
         if self.open == Some((ink, drawn)) {
             return;
@@ -139,7 +139,7 @@ impl<'a> Svg<'a> {
         self.out.write_fmt(text).expect("a String takes any text");
     }
 
-    /// A line through points in the fewest characters.
+    /// Writes a line through points in the fewest characters.
     fn trace(&mut self, points: impl IntoIterator<Item = BackendCoord>) {
         let mut last: Option<BackendCoord> = None;
         for (x, y) in points {

@@ -1,5 +1,5 @@
-//! What happened in a phase over time: one chart a kind of figure, all over the same axis, with the tool's clock and the
-//! syncs marked in each.
+//! Events of a phase over time: one chart per kind of figure, all on the same axis. Each chart marks the tool's clock
+//! and the syncs.
 
 use activebench_model::course::{Course, CourseName, CourseSeries, SyncMark};
 use activebench_model::fact::Completeness;
@@ -15,18 +15,18 @@ use crate::wording::{count, list};
 
 /// Height of a plot in the units of the drawing.
 const HEIGHT: u32 = 110;
-/// Share of the height above the highest value.
+/// Height of the axis relative to the highest value.
 const HEADROOM: f64 = 1.12;
-/// Syncs told in words.
+/// Maximum syncs described in words.
 const SYNCS_TOLD: usize = 4;
 
-/// A chart of one or several series.
+/// A chart of one or more series.
 struct Panel {
-    /// The end of its id.
+    /// Suffix of its id.
     id: &'static str,
     name: &'static str,
     series: &'static [(CourseName, Ink, &'static str)],
-    /// Said when every series is zero throughout.
+    /// Sentence used when every series is always zero.
     nothing: &'static str,
 }
 
@@ -66,7 +66,7 @@ const PANELS: &[Panel] = &[
     },
 ];
 
-/// The states of the threads, from the bottom of the chart to its top.
+/// States of the threads, from the bottom of the chart to its top.
 const STATES: &[(CourseName, Ink, &str)] = &[
     (CourseName::UserRatio, Ink::User, "user mode"),
     (CourseName::KernelRatio, Ink::Kernel, "kernel"),
@@ -75,7 +75,7 @@ const STATES: &[(CourseName, Ink, &str)] = &[
     (CourseName::PreemptedRatio, Ink::Preempted, "waiting for a processor"),
 ];
 
-/// The time axis that the charts of a course share. Its zero is the start of the tool's clock.
+/// Time axis that all charts of a phase share. Its zero is the start of the tool's clock.
 pub(super) struct TimeAxis<'run> {
     course: &'run Course,
     zero_ns: u64,
@@ -86,28 +86,28 @@ pub(super) struct TimeAxis<'run> {
 impl<'run> TimeAxis<'run> {
     pub(super) fn new(course: &'run Course, window: Option<Window>) -> Self {
         let length_ns = course.step_ns as f64 * course.steps as f64;
-        // Two of a unit are read more easily than 0.002 of the next.
+        // 2 of a unit is easier to read than 0.002 of the next one.
         let unit = unit_for(activebench_model::units::Unit::Ns, length_ns / 2.0);
         Self { course, zero_ns: window.map_or(course.start_ns, |window| window.start_ns), window, unit }
     }
 
-    /// The place of a time.
+    /// Returns the position of a time.
     pub(super) fn at(&self, at_ns: u64) -> f64 {
         (at_ns as f64 - self.zero_ns as f64) / self.unit.size
     }
 
-    /// The place of the start of a step.
+    /// Returns the position of the start of a step.
     pub(super) fn start_of(&self, step: usize) -> f64 {
         let since_ns = self.course.start_ns as f64 - self.zero_ns as f64;
         (since_ns + self.course.step_ns as f64 * step as f64) / self.unit.size
     }
 
-    /// When a step begins, in words: `24.51 ms`.
+    /// Returns the start of a step in words: `24.51 ms`.
     fn told(&self, step: usize) -> String {
         self.moment(self.start_of(step))
     }
 
-    /// A place in words.
+    /// Returns a position in words.
     fn moment(&self, place: f64) -> String {
         let ns = place * self.unit.size;
         let sign = if ns < 0.0 { "-" } else { "" };
@@ -123,7 +123,7 @@ impl<'run> TimeAxis<'run> {
         Axis { range, scale: Scale::Linear, labels: 8, label: &plain }
     }
 
-    /// The tool's clock and the syncs, from the bottom to `top`.
+    /// Returns the marks of the tool's clock and the syncs, from the bottom to `top`.
     pub(super) fn marks(&self, bottom: f64, top: f64) -> Vec<Shape> {
         let ends = self.start_of(0)..self.start_of(self.course.steps);
         let within = |at_ns: u64| self.at(at_ns).clamp(ends.start, ends.end);
@@ -134,7 +134,7 @@ impl<'run> TimeAxis<'run> {
     }
 }
 
-/// What the marks in all charts of the phase mean, and when the syncs were.
+/// Explains the marks in all charts of the phase, and lists the times of the syncs.
 pub(super) fn legend(axis: &TimeAxis<'_>) -> Markup {
     let course = axis.course;
     let mut syncs: Vec<String> = course
@@ -163,7 +163,7 @@ pub(super) fn legend(axis: &TimeAxis<'_>) -> Markup {
     }
 }
 
-/// The charts over time, in the order in which data flows.
+/// Renders the charts over time, in the order of the data flow.
 pub(super) fn charts(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
     html! {
         @for panel in PANELS { (draw(id, phase, axis, panel)) }
@@ -171,7 +171,7 @@ pub(super) fn charts(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
     }
 }
 
-/// Series that are known, and why the others are not or only in part.
+/// Returns the known series, and the reasons why others are missing or partial.
 fn known<'run>(
     course: &'run Course,
     wanted: &[(CourseName, Ink, &'static str)],
@@ -195,7 +195,7 @@ fn known<'run>(
     (known, lacks)
 }
 
-/// What is missing of a figure, in words.
+/// Returns the gap of a figure in words; `None` if it is complete.
 pub(super) fn lack(completeness: &Completeness) -> Option<String> {
     match completeness {
         Completeness::Complete => None,
@@ -204,7 +204,7 @@ pub(super) fn lack(completeness: &Completeness) -> Option<String> {
     }
 }
 
-/// The highest value and the first step that has it.
+/// Returns the first step with the highest value, and that value.
 fn highest(series: &CourseSeries) -> Option<(usize, f64)> {
     let values = series.values.iter().enumerate().filter_map(|(step, value)| Some((step, (*value)?)));
     values.filter(|(_, value)| value.is_finite()).reduce(|most, next| if next.1 > most.1 { next } else { most })
@@ -264,7 +264,7 @@ fn draw(id: &str, phase: &str, axis: &TimeAxis<'_>, panel: &Panel) -> Markup {
     figure(panel.name, &units, &legend, &says, chart.draw())
 }
 
-/// The values as the outline of steps, a run of known ones each.
+/// Returns the values as step outlines, one per run of known values.
 fn steps(axis: &TimeAxis<'_>, values: &[Option<f64>], height: impl Fn(f64) -> f64) -> Vec<Vec<(f64, f64)>> {
     let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut is_open = false;
@@ -283,7 +283,7 @@ fn steps(axis: &TimeAxis<'_>, values: &[Option<f64>], height: impl Fn(f64) -> f6
     runs
 }
 
-/// Where the threads' time went, one state on top of the other.
+/// Renders the distribution of the threads' time, with the states stacked.
 fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
     const NAME: &str = "Where the threads' time went";
     let (known, lacks) = known(axis.course, STATES);
@@ -332,7 +332,7 @@ fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
     figure(NAME, &format!("% over {}", axis.unit_name()), &legend, &says, chart.draw())
 }
 
-/// Every figure of the charts over time, step by step.
+/// Renders every figure of the charts over time, step by step.
 pub(super) fn table(axis: &TimeAxis<'_>) -> Markup {
     let wanted = |series: &&CourseSeries| {
         series.values.len() == axis.course.steps && series.values.iter().flatten().any(|value| *value != 0.0)

@@ -1,15 +1,15 @@
-//! Units in which the labels of an axis are short, and figures in few characters.
+//! Units that keep axis labels short, and figures in few characters.
 
 use activebench_model::units::Unit;
 
-/// A unit for people: so many of the model's unit make one.
+/// A unit for people, with its size in the model's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unitary {
     pub(super) name: &'static str,
     pub(super) size: f64,
 }
 
-/// The largest unit of which `most` makes at least one.
+/// Returns the largest unit in which `most` is at least 1.
 pub(super) fn unit_for(unit: Unit, most: f64) -> Unitary {
     let (base, names): (f64, &[&'static str]) = match unit {
         Unit::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"]),
@@ -29,13 +29,13 @@ pub(super) fn unit_for(unit: Unit, most: f64) -> Unitary {
     Unitary { name: names[names.len() - 1], size }
 }
 
-/// A figure of an axis: no zeros behind the point, no more digits than an axis has.
+/// Formats a figure of an axis, without trailing zeros or superfluous digits.
 pub(super) fn plain(value: f64) -> String {
-    // The sum makes a negative zero a zero.
+    // Adding 0 turns a negative zero into zero.
     format!("{}", (value * 1e6).round() / 1e6 + 0.0)
 }
 
-/// A quantity as reports print it, without zeros behind the point: `10 us`.
+/// Formats a quantity as in reports, without trailing zeros: `10 us`.
 pub(super) fn short(value: f64, unit: Unit) -> String {
     let shown = activebench_model::units::Quantity { value, unit }.to_string();
     match shown.split_once(' ') {

@@ -1,8 +1,9 @@
 //! The parts of a SARIF 2.1.0 log that we write.
 //!
-//! Types of our own instead of the crate `serde-sarif` (0.8): it makes its types from the schema while it is built,
-//! with two more versions of `syn` and 40 crates, does not build where nothing else turns on serde's derive macros,
-//! and has a hundred types, of which these are needed. A test holds what we write against the schema.
+//! These are our own types instead of the crate `serde-sarif` (0.8), for three reasons. It generates its types from the
+//! schema at build time, with two more versions of `syn` and 40 crates. It does not build unless another crate enables
+//! serde's derive macros. It has a hundred types, of which only these are needed. A test checks our output against the
+//! schema.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +72,7 @@ pub(super) struct Configuration {
     pub(super) level: Level,
 }
 
-/// What SARIF calls both a message and a string of several formats.
+/// SARIF's message and multiformat message string.
 #[derive(Debug, Serialize)]
 pub(super) struct Text {
     pub(super) text: String,
@@ -144,7 +145,7 @@ pub(super) struct ArtifactLocation {
     pub(super) description: Option<Text>,
 }
 
-/// What SARIF calls a result.
+/// SARIF's result.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {

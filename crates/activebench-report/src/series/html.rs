@@ -1,4 +1,4 @@
-//! A series as one HTML file, like that of a run; what each run did is in the reports of the runs.
+//! A series as one HTML file, like the page of a run. Details of each run are in its own report.
 
 use activebench_model::finding::Severity;
 use activebench_model::series::JudgedSeries;
@@ -20,7 +20,7 @@ const FINDINGS_SHOWN: usize = 100;
 /// Open questions shown; the rest is counted.
 const OPEN_SHOWN: usize = 100;
 
-/// `html`.
+/// Format `html`.
 pub(super) struct Html;
 
 impl SeriesFormat for Html {

@@ -1,6 +1,6 @@
 //! A series for programs: schema `activebench.series/1`, `docs/series.schema.json`.
 //!
-//! A value that is not known is `null`, never 0 and never left out. The runs' own reports stay in their
+//! An unknown value is `null`, never 0, and its key is never left out. The reports of the runs stay in their
 //! directories.
 
 use activebench_model::finding::Finding;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::SeriesFormat;
 use crate::{Style, escape};
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// Value of the key `schema`. A consumer refuses a value that it does not know.
 const SCHEMA: &str = "activebench.series/1";
 
-/// `json`.
+/// Format `json`.
 pub(super) struct Json;
 
 impl SeriesFormat for Json {

@@ -12,7 +12,7 @@ use crate::surroundings::prepared;
 use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::shell_command;
 
-/// `markdown`.
+/// Format `markdown`.
 pub(super) struct Markdown;
 
 impl SeriesFormat for Markdown {

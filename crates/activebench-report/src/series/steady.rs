@@ -1,4 +1,4 @@
-//! Steady state in words and rows.
+//! Steady state as sentences and rows.
 
 use activebench_model::series::{JudgedSeries, Steadiness, SteadyWindow};
 use activebench_model::units::Quantity;
@@ -6,15 +6,15 @@ use activebench_model::units::Quantity;
 use super::PHASE_SHOWN;
 use crate::escape::clipped;
 
-/// Figures whose window is shown round by round.
+/// Maximum figures whose window is shown round by round.
 const WINDOWS_SHOWN: usize = 4;
-/// Width of the longest bar.
+/// Length of the longest bar, in characters.
 const BAR: f64 = 24.0;
 
-/// The columns of a window's table.
+/// Columns of a window's table.
 pub(super) const WINDOW_HEADS: [&str; 4] = ["round", "value", "line", ""];
 
-/// The rule, for the head of a section.
+/// The rule of steady state, for the head of a section.
 pub(super) fn rule(series: &JudgedSeries) -> Option<String> {
     let (first, window) = series.steadiness.iter().find_map(|of| Some((of, of.windows.last()?)))?;
     let rounds = window.runs.len();
@@ -26,7 +26,8 @@ pub(super) fn rule(series: &JudgedSeries) -> Option<String> {
     ))
 }
 
-/// `read: steady in rounds 4 to 8: mean 101 MB/s, range 3 % of it, the line moves by 1 %; first steady with round 6`.
+/// Steady state of a figure: `read: steady in rounds 4 to 8: mean 101 MB/s, range 3 % of it, the line moves by 1 %;
+/// first steady with round 6`.
 pub(crate) fn sentence(of: &Steadiness) -> String {
     let phase = clipped(&of.phase, PHASE_SHOWN);
     let last = match of.last() {
@@ -48,15 +49,15 @@ pub(crate) fn sentence(of: &Steadiness) -> String {
     )
 }
 
-/// A sentence each figure that has a window.
+/// One sentence per figure that has a window.
 pub(super) fn sentences(series: &JudgedSeries) -> Vec<String> {
     series.steadiness.iter().filter(|of| !of.windows.is_empty()).map(sentence).collect()
 }
 
-/// A sentence and the rows of a window, round by round; without rows where the window is not shown.
+/// A sentence and the rows of a window, round by round; no rows if the window is not shown.
 type WithRows = (String, Vec<Vec<String>>);
 
-/// The sentences, the first of them with the last window round by round; how many are left without.
+/// Returns the sentences, the first of them with the rows of the last window, and the number of windows without rows.
 pub(super) fn windows(series: &JudgedSeries) -> (Vec<WithRows>, usize) {
     let (mut shown, mut left_out) = (0, 0);
     let with_rows = |of: &Steadiness| {
@@ -88,7 +89,7 @@ fn rows(window: &SteadyWindow) -> Vec<Vec<String>> {
     window.runs.iter().zip(&window.values).enumerate().map(row).collect()
 }
 
-/// The values of all rounds of a figure, with the numbers of their runs.
+/// Returns the values of all rounds of a figure, with the numbers of their runs.
 pub(crate) fn rounds(series: &JudgedSeries, of: &Steadiness) -> Vec<(u32, f64)> {
     let figure = series.figures.iter().find(|figure| figure.id == of.figure);
     let sample = figure.and_then(|figure| if of.of_honest { figure.honest.as_ref() } else { Some(&figure.claimed) });

@@ -12,10 +12,10 @@ use crate::surroundings::prepared;
 use crate::wording::{count, shell_command, shell_word};
 use crate::{Style, escape};
 
-/// Most characters of a command line in the first line.
+/// Longest command line in the first line, in characters.
 const COMMAND_SHOWN: usize = 160;
 
-/// `text`.
+/// Format `text`.
 pub(super) struct Text;
 
 impl SeriesFormat for Text {

@@ -1,4 +1,4 @@
-//! Reports of an acceptance: snapshots, the schema, hostile text and the bound of a ticket.
+//! Reports of an acceptance: snapshots, the schema, hostile text and the size limit of a ticket.
 
 use activebench_model::acceptance::{
     Acceptance, AcceptanceOutcome, AcceptedBenchmark, AcceptedRun, AcceptedTarget, AgreedFile, Bound, Condition,
@@ -224,6 +224,6 @@ fn hostile_text_stays_text_and_a_long_acceptance_fits_a_ticket() {
     let report = render("markdown", &acceptance, Style::default()).expect("there is such a format");
     assert!(report.chars().count() < LIMIT, "{}", report.chars().count());
     assert!(!report.contains("\n# x") && report.contains("Left out"));
-    // The command is in a code span, where nothing is markup.
+    // The command is in a code span, where markup has no effect.
     assert!(report.lines().filter(|line| !line.starts_with('`')).all(|line| !line.contains("|<img")));
 }

@@ -1,4 +1,4 @@
-//! Made-up courses: what the charts of the samples show.
+//! Made-up time series, shown by the charts of the samples.
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::course::{
@@ -6,11 +6,11 @@ use activebench_model::course::{
 };
 use activebench_model::fact::Completeness;
 
-/// Steps of a made-up course: fewer than those of a real one, for short snapshots.
+/// Steps of a made-up time series: fewer than in a real one, to keep snapshots short.
 const STEPS: usize = 24;
 
-/// A buffered sequential write with a sync behind the clock, from a little before `start_ns`: nothing reaches the
-/// device before the sync. The device takes bios, and a part of the threads' time is not known.
+/// A buffered sequential write with a sync after the clock. It starts a little before `start_ns`, and nothing reaches
+/// the device before the sync. The device takes bios, and a part of the threads' time is not known.
 pub(crate) fn cached_write(phase: &str, start_ns: u64) -> Course {
     let step_ns = 100_000_000;
     let values = |value: &dyn Fn(usize) -> f64| (0..STEPS).map(|step| Some(value(step))).collect();
@@ -79,7 +79,7 @@ pub(crate) fn cached_write(phase: &str, start_ns: u64) -> Course {
     }
 }
 
-/// Calls of 64 KiB, 5,115 in a step of a tenth of a second.
+/// Calls of 64 KiB, 5,115 per step of 0.1 s.
 fn sequential(row: u64, column: usize) -> u64 {
     match (row, column) {
         (0, 0) | (1, 0) => 2_500,
@@ -89,10 +89,10 @@ fn sequential(row: u64, column: usize) -> u64 {
     }
 }
 
-/// Random access with reads and writes everywhere: the largest charts that there are.
+/// Random access with reads and writes everywhere: the largest possible charts.
 pub(crate) fn random(phase: &str, start_ns: u64) -> Course {
     let steps = 120;
-    // A generator of its own keeps the snapshots the same.
+    // A fixed generator keeps the snapshots the same.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
         state ^= state << 13;

@@ -1,4 +1,4 @@
-//! Exports of a small made-up run: snapshots, what must hold of any, and hostile names.
+//! Exports of a small made-up run: snapshots, properties of every export, and hostile names.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -26,7 +26,7 @@ const FILE: FileId = FileId { s_dev: 7 << 20, ino: 12 };
 const OTHER: FileId = FileId { s_dev: 7 << 20, ino: 13 };
 const TOOL: u32 = 4711;
 const MS: u64 = 1_000_000;
-/// When the run of [`base`] begins.
+/// Start of the run of [`base`].
 const STARTED: u64 = 1_000 * MS;
 
 fn call(op: Op, start_us: u64, end_us: u64) -> Call {
@@ -105,7 +105,7 @@ fn born(comm: &str) -> TaskEvent {
     }
 }
 
-/// Layout, two requests that overlap, and what an iolog cannot say, in the order of their ends.
+/// A layout, two overlapping requests, and calls that an iolog cannot represent, in the order of their ends.
 fn story(file_name: &str) -> (JudgedRun, Events) {
     let mut run = base(&["tool", "--size", "8k"]);
     run.phases = vec![write_phase("write", "write", 0)];
@@ -155,7 +155,7 @@ fn story(file_name: &str) -> (JudgedRun, Events) {
         Call { requested: 4096, ..call(Op::Ftruncate, 140, 141) },
         Call { stands_for: 0, ..data(Op::Pwrite, in_pass + 10, in_pass + 20, 8192, 4096) },
         direct(data(Op::AioWrite, in_pass + 40, in_pass + 90, 4096, 4096)),
-        // Submitted before the one above, collected after it.
+        // Submitted before the previous one, collected after it.
         direct(data(Op::AioWrite, in_pass + 30, in_pass + 100, 0, 4096)),
         direct(data(Op::AioRead, in_pass + 110, in_pass + 150, 16_384, 4096)),
         Call { requested: 4096, ..data(Op::Read, in_pass + 160, in_pass + 161, 20_480, 0) },
@@ -171,7 +171,7 @@ fn story(file_name: &str) -> (JudgedRun, Events) {
         names: vec![name(110, FILE, file_name), name(131, OTHER, "results.txt")],
         tasks: vec![born("tool")],
         block: vec![
-            // Under way when the run began.
+            // In flight when the run began.
             block(50, 100, BlockAction::Write, 512),
             BlockEvent { first_of_request: false, ..block(50, 0, BlockAction::Write, 512) },
             block(in_pass + 80, 40, BlockAction::Write, 4096),
@@ -201,9 +201,9 @@ fn a_small_run_is_exported_as_intended() {
     }
 }
 
-/// The logs of a run's passes, by their names.
+/// Returns the logs of a run's passes by name.
 fn logs(run: &JudgedRun, events: &Events) -> (Vec<Pass>, BTreeMap<String, String>) {
-    /// Writes into a map, so that the test keeps what the passes were given.
+    /// Writes into a map, so that the test keeps the logs of the passes.
     struct Kept(Rc<RefCell<BTreeMap<String, Vec<u8>>>>, String);
     impl Write for Kept {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -230,7 +230,7 @@ fn a_pass_has_a_log_a_task_under_names_of_ours() {
     let logs: String = logs.iter().map(|(name, text)| format!("{name}\n{text}")).collect();
     let said = [&pass.left_out[..], &pass.notes].concat().join("\n");
     insta::assert_snapshot!("passes", format!("{logs}\n{:#?}\n{said}", pass.tasks));
-    // The layout before the clock is not replayed, and decides what the file is before.
+    // The layout before the clock is not replayed, but determines the state of the file before the pass.
     let file = pass.files.values().next().expect("a file");
     assert_eq!(file.before.size_bytes, 20_480, "ftruncate cut it, and a read found more");
     assert!(file.before.is_there());
@@ -258,7 +258,7 @@ fn what_a_replay_did_is_held_against_the_pass_operation_by_operation() {
     let (mut run, events) = story("data");
     run.manifest.coverage.log = None;
     let (passes, _) = logs(&run, &events);
-    // Under the log's name, the same calls in any order are the same.
+    // With the log's file name, the same calls in any order are equal.
     let as_ours = |calls: Vec<Call>| Events { calls, names: vec![name(110, FILE, "f0")], ..Events::default() };
     let window = run.phases[0].window.expect("a window");
     let inside = |call: &Call| window.contains(call.start_ns) && window.contains(call.end_ns) && call.op != Op::Discard;
@@ -293,7 +293,7 @@ fn a_run_that_says_nothing_is_no_export() {
     }
 }
 
-/// What the trace event format demands, whatever the run.
+/// Asserts the requirements of the trace event format, for any run.
 fn assert_is_a_trace(text: &str, calls: usize) {
     let trace: Value = serde_json::from_str(text).expect("JSON");
     assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text}");
@@ -320,7 +320,7 @@ fn assert_is_a_trace(text: &str, calls: usize) {
     assert_eq!(of_calls, calls);
 }
 
-/// Every line of a log is one action that was made on the file; nothing of a name became another.
+/// Asserts that every line of a log is one action on the file, and that no part of a name became an action.
 fn assert_is_a_log(text: &str, name: &str) {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("fio version 3 iolog"));

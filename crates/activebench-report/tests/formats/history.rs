@@ -1,4 +1,4 @@
-//! Many runs over time: snapshots, the schema, hostile text, and charts that say what they show.
+//! Many runs over time: snapshots, the schema, hostile text, and charts with their sentences.
 
 use std::collections::BTreeMap;
 
@@ -272,7 +272,7 @@ fn no_two_figures_have_one_name() {
         "sum of tasks (bytes_per_sec)",
         "sum of tasks (ops_per_sec)",
     ] {
-        // In the table of its load and group, and in that against the baseline.
+        // Once in the table of its load and group, and once in the table against the baseline.
         assert_eq!(page.matches(&format!("<td>{name}</td>")).count(), 2, "{name}:\n{page}");
         assert!(page.contains(&format!("<b>write {name}</b>")), "{name}:\n{page}");
     }
@@ -335,7 +335,7 @@ fn a_chart_has_its_figures_in_words_and_needs_nothing_beside_itself() {
     }
     assert!(page.contains("Median 400") || page.contains("median 400"));
     assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
-    // One run alone, and values that are all equal, still have axes.
+    // A single run, and values that are all equal, still have axes.
     let mut flat = sample();
     flat.figures.truncate(1);
     flat.figures[0].points.truncate(1);

@@ -1,4 +1,4 @@
-//! Whatever a text field holds, a report only shows it.
+//! A report only displays a text field, whatever the field contains.
 
 use activebench_model::report::JudgedRun;
 use activebench_model::table::Values;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::samples;
 
-/// Control and bidirectional control characters, and the escape of our own colours.
+/// Returns a control or bidirectional control character other than those of our own colours.
 fn offends(report: &str) -> Option<char> {
     let own = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"];
     let stripped = own.iter().fold(report.to_owned(), |text, sequence| text.replace(sequence, ""));
@@ -19,7 +19,7 @@ fn offends(report: &str) -> Option<char> {
     })
 }
 
-/// Why a program cannot read a report of a format for programs.
+/// Returns the reason why a program cannot read a report of a format for programs.
 fn unreadable(format: &str, report: &str) -> Option<String> {
     match format {
         "json" | "sarif" => serde_json::from_str::<serde_json::Value>(report).err().map(|error| error.to_string()),
@@ -40,7 +40,7 @@ fn check(text: &str) {
     }
 }
 
-/// What the binary writes as Parquet.
+/// Checks the tables that the binary writes as Parquet.
 fn check_tables(run: &JudgedRun) {
     for table in TABLES {
         for column in shown((table.of)(run)).columns {
@@ -80,7 +80,7 @@ fn markdown_of_the_tool_makes_no_markup() {
     let report = activebench_report::format_by_name("markdown")
         .expect("there is such a format")
         .render(&samples::hostile("<b>[x](http://y) @root"), Style::default());
-    // Code spans are literal; outside of them none of these may stand alone.
+    // Code spans are literal. Outside of them none of these may appear.
     let outside: String = report.split('`').step_by(2).collect();
     for markup in ["<b>", "](", " @root", "http://"] {
         let is_escaped = |start: usize| outside[..start].ends_with('\\');

@@ -1,4 +1,4 @@
-//! `html`: what it says of every sample, that it is well formed, and that it needs nothing beside itself.
+//! `html`: its content for every sample, its well-formedness, and that it is self-contained.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn words(element: ElementRef<'_>) -> String {
     element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a reader reads, a line each, with the name of its element.
+/// Returns the visible text, one line per element, with the name of the element.
 pub(crate) fn outline(report: &str) -> String {
     const BLOCKS: &str = "h1, h2, h3, h4, p, li, tr, dt, dd, summary, figcaption, .box, svg.chart > title";
     let document = Document::parse_document(report);
@@ -49,7 +49,7 @@ pub(crate) fn outline(report: &str) -> String {
     lines
 }
 
-/// What holds for every report.
+/// Checks properties of every report.
 pub(crate) fn check(report: &str) {
     let document = Document::parse_document(report);
     assert_eq!(document.errors, Vec::<String>::new(), "the parser corrects nothing");
@@ -117,7 +117,7 @@ fn a_whole_page() {
     let report = render(&samples::misleading());
     let (before, rest) = report.split_once("<style>").expect("a style sheet");
     let (_, after) = rest.split_once("</style>").expect("its end");
-    // A line a block, so that a changed snapshot can be read.
+    // One line per block, so that a changed snapshot is readable.
     let page = format!("{before}<style>...</style>{after}");
     let lines =
         ["<section", "<h2", "<h3", "<h4", "<p", "<figure", "<svg class=\"chart", "<path", "<text", "<tr", "<li", "<d"];
@@ -158,7 +158,7 @@ fn every_chart_of_the_course_is_drawn_or_told() {
             "Latency of calls of write",
         ]
     );
-    // What has no chart says why.
+    // A missing chart has a reason.
     let told: Vec<String> = select(&document, "#phase-1 > p").into_iter().map(words).collect();
     for sentence in [
         "Queue depth at the device: not known: the device takes bios, no requests.",
@@ -166,7 +166,7 @@ fn every_chart_of_the_course_is_drawn_or_told() {
     ] {
         assert!(told.iter().any(|line| line == sentence), "{told:#?}");
     }
-    // The sentence of a chart stands for who does not see it, and beside it for everybody.
+    // The sentence of a chart replaces the picture for those who cannot see it, and is beside it for everybody.
     for chart in select(&document, "svg.chart") {
         let described = chart.value().attr("aria-describedby").expect("a description");
         let said = words(select(&document, &format!("#{described}"))[0]);
@@ -199,7 +199,7 @@ fn of_many_phases_those_with_findings_are_drawn() {
         assert!(drawn.iter().any(|name| Some(name) == finding.phase.as_ref()), "{:?}", finding.phase);
     }
     assert_eq!(select(&document, "#phases-without-charts > .wide tbody tr").len(), run.phases.len() - drawn.len());
-    // Twelve phases of random access to four files each are the most that there can be.
+    // Twelve phases of random access to four files each are the maximum.
     assert!(report.len() < 3 << 20, "{} bytes", report.len());
 }
 
@@ -209,7 +209,7 @@ fn a_normal_report_is_small() {
     assert!(report.len() < 100_000, "{} bytes", report.len());
 }
 
-/// Whatever stands in a course, the report is whole and says what is not drawn.
+/// The report is complete for any time series, and reports what is not drawn.
 #[test]
 fn odd_courses_break_nothing() {
     let odd = |change: &dyn Fn(&mut Course)| {
@@ -294,7 +294,7 @@ fn the_stack_is_a_tree() {
         member("sda1", "partition", "btrfs"),
         member("sda", "scsi", "sda1"),
         member("sdb", "scsi", "btrfs"),
-        // What is said to lie below itself or below nothing known lies below the file system.
+        // A layer that claims to be below itself or below an unknown layer is shown below the file system.
         member("sdc", "scsi", "sdc"),
     ];
     let document = Document::parse_document(&render(&run));

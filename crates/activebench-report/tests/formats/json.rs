@@ -96,7 +96,7 @@ fn a_report_that_breaks_the_schema_is_noticed() {
     }
 }
 
-/// The words of an enumeration in the schema are those of the model, neither more nor fewer.
+/// The schema's enumerations have exactly the words of the model.
 #[test]
 fn the_schema_and_the_model_have_the_same_words() {
     fn check<T: Serialize>(pointer: &str, variants: &[T]) {

@@ -1,4 +1,4 @@
-//! `junit`: snapshots, what a reader gets back, and when the suite is green.
+//! `junit`: snapshots, the content after parsing, and the outcome of the suite.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn render(run: &JudgedRun) -> String {
     Junit.render(run, Style::default())
 }
 
-/// The suite as a reader of XML sees it.
+/// Parses the suite as an XML consumer does.
 fn read(run: &JudgedRun) -> Report {
     let xml = render(run);
     Report::deserialize_from_str(&xml).unwrap_or_else(|error| panic!("{error:?}:\n{xml}"))
@@ -28,7 +28,7 @@ fn cases(report: &Report) -> &[TestCase] {
 #[test]
 fn every_sample_reads_as_intended() {
     for (name, run) in samples::all() {
-        // 200 claims add nothing to read.
+        // 200 claims would only make the snapshot longer.
         if name != "many_claims" {
             insta::assert_snapshot!(name, render(&run));
         }
@@ -43,7 +43,7 @@ fn the_suite_is_green_exactly_when_the_exit_code_is_0() {
             report.failures + report.errors == 0
         };
         assert_eq!(is_green(&run), run.exit_code == 0, "{name}");
-        // As activebench judges with `--fail-on never`: discrepancies end with 0.
+        // With `--fail-on never` activebench exits with 0 for discrepancies.
         run.manifest.choices.fail_on = FailOn::Never;
         if matches!(run.verdict, RunVerdict::Qualified | RunVerdict::Discrepancy) {
             run.exit_code = 0;

@@ -1,4 +1,4 @@
-//! `markdown`: snapshots, the limit, and where it cuts.
+//! `markdown`: snapshots, the size limit, and the places of cuts.
 
 use activebench_model::report::JudgedRun;
 use activebench_report::markdown::Markdown;
@@ -11,7 +11,7 @@ fn render(run: &JudgedRun) -> String {
     Markdown.render(run, Style::default())
 }
 
-/// Every line of a table has the columns of its head, and no table is broken by another line.
+/// Checks that every line of a table has the columns of its head, and that no other line interrupts a table.
 fn check_tables(report: &str) {
     let columns = |line: &str| line.replace("\\|", "").matches('|').count();
     let mut expected = None;

@@ -1,5 +1,5 @@
-//! What the samples are made of: a host, a coverage, claims, phases and findings that imitate
-//! iozone 3.489 on ext4 over a loop device.
+//! Building blocks of the samples: a host, a coverage, claims, phases and findings that imitate iozone 3.489 on ext4
+//! over a loop device.
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
@@ -209,7 +209,7 @@ pub(crate) fn kib_rate(kib_per_sec: f64) -> Quantity {
     Quantity::bytes_per_sec(kib_per_sec * 1024.0)
 }
 
-/// A claim that is what was observed, within 5 %.
+/// A claim that the observed figure confirms, within 5 %.
 pub(crate) fn confirmed_by(claim: &str, observed: Quantity) -> JudgedClaim {
     let value = observed.value;
     let tolerance = Tolerance { low: 0.95 * value, high: 1.05 * value, reason: "5 %".into() };
@@ -402,7 +402,7 @@ pub(crate) fn too_short(phase: &str, claim: &str, window_ns: u64) -> Finding {
     }
 }
 
-/// Four steps of 100 ms from shortly before a window on; one series is missing, one value of another.
+/// Four steps of 100 ms that start shortly before a window. One series is missing, and one value of another.
 pub(crate) fn course(phase: &str, start_ns: u64) -> Course {
     let series = |name: CourseName| {
         let values = match name {
@@ -434,7 +434,7 @@ pub(crate) fn course(phase: &str, start_ns: u64) -> Course {
     }
 }
 
-/// Of a thread that mostly copies in the kernel for a second; the names are followed by a text.
+/// Profile of a thread that mostly copies in the kernel for a second; `text` is appended to the names.
 pub(crate) fn profile(text: &str) -> CpuProfile {
     let times = ThreadTimes {
         user_ns: 120_000_000,

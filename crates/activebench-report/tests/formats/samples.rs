@@ -112,7 +112,7 @@ pub(crate) fn misleading() -> JudgedRun {
 /// Words and figures are those of a run on ext4 over a virtio disk.
 pub(crate) fn cached() -> JudgedRun {
     let mut run = base(&["iozone", "-i0", "-i1", "-s1g", "-r64k"]);
-    // Claim, printed KiB/s, honest KiB/s and its span, share of the sync, processor, window in ns.
+    // Claim, printed KiB/s, honest KiB/s and its span, share of the sync, CPU, window in ns.
     let writes = [
         ("write", 451_082, 392_045.0, "2.675 s", 0.1506, 0.9983, 2_324_574_734),
         ("rewrite", 7_694_558, 3_394_027.0, "309.0 ms", 1.267, 0.9999, 136_273_028),
@@ -161,7 +161,7 @@ pub(crate) fn cached() -> JudgedRun {
     run
 }
 
-/// A detector that the user suppressed fires on one phase and is undecided on another.
+/// A detector that the user suppressed: it fires on one phase and is undecided on another.
 pub(crate) fn suppressed() -> JudgedRun {
     let mut run = verified();
     run.manifest.choices.suppressed = BTreeMap::from([("phase-too-short".into(), "agreed with the vendor".into())]);
@@ -175,7 +175,7 @@ pub(crate) fn suppressed() -> JudgedRun {
     run
 }
 
-/// The same with `-e -c`: all holds.
+/// The same with `-e -c`: all claims are confirmed.
 pub(crate) fn verified() -> JudgedRun {
     let mut run = base(&["iozone", "-i", "0", "-e", "-c", "-s", "1g", "-r", "64k", "-f", "/mnt/bench/iozone.tmp"]);
     run.phases = vec![write_phase("write", "write", 0), write_phase("rewrite", "rewrite", 4_000_000_000)];
@@ -193,7 +193,7 @@ pub(crate) fn verified() -> JudgedRun {
     run
 }
 
-/// The rates are confirmed, a longest latency that the calls do not show is not checked.
+/// The rates are confirmed. A maximum latency that the calls do not show is not checked.
 pub(crate) fn not_checked() -> JudgedRun {
     let mut run = verified();
     let mut latency = claim("c3", "write", 0);
@@ -207,7 +207,7 @@ pub(crate) fn not_checked() -> JudgedRun {
     run
 }
 
-/// All holds, with a warning and an open question, on a run that should fail on warnings.
+/// All claims are confirmed, with a warning and an open question, in a run that should fail on warnings.
 pub(crate) fn qualified() -> JudgedRun {
     let mut run = verified();
     run.manifest.choices.fail_on = FailOn::Warn;
@@ -221,7 +221,7 @@ pub(crate) fn qualified() -> JudgedRun {
     run
 }
 
-/// A device that was written twice over and could not be purged.
+/// A device that was preconditioned with twice its size and could not be purged.
 pub(crate) fn preparation(device: &str, why: &str) -> Preparation {
     Preparation {
         device: device.to_owned(),
@@ -237,7 +237,7 @@ pub(crate) fn preparation(device: &str, why: &str) -> Preparation {
     }
 }
 
-/// Others were at the device: nobody is accused, and nothing is confirmed.
+/// Other processes used the device: no claim is contradicted and none is confirmed.
 pub(crate) fn inconclusive() -> JudgedRun {
     let mut run = verified();
     run.findings.push(Finding {
@@ -300,7 +300,7 @@ pub(crate) fn failed_child() -> JudgedRun {
     run
 }
 
-/// Stopped by the user half-way.
+/// A run that the user stopped half-way.
 pub(crate) fn interrupted() -> JudgedRun {
     let mut run = misleading();
     run.shares = Shares::default();
@@ -340,7 +340,7 @@ fn other_tracer(hook: &str, holder: Option<(u32, &str)>) -> OtherTracer {
     }
 }
 
-/// A share of a measured bound, both in KiB a second; the link comes after it.
+/// A share of a measured bound, both in KiB/s; the link comes after it.
 fn share(claim: &str, figure: ShareOf, value: f64, part: &str, bound: f64) -> Share {
     let part = format!("what {part}");
     let link = Bound { part: "what SATA 6.0 Gbps carries".into(), value: kib_rate(585_937.5), measured: false };
@@ -465,7 +465,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run
 }
 
-/// `iozone -a`: 200 claims of which 5 do not hold.
+/// `iozone -a`: 200 claims, of which 5 are contradicted.
 pub(crate) fn many_claims() -> JudgedRun {
     let mut run = base(&["iozone", "-a", "-f", "/mnt/bench/iozone.tmp"]);
     for index in 0..200_u32 {
@@ -486,7 +486,7 @@ pub(crate) fn many_claims() -> JudgedRun {
     run
 }
 
-/// Records were lost: what rests on them is open.
+/// Records were lost: findings that depend on them are undecided.
 pub(crate) fn undecided() -> JudgedRun {
     let mut run = misleading();
     run.shares = Shares::default();
@@ -609,7 +609,7 @@ pub(crate) fn throughput() -> JudgedRun {
     run
 }
 
-/// In what a report is not what its schema says. The schema itself is one.
+/// Returns the violations of a schema by a report. Asserts that the schema itself is valid.
 pub(crate) fn schema_faults(schema: &str, report: &str) -> Vec<String> {
     let schema = serde_json::from_str(schema).expect("the schema is JSON");
     assert_eq!(jsonschema::meta::validate(&schema).map_err(|fault| fault.to_string()), Ok(()));

@@ -1,4 +1,4 @@
-//! `sarif`: snapshots, the standard's schema, and the bounds of a reader.
+//! `sarif`: snapshots, the standard's schema, and the limits of a consumer.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// See `sarif-schema.toml` for where it comes from.
+/// Its origin is in `sarif-schema.toml`.
 const SCHEMA: &str = include_str!("sarif-schema-2.1.0.json");
 
 fn render(run: &JudgedRun) -> Value {
@@ -19,7 +19,7 @@ fn render(run: &JudgedRun) -> Value {
 
 fn errors(log: &Value) -> Vec<String> {
     let mut schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
-    // A bracket too many makes these patterns of the standard no regular expressions; we write no `language`.
+    // A superfluous bracket makes these patterns of the standard invalid regular expressions; we write no `language`.
     for of in ["run", "toolComponent"] {
         let language = schema["definitions"][of]["properties"]["language"].as_object_mut().expect("a property");
         assert!(language.remove("pattern").is_some(), "the standard has mended {of}");
@@ -66,7 +66,7 @@ fn a_log_that_breaks_the_schema_is_noticed() {
     }
 }
 
-/// GitHub refuses a whole file for one result without a place in a file.
+/// GitHub refuses a whole file if one result has no location in a file.
 #[test]
 fn every_result_has_a_place_and_its_rule() {
     for (name, run) in samples::all() {

@@ -1,4 +1,4 @@
-//! Reports of a series: snapshots, the schema, hostile text and the bound of a ticket.
+//! Reports of a series: snapshots, the schema, hostile text and the size limit of a ticket.
 
 use activebench_model::claim::Metric;
 use activebench_model::finding::{Finding, Outcome, Severity, Threshold};
@@ -121,8 +121,8 @@ fn sample() -> JudgedSeries {
     }
 }
 
-/// Seven rounds on a prepared device that settle, whose claims were twice too high, and a limit that explains why they
-/// differ.
+/// Seven rounds on a prepared device that reach steady state. Their claims were twice too high, and a limit explains
+/// their differences.
 fn settling() -> JudgedSeries {
     let rates = [60e6, 80e6, 96e6, 99e6, 100e6, 104e6, 101e6];
     let twice: Vec<f64> = rates.iter().map(|rate| 2.0 * rate).collect();
@@ -223,7 +223,7 @@ fn what_is_left_out_is_counted() {
         series.figures.push(Repeated { phase: phase.clone(), ..figure.clone() });
         series.steadiness.push(Steadiness { phase, ..steadiness.clone() });
     }
-    // Of one the last rounds are not known.
+    // The last rounds of one figure are not known.
     series.steadiness[1].not_judged = Some("run 6 does not state the figure".to_owned());
     let text = render("text", &series);
     assert_eq!(text.matches("round  ").count(), 4, "{text}");
@@ -239,7 +239,7 @@ fn what_is_left_out_is_counted() {
         let report = render(format, &series);
         assert!(report.contains(told), "{format}: {report}");
     }
-    // Nothing is said of nothing.
+    // The report does not mention left-out items if there are none.
     for format in ["text", "markdown", "html"] {
         assert!(!render(format, &settling()).contains("in the JSON report"), "{format}");
     }
@@ -277,7 +277,7 @@ fn hostile_text_stays_text_and_a_long_series_fits_a_ticket() {
     html::check(&render("html", &series));
     let report = render("markdown", &series);
     assert!(report.chars().count() < LIMIT, "{}", report.chars().count());
-    // Inside a code span nothing is markup.
+    // Markup has no effect inside a code span.
     let mut outside = report.lines().filter(|line| !line.starts_with("Command: `"));
     assert!(outside.all(|line| !line.contains("<img>")) && report.contains("Left out"));
 }

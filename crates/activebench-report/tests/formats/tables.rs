@@ -1,4 +1,4 @@
-//! The tables and their CSV: snapshots, that they are rectangular, and that a missing value is no zero.
+//! The tables and their CSV: snapshots, equal column lengths, and missing values that are not zero.
 
 use activebench_model::report::JudgedRun;
 use activebench_model::table::Values;
@@ -11,7 +11,7 @@ fn csv(table: &str, run: &JudgedRun) -> String {
     format_by_name(&format!("{table}-csv")).expect("there is such a format").render(run, Style::default())
 }
 
-/// The records of a CSV file, its head first.
+/// Returns the records of a CSV file, the head first.
 fn records(text: &str) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let record = |record: Result<csv::StringRecord, csv::Error>| {
@@ -23,7 +23,7 @@ fn records(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn every_sample_reads_as_intended() {
     for (name, run) in samples::all() {
-        // 200 claims add nothing to read.
+        // 200 claims would only make the snapshot longer.
         if name != "many_claims" {
             for table in TABLES {
                 insta::assert_snapshot!(format!("{name}-{}", table.name), csv(table.name, &run));
@@ -100,7 +100,7 @@ fn text_of_the_tool_is_no_formula() {
             run.courses = samples::qualified().courses;
             run.courses[0].phase = text.into();
             for record in &records(&csv(table, &run))[1..] {
-                // Only times and rates may begin so, and these are numbers.
+                // Only times and rates may start like this, and they are numbers.
                 let formula =
                     |field: &&String| field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
                 assert_eq!(record.iter().find(formula), None, "{table}");

@@ -1,4 +1,4 @@
-//! `text`: snapshots of every sample, and what holds for all of them.
+//! `text`: snapshots of every sample, and properties of all of them.
 
 use activebench_model::finding::Outcome;
 use activebench_report::{Format, Style, text::Text};
@@ -33,7 +33,7 @@ fn a_normal_run_fits_one_screen() {
         [samples::misleading(), samples::cached(), samples::verified(), samples::throughput(), samples::many_claims()]
     {
         let lines = render(&run, false, None).lines().count();
-        // Seven of them are the answers to the seven questions.
+        // Seven of the lines are the answers to the seven questions.
         assert!(lines <= 52, "{lines} lines");
     }
 }
@@ -85,7 +85,7 @@ fn a_run_full_of_discrepancies_stays_short() {
 #[test]
 fn no_finding_that_fires_is_lost() {
     for (name, run) in samples::all() {
-        // Its codes and phases are as hostile as its text, and shown escaped.
+        // Its codes and phases are as hostile as its text, and are shown escaped.
         if name == "hostile" {
             continue;
         }

@@ -1,5 +1,5 @@
-//! What can be known of an acceptance file before anything runs: whether its target is there, what its commands would
-//! run and claim, and whether the limits name figures that they will state.
+//! Checks of an acceptance file before anything runs: that its target exists, what its commands would run and claim,
+//! and that the limits name figures that the commands will state.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct Ready {
     pub(super) name: String,
     pub(super) command: CommandLine,
     tool: &'static dyn Adapter,
-    /// Empty where they are known only when it runs.
+    /// Empty if the phases are known only when the benchmark runs.
     phases: Vec<Phase>,
     repetition: String,
 }
@@ -36,19 +36,20 @@ impl Ready {
         self.phases.iter().find(writes)
     }
 
-    /// The raw devices that it may write. A command whose phases are not known may do anything to what it names.
+    /// Returns the raw devices that the benchmark may write. If its phases are not known, these are all devices that
+    /// the command names.
     fn may_write(&self) -> Devices {
         let named = named(&self.command);
         if self.phases.is_empty() { named.all } else { named.written }
     }
 
-    /// Those of them that the file does not permit to be written.
+    /// Returns those of them that the file does not permit to be written.
     fn not_permitted(&self, target: &Target) -> Vec<PathBuf> {
         let own = Path::new(&target.path.value);
         let own_number = number_of(own).ok().flatten();
         let mut others = self.may_write();
         let names_own = own_number.is_some_and(|number| others.remove(&number).is_some());
-        // A command of a device names it, in whatever words.
+        // A command that measures a device names it, in whatever form.
         let writes = names_own || self.phases.is_empty() || self.writing_phase().is_some();
         let mut others: Vec<PathBuf> = others.into_values().collect();
         if target.is_device && !target.destroy && writes {
@@ -58,7 +59,7 @@ impl Ready {
     }
 }
 
-/// A file that can be used here.
+/// An acceptance file that can be used on this machine.
 pub(super) struct Checked {
     /// In the order of the file.
     pub(super) benchmarks: Vec<Ready>,
@@ -67,7 +68,7 @@ pub(super) struct Checked {
 /// Checks the file on this machine.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Returns all faults of the file.
 pub(super) fn check(agreed: &Agreed) -> Result<Checked, Failure> {
     let mut faults = Vec::new();
     let file = &agreed.file;
@@ -106,11 +107,11 @@ pub(super) fn check(agreed: &Agreed) -> Result<Checked, Failure> {
     }
 }
 
-/// What to do where the identity is another one.
+/// Hint for a device with another identity than the agreed one.
 const ANOTHER_DEVICE: &str = "devices change their names at boot: `lsblk -o NAME,MODEL,SERIAL,REV`";
 
-/// Why what lies below the target cannot be taken for the device that was agreed on. What is to be destroyed must be
-/// known to be it.
+/// Returns why the device below the target cannot be taken for the agreed one. A device that is to be destroyed must be
+/// known to be the agreed one.
 fn another_device(target: &Target, below: &host::Target) -> Option<String> {
     let (state, why) = target.is_among(&identities(below, &[]));
     let is = match state {
@@ -122,11 +123,11 @@ fn another_device(target: &Target, below: &host::Target) -> Option<String> {
     Some(format!("{path} {is} what was agreed on ({words}): {why}"))
 }
 
-/// Asks again, right before a benchmark runs, whether the target is the device that was agreed on and no other one is
+/// Checks again, right before a benchmark runs, that the target is the agreed device and that no other device is
 /// written.
 ///
 /// # Errors
-/// When one of these does not hold.
+/// Returns an error if one of these is not the case.
 pub(super) fn still_permitted(target: &Target, ready: &Ready) -> Result<(), Failure> {
     let refused = |why: String, hint: &str| {
         Err(Failure::new(ExitCode::Usage, anyhow!("{why}: {} was not run (hint: {hint})", ready.name)))
@@ -148,10 +149,10 @@ pub(super) fn still_permitted(target: &Target, ready: &Ready) -> Result<(), Fail
 
 const NOT_THE_TARGET: &str = "only a device that is the target and may be destroyed is written";
 
-/// What lies below a target.
+/// Returns the storage below a target.
 ///
 /// # Errors
-/// Why it is no target.
+/// Returns the reason why the path is not a target.
 pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result<host::Target, String> {
     let cannot = |error: std::io::Error| format!("cannot look at the target {}: {error}", path.display());
     if is_device {
@@ -166,7 +167,7 @@ pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result
     survey.target_of_path(path).ok_or_else(|| format!("it is not known what {} lies on", path.display()))
 }
 
-/// What placeholders stand for on this machine.
+/// Returns the values of the placeholders on this machine.
 fn sizes(path: &str, below: Option<&host::Target>) -> Sizes {
     let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
     Sizes {
@@ -190,12 +191,12 @@ fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<Ready, Fault
     Ok(Ready { name, command, tool: adapter, phases, repetition })
 }
 
-/// Whether the limits of a benchmark name figures that it will state.
+/// Checks that the limits of a benchmark name figures that it will state; adds a fault for each that does not.
 fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {
     let adapter = ready.tool;
     let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
     for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
-        // Some commands tell only when they run what passes they make.
+        // The passes of some commands are known only when they run.
         if !phases.is_empty() && !phases.contains(&limit.phase.value.as_str()) {
             let hint = match alike(&limit.phase.value, &phases) {
                 Some(name) => format!("did you mean {name:?}? Its phases are {}", listed(&phases)),
@@ -217,7 +218,7 @@ fn metrics(adapter: &dyn Adapter) -> Vec<&'static str> {
     adapter.metrics().iter().map(|metric| metric.as_str()).collect()
 }
 
-/// A device is written to only where the file says so.
+/// Adds a fault for each device that the benchmark may write without permission of the file.
 fn writes(agreed: &Agreed, benchmark: &Benchmark, ready: &Ready, faults: &mut Vec<Fault>) {
     let target = &agreed.file.target;
     for device in ready.not_permitted(target) {
@@ -233,7 +234,7 @@ fn writes(agreed: &Agreed, benchmark: &Benchmark, ready: &Ready, faults: &mut Ve
     }
 }
 
-/// What `--check` says of a file without faults.
+/// Returns the text that `--check` prints for a file without faults.
 pub(super) fn summary(agreed: &Agreed, checked: &Checked) -> String {
     let mut text = format!("{} can be used here.\nsha256  {}\n", agreed.name(), agreed.sha256);
     for ready in &checked.benchmarks {
@@ -302,7 +303,7 @@ mod tests {
             (true, Some("S1"), Some("S2"), Some("is not what was agreed on (serial number S1)")),
             (false, Some("S1"), Some("S2"), Some("is not what was agreed on")),
             (true, Some("S1"), None, Some("is not known to be what was agreed on")),
-            // Nothing is lost by reading it, and the report says that it is not known.
+            // Reading destroys nothing, and the report says that the identity is not known.
             (false, Some("S1"), None, None),
             (true, None, Some("S2"), None),
         ] {

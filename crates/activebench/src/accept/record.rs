@@ -21,7 +21,7 @@ use crate::series::{self, Recording, Taken};
 use crate::stop::{self, Stop};
 use crate::{thresholds, verify};
 
-/// Runs the suite; gives the exit code.
+/// Runs the suite; returns the exit code.
 pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Result<i32, Failure> {
     let checked = check::check(agreed)?;
     for ready in &checked.benchmarks {
@@ -39,7 +39,7 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
         .context("cannot start the event loop")
         .or_exit(ExitCode::Bug)?;
     let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_unused(&out))?;
-    // What is only computed from here on can be computed again.
+    // Everything from here on is only computed, and can be computed again.
     stop::release();
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
@@ -48,7 +48,7 @@ pub(super) fn main(arguments: &Accept, agreed: &Agreed, output: &Output) -> Resu
     Ok(if interrupted { INTERRUPTED } else { judged.exit_code })
 }
 
-/// Makes the directory, which must not hold anything, with an exact copy of the file.
+/// Creates the directory with an exact copy of the file. An existing directory must be empty.
 fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
     let cannot = || format!("cannot record in {} (hint: name another directory with --out)", out.display());
     std::fs::create_dir_all(out).with_context(cannot).or_exit(ExitCode::Usage)?;
@@ -65,7 +65,8 @@ fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
     std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
 }
 
-/// No run was recorded: the directory with its copy of the file has no use, unless how a device was prepared is in it.
+/// Removes the directory after no run was recorded, unless it holds the record of a device's preparation. A copy of the
+/// file alone is of no use.
 fn remove_unused(out: &Path) {
     let removed = std::fs::read_dir(out).and_then(|entries| match entries.count() {
         1 => std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out)),
@@ -76,14 +77,14 @@ fn remove_unused(out: &Path) {
     }
 }
 
-/// A suite that is to be recorded.
+/// A suite to record.
 struct Suite<'a> {
     arguments: &'a Accept,
     agreed: &'a Agreed,
 }
 
 impl Suite<'_> {
-    /// Runs every benchmark in the target's directory; says whether it was interrupted.
+    /// Runs every benchmark in the target's directory; returns `true` if it was interrupted.
     fn record(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
         let whole = std::path::absolute(out).context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
         let before = std::env::current_dir().context("cannot tell the working directory").or_exit(ExitCode::Usage)?;
@@ -95,15 +96,15 @@ impl Suite<'_> {
                 .or_exit(ExitCode::Usage)?;
         }
         let recorded = self.benchmarks(benchmarks, &whole, runtime);
-        // Paths that the user gave are those of the directory that activebench was started in.
+        // The user's paths are relative to the directory that activebench was started in.
         let back = std::env::set_current_dir(&before).context("cannot go back to the working directory");
         back.or_exit(ExitCode::Usage).and(recorded)
     }
 
-    /// One after the other; one that cannot be recorded ends no other.
+    /// Runs the benchmarks one after the other. If one cannot be recorded, the others still run.
     ///
     /// # Errors
-    /// When none could be recorded.
+    /// Returns an error if none could be recorded.
     fn benchmarks(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
         let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
         let mut interrupted = false;
@@ -125,7 +126,7 @@ impl Suite<'_> {
                     recorded += 1;
                     interrupted |= taken.interrupted;
                 }
-                // There is nothing to judge, and where nothing can be observed there will not be.
+                // There is nothing to judge. If nothing can be observed, the next benchmarks will not change that.
                 Err(failure)
                     if recorded == 0 && (number == benchmarks.len() || failure.code == ExitCode::CannotObserve) =>
                 {
@@ -144,8 +145,8 @@ impl Suite<'_> {
         Ok(interrupted)
     }
 
-    /// Writes down why a benchmark has no runs, unless its series says what became of it: whoever judges the suite again
-    /// finds the same.
+    /// Records why a benchmark has no runs, unless its series already does. Judging the suite again then gives the same
+    /// result.
     fn not_recorded(&self, benchmark: &Benchmark, ready: &Ready, out: &Path, why: &str) -> Result<(), Failure> {
         let directory = out.join(&ready.name);
         if directory.join(series::MANIFEST).is_file() {
@@ -168,7 +169,7 @@ impl Suite<'_> {
         write_series(&directory, &manifest).or_exit(ExitCode::Usage)
     }
 
-    /// Those of the file, with its mark.
+    /// Returns the choices of the file, with its mark.
     fn choices(&self, benchmark: &Benchmark) -> Choices {
         let mark = AcceptanceMark {
             file: self.agreed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -187,7 +188,7 @@ impl Suite<'_> {
     ) -> Result<Taken, Failure> {
         let choices = self.choices(benchmark);
         let prepares = thresholds::of(&choices).or_exit(ExitCode::Usage)?.requires_preconditioning;
-        // Asked again before each: much can happen to a device while a suite runs.
+        // Checked again before each benchmark: a device can change while a suite runs.
         let prepared = self.device(ready)?.filter(|_| prepares);
         let recording = Recording {
             arguments: &self.verify(ready)?,
@@ -201,11 +202,11 @@ impl Suite<'_> {
         series::record(recording, runtime)
     }
 
-    /// The device that may be written; `None` where none may.
+    /// Returns the device that may be written; `None` if none may.
     ///
     /// # Errors
-    /// When the target is not the device that was agreed on, and when a benchmark would write a device that is in use, or
-    /// that file and command line do not both permit.
+    /// Returns an error if the target is not the agreed device, or if a benchmark would write a device that is in use,
+    /// or that file and command line do not both permit.
     fn device(&self, ready: &Ready) -> Result<Option<Unused>, Failure> {
         let target = &self.agreed.file.target;
         check::still_permitted(target, ready)?;
@@ -237,7 +238,7 @@ impl Suite<'_> {
         }
     }
 
-    /// The arguments of `verify` with its defaults. Standard output is the report's.
+    /// Returns the arguments of `verify` with their defaults. Standard output is reserved for the report.
     fn verify(&self, ready: &Ready) -> Result<Verify, Failure> {
         let mut words: Vec<&str> = vec!["activebench", "verify", "--format", "json"];
         if self.arguments.quiet {
@@ -254,7 +255,7 @@ impl Suite<'_> {
     }
 }
 
-/// Every report of the acceptance beside its evidence.
+/// Writes every report of the acceptance beside its evidence.
 fn write_reports(out: &Path, judged: &Acceptance) {
     for format in ACCEPTANCE_FORMATS {
         let Some(text) = render(format, judged, Style::default()) else { continue };

@@ -1,5 +1,5 @@
-//! Stored runs as the evidence of an acceptance: which belongs to which benchmark, and what they come to. The same path
-//! serves a suite that was recorded a moment ago.
+//! Stored runs as the evidence of an acceptance: assigns each run to its benchmark and judges them. A suite that was
+//! just recorded takes the same path.
 
 use std::path::{Path, PathBuf};
 
@@ -18,17 +18,17 @@ use crate::{judge as of_run, thresholds};
 /// A stored run, not judged yet.
 struct Found {
     reader: RunReader,
-    /// Of its `run.json`.
+    /// SHA-256 of its `run.json`.
     sha256: String,
-    /// As reports call it.
+    /// Its path as reports show it.
     shown: PathBuf,
-    /// The folders that it and its series lie in, the nearest first.
+    /// Names of the folders that hold it and its series, the nearest first.
     folders: Vec<String>,
-    /// Its place in [`Evidence::series`]; `None` for a run of its own.
+    /// Its index in [`Evidence::series`]; `None` for a run without a series.
     series: Option<usize>,
 }
 
-/// A stored series that runs are of.
+/// A stored series that found runs belong to.
 struct OfRuns {
     directory: PathBuf,
     shown: PathBuf,
@@ -36,23 +36,23 @@ struct OfRuns {
     manifest: SeriesManifest,
 }
 
-/// What was found on disk.
+/// The runs and series that were found on disk.
 #[derive(Default)]
 struct Evidence {
     runs: Vec<Found>,
     series: Vec<OfRuns>,
-    /// Where runs were found, those that count once among them too.
+    /// Directories of all runs that were found, including copies of the same run.
     directories: Vec<PathBuf>,
 }
 
-/// Judges what lies in these directories or bundles.
+/// Judges the runs in these directories or bundles.
 pub(super) fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure> {
     let located = named.iter().map(|path| bundle::located(path)).collect::<Result<Vec<_>, _>>()?;
     let mut evidence = Evidence::default();
     for (located, shown) in located.iter().zip(named) {
         evidence.gather(&located.directory, shown, agreed)?;
     }
-    // In the order in which they were made, whatever order they were named in.
+    // In the order of recording, whatever order the user named them in.
     evidence.runs.sort_by_key(|found| {
         let clocks = found.reader.manifest().clocks;
         (clocks.started_unix_s, clocks.started_ns)
@@ -69,7 +69,7 @@ pub(super) fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, F
         let mut of_series: Vec<usize> =
             (0..evidence.series.len()).filter(|place| evidence.series[*place].belongs_to(name)).collect();
         for (found, taken) in evidence.runs.iter().zip(&mut taken).filter(|(_, taken)| !**taken) {
-            // Cheap to ask before the run is judged, which is not.
+            // A cheap check before the run is judged, which is expensive.
             let by_name = found.belongs_to(name);
             let is_of_another = || file.benchmarks.iter().any(|other| found.belongs_to(&other.name.value));
             if !by_name && (is_of_another() || !may_match(found, benchmark)) {
@@ -184,7 +184,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// A run that was named by itself, and the series that it is one of.
+    /// Adds a run that was named by itself, and the series that it belongs to.
     fn gather_run(&mut self, directory: &Path, shown: &Path, mut folders: Vec<String>) -> Result<(), Failure> {
         let whole = canonical(directory)?;
         let above = match whole.parent() {
@@ -203,7 +203,7 @@ impl Evidence {
         self.add(directory, shown, folders, place)
     }
 
-    /// The place of a series, which may have been found before.
+    /// Returns the index of a series; adds the series if it is new.
     fn series(
         &mut self,
         directory: &Path,
@@ -236,7 +236,8 @@ impl Evidence {
         Ok(())
     }
 
-    /// Keeps each run once, however often it or a copy of it was named; says which were left out.
+    /// Keeps each run once, even if it or a copy of it was named several times. Returns a note on those that were left
+    /// out.
     fn once(&mut self) -> Option<String> {
         let mut again = Vec::new();
         let mut kept: Vec<Found> = Vec::new();
@@ -251,7 +252,7 @@ impl Evidence {
             .then(|| format!("named twice, or copies of other runs, and not counted: {}", again.join(", ")))
     }
 
-    /// Why a series is short here: it was not run to its end, or not all of it was named.
+    /// Returns why a series is incomplete here: it was not run to its end, or not all of its runs were named.
     fn short(&self, series: &OfRuns) -> Vec<String> {
         let runs = &series.manifest.runs;
         let is_missing = |name: &&String| !self.directories.contains(&series.directory.join(name));
@@ -263,12 +264,12 @@ impl Evidence {
 }
 
 impl Found {
-    /// Whether the run was recorded for a benchmark of this name, or lies in a folder that is named after it.
+    /// True if the run was recorded for a benchmark of this name, or is in a folder that is named after it.
     fn belongs_to(&self, benchmark: &str) -> bool {
         belongs_to(self.reader.manifest().choices.acceptance.as_ref(), &self.folders, benchmark)
     }
 
-    /// A copy begins at the same nanosecond, redacted or not.
+    /// True if both are the same run. A copy starts at the same nanosecond, redacted or not.
     fn is_same_run(&self, other: &Found) -> bool {
         let (clocks, others) = (self.reader.manifest().clocks, other.reader.manifest().clocks);
         self.sha256 == other.sha256 || (clocks == others && clocks.started_ns != 0)
@@ -296,13 +297,14 @@ fn canonical(path: &Path) -> Result<PathBuf, Failure> {
     std::fs::canonicalize(path).with_context(|| format!("cannot find {}", path.display())).or_exit(ExitCode::Usage)
 }
 
-/// Whether the words can be those of a benchmark: as many, and the same program.
+/// True if the run's command can be that of the benchmark: equally many words and the same program.
 fn may_match(found: &Found, benchmark: &Benchmark) -> bool {
     let argv = &found.reader.manifest().command.argv;
     argv.len() == benchmark.command.len() && argv.first() == benchmark.command.first().map(|word| &word.text)
 }
 
-/// A run of a directory needs to have been made there; one that was recorded for this very file was.
+/// Returns a reason if the run was made in another directory than the target. A run that was recorded for this very
+/// file is exempt, and so is one whose benchmark names the target.
 fn elsewhere(agreed: &Agreed, benchmark: &Benchmark, run: &RunEvidence) -> Option<String> {
     let recorded_for_it = run.run.recorded_for_sha256.as_ref() == Some(&agreed.sha256);
     let target = &agreed.file.target.path.value;
@@ -324,7 +326,7 @@ fn evidence_of(agreed: &Agreed, benchmark: &Benchmark, found: &Found, number: u3
     Ok(RunEvidence::of(number, &directory, &found.sha256, &judged))
 }
 
-/// The runs of a benchmark judged together.
+/// Judges the runs of a benchmark together.
 fn series_of(agreed: &Agreed, benchmark: &Benchmark, runs: &[RunEvidence]) -> Result<JudgedSeries, Failure> {
     let choices = agreed.file.choices_of_series(benchmark);
     let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
@@ -375,7 +377,7 @@ rule = "guard-band"
         Agreed { path: "offer.toml".into(), text, sha256: "this".to_owned(), file }
     }
 
-    /// A run without figures, made at this second.
+    /// Writes a run without figures that started at this second.
     fn run(directory: &Path, at: i64, size: &str, mark: Option<(&str, &str)>) {
         let writer = RunWriter::create(directory).expect("a new directory");
         let manifest = Manifest {
@@ -430,7 +432,7 @@ rule = "guard-band"
         run(&at("out/before/2"), 2, "7", Some(("this", "before")));
         series(&at("out/before"), &["1", "2"], &[]);
         fs::write(at("out/acceptance.toml"), FILE).expect("a file");
-        // The same moment, and other bytes: a redacted copy.
+        // The same start and other bytes: a redacted copy.
         run(&at("copy"), 2, "8", Some(("this", "before")));
         let agreed = agreed("", "");
         for named in [
@@ -452,7 +454,7 @@ rule = "guard-band"
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         run(&at("1"), 1, "7", Some(("this", "after")));
-        // Another file's mark names it too, and its size is not known here.
+        // The mark of another acceptance file names it too, and its size is not known here.
         run(&at("2"), 2, "7", Some(("other", "before")));
         let judged = taken(&agreed("", ""), &[at("1"), at("2")]);
         assert_eq!(counts(&judged), [0, 1]);

@@ -50,7 +50,7 @@ pub(super) fn main(target: &Path, file: Option<&Path>) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// What the template is made from.
+/// Values that the template is made from.
 struct Place<'a> {
     path: String,
     is_device: bool,
@@ -61,7 +61,7 @@ struct Place<'a> {
     today: String,
 }
 
-/// A text of TOML.
+/// Returns a text as a TOML string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in terminal(text).chars() {
@@ -120,7 +120,7 @@ fn target(place: &Place<'_>) -> String {
     text
 }
 
-/// The size of the file of the benchmarks: twice the memory where there is room for it.
+/// Returns the file size for the benchmarks: twice the memory if there is room for it.
 fn size(place: &Place<'_>) -> String {
     let room = place.free_bytes.map(|bytes| bytes / 2);
     match (room, place.memory_bytes) {

@@ -53,7 +53,7 @@ pub(crate) struct Replicate {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
     /// How far the median of the replays may lie from the observed rate and still agree with it, in percent of that.
-    // Proposed: what runs of the same on one disk differ in.
+    // Our own default: how much runs of the same on one disk differ.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = super::parse_percent)]
     pub(crate) tolerance: f64,
     /// Directory of the replays' records and of replication.json [default: ./activebench-runs/UTC-replicate].

@@ -1,4 +1,4 @@
-//! The redacted copy of what is bundled.
+//! The redacted copy of the runs that are bundled.
 
 use std::fs;
 use std::path::Path;
@@ -11,28 +11,28 @@ use tempfile::TempDir;
 use super::whole::{self, Whole};
 use crate::exit::{ExitCode, Failure, OrExit};
 
-/// Where the kernel says this machine's name.
+/// File that holds this machine's host name.
 const HOSTNAME: &str = "/proc/sys/kernel/hostname";
-/// Where the name of whoever works here stands.
+/// Environment variables that hold the current user's name.
 const USERS: &[&str] = &["SUDO_USER", "USER", "LOGNAME"];
 
-/// A redacted copy, gone when dropped.
+/// A redacted copy, removed when dropped.
 pub(super) struct Copy {
     pub(super) redactor: Redactor,
     _folder: TempDir,
 }
 
-/// Copies what was judged, and judges the copy: it must come to the same.
+/// Makes a redacted copy of the judged runs, and judges the copy: the outcome must be the same.
 pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Result<(Whole, Copy), Failure> {
     let folder = super::folder()?;
     let to = folder.path().join(RUN);
-    // As the runs are named in the bundle: `run`, `run/1`.
+    // The runs have the same names as in the bundle: `run`, `run/1`.
     let below = |name: &str| name.strip_prefix(RUN).unwrap_or(name).trim_start_matches('/').to_owned();
     let series = match original.described.kind {
         BundleKind::Series => read_series(directory).or_exit(ExitCode::Usage)?,
         BundleKind::Run | BundleKind::WithAdvice => None,
     };
-    // First what the runs state the SHA-256 of.
+    // The preconditioning first: the runs state its SHA-256.
     let preconditioning = series.as_ref().and_then(|series| series.preconditioning.clone());
     let runs = original.described.runs.iter().map(|run| below(&run.directory));
     let names: Vec<String> = preconditioning.iter().cloned().chain(runs).collect();
@@ -78,7 +78,7 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     Ok((Whole { strays: original.strays, ..copy }, Copy { redactor, _folder: folder }))
 }
 
-/// The first thing in which two judgements differ.
+/// Returns the first difference between two judgements; `None` if there is none.
 fn difference(original: &Whole, copy: &Whole) -> Option<String> {
     let told = |whole: &Whole| (whole.described.verdict, whole.described.exit_code, whole.described.runs.clone());
     if told(original) != told(copy) {
@@ -102,7 +102,7 @@ fn difference(original: &Whole, copy: &Whole) -> Option<String> {
     None
 }
 
-/// What this machine says about itself: a run is mostly bundled where it was made.
+/// Returns the names of this machine and its user: a run is mostly bundled where it was made.
 fn here(named: &[String]) -> Given {
     let host = fs::read_to_string(HOSTNAME).map(|name| name.trim().to_owned());
     Given {

@@ -1,5 +1,5 @@
-//! What a bundle is made of, judged: a run, a series, or two runs side by side. The same for a directory that is to be
-//! bundled and for one that was unpacked, so that both can be compared.
+//! The judged contents of a bundle: a run, a series, or two runs side by side. A directory to bundle and an unpacked
+//! bundle are judged alike, so that both can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,9 +20,9 @@ use crate::{judge, output, series};
 /// The manifest of a run.
 const RUN_MANIFEST: &str = "run.json";
 
-/// Everything that a bundle says and holds.
+/// All statements and files of a bundle.
 pub(super) struct Whole {
-    /// Without its files.
+    /// The manifest without its list of files.
     pub(super) described: BundleManifest,
     pub(super) tests: Tests,
     pub(super) sources: Vec<Source>,
@@ -30,14 +30,14 @@ pub(super) struct Whole {
     pub(super) strays: Vec<String>,
 }
 
-/// Judges what lies in a directory. Reports name it as it is named in a bundle, wherever it lies.
+/// Judges the runs in a directory. Reports name it as in a bundle, wherever the directory is.
 pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
     let mut gathered = Gathered::default();
     let mut preconditioning = Gathered::default();
     let is_run = |name: &str| directory.join(name).join(RUN_MANIFEST).is_file();
     let mut run =
         |name: &str, reader: &RunReader, judged: &JudgedRun| gathered.add(&format!("{RUN}/{name}"), reader, judged);
-    // Evidence, and none of the runs: its files alone.
+    // The preconditioning is evidence but not one of the runs: only its files are added.
     let mut evidence = |name: &str, reader: &RunReader, judged: &JudgedRun| {
         preconditioning.files(&format!("{RUN}/{name}"), reader, judged)
     };
@@ -65,7 +65,7 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
             for name in [AS_GIVEN, WITH_ADVICE] {
                 gathered.judge(&directory.join(name), &format!("{RUN}/{name}"))?;
             }
-            // The exit code of `verify --and-corrected` is that of the command as given, too.
+            // As with `verify --and-corrected`, the exit code is that of the command as given.
             let run = &gathered.runs[0];
             (BundleKind::WithAdvice, run.verdict, run.exit_code)
         }
@@ -96,7 +96,7 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
     Ok(Whole { described, tests, sources: gathered.sources, strays })
 }
 
-/// Where a bundle claims something else than its evidence gives.
+/// Returns where the claims of a bundle differ from its evidence.
 pub(super) fn differences(claimed: &BundleManifest, found: &Whole, folder: &Path) -> io::Result<Vec<String>> {
     let mut differences = Vec::new();
     let gives = |what: &str, claimed: String, found: String| {
@@ -131,7 +131,7 @@ pub(super) fn differences(claimed: &BundleManifest, found: &Whole, folder: &Path
     }
     let held: BTreeSet<&str> = claimed.files.iter().map(|file| file.name.as_str()).collect();
     let expected: BTreeMap<&str, &Source> = found.sources.iter().map(|source| (source.name.as_str(), source)).collect();
-    // Reports are written by one version and need not be what another one writes.
+    // The reports of one version may differ from those of another.
     let same_version = claimed.activebench == described.activebench;
     for name in held {
         match expected.get(name) {
@@ -145,7 +145,7 @@ pub(super) fn differences(claimed: &BundleManifest, found: &Whole, folder: &Path
     Ok(differences)
 }
 
-/// Whether a file of a bundle is computed from evidence.
+/// True if a file of a bundle is computed from evidence.
 fn is_report(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
     is_derived(name) || series::is_report(name)
@@ -158,7 +158,7 @@ enum Worst {
     Failed,
 }
 
-/// Runs as they are judged.
+/// Collects runs as they are judged.
 #[derive(Default)]
 struct Gathered {
     runs: Vec<BundledRun>,
@@ -176,7 +176,7 @@ impl Gathered {
         self.add(name, &reader, &judged)
     }
 
-    /// The files of a run; `name` is its folder in the bundle.
+    /// Adds the files of a run; `name` is its folder in the bundle.
     fn files(&mut self, name: &str, reader: &RunReader, judged: &JudgedRun) -> Result<(), Failure> {
         let directory = reader.directory();
         if let Some(Mismatch { name, .. }) = reader.verify_hashes().first() {
@@ -231,7 +231,7 @@ impl Gathered {
     }
 }
 
-/// Files of a directory that do not go into its bundle, ascending.
+/// Returns the files of a directory that do not go into its bundle, ascending.
 fn strays(directory: &Path, sources: &[Source]) -> io::Result<Vec<String>> {
     let held: BTreeSet<&str> =
         sources.iter().filter_map(|source| source.name.strip_prefix(RUN)?.strip_prefix('/')).collect();

@@ -1,4 +1,4 @@
-//! What the kernel counts below the target: whether the storage really served what a tool says that it moved.
+//! Kernel counters below the target: they show whether the storage really served the bytes that a tool reports.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub(super) enum Counters {
     Devices(Vec<PathBuf>),
     /// `/proc/net/dev`: bytes of the interfaces.
     Interfaces,
-    /// There are none: why.
+    /// There are no counters, for this reason.
     None(String),
 }
 
@@ -40,7 +40,7 @@ impl Counters {
         }
     }
 
-    /// Where they stand.
+    /// Returns the files that hold the counters.
     pub(super) fn source(&self) -> String {
         match self {
             Self::Devices(files) => {
@@ -51,7 +51,7 @@ impl Counters {
         }
     }
 
-    /// The bytes so far.
+    /// Reads the bytes counted so far.
     pub(super) fn read(&self) -> Result<Count, String> {
         match self {
             Self::Devices(files) => files.iter().try_fold(Count::default(), |sum, file| {
@@ -66,8 +66,8 @@ impl Counters {
         }
     }
 
-    /// Whether each byte of the tool counts once. What a file system writes to several devices is there in copies, if it
-    /// mirrors.
+    /// True if each byte of the tool is counted once. A file system that writes to several devices may mirror: then its
+    /// bytes are counted several times.
     pub(super) fn count_once(&self, direction: Direction) -> bool {
         direction != Direction::Write || !matches!(self, Self::Devices(devices) if devices.len() > 1)
     }

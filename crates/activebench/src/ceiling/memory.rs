@@ -1,4 +1,4 @@
-//! Calls and copies that no storage serves: on files of memory that have no name (memfd, a file of the kernel's tmpfs).
+//! Calls and copies without storage, on unnamed files in memory (memfd, a file of the kernel's tmpfs).
 
 use std::fs::File;
 use std::io;
@@ -15,15 +15,15 @@ use activebench_model::units::Quantity;
 use super::{REPETITIONS, measured};
 use crate::stop::Stop;
 
-/// What each thread goes over where the processor's caches may hold it.
+/// Bytes that each thread accesses where the CPU caches may hold them.
 const SMALL_EACH: u64 = 1 << 20;
-/// What all threads together go over where they mostly cannot.
+/// Bytes that all threads together access where the CPU caches mostly cannot hold them.
 const LARGE: u64 = 256 << 20;
-/// One page: where the size of a call is one byte.
+/// One page: also the file size for calls of one byte.
 const PAGE: u64 = 4096;
 const MIB: u64 = 1 << 20;
 
-/// Files of memory, one a thread, with data in every page.
+/// Files in memory, one per thread, with data in every page.
 struct Set {
     files: Vec<File>,
     each: u64,
@@ -51,12 +51,12 @@ impl Set {
         Ok(Self { files: files?, each })
     }
 
-    /// Calls a second of all threads together; an error is said in words.
+    /// Measures the calls per second of all threads together; an error is a message.
     fn rate(&self, direction: Direction, request: u64, time: Duration, stop: &Stop) -> Result<f64, String> {
         at_once(&self.files, |_| Builder::new(), |file| self.rate_of(file, direction, request, time, stop))
     }
 
-    /// Calls a second of one thread.
+    /// Measures the calls per second of one thread.
     fn rate_of(
         &self,
         file: &File,
@@ -67,7 +67,8 @@ impl Set {
     ) -> Result<f64, String> {
         let failed = |why: String| format!("{} failed: {why}", call(direction));
         let mut buffer = vec![0x5a_u8; request as usize];
-        // Few enough that the clock costs nothing, often enough that a slow call does not overrun.
+        // Calls between two looks at the clock: enough that the clock costs nothing, few enough that slow calls do not
+        // overrun.
         let between = (PAGE / request).clamp(1, 256);
         let places = (self.each / request).max(1);
         let (mut place, mut calls) = (0_u64, 0_u64);
@@ -95,16 +96,16 @@ impl Set {
     }
 }
 
-/// Works on every file with a thread of its own, all at once; gives the sum.
+/// Runs `work` on every file at once, each in a thread of its own; returns the sum.
 ///
-/// None begins before the system has given all of the threads: it may refuse one (`pids.max`, `ulimit -u`), and
-/// then none works.
+/// No thread begins its work before all threads exist: the system may refuse one (`pids.max`, `ulimit -u`), and then
+/// none works.
 fn at_once(
     files: &[File],
     builder: impl Fn(usize) -> Builder,
     work: impl Fn(&File) -> Result<f64, String> + Sync,
 ) -> Result<f64, String> {
-    // Whether they may begin. Locked until that is known.
+    // `true` if the threads may begin; locked until that is known.
     let gate = RwLock::new(false);
     let one = |file: &File| match gate.read().is_ok_and(|open| *open) {
         true => work(file),
@@ -129,7 +130,7 @@ fn call(direction: Direction) -> &'static str {
     if direction == Direction::Write { "pwrite" } else { "pread" }
 }
 
-/// Every part of one number of threads, as it is measured.
+/// Measures every part for one number of threads; `done` receives each one as it is measured.
 pub(super) fn measure(
     threads: u32,
     memory_bytes: Option<u64>,
@@ -154,13 +155,13 @@ pub(super) fn measure(
     parts
 }
 
-/// What is measured of so many threads: the kind, the bytes of each thread's file, and those of its calls.
+/// Returns the measurements for a number of threads: the kind, the bytes of each thread's file, and those of its calls.
 fn sets(threads: u32, memory_bytes: Option<u64>) -> Vec<(PartKind, u64, &'static [u64])> {
-    // Never more than an eighth of the memory, which the machine may need.
+    // At most an eighth of the memory: the machine may need the rest.
     let large = memory_bytes.map_or(LARGE, |bytes| LARGE.min(bytes / 8)) / u64::from(threads) / MIB * MIB;
     let mut sets: Vec<(PartKind, u64, &[u64])> =
         vec![(PartKind::Calls, PAGE, &[1]), (PartKind::Copy, SMALL_EACH, &[PAGE, MIB])];
-    // Many threads, or little memory: it would be the small one again.
+    // With many threads or little memory it would be the small set again.
     if large > SMALL_EACH {
         sets.push((PartKind::Copy, large, &[PAGE, MIB]));
     }

@@ -1,7 +1,7 @@
-//! One question to a file server and its answer: the look-up of a name that nobody has asked for.
+//! One round trip to a file server: the look-up of a name that nobody has asked for.
 //!
-//! A client cannot answer it from what it remembers, and the server answers it from memory. It goes the way that every
-//! call takes which the client does not answer itself.
+//! The client cannot answer it from its cache, and the server answers it from memory. It takes the path of every call
+//! that the client does not answer itself.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use activebench_model::units::Quantity;
 use super::{REPETITIONS, measured};
 use crate::stop::Stop;
 
-/// Looks names up that are not there; gives the mean time of one.
+/// Measures the mean time to look up a name that does not exist.
 pub(super) fn round_trip(folder: &Path, time: Duration, stop: &Stop) -> Part {
     let base = Part {
         kind: PartKind::RoundTrip,

@@ -1,4 +1,4 @@
-//! What is read: a file of our own that has no name, a file of the user's, or a device.
+//! The storage that is measured: an unnamed file of our own, a file of the user, or a device.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,24 +13,24 @@ use anyhow::{Context, anyhow, bail};
 use crate::room::room;
 use crate::stop::Stop;
 
-/// Least bytes that say something of a device.
+/// Minimum bytes for a meaningful measurement of a device.
 const LEAST: u64 = 16 << 20;
-/// From here on a slow layout is cut short.
+/// Bytes from which a slow layout is cut short.
 const ENOUGH: u64 = 64 << 20;
-/// Share of a file system that stays free.
+/// Share of a file system that stays free: one in this number.
 const LEFT_FREE: u64 = 20;
 
 /// Where storage is measured.
 pub(super) struct Place {
-    /// Open for as long as it is needed: a file without a name lives by it.
+    /// Kept open as long as it is needed: closing it deletes an unnamed file.
     pub(super) file: File,
-    /// Its bytes.
+    /// Its size in bytes.
     pub(super) bytes: u64,
-    /// Whether it is our own, to be written.
+    /// `true` if it is our own file, which may be written.
     pub(super) own: bool,
 }
 
-/// What a path is.
+/// Kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Directory,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Device,
 }
 
-/// What a path is, and the device behind a node.
+/// Returns the kind of a path, and the number of the device behind a node.
 pub(super) fn kind(path: &Path) -> anyhow::Result<(Kind, u64)> {
     let metadata = std::fs::metadata(path).map_err(|error| {
         anyhow!("cannot look at {}: {error} (hint: name a directory, file or block device that exists)", path.display())
@@ -53,12 +53,12 @@ pub(super) fn kind(path: &Path) -> anyhow::Result<(Kind, u64)> {
 }
 
 impl Place {
-    /// By this path another process of ours finds it.
+    /// Returns a path by which another process of ours finds it.
     pub(super) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
-    /// A file or device that is there, for reading.
+    /// Opens an existing file or device for reading.
     pub(super) fn existing(path: &Path) -> anyhow::Result<Self> {
         use std::io::Seek;
         let mut file = File::open(path)
@@ -76,7 +76,7 @@ impl Place {
         Ok(Self { file, bytes, own: false })
     }
 
-    /// A new file without a name in a directory, full of random data, durable. `Ok(None)` when told to stop.
+    /// Creates an unnamed file in a directory, full of random data and durable. `Ok(None)` if `stop` was set.
     pub(super) fn lay_out(
         folder: &Path,
         wanted: u64,
@@ -88,7 +88,7 @@ impl Place {
         let mut file = unnamed(folder).with_context(|| {
             format!("cannot make a file in {} (hint: run as root, or name a file to read)", folder.display())
         })?;
-        // Nothing packs it, and no run's is another's.
+        // Random data: it cannot be compressed, and no two runs have the same.
         let mut data = fastrand::Rng::new();
         let mut block = vec![0; 1 << 20];
         let begin = Instant::now();
@@ -104,18 +104,18 @@ impl Place {
             written += block.len() as u64;
             progress(written);
             if written.is_multiple_of(ENOUGH) {
-                // Otherwise the sync at the end takes all of the time, and nothing tells.
+                // Otherwise the sync at the end takes all of the time, without any progress shown.
                 file.sync_data().context("cannot make the file durable")?;
             }
         }
         file.sync_all().context("cannot make the file durable")?;
-        // SAFETY: advice on an open descriptor. That it is not followed changes no figure: reads pass the cache by.
+        // SAFETY: advice on an open descriptor. If it is not followed, no figure changes: reads bypass the cache.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         Ok(Some(Self { file, bytes: written, own: true }))
     }
 }
 
-/// How large a file may be: at most half of what is free, and a part of the file system stays free.
+/// Returns the size for the file: at most half of the free space, and a part of the file system stays free.
 fn size(folder: &Path, wanted: u64) -> anyhow::Result<u64> {
     let room = room(folder).with_context(|| format!("cannot ask for the room in {}", folder.display()))?;
     let (free, all) = (room.free_bytes, room.all_bytes);
@@ -137,13 +137,14 @@ fn sized(free: u64, all: u64, wanted: u64) -> Option<u64> {
     (bytes >= LEAST && free - bytes >= all / LEFT_FREE).then_some(bytes)
 }
 
-/// A file that nothing names, or no longer: it goes with its last descriptor, however we end.
+/// Opens a file without a name, or one whose name is removed at once. It disappears with its last descriptor, however
+/// we end.
 fn unnamed(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     match options.clone().custom_flags(libc::O_TMPFILE).open(folder) {
         Ok(file) => Ok(file),
-        // File systems without such files (NFS, 9p, some of FUSE).
+        // File systems without `O_TMPFILE` (NFS, 9p, some of FUSE).
         Err(_) => {
             let path = folder.join(format!(".activebench-ceiling-{}", std::process::id()));
             let file = options.create_new(true).open(&path)?;
@@ -162,9 +163,9 @@ mod tests {
         const GIB: u64 = 1 << 30;
         for (free, all, wanted, expected) in [
             (100 * GIB, 200 * GIB, GIB, Some(GIB)),
-            // Half of what is free.
+            // Half of the free space.
             (GIB, 4 * GIB, GIB, Some(GIB / 2)),
-            // A twentieth stays.
+            // A twentieth stays free.
             (GIB, 20 * GIB, GIB, None),
             (GIB, 10 * GIB, GIB, Some(GIB / 2)),
             (30 << 20, 100 << 20, GIB, None),

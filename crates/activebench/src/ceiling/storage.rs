@@ -1,4 +1,4 @@
-//! The parts that storage serves, with fio: direct I/O, of which the counters below must know.
+//! The storage parts, measured with fio: direct I/O, which the counters below the target must confirm.
 
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
@@ -16,16 +16,18 @@ use super::place::Place;
 use super::{REPETITIONS, measured};
 use crate::stop::Stop;
 
-/// Share of the tool's bytes that the counters must know. Proposed: too little is left for a cache to hide in.
+/// Minimum share of the tool's bytes that the counters must show. Our own default: it leaves too little room for a
+/// cache to hide in.
 const SERVED_AT_LEAST: f64 = 0.98;
-/// As [`SERVED_AT_LEAST`], where no more is missing than the buffers of all repetitions hold: btrfs serves the first direct read
-/// into a fresh buffer through the page cache. Proposed.
+/// The same where the bytes that are missing fit the buffers of all repetitions: btrfs serves the first direct read into a
+/// fresh buffer through the page cache. Our own default.
 const SERVED_BESIDE_BUFFERS: f64 = 0.9;
-/// Above this share of the tool's bytes others were there, too. Proposed: room for the headers of a network's packets.
+/// Share of the tool's bytes above which others used the storage too. Our own default: it leaves room for the headers
+/// of network packets.
 const ALONE_AT_MOST: f64 = 1.1;
-/// Bytes that do not matter for that: metadata.
+/// Bytes of others that are tolerated: metadata.
 const METADATA: u64 = 1 << 20;
-/// How often it is looked whether fio has ended.
+/// Interval between two checks whether fio has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// One part before it is measured.
@@ -36,7 +38,7 @@ pub(super) struct Wanted {
     pub(super) depth: u32,
 }
 
-/// What is measured of storage; writes only where asked for.
+/// Returns the storage parts to measure; writes only if `write` is set.
 pub(super) fn wanted(write: bool) -> Vec<Wanted> {
     let directions = [Direction::Read, Direction::Write];
     let of = |direction: Direction| {
@@ -64,7 +66,7 @@ impl Wanted {
         }
     }
 
-    /// fio's arguments. The job is a thread, so that nothing of it outlives us.
+    /// Returns fio's arguments. The job is a thread, so that nothing of it outlives us.
     fn arguments(self, path: &Path, bytes: u64, seconds: u64) -> Vec<String> {
         let mut arguments: Vec<String> = ["--name=ceiling", "--output-format=json", "--thread", "--direct=1"]
             .iter()
@@ -87,7 +89,7 @@ impl Wanted {
         arguments
     }
 
-    /// The part without a value.
+    /// Returns the part without a value.
     pub(super) fn part(self) -> Part {
         let order = if self.kind == PartKind::Random { "at random places" } else { "ascending" };
         let durable = if self.direction == Direction::Write { ", an fsync at the end inside the clock" } else { "" };
@@ -108,7 +110,7 @@ impl Wanted {
     }
 }
 
-/// One part measured, and what is to be told of it.
+/// Measures one part; returns it with a note for the user.
 pub(super) fn measure(
     fio: &Path,
     wanted: Wanted,
@@ -119,7 +121,7 @@ pub(super) fn measure(
 ) -> (Part, Option<String>) {
     let base = Part { region_bytes: Some(place.bytes), ..wanted.part() };
     let missing = |why: String| (Part { missing: Some(why), ..base.clone() }, None);
-    // fio's clock has whole seconds here: less than one is one.
+    // fio gets whole seconds here, at least one.
     let each = (seconds / f64::from(REPETITIONS)).round().max(1.0) as u64;
     let mut served = Served { tool_bytes: 0, counted_bytes: 0, source: counters.source() };
     let mut rates = Vec::new();
@@ -178,7 +180,7 @@ fn moved(before: Count, after: Count, direction: Direction) -> u64 {
     }
 }
 
-/// What fio says of one run.
+/// Figures that fio reports for one run.
 #[derive(Debug, PartialEq)]
 struct Figures {
     bytes: u64,
@@ -193,7 +195,7 @@ fn run(fio: &Path, arguments: &[String], wanted: Wanted, stop: &Stop) -> Result<
     let mut command = Command::new(fio);
     command.args(arguments).stdin(Stdio::null());
     command.stdout(output.try_clone().map_err(told)?).stderr(errors.try_clone().map_err(told)?);
-    // It puts what it holds for itself into its working directory; there is nothing to hold.
+    // fio keeps its own files in its working directory; here it has none.
     command.current_dir("/");
     // SAFETY: one system call between fork and exec. fio ends with us, however we end.
     unsafe {

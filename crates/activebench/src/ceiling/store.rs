@@ -1,4 +1,4 @@
-//! Where ceilings are kept, and which of them hold for a run.
+//! Stores ceilings, and finds those that apply to a run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use anyhow::{Context, bail};
 
 use super::machine;
 
-/// Names another folder than the usual one.
+/// Environment variable that names another folder than the default.
 const FOLDER: &str = "ACTIVEBENCH_CEILINGS";
-/// Larger files are none of ours.
+/// Maximum size of a ceiling file in bytes; larger files are not ours.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Where root keeps them; everybody may read them.
+/// Folder of root's ceilings; everybody may read them.
 const OF_ROOT: &str = "/var/lib/activebench/ceilings";
 
-/// The folder in which this user's ceilings are kept; `None` where there is no home.
+/// Returns the folder in which this user's ceilings are kept; `None` if there is no home directory.
 fn folder() -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = of(FOLDER) {
         return Some(folder);
     }
-    // SAFETY: asks for a number.
+    // SAFETY: only returns a number.
     if unsafe { libc::geteuid() } == 0 {
         return Some(PathBuf::from(OF_ROOT));
     }
@@ -34,7 +34,7 @@ fn folder() -> Option<PathBuf> {
     Some(state.join("activebench/ceilings"))
 }
 
-/// The file of a ceiling: one for each storage, so that a new measurement replaces the old one.
+/// Returns the file of a ceiling: one for each storage, so that a new measurement replaces the old one.
 fn file_for(ceiling: &Ceiling) -> anyhow::Result<PathBuf> {
     let folder = folder().with_context(|| {
         format!(
@@ -53,13 +53,13 @@ fn hash(identity: &[Identity]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The file's text.
+/// Returns the text of a ceiling's file.
 pub(super) fn json(ceiling: &Ceiling) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(ceiling).context("cannot serialise the result")?;
     Ok(escape::json(&json) + "\n")
 }
 
-/// Keeps a ceiling's text where later runs look for it, whole or not at all; gives the file.
+/// Stores a ceiling's text where later runs look for it, all or nothing; returns the file.
 pub(super) fn keep(ceiling: &Ceiling, json: &str) -> anyhow::Result<PathBuf> {
     let file = file_for(ceiling)?;
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -67,7 +67,7 @@ pub(super) fn keep(ceiling: &Ceiling, json: &str) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(folder).with_context(cannot)?;
     let mut written = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
     written.write_all(json.as_bytes()).with_context(cannot)?;
-    // Others may read it: it holds figures, and what every user can ask this machine.
+    // Others may read it: it holds figures, and facts that every user can query on this machine.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     written.as_file().set_permissions(mode).with_context(cannot)?;
     written.persist(&file).with_context(cannot)?;
@@ -96,9 +96,9 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Ceiling> {
     serde_json::from_value(json).with_context(|| format!("{} is not what {SCHEMA} describes", file.display()))
 }
 
-/// What is known of the storage of a run: the one that was named, or those that are kept here.
+/// Returns the ceilings for the storage of a run: the one that was named, or those that are kept here.
 ///
-/// What cannot be read is left out and said: the run is made, and must not be lost for it.
+/// A file that cannot be read is left out and reported: the run is already made, and must not be lost.
 pub(crate) fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let targets: Vec<(&Target, Vec<Identity>)> =
@@ -120,7 +120,7 @@ pub(crate) fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
     found
 }
 
-/// Every file that this user or root keeps, by name.
+/// Returns every file that this user or root keeps, sorted by name.
 fn kept(unread: &mut Vec<String>) -> Vec<PathBuf> {
     let of_root = std::env::var_os(FOLDER).is_none_or(|folder| folder.is_empty()).then(|| PathBuf::from(OF_ROOT));
     let mut folders: Vec<PathBuf> = folder().into_iter().chain(of_root).collect();
@@ -139,7 +139,7 @@ fn kept(unread: &mut Vec<String>) -> Vec<PathBuf> {
     files
 }
 
-/// Puts a ceiling where it belongs; whether it speaks of storage of the run at all.
+/// Adds a ceiling to the used or left-out ones; returns `true` if it concerns storage of the run at all.
 fn sort_in(
     file: &Path,
     ceiling: Ceiling,
@@ -152,7 +152,7 @@ fn sort_in(
         targets.iter().filter(|(_, identity)| is_same(identity)).map(|(target, _)| target.s_dev).collect();
     if same.is_empty() {
         let known = |of: &Identity| ceiling.identity.iter().any(|known| known.name == of.name);
-        // A device of the same name: a ceiling of this place, measured before something else came to it.
+        // A device of the same name at the same mount point: the ceiling was measured before the storage changed.
         let alike = targets
             .iter()
             .any(|(target, identity)| identity.iter().any(known) && target.mount_point == ceiling.target.mount_point);

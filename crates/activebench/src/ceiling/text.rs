@@ -1,4 +1,4 @@
-//! A ceiling for people.
+//! A ceiling as text for people.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,9 @@ use activebench_model::ceiling::{Ceiling, Part, PartKind};
 use activebench_model::units::Quantity;
 use activebench_report::{escape, target_line};
 
-/// A part's value and spread, or why there is none.
+/// Returns a part's value and spread, or the reason why it has none.
 pub(super) fn figure(part: &Part) -> String {
-    // Calls that reach no storage are no I/O operations.
+    // Calls that reach no storage are not I/O operations.
     let value = part.value.map(|value| match part.kind {
         PartKind::Calls => value.to_string().replace("IOPS", "calls/s"),
         _ => value.to_string(),
@@ -21,7 +21,7 @@ pub(super) fn figure(part: &Part) -> String {
     }
 }
 
-/// The whole.
+/// Renders the whole text.
 pub(super) fn render(ceiling: &Ceiling, files: &[PathBuf]) -> String {
     let mut lines =
         vec![format!("Ceiling of {}", ceiling.place), format!("  target    {}", target_line(&ceiling.target))];

@@ -1,4 +1,4 @@
-//! What a host's state means for the verdicts. Pure: everything was gathered before.
+//! Derives from a host's state what it means for the verdicts. Pure: all data was gathered before.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::benchmarks::Found;
 
-/// What was gathered of a host.
+/// Data gathered about a host.
 #[derive(Debug)]
 pub(super) struct System {
     pub(super) observability: Observability,
@@ -21,16 +21,16 @@ pub(super) struct System {
     pub(super) architecture: String,
     pub(super) has_call_table: bool,
     pub(super) types: Result<KernelTypes, String>,
-    /// Whether the kernel programs could be loaded and attached, as `verify` does.
+    /// Result of loading and attaching the kernel programs as `verify` does.
     pub(super) attached: Result<Attached, String>,
     pub(super) other_tracers: Result<Vec<OtherTracer>, String>,
-    /// What lies below the path; `None` where no mount holds it.
+    /// Storage below the path; `None` if no mount holds it.
     pub(super) target: Option<Target>,
     pub(super) storage_unread: Vec<String>,
     pub(super) benchmarks: Vec<Found>,
 }
 
-/// The kernel programs were attached.
+/// The kernel programs that were attached.
 #[derive(Debug)]
 pub(super) struct Attached {
     pub(super) took: Duration,
@@ -49,15 +49,15 @@ pub(super) enum Group {
     Benchmarks,
 }
 
-/// How it stands.
+/// State of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum State {
-    /// It is there.
+    /// It is present.
     Ok,
-    /// It is missing, and can be mended.
+    /// It is missing and can be fixed.
     Gap,
-    /// It cannot be had on this kernel, machine or file system.
+    /// It is not available on this kernel, machine or file system.
     Never,
     /// It could not be read.
     Unknown,
@@ -69,13 +69,13 @@ pub(super) struct Check {
     pub(super) group: Group,
     pub(super) name: String,
     pub(super) state: State,
-    /// What was found: a fragment.
+    /// The observed state, as a fragment.
     pub(super) found: String,
-    /// What it means for the verdicts: a fragment.
+    /// Its meaning for the verdicts, as a fragment.
     pub(super) meaning: String,
-    /// A command that mends it.
+    /// A command that fixes it.
     pub(super) command: Option<String>,
-    /// What to do where no command would do, or beside it.
+    /// Advice if no command would fix it, or beside the command.
     pub(super) advice: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl Check {
     }
 }
 
-/// Every check. `program` is the path of activebench, for commands.
+/// Returns every check. `program` is the path of activebench, for commands.
 pub(super) fn all(system: &System, program: &str) -> Vec<Check> {
     let gaps = system.observability.missing();
     let view = View { system, gaps: &gaps, program };
@@ -124,7 +124,7 @@ impl View<'_> {
         self.gaps.iter().find(|gap| gap.about == about)
     }
 
-    /// A gap of the host as a check.
+    /// Returns a gap of the host as a check.
     fn of_gap(&self, group: Group, name: &str, gap: &Gap) -> Check {
         let (found, meaning) = gap.what.split_once(": ").unwrap_or((&gap.what, ""));
         let base = check(group, name, State::Gap, found, meaning);
@@ -317,7 +317,7 @@ impl View<'_> {
         vec![version, architecture, types, jit, lockdown, unprivileged, run_times]
     }
 
-    /// The sampling clock; nothing where it was not tried.
+    /// Returns the check of the sampling clock; `None` if it was not tried.
     fn sampling(&self) -> Option<Check> {
         let probes = &self.system.attached.as_ref().ok()?.probes;
         let status = probes.iter().find(|probe| probe.hook == activebench_probe::SAMPLING_HOOK)?;
@@ -354,7 +354,7 @@ impl View<'_> {
             (_, Some(true)) if hook.attached => line(State::Ok, "in this kernel", "can be observed"),
             (_, Some(true)) => line(State::Ok, "in this kernel, not used by this version", hook.without),
             (_, Some(false)) => line(State::Never, "not in this kernel", hook.without),
-            // One meaning for all of them: they are told in one line.
+            // All of them mean the same and share one line.
             (_, None) => line(
                 State::Unknown,
                 "not known whether in this kernel",
@@ -440,7 +440,7 @@ fn other_tracer(tracer: &OtherTracer) -> Check {
     }
 }
 
-/// The stack as reports show it, and what cannot be seen on it.
+/// Returns the check of the device stack: as reports show it, with what cannot be observed on it.
 fn devices(target: &Target) -> Check {
     let line = |state, meaning: &str| check(Group::Storage, "devices", state, target_line(target), meaning);
     let elsewhere = "give a directory on a block device for claims on storage";
@@ -602,7 +602,7 @@ mod tests {
         System { attached: Err(why.clone()), other_tracers: Err(why), ..system }
     }
 
-    /// The whole text of a diagnosis against the snapshot of this name.
+    /// Compares the whole text of a diagnosis with the snapshot of this name.
     fn check_whole(snapshot: &str, system: &System) {
         let diagnosis = Diagnosis::of(system, "/usr/bin/activebench");
         assert_eq!(diagnosis.can_observe, system.attached.is_ok());
@@ -641,7 +641,7 @@ mod tests {
         check_whole("doctor-user", &refused(system("synthetic-machine-user", "tmpfs", "/dev/shm/f")));
     }
 
-    /// State and meaning of the storage line of this name.
+    /// Checks state and meaning of the storage line of this name.
     fn check_storage(stack: &str, path: &str, name: &str, expected: (State, &str)) {
         let checks = all(&system("machine", stack, path), "activebench");
         let found = checks.iter().find(|check| check.group == Group::Storage && check.name == name);

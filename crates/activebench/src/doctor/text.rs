@@ -1,21 +1,21 @@
-//! The diagnosis for people: a verdict, then one block a group, then what to run.
+//! The diagnosis as text: a verdict, one block per group, then the commands to run.
 //!
-//! Everything that somebody else chose (mount points, process names) is escaped.
+//! Names that others chose (mount points, process names) are escaped.
 
 use activebench_report::{Style, escape};
 
 use super::Diagnosis;
 use super::checks::{Check, Group, State};
 
-/// Columns where there is no terminal, as in reports.
+/// Width in columns if there is no terminal, as in reports.
 const WIDTH: usize = 100;
-/// Columns before a line's text: the state.
+/// Indent of a line's text, as wide as the state.
 const INDENT: &str = "           ";
 
 const BOLD: &str = "\x1b[1m";
 const RESET: &str = "\x1b[0m";
 
-/// The whole text, with a newline at its end.
+/// Renders the whole text, with a newline at its end.
 pub(super) fn render(diagnosis: &Diagnosis, style: Style) -> String {
     let width = style.width.map_or(WIDTH, usize::from).max(INDENT.len() + 20);
     let mut page = Page { text: String::new(), width, colour: style.colour };
@@ -33,7 +33,7 @@ pub(super) fn render(diagnosis: &Diagnosis, style: Style) -> String {
             group = Some(check.group);
             page.heading(title(check.group));
         }
-        // A dozen tracepoints that are there are one line.
+        // Tracepoints that differ only in name share one line.
         let alike = rest.iter().take_while(|other| check.is_like(other)).count();
         let (same, others) = rest.split_at(alike.max(1));
         page.checks(same);
@@ -42,7 +42,7 @@ pub(super) fn render(diagnosis: &Diagnosis, style: Style) -> String {
     page.text
 }
 
-/// How many lines are neither there nor merely absent benchmarks.
+/// Counts the lines that are not ok, except missing benchmarks.
 fn attention(checks: &[Check]) -> usize {
     checks.iter().filter(|check| check.state != State::Ok && check.group != Group::Benchmarks).count()
 }
@@ -59,7 +59,7 @@ fn title(group: Group) -> &'static str {
 }
 
 impl Check {
-    /// Whether two tracepoints differ in nothing but their names.
+    /// True if two tracepoints differ only in their names.
     fn is_like(&self, other: &Check) -> bool {
         self.group == Group::Tracepoints && Check { name: self.name.clone(), ..other.clone() } == *self
     }
@@ -77,7 +77,7 @@ impl Page {
         self.text.push_str(&format!("\n{bold}{title}{reset}\n"));
     }
 
-    /// Checks that are told in one line.
+    /// Adds checks that share one line.
     fn checks(&mut self, same: &[Check]) {
         let Some(check) = same.first() else { return };
         let names: Vec<&str> = same.iter().map(|check| check.name.as_str()).collect();
@@ -95,7 +95,7 @@ impl Page {
             self.text.replace_range(place..place + word.len(), &format!("{colour}{word}{RESET}"));
         }
         if let Some(command) = &check.command {
-            // Never wrapped: it is to be copied.
+            // Not wrapped, so that it can be copied.
             self.text.push_str(&format!("{INDENT}$ {}\n", escape::terminal(command)));
         }
         if let Some(advice) = &check.advice {

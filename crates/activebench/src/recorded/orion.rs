@@ -1,9 +1,9 @@
 //! The study of Orion 11.2.0.1 as a run: random reads of 8 KiB through libaio, 16 outstanding, whose
 //! offsets come from a small set of blocks spread over a large file. The device delivered every byte.
 //!
-//! The study's command ran 25 data points (`-matrix row`); here all reads are one point of 16, at the
-//! study's 62,700 IOPS, so that one finding shows them all. Times follow from that rate and the depth
-//! (Little's law). The run says of itself that nobody made it.
+//! The study's command ran 25 data points (`-matrix row`); here all reads are one point of 16, at the study's 62,700
+//! IOPS, so that one finding shows them all. Times follow from that rate and the depth (Little's law). The run itself
+//! states that it is made up.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,18 +26,18 @@ const FILE: FileId = FileId { s_dev: DEVICE.0, ino: 12 };
 const VOLUME: &str = "/domain0/group0/external/lun96g";
 /// Requests outstanding at the study's best point.
 const DEPTH: u64 = 16;
-/// Reads a second at that point.
+/// Reads per second at that point.
 const STUDY_IOPS: u64 = 62_700;
 /// `CLOCK_MONOTONIC` at the release of the child.
 const STARTED_NS: u64 = 1_000_000_000;
-/// When the first reads are submitted.
+/// Submission time of the first reads.
 const FIRST_NS: u64 = STARTED_NS + 20_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// When the reads were made.
+/// Timing of the reads.
 struct Pace {
     reads: u64,
-    /// Duration of the data point in whole seconds, as the option has it.
+    /// Duration of the data point in whole seconds, as in the option.
     seconds: u64,
 }
 
@@ -46,13 +46,14 @@ impl Pace {
         Self { reads, seconds: reads.div_ceil(STUDY_IOPS).max(1) }
     }
 
-    /// Completion of the read of this number: evenly, the last one as the duration ends.
+    /// Returns the completion time of the read with this number: evenly spaced, the last one at the end of the
+    /// duration.
     fn end_ns(&self, number: u64) -> u64 {
         let duration_ns = u128::from(self.seconds * SECOND_NS);
         FIRST_NS + (duration_ns * u128::from(number + 1) / u128::from(self.reads)) as u64
     }
 
-    /// Its submission: as soon as the one that lies the depth before it has completed.
+    /// Returns its submission time: the completion of the read `DEPTH` numbers before it.
     fn start_ns(&self, number: u64) -> u64 {
         number.checked_sub(DEPTH).map_or(FIRST_NS, |before| self.end_ns(before))
     }
@@ -104,7 +105,7 @@ fn read(start_ns: u64, end_ns: u64, offset: u64) -> Call {
     }
 }
 
-/// A call on the volume's descriptor.
+/// Returns a call on the volume's descriptor.
 fn descriptor(op: Op, start_ns: u64, fd: i32, returned: i64) -> Call {
     Call {
         start_ns,
@@ -127,7 +128,7 @@ fn descriptor(op: Op, start_ns: u64, fd: i32, returned: i64) -> Call {
     }
 }
 
-/// What the device did for a read, just inside its time.
+/// Returns the device's event for a read, just inside its time.
 fn completed(call: &Call) -> BlockEvent {
     let at_ns = call.end_ns - 1000;
     BlockEvent {
@@ -187,7 +188,7 @@ fn opened() -> NameEvent {
     }
 }
 
-/// What Orion 11.2 prints and writes.
+/// The text that Orion 11.2 prints and writes.
 struct Output<'a> {
     pace: &'a Pace,
     blocks: u64,
@@ -289,7 +290,7 @@ fn host() -> Host {
     }
 }
 
-/// A whole observation: what is missing in a run that nobody made would be found missing.
+/// Returns the coverage of a whole observation: gaps in a made-up run would be reported as missing.
 fn coverage(reads: u64) -> Coverage {
     let hooks = [
         "sys_enter",

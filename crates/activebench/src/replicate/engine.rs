@@ -17,14 +17,14 @@ use crate::exit::{ExitCode, Failure, OrExit};
 use crate::verify::find_program;
 
 const FIO: &str = "fio";
-/// Since this fio a log can have times.
+/// First version of fio whose logs can have times.
 const WITH_TIMES: (u32, u32) = (3, 31);
-/// Of what fio said last so much is quoted.
+/// Maximum characters quoted of fio's last messages.
 const QUOTED: usize = 300;
 
 /// An installed fio.
 pub(super) struct Engine {
-    /// As it says: `fio-3.33`; `fio` alone where it does not tell.
+    /// Its version as it prints it: `fio-3.33`; `fio` alone if it prints none.
     pub(super) version: String,
 }
 
@@ -36,15 +36,15 @@ impl Engine {
         Ok(Self { version: version.map_or_else(|| FIO.to_owned(), |version| format!("{FIO}-{version}")) })
     }
 
-    /// Whether its logs have times.
+    /// True if its logs have times.
     pub(super) fn keeps_times(&self) -> bool {
         let mut numbers = self.version.trim_start_matches("fio-").split(|c: char| !c.is_ascii_digit());
         let mut next = || numbers.next().and_then(|number| number.parse::<u32>().ok());
         matches!((next(), next()), (Some(major), Some(minor)) if (major, minor) >= WITH_TIMES)
     }
 
-    /// The command that replays a pass: a job a task. What fio says goes to `said`; `hint` is the advice that the
-    /// tool gave to the kernel on its files.
+    /// Returns the command that replays a pass, one job per task. fio's output goes to `said`; `hint` is the advice on
+    /// its files that the tool gave to the kernel.
     pub(super) fn command(&self, pass: &Pass, logs: &Path, said: &Path, hint: &str) -> Vec<OsString> {
         let mut output = OsString::from("--output=");
         output.push(said);
@@ -62,7 +62,7 @@ impl Engine {
             if !pass.paced {
                 argv.push("--replay_no_stall=1".into());
             }
-            // The cache is as it was made; fio would empty it.
+            // The cache is already prepared; fio would empty it.
             argv.push("--invalidate=0".into());
             argv.push(format!("--fadvise_hint={hint}").into());
         }
@@ -70,7 +70,7 @@ impl Engine {
     }
 }
 
-/// A colon is the border between two logs for fio.
+/// Returns the option for a log. fio separates logs by colons, so those of the path are escaped.
 fn log_option(log: &Path) -> OsString {
     let name = log.as_os_str();
     let mut option = OsString::from("--read_iolog=");
@@ -81,8 +81,8 @@ fn log_option(log: &Path) -> OsString {
     option
 }
 
-/// The advice on its files that fio itself gives unless it is told otherwise, for a run of fio. Other tools' advice is
-/// not recorded in words.
+/// Returns the advice on its files that fio gives by default, if the run is one of fio. The record does not name the
+/// advice of other tools.
 pub(super) fn hint(run: &JudgedRun, pass: &Pass) -> &'static str {
     let told = |word: &String| word.contains("fadvise_hint");
     if run.parsed.tool != FIO || run.manifest.command.argv.iter().any(told) {
@@ -96,7 +96,7 @@ pub(super) fn hint(run: &JudgedRun, pass: &Pass) -> &'static str {
     }
 }
 
-/// `verify`'s arguments for a command, as its own command line gives them.
+/// Returns the arguments of `verify` for a command, parsed from a command line.
 pub(super) fn verify_arguments(argv: &[OsString]) -> Result<Verify, Failure> {
     let mut line = words(["activebench", "verify", "--quiet", "--fail-on", "never"]);
     // The folder is ours: under sudo fio must not become the invoking user.
@@ -112,7 +112,7 @@ pub(super) fn verify_arguments(argv: &[OsString]) -> Result<Verify, Failure> {
     }
 }
 
-/// The end of what fio said on standard error.
+/// Returns the end of fio's standard error.
 pub(super) fn last_words(directory: &Path) -> String {
     let said = std::fs::read(directory.join("stderr.txt")).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);

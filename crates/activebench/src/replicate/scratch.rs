@@ -15,25 +15,25 @@ use tempfile::TempDir;
 use crate::room::room;
 use crate::stop::Stop;
 
-/// Written and read at a time.
+/// Bytes written and read at a time.
 const CHUNK: usize = 1 << 20;
-/// Chunks between two looks for a signal.
+/// Chunks between two checks for a signal.
 const UNTIL_LOOK: u64 = 16;
-/// What a file system needs besides the data.
+/// Bytes that a file system needs besides the data.
 const ROOM_BESIDE: u64 = 16 << 20;
 
-/// The folder, and what its files are.
+/// The folder, and the state of its files.
 #[derive(Debug)]
 pub(super) struct Scratch {
     folder: TempDir,
     made: HashMap<usize, Made>,
-    /// Files of this host in whose cache the target's data lies, too.
+    /// Files of this host whose page cache also holds the target's data.
     below: Vec<PathBuf>,
-    /// Data of all of its files: storage that keeps the same bytes once finds none, in no file and of no run.
+    /// Source of the data of all files: storage that deduplicates finds no equal bytes, in any file or run.
     data: Rng,
 }
 
-/// What a file of ours is.
+/// State of a file of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Made {
     written_bytes: u64,
@@ -58,13 +58,13 @@ impl Scratch {
         self.folder.path()
     }
 
-    /// Removes the folder; says so when that fails.
+    /// Removes the folder; returns an error if that fails.
     pub(super) fn remove(self) -> anyhow::Result<()> {
         let path = self.path().to_owned();
         self.folder.close().with_context(|| format!("cannot remove {} (hint: remove it yourself)", path.display()))
     }
 
-    /// Makes the files of a pass what they were before it; gives whether they are.
+    /// Restores the files of a pass to their state before it; returns `false` if `stop` was set.
     pub(super) fn prepare(&mut self, pass: &Pass, cache: &CacheState, stop: &Stop) -> anyhow::Result<bool> {
         for (number, file) in pass.files.iter().filter(|(_, file)| !file.is_device) {
             let path = self.path().join(&file.log_name);
@@ -82,7 +82,7 @@ impl Scratch {
             } else {
                 remove(&path)?;
             }
-            // Until the replay has ended nobody knows what it is.
+            // Its state is not known until the replay has ended.
             self.made.remove(number);
         }
         settle(self.path())?;
@@ -101,7 +101,7 @@ impl Scratch {
         Ok(true)
     }
 
-    /// The files are now what the pass makes of them.
+    /// Notes that the files are now in the state after the pass.
     pub(super) fn replayed(&mut self, pass: &Pass) {
         for (number, file) in &pass.files {
             let mut made = Made::of(&file.before);
@@ -124,7 +124,7 @@ impl Made {
         .settled()
     }
 
-    /// With data as far as it goes, whether the blocks were reserved before no longer shows.
+    /// Forgets the reserved blocks if data fills all of them: then they make no difference.
     fn settled(mut self) -> Self {
         if self.allocated_bytes <= self.written_bytes {
             self.allocated_bytes = 0;
@@ -133,7 +133,7 @@ impl Made {
     }
 }
 
-/// Whether a file system has room for the files of every pass.
+/// Checks that a file system has room for the files of every pass.
 pub(super) fn check_room(target: &Path, passes: &[Pass]) -> anyhow::Result<()> {
     let mut of_file: HashMap<usize, u64> = HashMap::new();
     for pass in passes.iter().filter(|pass| pass.obstacle.is_none()) {
@@ -149,7 +149,7 @@ pub(super) fn check_room(target: &Path, passes: &[Pass]) -> anyhow::Result<()> {
     let room = room(target).with_context(|| format!("cannot tell the free space of {}", target.display()))?;
     let free = room.free_bytes;
     let quantity = activebench_model::units::Quantity::bytes;
-    // What the file system itself keeps of each file: extents, indirect blocks.
+    // Metadata that the file system keeps for each file: extents, indirect blocks.
     let needed = needed + needed / 64 + ROOM_BESIDE;
     if free >= needed {
         return Ok(());
@@ -171,7 +171,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// A file with data that nothing below can make smaller, durable; gives whether it is whole.
+/// Makes a durable file of incompressible data; returns `true` if it is complete.
 fn make(path: &Path, wanted: Made, data: &mut Rng, stop: &Stop) -> anyhow::Result<bool> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     if wanted.allocated_bytes > 0 {
@@ -198,7 +198,7 @@ fn make(path: &Path, wanted: Made, data: &mut Rng, stop: &Stop) -> anyhow::Resul
     Ok(true)
 }
 
-/// Data that was made on the way is written back, so that the replay does not wait for it.
+/// Writes back the data that was just made, so that the replay does not wait for it.
 fn settle(folder: &Path) -> anyhow::Result<()> {
     let folder = File::open(folder)?;
     // SAFETY: the descriptor is open.
@@ -208,7 +208,7 @@ fn settle(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Takes a file out of the page cache.
+/// Removes a file from the page cache.
 fn drop_cache(path: &Path) -> anyhow::Result<()> {
     let file = File::open(path)?;
     // Dirty pages would stay.
@@ -220,7 +220,7 @@ fn drop_cache(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Takes a file out of the page cache, or brings it in, as the recorded pass found it; gives whether it did.
+/// Removes a file from the page cache or reads it in, as the recorded pass found it; returns `false` if `stop` was set.
 fn set_cache(path: &Path, file: &PassFile, cache: &CacheState, stop: &Stop) -> anyhow::Result<bool> {
     match cache {
         CacheState::Cold | CacheState::PassedBy => {

@@ -12,14 +12,14 @@ use anyhow::{Context, anyhow};
 
 use crate::exit::{ExitCode, Failure, OrExit};
 
-/// A folder, or block devices beside one for nothing but fio's own folder.
+/// A folder, or block devices with a folder that only fio itself uses.
 pub(super) struct Target {
     folder: PathBuf,
     devices: Vec<String>,
 }
 
 impl Target {
-    /// Where the passes are replayed.
+    /// Returns the place where the passes are replayed.
     pub(super) fn of(named: Option<&Path>, run: &JudgedRun, passes: &[Pass]) -> Result<Self, Failure> {
         let can = || passes.iter().filter(|pass| pass.obstacle.is_none());
         let files: Vec<&PassFile> = can().flat_map(|pass| pass.files.values()).collect();
@@ -61,18 +61,18 @@ impl Target {
         Ok(Self { folder, devices })
     }
 
-    /// Where files are made.
+    /// The folder in which files are made.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// As reports name it.
+    /// Returns the target as reports name it.
     pub(super) fn shown(&self) -> String {
         if self.devices.is_empty() { self.folder.display().to_string() } else { self.devices.join(", ") }
     }
 
-    /// Files behind loop devices below that go through the page cache of this host: what is read past the cache of the
-    /// file system above comes from there.
+    /// Returns files behind loop devices below that go through the page cache of this host. Reads that bypass the cache
+    /// of the file system above are served from there.
     pub(super) fn cached_below(&self) -> Vec<PathBuf> {
         let storage = |path: &Path| {
             let found = fs::metadata(path).ok()?;
@@ -97,7 +97,7 @@ fn usage(words: &str) -> Failure {
     Failure::new(ExitCode::Usage, anyhow!(words.to_owned()))
 }
 
-/// The block device that was named; `None` where it is none.
+/// Returns the block device that was named; `None` if it is not one.
 pub(super) fn device(named: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(path) = named else { return Ok(None) };
     let is_device = fs::metadata(path)
@@ -108,7 +108,7 @@ pub(super) fn device(named: Option<&Path>) -> Result<Option<String>, Failure> {
     Ok(is_device.then(|| path.display().to_string()))
 }
 
-/// The folder of the recorded files.
+/// Returns the folder of the recorded files.
 fn recorded_folder(run: &JudgedRun, files: &[&&PassFile]) -> Result<PathBuf, Failure> {
     let Some(first) = files.first() else { return Ok(PathBuf::from(&run.manifest.command.cwd)) };
     if files.iter().any(|file| file.file.s_dev != first.file.s_dev) {
@@ -118,7 +118,7 @@ fn recorded_folder(run: &JudgedRun, files: &[&&PassFile]) -> Result<PathBuf, Fai
     }
     let path = Path::new(&run.manifest.command.cwd).join(&first.name);
     let folder = path.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
-    // A tool that changed its folder itself (bonnie++ with -d) names its files from there.
+    // A tool that changed its folder itself (bonnie++ with -d) names its files relative to that.
     let mount = run.manifest.host.target_of(first.file).map(|target| PathBuf::from(&target.mount_point));
     match mount {
         Some(mount) if !folder.starts_with(&mount) => Ok(mount),
@@ -126,7 +126,7 @@ fn recorded_folder(run: &JudgedRun, files: &[&&PassFile]) -> Result<PathBuf, Fai
     }
 }
 
-/// Whether a device is there, long enough, and the recorded one unless the user named another.
+/// Checks that a device exists, is large enough, and is the recorded one unless the user named another.
 fn check_device(file: &PassFile, is_named: bool) -> Result<(), Failure> {
     let name = &file.log_name;
     let about = || format!("cannot read the device {name} (hint: --target /dev/NAME names another)");

@@ -1,4 +1,4 @@
-//! Whether the recorded preconditioning of a series is what its runs say of it: AB606 rests on their word.
+//! Checks that the recorded preconditioning of a series is what its runs say of it: AB606 relies on their statements.
 
 use activebench_model::preparation::Preconditioning;
 use activebench_model::report::JudgedRun;
@@ -8,7 +8,8 @@ use activebench_record::RunReader;
 
 use crate::prepare::written;
 
-/// Where it is not: lower-case fragments. What the device took is held against their word where it was `judged`.
+/// Returns where it is not, as lower-case fragments. If it was `judged`, the bytes that the device took are compared
+/// too.
 pub(super) fn faults(
     folder: &str,
     reader: &RunReader,
@@ -43,7 +44,7 @@ pub(super) fn faults(
     faults
 }
 
-/// The same of a series that names no record of it.
+/// Like [`faults`], for a series that names no record of a preconditioning.
 pub(super) fn without_record(runs: &[RunOfSeries]) -> Option<String> {
     let runs = named(runs, |run| stated(run).is_some())?;
     Some(format!("series.json names no preconditioning, and run.json of {runs} does"))
@@ -74,7 +75,7 @@ mod tests {
 
     use super::super::{Each, judged_each, samples};
 
-    /// The names of the runs that are shown, and the series.
+    /// Returns the names of the runs that are passed to `each`, and the series.
     fn read(directory: &Path, judges: bool) -> (Vec<String>, JudgedSeries) {
         let mut shown = Vec::new();
         let mut each = |name: &str, _: &_, _: &_| {
@@ -125,7 +126,7 @@ mod tests {
                 let (shown, series) = read(folder.path(), judges);
                 assert_eq!(shown, ["1", "2"]);
                 assert_eq!(series.manifest.incomplete, **expected);
-                // Whatever the runs come to.
+                // Whatever the verdicts on the runs are.
                 assert_eq!(series.verdict, RunVerdict::Inconclusive);
             }
         }

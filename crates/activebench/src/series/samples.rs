@@ -1,4 +1,4 @@
-//! A series on a prepared device for this crate's tests: of runs in which nothing happened.
+//! A series on a prepared device for this crate's tests. Nothing happened in its runs.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::prepare::DIRECTORY;
 
-/// Two runs, of which each says of its preparation what `change` makes of the truth.
+/// Writes two runs; each states its preparation as `change` alters the truth.
 pub(crate) fn prepared_series(change: &dyn Fn(u32, Preparation) -> Option<Preparation>) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |name: &str, argv: &[&str], preparation: Option<Preparation>| {

@@ -1,10 +1,10 @@
-//! libaio's system calls, and memory that direct I/O takes.
+//! System calls of libaio, and memory for direct I/O.
 
 use std::alloc::Layout;
 use std::io;
 use std::ptr::NonNull;
 
-/// `struct iocb` of linux/aio_abi.h, as little-endian machines have it.
+/// `struct iocb` of linux/aio_abi.h, in its little-endian layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct ControlBlock {
@@ -35,7 +35,7 @@ struct Event {
 /// A request to be submitted. Its memory is that of a [`Buffer`] of the same [`Queue`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    /// The slot, and so the buffer, that it uses.
+    /// The slot that it uses, and so the buffer.
     pub(crate) slot: usize,
     pub(crate) is_write: bool,
     pub(crate) fd: i32,
@@ -51,7 +51,7 @@ pub(crate) struct Done {
     pub(crate) result: i64,
 }
 
-/// Memory on a page of its own.
+/// Page-aligned memory.
 #[derive(Debug)]
 struct Buffer {
     start: NonNull<u8>,
@@ -79,7 +79,7 @@ impl Drop for Buffer {
     }
 }
 
-/// An AIO context with a buffer for each request that can be on its way.
+/// An AIO context with a buffer for each request that can be in flight.
 #[derive(Debug)]
 pub(crate) struct Queue {
     context: libc::c_ulong,
@@ -89,7 +89,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// One slot for each of the sizes.
+    /// Makes one slot for each of the sizes.
     pub(crate) fn new(sizes: &[u64]) -> io::Result<Self> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes the context's address into the local.
@@ -102,7 +102,7 @@ impl Queue {
         })
     }
 
-    /// Hands requests to the kernel, in as few calls as it takes.
+    /// Submits requests to the kernel, in as few calls as possible.
     pub(crate) fn submit(&mut self, requests: &[Request]) -> io::Result<()> {
         const READ: u16 = 0;
         const WRITE: u16 = 1;
@@ -123,8 +123,8 @@ impl Queue {
             requests.iter().map(|request| &raw mut self.blocks[request.slot]).collect();
         let mut rest = list.as_mut_slice();
         while !rest.is_empty() {
-            // SAFETY: each pointer leads to a block of this queue, whose buffer holds the bytes asked
-            // for and lives until the request has completed.
+            // SAFETY: each pointer leads to a block of this queue, whose buffer holds the requested bytes and lives
+            // until the request has completed.
             let taken =
                 check(unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) })?;
             rest = &mut rest[taken as usize..];
@@ -153,7 +153,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: waits for everything outstanding; the buffers go only afterwards.
+        // SAFETY: waits for everything outstanding; the buffers are freed only afterwards.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

@@ -1,10 +1,9 @@
 //! A test program in the place of Oracle's Orion, which is proprietary and cannot be run here.
 //!
-//! It takes Orion's options and `.lun` file, does real I/O in Orion's way (libaio on files opened with
-//! `O_DIRECT`, a constant number of requests outstanding, one data point after another), and writes
-//! its figures in the formats of Orion 12.2. Every figure is measured. It calls itself `orion-stand-in`
-//! wherever it gives a name. `-defect repeat` makes it draw its offsets from a small set, as the
-//! random generator of Orion 11.2.0.1 did.
+//! It takes Orion's options and `.lun` file, and does real I/O in Orion's way: libaio on files opened with `O_DIRECT`,
+//! a constant number of requests outstanding, one data point after another. It writes its figures in the formats of
+//! Orion 12.2. Every figure is measured. It names itself `orion-stand-in` wherever it gives a name. `-defect repeat`
+//! makes it draw its offsets from a small set, as the random generator of Orion 11.2.0.1 did.
 
 mod aio;
 mod options;
@@ -20,9 +19,9 @@ use options::{Options, Point};
 use point::Outcome;
 use volumes::Volumes;
 
-/// Rest between data points, with nothing outstanding. What Orion does between two points is not
-/// documented; it must at least wait for the requests of one before it begins the next, and prepares
-/// the next one's buffers. The rest makes that visible on storage that answers in microseconds.
+/// Pause between data points, with no request outstanding. Orion's activity between two points is not documented. It
+/// must at least wait for the requests of one point before it begins the next, and it prepares the next point's
+/// buffers. The pause makes the gap visible on storage that answers in microseconds.
 const REST: Duration = Duration::from_millis(100);
 
 const HELP: &str = "orion-stand-in: a test program that does I/O as Oracle's Orion does; it is not Oracle's Orion

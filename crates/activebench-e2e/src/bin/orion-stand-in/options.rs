@@ -1,8 +1,8 @@
-//! Orion's options and the data points that they ask for.
+//! Orion's options and the data points that they request.
 
 use std::time::Duration;
 
-/// What was asked for.
+/// The options of a command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) test_name: String,
@@ -141,7 +141,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Loads of small and of large requests, 0 included.
+    /// Returns the loads of small and of large requests, including 0.
     pub(crate) fn loads(&self, volumes: usize) -> (Vec<u32>, Vec<u32>) {
         let disks = self.disks.unwrap_or(volumes as u32);
         let up_to = |most: u32| (0..=most).collect::<Vec<_>>();
@@ -159,7 +159,7 @@ impl Options {
         }
     }
 
-    /// The data points in their order: row by row of large loads.
+    /// Returns the data points in their order: row by row of large loads.
     pub(crate) fn points(&self, volumes: usize) -> Vec<Point> {
         let (small, large) = self.loads(volumes);
         let apart = match (self.run, self.matrix) {
@@ -174,7 +174,7 @@ impl Options {
     }
 }
 
-/// Whether it is the second of two words; `None` when it is neither.
+/// Returns `true` when the value is the second of two words; `None` when it is neither.
 fn one_of(value: &str, words: [&str; 2]) -> Option<bool> {
     words.iter().position(|word| *word == value).map(|at| at == 1)
 }

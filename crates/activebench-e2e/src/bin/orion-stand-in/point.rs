@@ -1,4 +1,4 @@
-//! One data point: a constant number of requests outstanding for a time.
+//! One data point: a constant number of requests outstanding for a fixed time.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use crate::options::{Options, Point};
 use crate::tally::Tally;
 use crate::volumes::Volumes;
 
-/// How long the cache is filled where no size is given.
+/// Duration of the cache fill when no size is given.
 const CACHE_FILL: Duration = Duration::from_secs(120);
 /// Requests outstanding while the cache is filled.
 const CACHE_FILL_DEPTH: usize = 4;
 
-/// What a data point measured: requests that completed within its time.
+/// Result of a data point: the requests that completed within its time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) small_reads: Tally,
@@ -22,7 +22,7 @@ pub(crate) struct Outcome {
     pub(crate) large_writes: Tally,
 }
 
-/// What a slot's requests are.
+/// Kind of a slot's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     Small,
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options, volumes: &Volumes, point: Point) -> Result<
                 (_, false) => &mut outcome.large_reads,
                 (_, true) => &mut outcome.large_writes,
             };
-            // What ends after the time is waited for and not counted.
+            // Requests that complete after the end are awaited but not counted.
             if in_time {
                 tally.add(now - slot.submitted);
             }
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options, volumes: &Volumes, point: Point) -> Result<
     Ok(outcome)
 }
 
-/// Reads at random what an array's cache is taken to hold, so that it does not serve a sequential stream.
+/// Fills an array's cache with random reads of its assumed size, so that the cache does not serve a sequential stream.
 pub(crate) fn fill_cache(options: &Options, volumes: &Volumes) -> Result<(), String> {
     let wanted = options.cache_megabytes.map(|megabytes| megabytes << 20);
     let mut reading = options.clone();
@@ -117,7 +117,7 @@ impl<'a> Running<'a> {
             loads.iter().filter_map(|load| if let Load::Stream(number) = load { Some(*number) } else { None });
         let count = streams.max().map_or(0, |most| most as u64 + 1);
         let blocks = volumes.blocks(options.large_bytes);
-        // Streams begin evenly spread; each goes round the whole space.
+        // The streams start at evenly spread positions; each wraps around the whole space.
         let streams = (0..count).map(|stream| blocks / count * stream).collect();
         let slot = |load: &Load| Slot { load: *load, is_write: false, volume: 0, submitted: Instant::now() };
         Ok(Self { options, volumes, streams, slots: loads.iter().map(slot).collect(), queue })
@@ -132,7 +132,7 @@ impl<'a> Running<'a> {
         self.queue.submit(&requests).map_err(|error| self.failed(requests[0].slot, &error))
     }
 
-    /// The next request of a slot.
+    /// Returns the next request of a slot.
     fn next(&mut self, number: usize) -> Request {
         let load = self.slots[number].load;
         let bytes = if load == Load::Small { self.options.small_bytes } else { self.options.large_bytes };

@@ -11,7 +11,7 @@ use crate::point::Outcome;
 use crate::tally::{BORDERS_US, Tally};
 use crate::volumes::Volumes;
 
-/// Ours, and the version whose formats these are.
+/// Our name, with the version whose formats these are.
 pub(crate) const VERSION: &str = "orion-stand-in_12.2.0.1.0";
 
 const IOPS: &str = "This file was written by orion-stand-in.
@@ -34,7 +34,7 @@ It contains histograms of the latencies of each data point.
 
 ";
 
-/// What the names of a run's files begin with.
+/// Returns the common beginning of the names of a run's files.
 pub(crate) fn stem(test_name: &str) -> String {
     let minute = format_description!("[year][month][day]_[hour][minute]");
     let now = OffsetDateTime::now_utc().format(minute).expect("a date of this format");
@@ -71,8 +71,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// A row for each load of large requests, a column for each of small ones; cells of points that were
-/// not run are empty.
+/// Returns the matrix: a row for each load of large requests, a column for each of small ones. Cells of points that
+/// were not run are empty.
 fn matrix(rows: &[u32], columns: &[u32], cell: impl Fn(Point) -> Option<String>) -> String {
     let mut text = format!("Large/Small{}\n", columns.iter().map(|small| format!(",{small:>7}")).collect::<String>());
     for large in rows {
@@ -122,7 +122,7 @@ fn head(
 }
 
 impl Outcome {
-    /// Mean over small reads and writes; `None` without one.
+    /// Returns the mean over small reads and writes; `None` without one.
     fn small_latency_us(&self) -> Option<f64> {
         Tally::mean_us(&[&self.small_reads, &self.small_writes])
     }
@@ -139,19 +139,19 @@ impl Measured<'_> {
         self.outcomes.iter().find(|(other, _)| *other == point).map(|(_, outcome)| outcome)
     }
 
-    /// Small requests a second; `None` where there were none.
+    /// Returns small requests per second; `None` when there were none.
     fn iops(&self, outcome: &Outcome) -> Option<f64> {
         let count = outcome.small_reads.count + outcome.small_writes.count;
         (count > 0).then(|| count as f64 / self.seconds)
     }
 
-    /// MiB of large requests a second, which Orion calls MBPS; `None` where there were none.
+    /// Returns MiB of large requests per second, which Orion calls MBPS; `None` when there were none.
     fn mbps(&self, outcome: &Outcome) -> Option<f64> {
         let count = outcome.large_reads.count + outcome.large_writes.count;
         (count > 0).then(|| (count * self.large_bytes) as f64 / f64::from(1 << 20) / self.seconds)
     }
 
-    /// The points with the most large MB/s, the most small IOPS and the least small latency.
+    /// Returns the points with the most large MB/s, the most small IOPS and the lowest small latency.
     fn results(&self) -> String {
         let best = |figure: &dyn Fn(&Outcome) -> Option<f64>| {
             let figures = self.outcomes.iter().filter_map(|(point, outcome)| Some((*point, outcome, figure(outcome)?)));
@@ -197,7 +197,7 @@ fn at(point: Point) -> String {
     format!("Small={} and Large={}", point.small, point.large)
 }
 
-/// The lines beside a point's figure on the latencies of its small requests.
+/// Returns the lines after a point's figure, on the latencies of its small requests.
 fn details(point: Point, outcome: &Outcome) -> String {
     let mut text = String::new();
     for (kind, tally) in [("Read", &outcome.small_reads), ("Write", &outcome.small_writes)] {
@@ -222,7 +222,7 @@ fn histogram(kind: &str, point: Point, reads: &Tally, writes: &Tally) -> String 
         at(point)
     );
     let last = (0..BORDERS_US.len()).rev().find(|at| reads.buckets[*at] + writes.buckets[*at] > 0).unwrap_or(0);
-    // One more row takes all that is longer, which is nothing.
+    // One more row counts all longer latencies; it is empty.
     let borders = BORDERS_US[..=last].iter().chain(BORDERS_US.last().filter(|_| last + 1 < BORDERS_US.len()));
     let (mut low, mut read, mut written) = (0, 0, 0);
     for (row, border) in borders.enumerate() {

@@ -1,8 +1,8 @@
-//! What the requests of one kind add up to.
+//! Sums over the requests of one kind.
 
 use std::time::Duration;
 
-/// Upper borders of the histogram's buckets, in microseconds; the last one takes all others.
+/// Upper bounds of the histogram's buckets, in microseconds; the last bucket also takes all longer latencies.
 pub(crate) const BORDERS_US: [u64; 24] = {
     let mut borders = [0; 24];
     let mut at = 0;
@@ -36,7 +36,7 @@ impl Tally {
         self.buckets[bucket.unwrap_or(BORDERS_US.len() - 1)] += 1;
     }
 
-    /// Of one or more kinds together; `None` without a request.
+    /// Returns the mean over one or more kinds together; `None` without a request.
     pub(crate) fn mean_us(of: &[&Tally]) -> Option<f64> {
         let count: u64 = of.iter().map(|tally| tally.count).sum();
         (count > 0).then(|| of.iter().map(|tally| tally.sum_us).sum::<f64>() / count as f64)

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use crate::options::Options;
 
-/// Of so many blocks the defect revisits one (and one more): 98,305 of 12,582,912 in the study.
+/// Number of blocks per block that the defect revisits (plus one block): 98,305 of 12,582,912 in the study.
 const DEFECT_SHARE: u64 = 128;
 
 /// A volume.
@@ -27,7 +27,7 @@ pub(crate) struct Volumes {
     repeats_offsets: bool,
 }
 
-/// Where a request goes.
+/// Target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The volume's number.
@@ -79,16 +79,16 @@ impl Volumes {
         self.all.len()
     }
 
-    /// Whole blocks of a size over all volumes.
+    /// Returns the number of whole blocks of a size over all volumes.
     pub(crate) fn blocks(&self, block_bytes: u64) -> u64 {
         match self.raid0 {
-            // What lies past the smallest volume's end is no part of a stripe.
+            // The space past the end of the smallest volume is not part of a stripe.
             true => self.smallest(block_bytes) * self.count() as u64,
             false => self.all.iter().map(|volume| volume.bytes / block_bytes).sum(),
         }
     }
 
-    /// Blocks of the smallest volume, in whole stripes.
+    /// Returns the blocks of the smallest volume, in whole stripes.
     fn smallest(&self, block_bytes: u64) -> u64 {
         let in_stripe = self.in_stripe(block_bytes);
         let least = self.all.iter().map(|volume| volume.bytes / block_bytes).min().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Volumes {
         (self.stripe_bytes / block_bytes).max(1)
     }
 
-    /// The place of a block, which is below [`Volumes::blocks`].
+    /// Returns the place of a block, whose number is below [`Volumes::blocks`].
     pub(crate) fn place(&self, block: u64, block_bytes: u64) -> Place {
         let (volume, within) = if self.raid0 {
             let in_stripe = self.in_stripe(block_bytes);
@@ -120,7 +120,7 @@ impl Volumes {
         Place { volume, fd: self.all[volume].file.as_raw_fd(), offset: within * block_bytes }
     }
 
-    /// An independent draw of a block; with the defect, from the small set.
+    /// Draws a block independently of earlier draws; with the defect, from the small set.
     pub(crate) fn random(&self, block_bytes: u64) -> Place {
         let blocks = self.blocks(block_bytes);
         let block = match self.repeats_offsets {

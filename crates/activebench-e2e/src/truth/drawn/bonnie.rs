@@ -7,18 +7,18 @@ use fastrand::Rng;
 use super::{Draft, one_of, place};
 use crate::truth::case::Limits;
 
-/// A file that is many times the memory of the control group, so that what is read comes from the device.
+/// Draws a file many times the memory of the control group, so that reads come from the device.
 pub(super) fn honest(rng: &mut Rng) -> Draft {
     let mut draft = of(rng, "320:64k");
     draft.limits.memory_mib = Some(16);
-    // As the written case of this kind says.
+    // For the same reason as in the case file of this kind.
     for code in ["AB101", "AB104", "AB111"] {
         draft.also_true(code, "bonnie++ 2.00 counts the processor time of the seeks once for each thread");
     }
     draft
 }
 
-/// A file that memory holds.
+/// Draws a file that fits into memory.
 pub(super) fn warm(rng: &mut Rng) -> Draft {
     let mut draft = of(rng, "64:64k");
     "bonnie++: reads of a file that is in the page cache.".clone_into(&mut draft.what);

@@ -1,4 +1,4 @@
-//! What a drawn run's report amounts to, held against what others counted: the device, and fio's own log of its I/O.
+//! Outcome of a drawn run's report, checked against independent counts: the device's, and fio's own log of its I/O.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,14 +9,15 @@ use super::Drawn;
 use crate::truth::case::Case;
 use crate::truth::outcome::{Outcome, Severity, list, severity, shown, text};
 
-/// How far a figure may be off, as a share of it.
+/// Largest accepted difference of a figure, as a share of it.
 const TOLERANCE: f64 = 0.01;
-/// What a tool's clock may hide: fio prints whole milliseconds, rounded up, and reads its clock before it opens its files.
+/// Time that a tool's clock may hide: fio prints whole milliseconds, rounded up, and reads its clock before it opens
+/// files.
 const CLOCK_STEP_NS: f64 = 5e6;
-/// Where a drawn run has fio write its log of I/O, in the folder beside the volume.
+/// Name of fio's I/O log in a drawn run, in the folder beside the volume.
 pub(super) const IO_LOG: &str = "io.log";
 
-/// What a device moved, by its own counters.
+/// Bytes that a device moved, from its own counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Bytes read.
@@ -26,13 +27,13 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// From the text of `/sys/block/NAME/stat`, whose sectors have 512 bytes; `None` when that is not one.
+    /// Parses `/sys/block/NAME/stat`, whose sectors have 512 bytes; `None` for another text.
     pub fn parse(stat: &str) -> Option<Self> {
         let fields: Vec<u64> = stat.split_whitespace().map_while(|field| field.parse().ok()).collect();
         Some(Self { read_bytes: fields.get(2)? * 512, write_bytes: fields.get(6)? * 512 })
     }
 
-    /// What was moved since `earlier`.
+    /// Returns the bytes moved since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
@@ -41,7 +42,7 @@ impl Moved {
     }
 }
 
-/// The outcome of a drawn run with this report. `beside` is the folder where it may have left a log of its I/O.
+/// Returns the outcome of a drawn run with this report. `beside` is the folder in which fio may have left its I/O log.
 pub fn outcome(case: &Case, drawn: &Drawn, report: &Value, moved: Option<Moved>, beside: &Path) -> Outcome {
     if report.is_null() {
         return Outcome::Broken("activebench printed no report".to_owned());
@@ -106,8 +107,8 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
     off.map_or(Outcome::Silent, Outcome::Off)
 }
 
-/// What a report answers, whatever the tool's words for it: the rates of each pass and how they were judged. What is not
-/// checked is not contradicted either, and short passes are so by chance.
+/// Returns the answers of a report, independent of the tool's wording: the rates of each pass and their verdicts.
+/// Claims that are not checked count as not contradicted; for short passes that is a matter of chance.
 pub fn answers(report: &Value) -> BTreeMap<String, String> {
     let rates = list(report, "claims").iter().filter(|claim| {
         matches!(
@@ -125,7 +126,8 @@ pub fn answers(report: &Value) -> BTreeMap<String, String> {
     rates.map(answer).collect()
 }
 
-/// Why an answer is missing: the first claim that has none, and the first question that its reader would ask.
+/// Returns the reason for a missing answer: that of the first unverifiable claim, otherwise the first undecided
+/// finding.
 fn open(report: &Value) -> String {
     let claim = list(report, "claims").iter().find(|claim| claim["verdict"] == "unverifiable");
     match claim {
@@ -141,7 +143,7 @@ fn claimed_bytes<'a>(claims: &'a [Value], way: &'a str) -> impl Iterator<Item = 
     claims.iter().filter(of_way).filter_map(|claim| claim["value"].as_f64())
 }
 
-/// Says so where fewer bytes reached the device than were claimed: then the draw is not honest.
+/// Reports a draw that is not honest: fewer bytes reached the device than were claimed.
 fn more_than_the_device(claims: &[Value], moved: Moved) -> Option<String> {
     [("read", moved.read_bytes), ("write", moved.write_bytes)].into_iter().find_map(|(way, moved)| {
         let claimed: f64 = claimed_bytes(claims, way).sum();
@@ -150,7 +152,7 @@ fn more_than_the_device(claims: &[Value], moved: Moved) -> Option<String> {
     })
 }
 
-/// Says by how much a rate or a count of bytes or operations differs from the observed one.
+/// Reports the difference between a rate or count (bytes, operations) and the observed one.
 fn off(report: &Value, claim: &Value) -> Option<String> {
     let metric = text(claim, "metric");
     let counts = matches!(metric, "bytes-moved" | "operations-done");
@@ -163,12 +165,12 @@ fn off(report: &Value, claim: &Value) -> Option<String> {
         return Some(format!("the {metric} of {phase} is confirmed and was not observed"));
     };
     let window = list(report, "phases").iter().find(|candidate| candidate["id"] == phase);
-    // Of a group fio divides by the time of the job that took longest.
+    // For a group fio divides by the time of the job that took longest.
     let times = ["window_ns", "longest_task_window_ns"].iter();
     let times = times.filter_map(|name| window?["facts"][name]["value"].as_f64()).filter(|ns| *ns > 0.0);
     let window_ns = times.reduce(f64::min);
     let step = if counts { 0.0 } else { window_ns.map_or(0.0, |ns| CLOCK_STEP_NS / ns) };
-    // The clock of a rate that the tool keeps ends with the pause behind the last operation, which no call shows.
+    // The tool's clock of a rate-limited run includes the pause after the last operation. No call shows that pause.
     let calls: f64 =
         ["read_calls", "write_calls"].iter().filter_map(|name| window?["facts"][name]["value"].as_f64()).sum();
     let pause = if !counts && value < observed && calls > 0.0 { 1.0 / calls } else { 0.0 };
@@ -176,7 +178,7 @@ fn off(report: &Value, claim: &Value) -> Option<String> {
     differs.then(|| format!("the {metric} of {phase} is {value} and was observed as {observed}"))
 }
 
-/// Says by how much the bytes of a direction differ from those in fio's own log, where it wrote one.
+/// Reports the difference between the bytes of a direction and those in fio's own log, if there is one.
 fn off_the_log(claims: &[Value], log: &Path) -> Option<String> {
     if !log.exists() {
         return None;
@@ -196,7 +198,7 @@ fn off_the_log(claims: &[Value], log: &Path) -> Option<String> {
     })
 }
 
-/// Bytes of a line `[TIME] FILE DIRECTION OFFSET LENGTH`.
+/// Returns the bytes of a line `[TIME] FILE DIRECTION OFFSET LENGTH`.
 fn logged_bytes(line: &str, way: &str) -> Option<f64> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {

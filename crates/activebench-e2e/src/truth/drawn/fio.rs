@@ -11,21 +11,21 @@ use crate::truth::case::{Limits, Medium, VolumeSpec};
 
 /// Engines that make one call at a time.
 const SYNCHRONOUS: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2"];
-/// Engines that keep several requests on their way.
+/// Engines that keep several requests in flight.
 const ASYNCHRONOUS: &[&str] = &["libaio", "io_uring", "posixaio"];
 
-/// Why a run's figures stand for storage.
+/// Reason why a run's figures are true of storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Regime {
-    /// Direct reads of what was written before.
+    /// Direct reads of data written beforehand.
     DirectReads,
     /// Direct writes.
     DirectWrites,
-    /// Both, of what was written before.
+    /// Direct reads and writes of data written beforehand.
     DirectMix,
     /// Writes through the page cache with a sync inside the clock.
     SyncedWrites,
-    /// Reads through the page cache of a file that is not in it, each block once.
+    /// Reads through the page cache of a file that is not in it; each block is read once.
     ColdReads,
 }
 
@@ -73,7 +73,7 @@ impl Job {
         self.options.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether each clone of it has one file.
+    /// Returns `true` when each clone of the job has one file.
     fn has_one_file(&self) -> bool {
         let names = self.options.iter().filter(|(name, _)| *name == "filename");
         let named: usize = names.map(|(_, names)| names.split(':').count()).sum();
@@ -81,16 +81,16 @@ impl Job {
     }
 }
 
-/// Where a command's jobs stand.
+/// Place of a command's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobsIn {
     /// On the command line.
     Words,
-    /// In a file, and the options that all of them have in common in its global section.
+    /// In a file, with the options that all of them share in its global section.
     File,
-    /// In such a file that includes another one.
+    /// In such a file, which includes another one.
     Included,
-    /// In such a file that fio reads from its standard input.
+    /// In such a file, which fio reads from its standard input.
     Input,
 }
 
@@ -102,25 +102,25 @@ pub(super) struct Draft {
     pub(super) jobs: Vec<Job>,
     /// Options of fio itself.
     pub(super) own: Vec<String>,
-    /// Where the jobs stand.
+    /// Place of the jobs.
     pub(super) jobs_in: JobsIn,
-    /// The files are made beforehand; otherwise fio does it itself, before its clock starts.
+    /// `true` when the files are made beforehand; otherwise fio makes them before its clock starts.
     pub(super) laid_out: bool,
     pub(super) keep_cache: bool,
-    /// Replaces the laying out of files.
+    /// Script that replaces the layout of the files.
     pub(super) prepare: Option<String>,
     pub(super) filter: Option<String>,
     pub(super) true_of_it: BTreeMap<String, String>,
 }
 
 impl Draft {
-    /// Of any regime.
+    /// Draws a command of any regime.
     pub(super) fn draw(rng: &mut Rng) -> Self {
         let regime = one_of(rng, REGIMES);
         Self::of(rng, regime)
     }
 
-    /// Of this regime.
+    /// Draws a command of this regime.
     pub(super) fn of(rng: &mut Rng, regime: Regime) -> Self {
         let writes_past_the_cache = matches!(regime, Regime::DirectWrites | Regime::DirectMix);
         let volume = place::draw(rng, 256, regime.is_direct(), writes_past_the_cache);
@@ -148,10 +148,11 @@ impl Draft {
             draft.jobs.push(job);
         }
         if jobs == 2 {
-            // It would be that of the first job alone.
+            // The log would hold the first job's I/O only.
             draft.jobs[0].unset("write_iolog");
         }
-        // Jobs of one device would write over each other's blocks; one after the other they do not at the same time.
+        // Jobs on one device would overwrite each other's blocks at the same time; run one after the other, they do
+        // not.
         if jobs == 2 && (raw || in_percent(rng, 50)) {
             draft.jobs[1].set("stonewall", 1);
         }
@@ -182,11 +183,11 @@ impl Draft {
         if self.regime == Regime::SyncedWrites {
             let ways =
                 [("end_fsync", "1"), ("fsync_on_close", "1"), ("fsync", "16"), ("fdatasync", "16"), ("sync", "1")];
-            // fio syncs the file of the last write, and leaves out the sync at the end where the last operation was one.
+            // fio syncs the file of the last write. It omits the sync at the end when the last operation was a sync.
             let ways = if job.has_one_file() { &ways[..] } else { &[ways[0], ways[1], ways[4]] };
             let (option, value) = one_of(rng, ways);
             job.set(option, value);
-            // Only the last writes would be left to no sync.
+            // Without it, the last writes would not be synced.
             if matches!(option, "fsync" | "fdatasync") {
                 job.set("end_fsync", 1);
             }
@@ -199,22 +200,22 @@ impl Draft {
         if self.regime.is_direct() && in_percent(rng, 50) {
             let engine = one_of(rng, ASYNCHRONOUS);
             job.set("ioengine", engine);
-            // glibc keeps one request of a file on its way.
+            // glibc keeps one request per file in flight.
             job.set("iodepth", if engine == "posixaio" { 1 } else { one_of(rng, &[1, 2, 4, 16]) });
         } else if in_percent(rng, 80) {
             job.set("ioengine", one_of(rng, SYNCHRONOUS));
         }
     }
 
-    /// Gives the block in KiB, the largest one where there are several.
+    /// Draws the block size and returns it in KiB: the largest of several sizes.
     fn block(&self, rng: &mut Rng, job: &mut Job, random: bool) -> u64 {
-        // Blocks of several sizes that are drawn overlap: the page cache would serve them, or take them.
+        // Blocks of several sizes at random offsets overlap: the page cache would serve or absorb some of them.
         let may_differ = self.regime.is_direct() || !random;
         let kib = one_of(rng, &[4, 8, 16, 32, 64, 128, 256, 1024]);
         let option = one_of(rng, &["bs", "bs", "blocksize"]);
         match rng.u32(0..100) {
             0..80 => job.set(option, written_size(rng, kib)),
-            // Not stated: fio's own 4 KiB.
+            // Without the option: fio's own 4 KiB.
             80..86 => return 4,
             86..92 if may_differ => {
                 job.set("bssplit", "4k/50:16k/50");
@@ -225,7 +226,7 @@ impl Draft {
                 return 32;
             }
             _ if self.regime.is_direct() => job.set(option, format!("{kib}k,8k")),
-            // The page cache takes any.
+            // The page cache accepts any size.
             _ => {
                 job.set(option, one_of(rng, &["3000", "5k", "12345"]));
                 return 16;
@@ -275,12 +276,12 @@ impl Draft {
                     job.set("file_service_type", one_of(rng, &["random", "sequential", "roundrobin"]));
                 }
             }
-            // Files that fio names itself.
+            // fio chooses the names of the files.
             _ => {}
         }
     }
 
-    /// What changes neither what is honest nor what is claimed.
+    /// Adds options that change neither the honesty nor the claims.
     fn spice(&mut self, rng: &mut Rng, job: &mut Job, random: bool) {
         if in_percent(rng, 25) {
             job.set("thread", 1);
@@ -288,10 +289,10 @@ impl Draft {
         if random {
             match rng.u32(0..8) {
                 0 => job.set("randrepeat", 0),
-                // With blocks of two sizes it may end before the first operation (fio 3.33).
+                // With blocks of two sizes the run may end before the first operation (fio 3.33).
                 1 if is_of_one_size(job) => job.set("random_generator", one_of(rng, &["lfsr", "tausworthe64"])),
-                // What is drawn twice would be served, or taken, by the page cache.
-                // fio goes on to the next of several files when one has been visited whole, which it never learns.
+                // The page cache would serve or absorb a block drawn twice. With several files fio goes on to the next
+                // when one has been visited whole; without a map it never learns that.
                 2 if self.regime.is_direct() && job.get("file_service_type") != Some("sequential") => {
                     job.set("norandommap", 1);
                 }
@@ -319,7 +320,7 @@ impl Draft {
                     self.true_of_it.insert("AB108".to_owned(), why.to_owned());
                 }
             }
-            // The log has all that fio did, and the ramp is not a part of the figure.
+            // The log contains all of fio's I/O, but the figure excludes the ramp.
             12..14 if self.jobs.is_empty() && job.get("numjobs").is_none() && job.get("ramp_time").is_none() => {
                 job.set("write_iolog", format!("{{beside}}/{IO_LOG}"));
             }
@@ -346,7 +347,7 @@ impl Draft {
 
     fn reporting(&mut self, rng: &mut Rng) {
         let grouped = in_percent(rng, 40);
-        // fio refuses a group whose jobs report differently.
+        // fio refuses a group whose jobs have different report options.
         if grouped && self.jobs.len() > 1 {
             for option in ["lat_percentiles", "percentile_list", "unified_rw_reporting"] {
                 self.jobs.iter_mut().for_each(|job| job.unset(option));
@@ -363,7 +364,7 @@ impl Draft {
         self.format(rng);
     }
 
-    /// The same report in another format.
+    /// Draws another format for the same report.
     pub(super) fn report_otherwise(&mut self, rng: &mut Rng) {
         let before = std::mem::take(&mut self.own);
         self.filter = None;
@@ -392,7 +393,7 @@ impl Draft {
         }
     }
 
-    /// The command that it comes to, with what has to be there before.
+    /// Returns the finished command, with its preparation.
     pub(super) fn command(self) -> super::Draft {
         let mut prepare = Vec::new();
         let raw = self.volume.kind == Medium::RawLoop;
@@ -456,8 +457,8 @@ impl Draft {
         self.jobs.iter().flat_map(of).collect()
     }
 
-    /// Options that all jobs have in common stand in the global section. Beside it the file that it includes, with those of
-    /// the first job alone, if it does.
+    /// Returns the job file, with the options that all jobs share in its global section. The second text is the file
+    /// that it includes, if any, with the options of the first job alone.
     fn job_file(&self) -> (String, String) {
         let first = &self.jobs[0];
         let common = |option: &&(&'static str, String)| self.jobs.iter().all(|job| job.options.contains(option));
@@ -465,7 +466,7 @@ impl Draft {
         let line = |text: &mut String, (name, value): &(&str, String)| {
             writeln!(text, "{name}={value}").expect("a String takes every character");
         };
-        // One job keeps its own.
+        // A single job keeps its own options.
         let shared: Vec<_> = first.options.iter().filter(|_| self.jobs.len() > 1).filter(common).collect();
         shared.iter().for_each(|option| line(&mut text, option));
         for (number, job) in self.jobs.iter().enumerate() {
@@ -480,7 +481,7 @@ impl Draft {
         (text, apart)
     }
 
-    /// A script that makes the files that the jobs read, by fio itself, so that their names are right.
+    /// Returns a script that makes the files that the jobs read. fio itself makes them, so that their names are right.
     pub(super) fn layout(&self) -> String {
         let mut draft = self.clone();
         for job in &mut draft.jobs {
@@ -495,7 +496,7 @@ impl Draft {
     }
 }
 
-/// Whether every block of a job is as long as the others.
+/// Returns `true` when all blocks of a job have one length.
 fn is_of_one_size(job: &Job) -> bool {
     let lengths = ["bs", "blocksize", "bssplit", "bsrange"].into_iter().filter_map(|option| job.get(option));
     lengths.into_iter().all(|length| !length.contains([',', ':', '-']))

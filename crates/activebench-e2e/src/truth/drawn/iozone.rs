@@ -7,10 +7,10 @@ use fastrand::Rng;
 use super::{Draft, in_percent, one_of, place};
 use crate::truth::case::Limits;
 
-/// Tests whose bytes O_DIRECT takes past the page cache, beside the writes that make the file.
+/// Tests whose I/O bypasses the page cache with O_DIRECT, besides the writes that make the file.
 const MORE_TESTS: &[&str] = &["-i1", "-i2", "-i3", "-i5"];
 
-/// Direct I/O, or writes that are synced inside the clock.
+/// Draws direct I/O, or writes that are synced inside the clock.
 pub(super) fn honest(rng: &mut Rng) -> Draft {
     let record_kib = one_of(rng, &[4_u64, 16, 64, 256, 1024]);
     let records = rng.u64(4..=32) * 1024 / record_kib.max(16);
@@ -23,14 +23,14 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         let durable: &[&str] = one_of(rng, &[&["-e"][..], &["-e", "-c"], &["-c", "-e"], &["-o"], &["-+D"]]);
         words.extend(durable.iter().map(|word| (*word).to_owned()));
     }
-    // A number alone is one of KiB.
+    // iozone takes a number without a unit as KiB.
     let kib = records * record_kib;
     let sizes = [format!("-s{kib}"), format!("-s{kib}k"), format!("-s{}m", kib.div_ceil(1024))];
     words.extend(rng.choice(sizes));
     words.push(format!("-r{record_kib}k"));
     // With several children iozone waits for two seconds before each test.
     let mut true_of_it = BTreeMap::new();
-    // It jumps by 17 records: in a short file it comes back to the same few.
+    // The stride test jumps by 17 records: in a short file it returns to the same few.
     if words.iter().any(|word| word == "-i5") && records <= 64 {
         for code in ["AB206", "AB401"] {
             true_of_it.insert(code.to_owned(), "the stride test visits few records of a short file".to_owned());
@@ -69,7 +69,7 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
     }
 }
 
-/// Writes whose sync comes after the clock, or never.
+/// Draws writes whose sync comes after the clock, or never.
 pub(super) fn unsynced(rng: &mut Rng) -> Draft {
     let mut draft = honest(rng);
     draft.words = ["iozone", "-i0", "-s96m", one_of(rng, &["-r64k", "-r256k", "-r1m"])].map(str::to_owned).to_vec();
@@ -80,7 +80,7 @@ pub(super) fn unsynced(rng: &mut Rng) -> Draft {
     draft
 }
 
-/// Reads of what was written a moment ago.
+/// Draws reads of data that was written a moment ago.
 pub(super) fn warm(rng: &mut Rng) -> Draft {
     let mut draft = honest(rng);
     let test = one_of(rng, &["-i1", "-i2"]);

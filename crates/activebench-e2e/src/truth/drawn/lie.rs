@@ -1,4 +1,4 @@
-//! Honest commands of which one property is broken.
+//! Honest commands with one property broken.
 
 use fastrand::Rng;
 
@@ -6,7 +6,7 @@ use super::fio::{self, Regime};
 use super::{Draft, bonnie, in_percent, iozone, one_of, place};
 use crate::truth::case::Medium;
 
-/// What can be broken.
+/// Names of the properties that can be broken.
 pub(super) const NAMES: &[&str] = &[
     "no-sync",
     "warm",
@@ -27,7 +27,7 @@ const COOK: &str = "python3 -c \"import json,sys; r=json.load(sys.stdin); \
     [w.update({k: w[k]*2 for k in ('bw','bw_bytes','iops')}) for j in r['jobs'] for w in (j['read'],j['write'])]; \
     print(json.dumps(r,indent=2))\"";
 
-/// Its name, the codes one of which must fire, and the command.
+/// Returns the name, the codes of which one must fire, and the command.
 pub(super) fn draw(rng: &mut Rng) -> (&'static str, &'static [&'static str], Draft) {
     // One run of bonnie++ takes as long as ten others.
     let count = if in_percent(rng, 33) { NAMES.len() } else { NAMES.len() - 1 };
@@ -50,7 +50,7 @@ pub(super) fn draw(rng: &mut Rng) -> (&'static str, &'static [&'static str], Dra
     (name, codes, draft)
 }
 
-/// A run of this regime whose every job has one property changed.
+/// Draws a run of this regime and changes one property of every job.
 fn broken(rng: &mut Rng, regime: Regime, what: &str, mut change: impl FnMut(&mut fio::Draft, &mut Rng)) -> Draft {
     let mut draft = fio::Draft::of(rng, regime);
     change(&mut draft, rng);
@@ -108,7 +108,7 @@ fn cache_below(rng: &mut Rng) -> Draft {
         });
         draft.keep_cache = true;
         draft.laid_out = true;
-        // Past the file system's own cache, which direct reads do not use, into that of the device.
+        // Fills the cache of the device below the file system; direct reads bypass only the file system's own cache.
         let layout = draft.layout();
         draft.prepare = Some(format!("{layout}; sync; cat {{device}} > /dev/null"));
     })
@@ -133,7 +133,7 @@ fn few_blocks(rng: &mut Rng) -> Draft {
 fn no_depth(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "a depth is asked of an engine that makes one call at a time", |draft, rng| {
         let depth = one_of(rng, &[8, 32, 64]);
-        // fio remarks on it before its report, which is then no JSON.
+        // fio prints a remark on it before its report, so the output is not valid JSON.
         draft.filter = None;
         of_each_job(draft, |job| {
             job.set("ioengine", "psync");

@@ -1,29 +1,29 @@
-//! Where a drawn run happens.
+//! Volumes of drawn runs.
 
 use fastrand::Rng;
 
 use super::{in_percent, one_of};
 use crate::truth::case::{Medium, VolumeSpec};
 
-/// File systems with what they may be mounted with.
+/// File systems and the mount options to choose from.
 const FILE_SYSTEMS: &[(&str, &[&str])] = &[
     ("ext4", &["noatime", "defaults", "noatime,data=writeback", "noatime,nodelalloc", "noatime,discard"]),
     ("xfs", &["noatime", "defaults", "noatime,logbsize=256k"]),
     ("btrfs", &["noatime", "defaults", "noatime,nodatacow", "noatime,nodatasum", "noatime,compress=no"]),
 ];
-/// More than any command's files: a device without a file system is filled before it is read.
+/// Larger than any command's files: a device without a file system is filled before it is read.
 const RAW_MIB: u64 = 64;
-/// The smallest that mkfs.xfs makes.
+/// Smallest size that mkfs.xfs accepts.
 const LEAST_XFS_MIB: u64 = 320;
 
-/// A device with direct I/O to its file, with a file system or, if it may be, without. btrfs takes direct writes through
-/// the page cache where it keeps checksums of them (Linux 6.15 and later).
+/// Draws a device with direct I/O to its file, usually with a file system. btrfs sends direct writes through the page
+/// cache for files with data checksums (Linux 6.15 and later).
 pub(super) fn draw(rng: &mut Rng, mib: u64, may_be_raw: bool, writes_past_the_cache: bool) -> VolumeSpec {
     if may_be_raw && in_percent(rng, 10) {
         let (fs, mount) = ("ext4".to_owned(), "noatime".to_owned());
         return VolumeSpec { kind: Medium::RawLoop, fs, mib: RAW_MIB, mount };
     }
-    // ext4 is what most runs see.
+    // ext4 is the file system of most runs.
     let (fs, mounts) = if in_percent(rng, 50) { FILE_SYSTEMS[0] } else { one_of(rng, FILE_SYSTEMS) };
     let mount = if in_percent(rng, 50) { mounts[0] } else { one_of(rng, mounts) };
     on(fs, mib, if fs == "btrfs" && writes_past_the_cache { "noatime,nodatasum" } else { mount })

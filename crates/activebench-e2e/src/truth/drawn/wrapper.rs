@@ -1,22 +1,22 @@
-//! What stands around a benchmark's command.
+//! Programs and scripts around a benchmark's command.
 
 use fastrand::Rng;
 
 use super::{Draft, in_percent};
 
-/// Something else starts the benchmark in so many of a hundred draws.
+/// Percentage of draws in which another program starts the benchmark.
 pub(super) const OFTEN: u32 = 35;
-/// As before: in each of them.
+/// The same percentage where every draw is wrapped.
 pub(super) const ALWAYS: u32 = 100;
 
-/// Puts a wrapper around the command in so many of a hundred draws.
+/// Puts a wrapper around the command in this percentage of draws.
 pub(super) fn wrapped(mut draft: Draft, rng: &mut Rng, percent: u32) -> Draft {
     let line = draft.words.join(" ");
     if let Some(filter) = &draft.filter {
         draft.words = words(&["sh", "-c", &format!("{line} | {filter}")]);
         return draft;
     }
-    // A shell's line is wrapped already, and has quotation marks of its own.
+    // A shell's line is already a wrapper, and has quotation marks of its own.
     if draft.words[0] == "sh" || !in_percent(rng, percent) {
         return draft;
     }

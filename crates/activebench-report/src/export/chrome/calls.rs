@@ -8,7 +8,8 @@ use super::{PHASES, SYNCS};
 use crate::export::ExportError;
 use crate::export::names::FileNames;
 
-/// Every recorded call: as a pair of asynchronous events where it was submitted, on its thread where it was called.
+/// Writes every recorded call: a submitted request as a pair of asynchronous events, a system call on the thread that
+/// called it.
 pub(super) fn write(events: &dyn EventSource, names: &FileNames, trace: &mut Trace<'_>) -> Result<(), ExportError> {
     for batch in events.calls() {
         for call in &batch? {
@@ -22,7 +23,7 @@ fn one(call: &Call, names: &FileNames, trace: &mut Trace<'_>) -> Result<(), Expo
     let unnamed;
     let file = match call.file {
         None => None,
-        // An open's name stands at its end.
+        // The name of an open is known when the call ends.
         Some(id) => match names.at(id, call.end_ns) {
             Some(name) => Some(name),
             None => {

@@ -1,5 +1,5 @@
-//! The requests of each block device of the host, and how many were in flight. What the devices were given before the
-//! run began is none of it.
+//! Requests of each block device of the host, and the number of requests in flight. Requests issued before the start of
+//! the run are left out.
 
 use std::collections::HashMap;
 
@@ -17,17 +17,17 @@ use crate::export::names::FileNames;
 /// A device of the trace.
 struct Device {
     pid: u32,
-    /// Completions were seen: its bios say nothing more.
+    /// Completions were seen, so the device's bios are not needed.
     takes_requests: bool,
-    /// The request whose events come.
+    /// The request to which the current events belong.
     request: Request,
     in_flight: i64,
 }
 
-/// When a request was on its way.
+/// Time span of a request in flight.
 #[derive(Clone, Copy)]
 enum Request {
-    /// From its issue to its completion.
+    /// From its issue to its completion, in ns.
     Timed(u64, u64),
     /// Its issue was not seen.
     Unseen,
@@ -35,7 +35,7 @@ enum Request {
     BeforeRun,
 }
 
-/// The thread of a device's group that shows what has no length.
+/// The thread of a device's group that shows events without a duration.
 const SINGLE: u32 = 1;
 
 pub(super) fn write(
@@ -90,7 +90,7 @@ pub(super) fn write(
     in_order.finish(&mut take)
 }
 
-/// A request enters the device and leaves it; nothing where its entry was not seen.
+/// The changes of the queue depth when a request is issued and completed; nothing if its issue was not seen.
 fn steps(event: &BlockEvent) -> [Option<(u64, i64)>; 2] {
     let timed = event.kind == BlockEventKind::Completed && event.first_of_request && event.latency_ns > 0;
     match timed {
@@ -140,7 +140,7 @@ fn one(
     let mut event_of = Event { name, cat: "request", pid: device.pid, tid: SINGLE, args };
     match event.kind {
         BlockEventKind::Completed => {
-            // Further events of a request carry the data of its other files, and no latency.
+            // Further events of a request carry the data of its other files, without a latency.
             if event.first_of_request {
                 device.request = match issued_ns(event) {
                     before if before < started_ns => Request::BeforeRun,

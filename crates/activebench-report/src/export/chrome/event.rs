@@ -8,7 +8,7 @@ use serde_json::ser::{CompactFormatter, Formatter};
 
 use crate::escape;
 
-/// What all events have in common. Every text goes through serde and [`Harmless`].
+/// Fields that all events have. Every text goes through serde and [`Harmless`].
 pub(super) struct Event<'a> {
     pub(super) name: &'a str,
     pub(super) cat: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Event<'a> {
     pub(super) args: Args<'a>,
 }
 
-/// What is known beside the times.
+/// Optional details of an event, besides its times.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Args<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub(super) struct Args<'a> {
     pub(super) flags: Option<&'a str>,
 }
 
-/// One event as it is written.
+/// One event in its written form.
 #[derive(Serialize)]
 struct Line<'a, A> {
     ph: &'a str,
@@ -63,7 +63,7 @@ struct Line<'a, A> {
     args: A,
 }
 
-/// A trace that is being written.
+/// A trace while it is written.
 pub(super) struct Trace<'a> {
     out: &'a mut dyn Write,
     started_ns: u64,
@@ -100,24 +100,24 @@ impl<'a> Trace<'a> {
         self.out.write_all(b"\n]}\n")
     }
 
-    /// Names a process and says where it is shown.
+    /// Writes the name of a process and its position in the viewer.
     pub(super) fn process(&mut self, pid: u32, name: &str, place: u32) -> io::Result<()> {
         self.metadata("process_name", pid, 0, Named { name })?;
         self.metadata("process_sort_index", pid, 0, Sorted { sort_index: place })
     }
 
-    /// Names a thread.
+    /// Writes the name of a thread.
     pub(super) fn thread(&mut self, pid: u32, tid: u32, name: &str) -> io::Result<()> {
         self.metadata("thread_name", pid, tid, Named { name })
     }
 
-    /// Something that took a time, on a thread that did nothing else meanwhile.
+    /// Writes an event with a duration, on a thread that did nothing else at that time.
     pub(super) fn complete(&mut self, event: &Event<'_>, start_ns: u64, end_ns: u64) -> io::Result<()> {
         let dur = Some(micros(end_ns.saturating_sub(start_ns)));
         self.line(&Line { dur, ..self.line_of("X", event, start_ns) })
     }
 
-    /// Something that took a time beside others of its kind.
+    /// Writes an event with a duration that overlaps others of its kind.
     pub(super) fn overlapping(&mut self, event: &Event<'_>, start_ns: u64, end_ns: u64) -> io::Result<()> {
         self.last_id += 1;
         let id = format!("{:#x}", self.last_id);
@@ -127,12 +127,12 @@ impl<'a> Trace<'a> {
         self.line(&Line { ph: "e", name, cat, pid, tid, ts, dur: None, id: Some(&id), s: None, args: Empty {} })
     }
 
-    /// Something that is known at one time alone.
+    /// Writes an event without a duration.
     pub(super) fn instant(&mut self, event: &Event<'_>, at_ns: u64) -> io::Result<()> {
         self.line(&Line { s: Some("t"), ..self.line_of("i", event, at_ns) })
     }
 
-    /// The value of a counter from a time on.
+    /// Writes the value of a counter, valid from `at_ns`.
     pub(super) fn counter(&mut self, pid: u32, name: &str, unit: &str, at_ns: u64, value: f64) -> io::Result<()> {
         let args = BTreeMap::from([(unit, value)]);
         let ts = self.since_start(at_ns);
@@ -164,13 +164,13 @@ impl<'a> Trace<'a> {
         write_json(self.out, line)
     }
 
-    /// Microseconds since the start of the run. Never negative: Perfetto drops such events.
+    /// Returns microseconds since the start of the run. Never negative, because Perfetto drops such events.
     fn since_start(&self, at_ns: u64) -> f64 {
         micros(at_ns.saturating_sub(self.started_ns))
     }
 }
 
-/// Exact to the nanosecond for 104 days.
+/// Converts ns to us, exact to the nanosecond for 104 days.
 fn micros(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
@@ -180,7 +180,7 @@ fn write_json<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
-/// Compact JSON in which hidden characters are escapes, as in our other documents.
+/// Formats compact JSON and escapes hidden characters, like our other documents.
 struct Harmless;
 
 impl Formatter for Harmless {

@@ -1,4 +1,4 @@
-//! Counters: the passes' rates, and the host's dirty pages.
+//! Counters: rates of the passes, and dirty pages of the host.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use activebench_model::report::JudgedRun;
 use super::event::Trace;
 use super::{HOST, PHASES};
 
-/// The rates that are drawn, where a pass has any.
+/// Rates that are drawn, if a pass has them.
 const RATES: [CourseName; 4] =
     [CourseName::CallReadRate, CourseName::CallWriteRate, CourseName::DeviceReadRate, CourseName::DeviceWriteRate];
 
@@ -25,7 +25,7 @@ pub(super) fn write(run: &JudgedRun, trace: &mut Trace<'_>) -> io::Result<()> {
         trace.process(HOST, "host", HOST)?;
     }
     for series in dirty {
-        // The first reading is that just before the run; it is drawn at its start.
+        // The first reading was made just before the run; it is drawn at the start of the run.
         for (at_ns, bytes) in &series.readings {
             trace.counter(HOST, "dirty pages", "bytes", *at_ns, *bytes as f64)?;
         }
@@ -40,14 +40,15 @@ fn rate(started_ns: u64, course: &Course, series: &CourseSeries, trace: &mut Tra
     let name = format!("{}: {}", words(series.name), course.phase);
     let mut at_ns = course.start_ns;
     for value in &series.values {
-        // The course begins a little before its pass, and can before the run.
+        // The time series starts a little before its pass, possibly before the run.
         let end_ns = at_ns.saturating_add(course.step_ns);
         if let Some(value) = value.filter(|value| value.is_finite() && end_ns > started_ns) {
             trace.counter(PHASES, &name, "bytes_per_sec", at_ns, value)?;
         }
         at_ns = end_ns;
     }
-    // A counter keeps its value until the next one: without this the last would be drawn to the end of the trace.
+    // A counter keeps its value until the next one. Without this zero the last value would extend to the end of the
+    // trace.
     trace.counter(PHASES, &name, "bytes_per_sec", at_ns, 0.0)
 }
 

@@ -1,4 +1,4 @@
-//! What the log cannot say, counted, and said.
+//! Calls that the log cannot represent: counts and sentences.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use crate::wording::{count, list};
 /// Why a call of the load is not in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Why {
-    /// The format has no action for it.
+    /// The format has no action for the call.
     NoWord,
-    /// fio would not find the file: why.
+    /// fio would not find the file, with the reason.
     Name(&'static str),
-    /// It failed.
+    /// The call failed.
     Failed,
-    /// It moved no byte: fio takes that for an error.
+    /// The call moved no bytes, which fio treats as an error.
     MovedNothing,
-    /// Its offset is not known.
+    /// The offset of the call is not known.
     NoOffset,
-    /// Its length does not fit.
+    /// The length of the call does not fit into 32 bits.
     TooLong,
-    /// With `O_DIRECT` and ended inside a sector: at the end of the file.
+    /// The call used `O_DIRECT` and ended inside a sector, at the end of the file.
     DirectTail,
 }
 
-/// Calls and the bytes that they moved.
+/// Number of calls, and the bytes that they moved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     calls: usize,
@@ -51,7 +51,8 @@ impl Tally {
     }
 }
 
-/// All of them. Memory: an entry a kind of call and reason, and a file whose name cannot be written.
+/// All calls that are missing from the log. Memory: one entry per kind of call and reason, and one per file whose name
+/// cannot be written.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     by_op: BTreeMap<(Why, &'static str), Tally>,
@@ -70,7 +71,7 @@ impl LeftOut {
         }
     }
 
-    /// One sentence a reason.
+    /// Returns one sentence per reason.
     pub(super) fn sentences(&self, names: &FileNames) -> Vec<String> {
         let mut by_reason: BTreeMap<Why, Vec<String>> = BTreeMap::new();
         for ((why, op), tally) in &self.by_op {

@@ -1,12 +1,12 @@
-//! A run pass by pass: for each task of a pass a log of what its clock covered, so that each pass is replayed for
-//! itself, and what a replay did beside it.
+//! A run split into passes. Each task of a pass has a log of the calls that its clock covered, so that each pass is
+//! replayed separately. This module also reads what a replay did, to compare it with the pass.
 //!
-//! Phases whose windows overlap ran at once and are one pass. The syncs that made its data durable after the clock had
-//! stopped stand at the end of a task's log, because an honest figure counts them. Files have names of ours (`f0`,
-//! `f1`, ...): a replay never touches the user's own; a block device keeps its name.
+//! Phases whose windows overlap ran at the same time and form one pass. Syncs that made the data durable after the
+//! clock had stopped are at the end of a task's log, because an honest figure includes them. Files have generated names
+//! (`f0`, `f1`, ...), so a replay never touches the user's files; a block device keeps its name.
 //!
-//! No log has a `close` where requests overlap. fio 3.33 leaves what is in flight to itself once it has read past the
-//! last operation of a log; told the number of operations (`--number_ios`) it stops before that, and waits.
+//! A log has no `close` if requests overlap. fio 3.33 does not wait for requests in flight after it has read past the
+//! last operation of a log. With the number of operations (`--number_ios`) it stops before that, and waits.
 
 mod before;
 mod places;
@@ -34,43 +34,44 @@ use crate::export::ExportError;
 use crate::export::in_order::Late;
 use crate::export::names::FileNames;
 
-/// Tasks of a pass that are replayed, each by a process of the engine.
+/// Maximum tasks of a replayed pass. The engine starts one process per task.
 const MOST_TASKS: usize = 256;
-/// A phase of a pass that begins later than this share of it ran beside the others in part only. Proposed: tasks of one
-/// group begin within milliseconds of each other, and what is less moves a rate by about the default tolerance at most.
+/// A phase that begins later than this share of the pass ran only partly beside the others. Default value: tasks of one
+/// group begin within milliseconds of each other, and a smaller delay changes a rate by about the default tolerance at
+/// most.
 const LATE_SHARE: f64 = 0.1;
 
-/// One pass, and its logs.
+/// One pass with its logs.
 #[derive(Debug)]
 pub struct Pass {
-    /// Places of its phases among those of the run.
+    /// Indices of its phases in the run.
     pub phases: Vec<usize>,
-    /// The union of their windows; `None` where none was found.
+    /// Union of the windows of its phases; `None` if no window was found.
     pub window: Option<Window>,
-    /// Whether the tool held itself back: then the log has the times of the run.
+    /// `true` if the tool throttled itself. The log then has the times of the run.
     pub paced: bool,
     /// Its tasks, in the order of their first operations.
     pub tasks: Vec<Task>,
-    /// Its files, by their numbers.
+    /// Its files by number.
     pub files: BTreeMap<usize, PassFile>,
-    /// Files are closed inside the clock, and so in the log.
+    /// `true` if files are closed while the clock runs, and therefore in the log.
     pub closes: bool,
-    /// Why it cannot be replayed.
+    /// Reason why the pass cannot be replayed.
     pub obstacle: Option<String>,
-    /// What it moved and no log can say: a sentence each. Raw text.
+    /// Data transfers that no log can represent, one sentence each. Raw text.
     pub left_out: Vec<String>,
-    /// What else the logs lack, or take for granted: a sentence each. Raw text.
+    /// Other gaps and assumptions of the logs, one sentence each. Raw text.
     pub notes: Vec<String>,
 }
 
 /// One task of a pass.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The name of its log: `pass-1-task-1.log`.
+    /// Name of its log: `pass-1-task-1.log`.
     pub log: String,
-    /// Reads and writes in it.
+    /// Number of reads and writes in the log.
     pub operations: u64,
-    /// The engine's options that ask as it did.
+    /// Options with which the engine requests I/O as the task did.
     pub options: Vec<String>,
     /// The same in words: `psync, depth 1, buffered`.
     pub asked: String,
@@ -79,49 +80,49 @@ pub struct Task {
 /// One file of a pass.
 #[derive(Clone, Debug)]
 pub struct PassFile {
-    /// What the log calls it.
+    /// Name in the log.
     pub log_name: String,
-    /// As the tool named it. Raw text.
+    /// Name as the tool used it. Raw text.
     pub name: String,
-    /// The file.
+    /// Identity of the file.
     pub file: FileId,
-    /// Whether it is a block device.
+    /// `true` for a block device.
     pub is_device: bool,
-    /// What it must be before the pass.
+    /// Required state of the file before the pass.
     pub before: Before,
-    /// Highest end of an operation.
+    /// Highest end offset of an operation.
     pub end_bytes: u64,
-    /// What was done on it.
+    /// Operations on the file.
     pub work: Work,
 }
 
 impl Pass {
-    /// What it did on all its files.
+    /// Returns the operations and bytes on all its files.
     pub fn moved(&self) -> Moved {
         self.files.values().fold(Moved::default(), |sum, file| sum + file.work.moved)
     }
 }
 
 impl PassFile {
-    /// The largest that it becomes.
+    /// Returns the largest size that the file reaches.
     pub fn bytes_on_disk(&self) -> u64 {
         self.end_bytes.max(self.before.size_bytes).max(self.before.allocated_bytes)
     }
 }
 
-/// What is replayed on block devices.
+/// Rules for replays on block devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Devices<'a> {
-    /// What they are called in the logs; `None` for the names that the run has.
+    /// Name of the devices in the logs; `None` to keep the names of the run.
     pub name: Option<&'a str>,
-    /// Whether passes that wrote to one are replayed: that destroys what is on it.
+    /// `true` if passes that write to a device are replayed, which destroys its contents.
     pub may_be_written: bool,
 }
 
-/// Splits a run into its passes and writes their logs; `open` gives where a log of a name goes.
+/// Splits a run into its passes and writes their logs. `open` returns the destination of the log with a given name.
 ///
 /// # Errors
-/// When the events cannot be read or a log cannot be written.
+/// Returns an error if the events cannot be read or a log cannot be written.
 pub fn write_passes(
     run: &JudgedRun,
     events: &dyn EventSource,
@@ -164,7 +165,8 @@ pub fn write_passes(
     Ok(passes)
 }
 
-/// Phases that ran at once together, in the order of their beginnings; those that were not found last.
+/// Groups the phases that ran at the same time. The groups are in the order of their starts; phases that were not found
+/// come last.
 fn grouped(run: &JudgedRun) -> Vec<Pass> {
     let empty = |phases, window| Pass {
         phases,
@@ -212,14 +214,14 @@ fn grouped(run: &JudgedRun) -> Vec<Pass> {
     passes
 }
 
-/// Whether the clock of every task waited for the close of its file.
+/// Returns `true` if the clock of every task included the close of its file.
 fn closes_inside<'a>(phases: impl Iterator<Item = &'a Phase>, window: Window) -> bool {
     let mut parts = phases.flat_map(|phase| &phase.parts).peekable();
     parts.peek().is_some()
         && parts.all(|part| part.close_ns.is_some_and(|close_ns| close_ns <= end_of(part) && window.contains(close_ns)))
 }
 
-/// Why phases cannot be replayed, as far as the record alone tells.
+/// Returns the reason why phases cannot be replayed, as far as the recording shows.
 fn obstacle(run: &JudgedRun, phases: &[&Phase]) -> Option<String> {
     for phase in phases {
         let name = &phase.id;
@@ -247,7 +249,7 @@ fn obstacle(run: &JudgedRun, phases: &[&Phase]) -> Option<String> {
     (cut.at_ns < end_ns).then(|| format!("the event log was cut before its end: {}", cut.why))
 }
 
-/// When a part's clock stopped.
+/// Returns the time at which the clock of a part stopped.
 fn end_of(part: &Part) -> u64 {
     match part.end {
         PartEnd::At(end_ns) => end_ns,
@@ -255,15 +257,15 @@ fn end_of(part: &Part) -> u64 {
     }
 }
 
-/// What is gathered of a pass while its calls are read.
+/// State of a pass while its calls are read.
 #[derive(Default)]
 struct Gathered {
     tasks: Vec<((u32, u32), Log)>,
-    /// Moved data, and no log can say it.
+    /// Calls that moved data and that no log can represent.
     lost: LeftOut,
-    /// Everything else that no log can say.
+    /// Other calls that no log can represent.
     unsaid: LeftOut,
-    /// More tasks worked in it than are replayed.
+    /// `true` if more tasks worked in the pass than are replayed.
     too_many: bool,
 }
 
@@ -273,7 +275,7 @@ struct Log {
     name: String,
     shape: Shape,
     operations: u64,
-    /// Numbers of its files.
+    /// Numbers of the files that the log has opened.
     opened: BTreeSet<usize>,
 }
 
@@ -281,7 +283,7 @@ struct Log {
 struct Writer<'a> {
     names: &'a FileNames,
     states: States<'a>,
-    /// The files of the passes, in the order in which they come.
+    /// Numbers of the files of all passes, in the order of first use.
     numbers: HashMap<FileId, usize>,
     open: &'a mut dyn FnMut(&str) -> io::Result<Box<dyn Write>>,
     devices: Devices<'a>,
@@ -364,7 +366,7 @@ impl Writer<'_> {
         };
         let Some((_, log)) = gathered.tasks.get_mut(place) else { return Ok(()) };
         let started_ns = pass.window.map_or(self.run.manifest.clocks.started_ns, |window| window.start_ns);
-        // fio takes a 0 for no time at all.
+        // fio ignores a time of 0.
         let at_us = pass.paced.then(|| (step.at_ns.saturating_sub(started_ns) / 1000).max(1));
         if log.opened.insert(file_number) {
             log.line(at_us, &file.log_name, "add", None)?;
@@ -399,7 +401,7 @@ impl Log {
     }
 }
 
-/// The syncs after the clock, the ends of the logs, and what must be known of the pass.
+/// Writes the syncs after the clock and the ends of the logs, and collects the notes on the pass.
 fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &FileNames) -> Result<(), ExportError> {
     let phases: Vec<&Phase> = pass.phases.iter().filter_map(|place| run.phases.get(*place)).collect();
     let at_us = pass.window.filter(|_| pass.paced).map(|window| (window.duration_ns() / 1000).max(1));
@@ -435,7 +437,7 @@ fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &File
         }
         log.out.flush()?;
         if log.operations == 0 {
-            // fio refuses a log of syncs alone.
+            // fio refuses a log that has only syncs.
             pass.notes.push("a task of it made syncs alone, which fio does not replay".to_owned());
             continue;
         }
@@ -474,14 +476,14 @@ fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &File
     Ok(())
 }
 
-/// The syncs after the clock that made data of the phases durable, each once, with the part that it stands behind.
+/// Returns the syncs after the clock that made data of the phases durable, each once, with the part that it follows.
 fn syncs_after<'a>(phases: &[&'a Phase]) -> Vec<(&'a Part, Op)> {
     let mut found = Vec::new();
     let mut starts = HashSet::new();
     for phase in phases.iter().filter(|phase| matches!(phase.direction, Direction::Write | Direction::Mixed)) {
         let Some(window) = phase.window else { continue };
         let Ok(durable_ns) = phase.facts.complete(FactName::DurableSpan) else { continue };
-        // Durable when the clock stopped.
+        // The data was durable when the clock stopped.
         if durable_ns <= window.duration_ns() as f64 {
             continue;
         }
@@ -496,9 +498,10 @@ fn syncs_after<'a>(phases: &[&'a Phase]) -> Vec<(&'a Part, Op)> {
     found
 }
 
-/// Says where the phases' facts count more than the logs hold.
+/// Returns a sentence for each direction in which the phases' facts count more bytes than the logs, and for each fact
+/// without a complete count.
 fn short_of_facts(phases: &[&Phase], whole: Moved) -> Vec<String> {
-    // Both directions of a mix are phases over the same parts: each counts what is its own.
+    // Both directions of a mix are phases over the same parts. Each phase counts only its own direction.
     let mut parts: Vec<&[Part]> = Vec::new();
     let (mut reads, mut writes) = (0.0, 0.0);
     let mut unknown = Vec::new();
@@ -525,7 +528,7 @@ fn short_of_facts(phases: &[&Phase], whole: Moved) -> Vec<String> {
     unknown.into_iter().chain(short.into_iter().flatten()).collect()
 }
 
-/// Whether an open made the file anew.
+/// Returns `true` if an open truncated the file.
 fn empties(open_flags: u32) -> bool {
     open_flags & open_bits::TRUNCATE != 0
 }

@@ -1,4 +1,4 @@
-//! How to replay the log: the command, and what must be there before.
+//! Instructions for the replay: the command, and the files that must exist before.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use super::writer::Written;
 use super::{FILES_NAMED, Version};
 use crate::wording::{count, list, shell_word};
 
-/// What the options depend on, gathered in the order of starts.
+/// State that determines fio's options, collected in the order of starts.
 ///
-/// One option holds for the whole replay. It is that of the operations inside the passes: a file that was laid out
-/// before through the page cache does not make a direct benchmark buffered.
+/// One option applies to the whole replay. It is derived from the operations inside the passes: a file that was laid
+/// out before through the page cache does not make a direct benchmark buffered.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// Of the passes, in order, without overlap.
+    /// Windows of the passes, in order, without overlap.
     windows: Vec<Window>,
     inside: Shape,
     all: Shape,
@@ -70,7 +70,7 @@ impl Replay {
         )];
         let shape = if self.inside.operations() > 0 { &self.inside } else { &self.all };
         let name = file.map_or("FILE".to_owned(), |file| file.display().to_string());
-        // fio takes a colon for the border between two logs.
+        // fio treats a colon as the separator of two logs.
         let log = shell_word(&name.replace('\\', "\\\\").replace(':', "\\:"));
         sentences.push(format!(
             "replay it: cd {} && fio --name=replay --read_iolog={log} {}",

@@ -1,4 +1,4 @@
-//! How operations were asked for, and fio's options that ask the same way.
+//! Request pattern of operations, and fio's options that reproduce it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,10 +7,10 @@ use activebench_model::call::{Op, open_bits};
 
 use super::step::{Action, Step};
 
-/// How operations were asked for. Memory: 8 bytes an operation in flight.
+/// Request pattern of operations. Memory: 8 bytes per operation in flight.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// Ends of the operations in flight.
+    /// End times of the operations in flight.
     in_flight: BinaryHeap<Reverse<u64>>,
     pub(super) most_in_flight: usize,
     pub(super) libaio: u64,
@@ -36,7 +36,7 @@ impl Shape {
             self.sync_writes += opened(open_bits::SYNC);
             self.data_sync_writes += opened(open_bits::DSYNC);
         }
-        // An estimated start can lie before the end of the same thread's call before.
+        // An estimated start can be before the end of the same thread's previous call.
         if step.estimated {
             return;
         }
@@ -51,12 +51,12 @@ impl Shape {
         self.libaio + self.io_uring + self.calls
     }
 
-    /// What asks the same way.
+    /// Returns the I/O engine that reproduces the pattern.
     fn engine(&self) -> &'static str {
         match () {
             () if self.io_uring > self.libaio => "io_uring",
-            // For calls of several threads too: at the end of the log fio leaves what is in flight to itself, and an
-            // io_uring that goes away drops buffered requests that have not begun. libaio does them at once.
+            // Also for calls of several threads. At the end of the log fio does not wait for requests in flight, and
+            // closing an io_uring drops buffered requests that have not started. libaio executes them immediately.
             () if self.libaio > 0 || self.depth() > 1 => "libaio",
             () => "psync",
         }
@@ -70,7 +70,7 @@ impl Shape {
         self.direct * 2 > self.operations()
     }
 
-    /// How every write was opened to be durable when it returned.
+    /// Returns the sync flag with which all writes were opened; `None` if they differ or have none.
     fn sync(&self) -> Option<&'static str> {
         match self.writes {
             0 => None,
@@ -80,7 +80,7 @@ impl Shape {
         }
     }
 
-    /// fio's options that ask the same way.
+    /// Returns fio's options that reproduce the pattern.
     pub(super) fn options(&self) -> Vec<String> {
         let mut options = vec![format!("--ioengine={}", self.engine()), format!("--iodepth={}", self.depth())];
         options.push(format!("--direct={}", u8::from(self.is_direct())));
@@ -88,7 +88,7 @@ impl Shape {
         options
     }
 
-    /// The same for a person: `psync, depth 1, buffered`.
+    /// Returns the pattern in words: `psync, depth 1, buffered`.
     pub(super) fn words(&self) -> String {
         let cache = if self.is_direct() { "O_DIRECT" } else { "buffered" };
         let sync = match self.sync() {
@@ -99,7 +99,7 @@ impl Shape {
         format!("{}, depth {}, {cache}{sync}", self.engine(), self.depth())
     }
 
-    /// What an option for the whole replay cannot repeat.
+    /// Returns sentences about mixtures that one option for the whole replay cannot reproduce.
     pub(super) fn mixtures(&self) -> Vec<String> {
         let mut mixtures = Vec::new();
         let mut mixed = |part: u64, of: u64, what: &str| {

@@ -1,11 +1,11 @@
-//! What an iolog has a word for.
+//! Actions that an iolog can represent.
 
 use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
 
 use super::left_out::Why;
 use crate::escape;
 
-/// A name of this length may have been cut when it was recorded.
+/// A name of this length may have been truncated during recording.
 const CUT_NAME_BYTES: usize = 255;
 /// `O_DIRECT` moves whole sectors.
 const SECTOR_BYTES: u64 = 512;
@@ -18,10 +18,10 @@ pub(super) enum Action {
     Trim,
     Sync,
     Datasync,
-    /// Gives the descriptor `fd`.
+    /// Creates the descriptor `fd`.
     Open,
     Close,
-    /// Gives the descriptor `fd`.
+    /// Creates the descriptor `fd`.
     Dup,
 }
 
@@ -31,10 +31,10 @@ impl Action {
     }
 }
 
-/// One action, as it is held back until its turn.
+/// One action while it is held back for sorting.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// Entry of the call, or submission of the request.
+    /// Entry of the call, or submission of the request, in ns.
     pub(super) at_ns: u64,
     pub(super) end_ns: u64,
     pub(super) tgid: u32,
@@ -43,14 +43,14 @@ pub(super) struct Step {
     pub(super) action: Action,
     pub(super) op: Op,
     pub(super) open_flags: u32,
-    /// Its start is an estimate.
+    /// `true` if the start is an estimate.
     pub(super) estimated: bool,
     pub(super) offset: u64,
     pub(super) bytes: u32,
 }
 
 impl Step {
-    /// What a call on a file of the load becomes; `None` for what moves nothing and changes nothing.
+    /// Converts a call on a file of the load; `None` for a call without an effect on the log.
     pub(super) fn of(call: &Call, file: FileId) -> Result<Option<Self>, Why> {
         let (action, fd) = match call.op {
             op if op.is_read() => (Action::Read, call.fd),
@@ -62,7 +62,7 @@ impl Step {
             Op::Open => (Action::Open, descriptor(call.returned)),
             Op::Dup => (Action::Dup, descriptor(call.returned)),
             Op::Close => (Action::Close, call.fd),
-            // Said where the blind paths are.
+            // Reported with the blind paths.
             Op::Mmap | Op::Munmap | Op::UringOther => return Ok(None),
             Op::Msync | Op::MsyncAsync | Op::SyncFileRange => return Err(Why::NoWord),
             Op::Ftruncate | Op::Truncate | Op::Fallocate | Op::Fadvise => return Err(Why::NoWord),
@@ -106,13 +106,13 @@ fn descriptor(returned: i64) -> i32 {
     i32::try_from(returned).unwrap_or(-1)
 }
 
-/// Why fio would not find a file by a name; `None` for one that it finds.
+/// Returns the reason why fio would not find a file by this name; `None` if fio finds it.
 pub(super) fn unwritable(name: Option<&str>) -> Option<&'static str> {
     match name {
         None => Some("its name was not seen"),
         Some("") => Some("its name is empty"),
         Some(name) if name.len() >= CUT_NAME_BYTES => Some("its name was recorded up to 255 bytes alone"),
-        // fio ends a name at the first blank and takes the rest for an action.
+        // fio ends a name at the first blank and reads the rest as an action.
         Some(name) if name.contains(|c: char| c.is_ascii_whitespace() || c == '\u{b}') => {
             Some("its name has a blank or a line break")
         }

@@ -1,4 +1,4 @@
-//! The lines of the log.
+//! Lines of the log.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use super::Version;
 use super::step::{Action, Step, unwritable};
 use crate::export::names::FileNames;
 
-/// Writes steps in their order. A file is open in the log while any descriptor of the run is on it: fio opens a file
-/// once, whoever uses it.
+/// Writes steps in their order. A file stays open in the log while any descriptor of the run refers to it, because fio
+/// opens a file only once.
 pub(super) struct Writer<'a> {
     version: Version,
     started_ns: u64,
@@ -18,7 +18,7 @@ pub(super) struct Writer<'a> {
     out: &'a mut dyn Write,
     files: Vec<Written>,
     by_name: HashMap<String, usize>,
-    /// By process and descriptor: the file and its number among `files`.
+    /// The file and its index in `files`, by process and descriptor.
     descriptors: HashMap<(u32, i32), (FileId, usize)>,
     begun: bool,
     last_ns: u64,
@@ -27,9 +27,9 @@ pub(super) struct Writer<'a> {
 /// A file of the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written {
-    /// As the log has it.
+    /// Name in the log.
     pub(super) name: String,
-    /// Descriptors on it.
+    /// Number of open descriptors.
     open: usize,
     pub(super) reads: u64,
     pub(super) writes: u64,
@@ -37,9 +37,9 @@ pub(super) struct Written {
     pub(super) syncs: u64,
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
-    /// End of what was written.
+    /// End offset of the written data.
     written_to: u64,
-    /// How long it must be before the replay; 0 when everything that is read was written before.
+    /// Required length before the replay; 0 when all data that is read was written before.
     pub(super) must_have_bytes: u64,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         let key = (step.tgid, step.fd);
         match step.action {
             Action::Close => self.close(key),
-            // The name stands at the end of the call.
+            // The name is known when the call ends.
             Action::Open => match self.file(step.file, step.end_ns)? {
                 Some(number) => self.open(key, step.file, number),
                 None => Ok(()),
@@ -75,7 +75,7 @@ impl<'a> Writer<'a> {
             _ => {
                 let number = match self.descriptors.get(&key) {
                     Some((file, number)) if *file == step.file => *number,
-                    // Inherited, or registered with a ring.
+                    // The descriptor was inherited, or registered with a ring.
                     _ => {
                         let number = match self.open_as(step.file) {
                             Some(number) => Some(number),
@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Closes what is open; gives the files.
+    /// Closes the open files and returns all files.
     pub(super) fn finish(mut self) -> io::Result<Vec<Written>> {
         for number in 0..self.files.len() {
             if self.files[number].open > 0 {
@@ -135,7 +135,7 @@ impl<'a> Writer<'a> {
         self.line(number, action, Some((step.offset, step.bytes)))
     }
 
-    /// The number of a file under its name at a time; `None` when the name cannot be written.
+    /// Returns the number of a file under its name at a time; `None` if the name cannot be written.
     fn file(&mut self, file: FileId, at_ns: u64) -> io::Result<Option<usize>> {
         let Some(name) = self.names.at(file, at_ns).filter(|name| unwritable(Some(name)).is_none()) else {
             return Ok(None);
@@ -144,7 +144,7 @@ impl<'a> Writer<'a> {
             return Ok(Some(*number));
         }
         let number = self.files.len();
-        // fio takes this name for its standard input.
+        // fio reads this name as its standard input.
         let written = if name == "-" { "./-" } else { name };
         self.files.push(Written { name: written.to_owned(), ..Written::default() });
         self.by_name.insert(name.to_owned(), number);
@@ -152,7 +152,7 @@ impl<'a> Writer<'a> {
         Ok(Some(number))
     }
 
-    /// The number of a file that another descriptor is on.
+    /// Returns the number of a file that another descriptor refers to.
     fn open_as(&self, file: FileId) -> Option<usize> {
         let mut on_file = self.descriptors.values().filter(|(other, _)| *other == file).map(|(_, number)| *number);
         on_file.next()
@@ -194,7 +194,7 @@ impl<'a> Writer<'a> {
             writeln!(self.out, "fio version {} iolog", if self.version == Version::Two { 2 } else { 3 })?;
         }
         if self.version == Version::Three {
-            // fio takes a 0 for no time at all and does not wait after it.
+            // fio ignores a time of 0 and does not wait after it.
             let at_us = (self.last_ns.saturating_sub(self.started_ns) / 1000).max(1);
             write!(self.out, "{at_us} ")?;
         }

@@ -1,4 +1,4 @@
-//! What a file was before a pass, as far as the run's own calls tell.
+//! State of a file before a pass, as far as the run's own calls show it.
 
 use std::collections::HashMap;
 
@@ -10,33 +10,33 @@ use super::places::Item;
 use crate::export::iolog::step::Action;
 use crate::export::names::FileNames;
 
-/// What a file must be before a pass is replayed.
+/// Required state of a file before a pass is replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before {
-    /// So far it holds data.
+    /// Offset up to which the file has data.
     pub written_bytes: u64,
-    /// So far blocks were reserved (fallocate); 0 where none were.
+    /// Offset up to which blocks were reserved (fallocate); 0 if none were.
     pub allocated_bytes: u64,
-    /// Its length.
+    /// Length of the file.
     pub size_bytes: u64,
-    /// The calls tell all of this.
+    /// `true` if the calls show all of this.
     known: bool,
     assumed: Assumed,
 }
 
-/// What was taken for granted where the calls do not tell.
+/// Assumption about the file where the calls do not show its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Assumed {
     #[default]
     Nothing,
-    /// It was written from its beginning, and there was no sign of data in it.
+    /// The file was written from its beginning, and there was no sign of earlier data.
     New,
-    /// It was there, as long as the pass goes.
+    /// The file existed, and was as long as the pass reaches.
     There,
 }
 
 impl Before {
-    /// Reads found data up to an offset; the run itself had written up to another.
+    /// Records that reads found data up to `end_bytes`, while the run itself had written up to `written_bytes`.
     pub(super) fn must_have(&mut self, end_bytes: u64, written_bytes: u64) {
         if end_bytes > written_bytes.max(self.written_bytes) {
             self.written_bytes = end_bytes;
@@ -45,7 +45,7 @@ impl Before {
         }
     }
 
-    /// Where the calls before do not tell, the first write has to.
+    /// Derives the assumption from the first write, if the earlier calls do not show the state.
     pub(super) fn first_write(&mut self, offset: u64, open_flags: u32) {
         if self.known || self.assumed != Assumed::Nothing {
             return;
@@ -54,12 +54,12 @@ impl Before {
         self.assumed = if may_be_new { Assumed::New } else { Assumed::There };
     }
 
-    /// Whether it was there before.
+    /// Returns `true` if the file existed before.
     pub fn is_there(&self) -> bool {
         self.size_bytes > 0 || self.assumed == Assumed::There
     }
 
-    /// As long as an operation of the pass reaches, where it is taken to have been there.
+    /// Extends an assumed existing file to the highest end offset of the pass.
     pub(super) fn settle(&mut self, end_bytes: u64) {
         if self.assumed == Assumed::There && !self.known {
             self.written_bytes = self.written_bytes.max(end_bytes);
@@ -67,7 +67,7 @@ impl Before {
         }
     }
 
-    /// What was taken for granted; `None` where the calls tell.
+    /// Returns the assumption in words; `None` if the calls show the state.
     pub(super) fn assumed(&self) -> Option<&'static str> {
         match self.assumed {
             _ if self.known => None,
@@ -78,14 +78,14 @@ impl Before {
     }
 }
 
-/// What a call did to a file besides data.
+/// Effect of a call on a file, besides moving data.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    /// It was opened with `O_TRUNC`.
+    /// Opened with `O_TRUNC`.
     Emptied,
-    /// ftruncate, truncate.
+    /// Length set by ftruncate or truncate.
     Sized(u64),
-    /// fallocate up to here.
+    /// Blocks reserved up to here by fallocate.
     Allocated(u64),
 }
 
@@ -103,7 +103,7 @@ impl Change {
     }
 }
 
-/// The files of the load as the run goes on.
+/// State of the files of the load as the run proceeds.
 pub(super) struct States<'a> {
     of_file: HashMap<FileId, Before>,
     names: &'a FileNames,
@@ -113,19 +113,19 @@ pub(super) struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    /// With the deletions in the order of their times.
+    /// Creates the states; `unlinks` are in the order of their times.
     pub(super) fn new(unlinks: Vec<NameEvent>, names: &'a FileNames) -> Self {
         Self { of_file: HashMap::new(), names, named: names.by_name(), unlinks, next: 0 }
     }
 
-    /// Takes the files away that were deleted by then.
+    /// Resets the files that were deleted up to `at_ns`.
     pub(super) fn until(&mut self, at_ns: u64) {
         while let Some(unlink) = self.unlinks.get(self.next).filter(|unlink| unlink.at_ns <= at_ns) {
             for file in self.named.get(unlink.name.as_str()).into_iter().flatten() {
                 if self.names.at(*file, unlink.at_ns) == Some(&unlink.name)
                     && let Some(state) = self.of_file.get_mut(file)
                 {
-                    // An inode is used again for the next file: that one is new.
+                    // The next file reuses the inode, and is a new file.
                     *state = Before { known: true, ..Before::default() };
                 }
             }
@@ -133,12 +133,12 @@ impl<'a> States<'a> {
         }
     }
 
-    /// As it is now.
+    /// Returns the current state of a file.
     pub(super) fn before(&self, file: FileId) -> Before {
         self.of_file.get(&file).copied().unwrap_or_default()
     }
 
-    /// So far the run has written it.
+    /// Returns the offset up to which the run has written the file.
     pub(super) fn written_to(&self, file: FileId) -> u64 {
         self.before(file).written_bytes
     }
@@ -168,7 +168,7 @@ impl<'a> States<'a> {
             state.size_bytes = state.size_bytes.max(end_bytes);
             state.known = true;
         }
-        // What is read was there, whoever wrote it.
+        // Data that is read existed, whoever wrote it.
         if let Some(step) = item.step
             && step.action == Action::Read
         {
@@ -201,7 +201,7 @@ mod tests {
             file,
             name: name.to_owned(),
         };
-        // The first file gets the name of the second when that is gone.
+        // The first file gets the name of the second after that is deleted.
         let opens = vec![
             event(10, Op::Open, Some(file), "a"),
             event(10, Op::Open, Some(other), "b"),

@@ -1,4 +1,4 @@
-//! Which calls are which pass's.
+//! Assignment of calls to passes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,16 +17,16 @@ pub(super) struct Places<'a> {
     load: HashSet<FileId>,
 }
 
-/// The parts of one descriptor by their starts: a tool that measures again and again does it on one descriptor.
+/// Parts of one descriptor, sorted by start. A tool that repeats a measurement uses one descriptor.
 #[derive(Default)]
 struct Spans<'a> {
-    /// With the number of the pass.
+    /// Parts with the number of their pass.
     parts: Vec<(usize, &'a Part)>,
-    /// The latest end of those up to and with each.
+    /// For each part, the latest end of all parts up to and including it.
     reach: Vec<u64>,
 }
 
-/// A call as it is held back until its turn.
+/// A call while it is held back for sorting.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) at_ns: u64,
@@ -34,7 +34,7 @@ pub(super) struct Item {
     pub(super) kind: FileKind,
     pub(super) change: Option<Change>,
     pub(super) step: Option<Step>,
-    /// The pass that it belongs to, and the task.
+    /// Pass of the call, and its task.
     pub(super) place: Option<(usize, (u32, u32))>,
 }
 
@@ -53,18 +53,18 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// The pass whose clock covered a call.
+    /// Returns the pass whose clock covered a call.
     fn pass_of(&self, call: &Call) -> Option<usize> {
         self.by_descriptor.get(&(call.tgid, call.fd))?.pass_of(call)
     }
 
-    /// What becomes of a call; `None` where it bears on no file of the load.
+    /// Converts a call to an item; `None` if it does not affect a file of the load.
     pub(super) fn item(&self, call: &Call, gathered: &mut [Gathered]) -> Option<Item> {
         let file = call.file.filter(|file| self.load.contains(file))?;
         let pass = self.pass_of(call);
         let change = Change::of(call);
         let step = match Step::of(call, file) {
-            // fio 3.33 refuses it.
+            // fio 3.33 refuses `trim`.
             Ok(Some(Step { action: Action::Trim, .. })) => {
                 if let Some(gathered) = pass.and_then(|pass| gathered.get_mut(pass)) {
                     gathered.lost.add(call, Why::NoWord);
@@ -91,7 +91,7 @@ impl<'a> Places<'a> {
 impl Spans<'_> {
     fn sort(&mut self) {
         self.parts.sort_by_key(|(number, part)| (part.start_ns, end_of(part), *number));
-        // Both directions of a mix share their parts.
+        // Both directions of a mix have the same parts.
         self.parts.dedup();
         let reach = self.parts.iter().scan(0, |latest, (_, part)| {
             *latest = end_of(part).max(*latest);
@@ -163,7 +163,7 @@ mod tests {
     fn a_call_is_of_the_pass_whose_part_covers_it() {
         let (long, first, second, threads) =
             (part(0, 1_000, &[9]), part(100, 200, &[8]), part(300, 400, &[8]), part(350, 360, &[5, 6]));
-        // In no order, and one of them twice.
+        // Unsorted, and with one part twice.
         let parts = vec![(2, &second), (0, &long), (1, &first), (2, &second), (3, &threads)];
         let mut spans = Spans { parts, reach: Vec::new() };
         spans.sort();

@@ -1,4 +1,4 @@
-//! What was done on a file, in a form in which two runs of the same operations are equal, whatever their order.
+//! Summary of the operations on a file. Two runs of the same operations have equal summaries, in any order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,13 +11,13 @@ use super::Pass;
 use crate::export::iolog::step::{Action, Step};
 use crate::export::names::FileNames;
 
-/// The operations on a file: their numbers and bytes, and a sum over all of them that two different multisets share
-/// with a chance of 2^-128. Memory does not grow with the operations.
+/// Operations on a file: counts, bytes, and a sum over all operations. Two different multisets have the same sum with a
+/// probability of 2^-128. Memory does not grow with the number of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Numbers and bytes.
+    /// Counts and bytes.
     pub moved: Moved,
-    /// Of `moved.syncs` those after the clock.
+    /// Those of `moved.syncs` that follow the clock.
     pub syncs_after: u64,
     sum: (u64, u64),
 }
@@ -41,7 +41,7 @@ impl Work {
         self.count(file, step.action, place);
     }
 
-    /// A sync that the log has behind the clock.
+    /// Adds a sync that the log has after the end of the clock.
     pub(super) fn sync_after(&mut self, file: usize, action: Action) {
         self.moved.syncs += 1;
         self.syncs_after += 1;
@@ -58,32 +58,32 @@ impl Work {
         self.sum.1 = self.sum.1.wrapping_add(of(1));
     }
 
-    /// Whether another did the same, each operation as often.
+    /// Returns `true` if `other` has the same operations, each as often.
     pub fn is_same(&self, other: &Work) -> bool {
         self.moved == other.moved && self.sum == other.sum
     }
 }
 
-/// What a replay did.
+/// Operations of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
-    /// On each file of the pass, by its number.
+    /// Operations on each file of the pass, by its number.
     pub works: BTreeMap<usize, Work>,
     /// Start of the first operation, in ns of `CLOCK_MONOTONIC`.
     pub first_ns: Option<u64>,
-    /// End of the last that the recorded clock covered.
+    /// End of the last operation that the recorded clock covered.
     pub clock_end_ns: Option<u64>,
-    /// End of the last of all.
+    /// End of the last operation.
     pub end_ns: Option<u64>,
 }
 
 impl Replayed {
-    /// What it did on all files.
+    /// Returns the operations and bytes on all files.
     pub fn moved(&self) -> Moved {
         self.works.values().fold(Moved::default(), |sum, work| sum + work.moved)
     }
 
-    /// In what it differs from the pass; `None` where every operation on every file is the same.
+    /// Returns the first difference to the pass; `None` if every operation on every file is the same.
     pub fn differs(&self, pass: &Pass) -> Option<String> {
         for (number, file) in &pass.files {
             let work = self.works.get(number).copied().unwrap_or_default();
@@ -109,10 +109,10 @@ fn words(moved: Moved) -> String {
     )
 }
 
-/// Reads what a replay of a pass did from its recorded events.
+/// Reads the operations of a replayed pass from its recorded events.
 ///
 /// # Errors
-/// When they cannot be read.
+/// Returns an error if the events cannot be read.
 pub fn replayed(pass: &Pass, events: &dyn EventSource) -> Result<Replayed, Unreadable> {
     let names = FileNames::read(events)?;
     let numbers: HashMap<&str, usize> =
@@ -151,7 +151,7 @@ pub fn replayed(pass: &Pass, events: &dyn EventSource) -> Result<Replayed, Unrea
     let (mut clock_end_ns, mut end_ns) = (data_end_ns, data_end_ns);
     for (number, mut syncs) in syncs {
         syncs.sort_unstable();
-        // The last ones stand behind the clock.
+        // The last syncs follow the end of the clock.
         let after = pass.files.get(&number).map_or(0, |file| file.work.syncs_after);
         let inside = syncs.len().saturating_sub(usize::try_from(after).unwrap_or(usize::MAX));
         for (place, (_, sync_end_ns)) in syncs.into_iter().enumerate() {

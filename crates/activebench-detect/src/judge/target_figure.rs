@@ -4,7 +4,7 @@ use activebench_model::claim::{Claim, Metric};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::JudgedClaim;
 
-use crate::context::Run;
+use crate::run::Run;
 
 /// How to write one, for messages.
 pub const HOW: &str = "write `>= 200 MB/s`, `write >= 1.5 GiB/s`, `>= 20 kIOPS`, `p99 <= 5 ms`";

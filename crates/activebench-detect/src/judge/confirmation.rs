@@ -9,8 +9,8 @@ use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{Confirmation, Tolerance};
 
-use crate::comparison::{noise_share, rebuild};
-use crate::context::Run;
+use crate::evidence::rebuilt_figure::{noise_share, rebuild};
+use crate::run::Run;
 
 /// The observation that confirms a claim.
 ///

@@ -4,9 +4,9 @@ use activebench_model::hardware::{DeviceCache, Hardware, Link};
 use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Phase};
 
-use crate::case::Halt;
-use crate::context::Run;
-use crate::packing::packs;
+use crate::cases::run::Halt;
+use crate::evidence::payload::packs;
+use crate::run::Run;
 
 /// A link, or several side by side.
 pub(crate) struct Carrier {

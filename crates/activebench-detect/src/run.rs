@@ -9,7 +9,7 @@ use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
 
-use crate::mapped::{self, Mapped};
+use crate::evidence::mapped_files::{self, Mapped};
 use crate::thresholds::Thresholds;
 
 /// The stored run as detectors see it.
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
             && phase.facts.get(FactName::Mappings).is_some()
             && phase.facts.complete(FactName::Mappings)? > 0.0
         {
-            return match mapped::of(self, phase)? {
+            return match mapped_files::of(self, phase)? {
                 Some(Mapped::AtDevice(bytes)) => Ok(bytes),
                 _ => Err("data moved through a mapping, which calls do not show".to_owned()),
             };
@@ -141,7 +141,7 @@ pub struct Series<'a> {
     pub manifest: &'a SeriesManifest,
     /// The runs, in order.
     pub runs: &'a [RunOfSeries],
-    /// Their figures, see [`crate::statistics::figures`].
+    /// Their figures, see [`crate::series::statistics::figures`].
     pub figures: &'a [Repeated],
     /// How steady the first rate of each phase was.
     pub steadiness: &'a [Steadiness],

@@ -4,9 +4,9 @@ use activebench_model::claim::Metric;
 use activebench_model::finding::{Finding, Outcome};
 use activebench_model::series::Repeated;
 
-use crate::case::{Firing, Halt, Label};
-use crate::context::Series;
+use crate::cases::run::{Firing, Halt, Label};
 use crate::detector::Detector;
+use crate::run::Series;
 use crate::thresholds::Thresholds;
 
 /// A detector before one phase of a series.

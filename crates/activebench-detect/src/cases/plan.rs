@@ -3,9 +3,9 @@
 use activebench_model::finding::Finding;
 use activebench_model::phase::{Direction, Mechanism, Phase, Promise};
 
-use crate::case::{Case, Halt};
-use crate::context::Run;
+use crate::cases::run::{Case, Halt};
 use crate::detector::Detector;
+use crate::run::Run;
 
 /// Asks a question of every pass that the command asks for; one finding a pass. Of a run that has begun it
 /// is not asked.

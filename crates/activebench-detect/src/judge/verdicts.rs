@@ -10,7 +10,7 @@
 //! 3. Unverifiable for any other reason: such a finding, a pass that was not found or is
 //!    not what the command promises, a deciding detector that is undecided.
 //! 4. Confirmed, where the same figure was observed and the claim lies inside its tolerance
-//!    ([`crate::confirmation`]); otherwise not checked.
+//!    ([`crate::judge::confirmation`]); otherwise not checked.
 //!
 //! Warnings and notes change no claim unless they say so. What our own observation cost (AB903)
 //! changes nothing while it is not known: it makes a figure worse, never better.
@@ -27,17 +27,17 @@ use activebench_model::run::{ChildEnd, Choices, FailOn};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
-use crate::bound;
-use crate::case::not_here;
-use crate::comparison::rebuild;
-use crate::confirmation::confirmation;
-use crate::context::Run;
-use crate::correction::{measured_instead, of_misleading, of_refuted};
+use crate::cases::run::not_here;
 use crate::detector::{Decides, Detector};
 use crate::detectors::{perturbed_by_observer, queue_depth_not_reached};
-use crate::limiter;
-use crate::questions::answers;
+use crate::evidence::rebuilt_figure::rebuild;
+use crate::judge::bottleneck;
+use crate::judge::confirmation::confirmation;
+use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
+use crate::judge::headroom;
+use crate::judge::seven_questions::answers;
 use crate::registry::DETECTORS;
+use crate::run::Run;
 
 /// A run judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,9 +67,9 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let judged: Vec<JudgedClaim> = run.parsed.claims.iter().map(|claim| judge_claim(run, claim, &findings)).collect();
     let (verdict, because) = judge_run(run, &judged, &findings);
     let exit_code = exit_code(verdict, run.manifest.choices.fail_on);
-    let limiters = limiter::of_phases(run);
+    let limiters = bottleneck::of_phases(run);
     let questions = answers(run, &findings, &judged, &limiters);
-    let shares = bound::of_run(run, &judged);
+    let shares = headroom::of_run(run, &judged);
     Judgement { findings, judged, verdict, because, exit_code, limiters, shares, questions }
 }
 

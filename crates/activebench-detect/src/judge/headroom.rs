@@ -15,10 +15,10 @@ use activebench_model::phase::{Direction, Pattern, Phase, Submission};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
-use crate::comparison::tasks_of;
-use crate::context::Run;
-use crate::link::link_of;
-use crate::packing::packs;
+use crate::evidence::device_link::link_of;
+use crate::evidence::payload::packs;
+use crate::evidence::rebuilt_figure::tasks_of;
+use crate::run::Run;
 
 /// Share of a pass's bytes from which on they count as all. Proposed: what is left moves a bound by no more than that.
 const NEARLY_ALL: f64 = 0.99;

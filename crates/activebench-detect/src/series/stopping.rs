@@ -3,8 +3,8 @@
 use activebench_model::series::{Repeated, Sample, Steadiness, Stopping, Until};
 use activebench_model::units::Quantity;
 
-use crate::series_case::first_rates;
-use crate::steady::{honest_not_known, truest};
+use crate::cases::series::first_rates;
+use crate::series::steady_state::{honest_not_known, truest};
 use crate::thresholds::Thresholds;
 
 /// Values of which two cover the median with 95 %.
@@ -94,7 +94,7 @@ mod tests {
     use statrs::distribution::{ContinuousCDF, Normal};
 
     use super::*;
-    use crate::statistics::{CONFIDENCE, median_interval, sample};
+    use crate::series::statistics::{CONFIDENCE, median_interval, sample};
 
     /// Of series of normally distributed runs that end as soon as the interval is narrow, the share that ends with an
     /// interval beside the true median. Ends that `most_runs` forces do not count.

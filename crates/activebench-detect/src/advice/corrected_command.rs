@@ -146,8 +146,8 @@ mod tests {
     use activebench_tools::advisor_of;
 
     use super::*;
-    use crate::advice::advise;
-    use crate::context::Run;
+    use crate::advice::wording::advise;
+    use crate::run::Run;
     use crate::thresholds::Thresholds;
 
     fn fires(code: &str) -> Finding {

@@ -8,8 +8,8 @@ use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::context::Run;
 use crate::detector::{Detector, Evidence};
+use crate::run::Run;
 use crate::thresholds::Thresholds;
 
 /// Why a detector gives no judgement.

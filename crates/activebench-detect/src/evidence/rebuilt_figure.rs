@@ -12,9 +12,9 @@ use activebench_model::finding::{Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, RateClock};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::case::{Case, Firing, Halt, fact_if_any, seen};
-use crate::context::Run;
-use crate::lint::read_whole;
+use crate::cases::plan::read_whole;
+use crate::cases::run::{Case, Firing, Halt, fact_if_any, seen};
+use crate::run::Run;
 
 /// A claim's figure as the observation gives it.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,11 +11,11 @@ use activebench_model::report::Answer;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::JudgedClaim;
 
-use crate::context::Run;
 use crate::detector::Question;
 use crate::detectors::beyond_physical_limit;
-use crate::goal::Goal;
+use crate::judge::target_figure::Goal;
 use crate::registry::DETECTORS;
+use crate::run::Run;
 
 /// A number of things, in the singular for one.
 pub(crate) fn count(number: usize, noun: &str) -> String {

@@ -5,12 +5,12 @@ use activebench_model::fact::FactName;
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Phase};
 
-use crate::amount::{
+use crate::evidence::bytes::{
     Amount, BELOW_READ, BELOW_WRITTEN_DURABLE, Completed, Counted, DEVICE_READ, DEVICE_WRITTEN_DURABLE, OTHERS_READ,
     OfFiles, READ, UntilDurable,
 };
-use crate::comparison::buffers_bytes;
-use crate::context::Run;
+use crate::evidence::rebuilt_figure::buffers_bytes;
+use crate::run::Run;
 
 /// Bytes of a reading pass that its device delivered at most: those of its files, or where more passed the device for
 /// nobody else all of these. Requests that a worker of the kernel issues later (a throttled group's) carry the data

@@ -7,7 +7,7 @@ use activebench_model::units::Unit;
 use activebench_model::verdict::ClaimVerdict;
 use statrs::statistics::{Data, Distribution, Max, Min};
 
-use crate::series_case::first_rates;
+use crate::cases::series::first_rates;
 use crate::thresholds::Thresholds;
 
 /// What two roads to the same number may differ by: a window that is exactly at a limit is within it.

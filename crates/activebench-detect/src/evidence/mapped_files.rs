@@ -10,7 +10,7 @@ use activebench_model::claim::Metric;
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Phase};
 
-use crate::context::Run;
+use crate::run::Run;
 
 /// Less than this share of the bytes at the device is none: what was beside them.
 const NEXT_TO_NOTHING: f64 = 0.05;

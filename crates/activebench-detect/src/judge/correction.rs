@@ -6,12 +6,12 @@ use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::Corrected;
 
-use crate::amount::BELOW_READ;
-use crate::comparison::{operations, rebuild, tasks_of};
-use crate::context::Run;
 use crate::detector::{Correction, Detector, Honest};
 use crate::detectors::cliff_or_throttling::RateSource;
-use crate::layers::below;
+use crate::evidence::bytes::BELOW_READ;
+use crate::evidence::device_layers::below;
+use crate::evidence::rebuilt_figure::{operations, rebuild, tasks_of};
+use crate::run::Run;
 
 /// What a misleading claim measured, by the detectors that make it so.
 pub(crate) fn measured_instead(run: &Run<'_>, phase: &Phase, misleading: &[&Detector]) -> Option<String> {

@@ -7,9 +7,9 @@ use activebench_model::host::{MOST_COPIES, Target};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::case::{Case, Halt, Observed};
-use crate::context::Run;
+use crate::cases::run::{Case, Halt, Observed};
 use crate::detector::{Evidence, Inference};
+use crate::run::Run;
 
 /// The facts that show whether all that was written reached the device.
 const OF_REACHED: &[FactName] = &[

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use activebench_model::fact::FactName;
 use activebench_model::phase::Phase;
 
-use crate::context::Run;
+use crate::run::Run;
 
 /// What ended while the clock ran: calls, and requests that completed.
 #[derive(Clone, Copy, Debug)]

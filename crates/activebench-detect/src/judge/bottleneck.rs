@@ -12,9 +12,9 @@ use activebench_model::phase::{Direction, Phase, Submission};
 use activebench_model::profile::CpuProfile;
 use activebench_model::units::Quantity;
 
-use crate::context::Run;
 use crate::detectors::cpu_bound::cpu_capacity;
 use crate::detectors::throttled_by_policy::nearest_limit;
+use crate::run::Run;
 
 /// Functions of the kernel in which a processor waits for a lock (kernel/locking of Linux 6.18:
 /// qspinlock.c, osq_lock.c, rwsem.c, mutex.c).

@@ -21,7 +21,7 @@ use activebench_model::units::{Quantity, Unit};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::Statistics;
 
-use crate::steady::truest;
+use crate::series::steady_state::truest;
 use crate::thresholds::Thresholds;
 
 /// Share of the variance that a cause must explain.

@@ -1,0 +1,10 @@
+//! What detectors share: amounts of bytes, the layers below a file, mapped files, payload, links, and figures that are computed
+//! from the calls.
+
+pub(crate) mod bytes;
+pub(crate) mod device_layers;
+pub(crate) mod device_link;
+pub(crate) mod interval;
+pub(crate) mod mapped_files;
+pub(crate) mod payload;
+pub(crate) mod rebuilt_figure;
