@@ -34,8 +34,14 @@ use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Inference, Judge};
 use crate::run::Run;
 
-const FACTS: &[FactName] =
-    &[FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare, FactName::ReadBytes, FactName::WriteBytes];
+const FACTS: &[FactName] = &[
+    FactName::UniqueBlocks,
+    FactName::BlockGrid,
+    FactName::DirectShare,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::UnsyncedBytes,
+];
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
