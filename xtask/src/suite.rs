@@ -9,7 +9,7 @@
 //!   `NAME<tab>REASON`, in a single write to a file opened for appending. NAME is its
 //!   libtest name: `std::thread::current().name()` in the test's own thread.
 //! * If the variable is not set (plain `cargo test`), it prints `ACTIVEBENCH-SKIP NAME: REASON` to standard error
-//! instead.
+//!   instead.
 //!
 //! This task subtracts the logged tests from the passed ones, lists each as
 //! `skipped: NAME: REASON`, and ends with `N passed, N failed, N skipped` alone on a line.

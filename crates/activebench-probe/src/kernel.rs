@@ -18,7 +18,9 @@ use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError, ProgramFd};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
+use aya_obj::generated::bpf_cmd;
 
+use crate::bpf_call::{bpf, zeroed_attributes};
 use crate::log::LogOptions;
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
@@ -362,12 +364,12 @@ impl Probe {
         // aya has no type for task storage: this is its map update, with a pidfd for a key.
         let membership = Membership { thread: 0 };
         let key = pidfd.as_raw_fd();
-        // SAFETY: zero is a value of every field of the union's variants.
-        let mut attributes: aya_obj::generated::bpf_attr = unsafe { std::mem::zeroed() };
+        let mut attributes = zeroed_attributes();
         attributes.__bindgen_anon_2.map_fd = tasks.fd().as_fd().as_raw_fd() as u32;
         attributes.__bindgen_anon_2.key = (&raw const key) as u64;
         attributes.__bindgen_anon_2.__bindgen_anon_1.value = (&raw const membership) as u64;
-        bpf(aya_obj::generated::bpf_cmd::BPF_MAP_UPDATE_ELEM as libc::c_long, &mut attributes)
+        // SAFETY: key and value live until the end of this function and have the sizes of the map's.
+        unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
         self.meter = Some(RunTimeMeter::start(self.program_descriptors()?)?);
         self.cpu_at_start_ns = own_cpu_ns();
@@ -618,14 +620,6 @@ fn give_back() {
     unsafe {
         libc::malloc_trim(0);
     }
-}
-
-/// The `bpf(2)` call, for what aya has no type for; a descriptor where the command makes one.
-pub(crate) fn bpf(command: libc::c_long, attributes: &mut aya_obj::generated::bpf_attr) -> io::Result<i32> {
-    // SAFETY: `attributes` is a whole, initialised `bpf_attr`; the pointers that callers put
-    // into it outlive this call.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of_val(attributes)) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
 }
 
 /// A ring of the object, mapped.

@@ -4,6 +4,7 @@
 //! Holds no judgement. The records are packed and bounded; while the child runs they are
 //! written to a file only where that cannot disturb the device under test.
 
+mod bpf_call;
 mod floor;
 mod hooks;
 mod kernel;

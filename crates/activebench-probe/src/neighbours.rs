@@ -13,7 +13,9 @@ use std::{fs, io};
 use activebench_model::coverage::OtherTracer;
 use aya::programs::links::{LinkError, LinkType};
 use aya::programs::{ProgramError, loaded_links, loaded_programs};
-use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_link_info, bpf_perf_event_type, bpf_task_fd_type};
+use aya_obj::generated::{bpf_cmd, bpf_link_info, bpf_perf_event_type, bpf_task_fd_type};
+
+use crate::bpf_call::{bpf, zeroed_attributes};
 
 /// Longest name that is asked for; the kernel's tracepoints stay far below.
 const NAME_BYTES: usize = 128;
@@ -131,7 +133,8 @@ fn link_errno(error: LinkError) -> io::Error {
 fn hook_of_link(id: u32, kind: LinkType) -> io::Result<Option<String>> {
     let mut attributes = zeroed_attributes();
     attributes.__bindgen_anon_6.__bindgen_anon_1.link_id = id;
-    let fd = bpf(bpf_cmd::BPF_LINK_GET_FD_BY_ID, &mut attributes)?;
+    // SAFETY: the command reads no pointer.
+    let fd = unsafe { bpf(bpf_cmd::BPF_LINK_GET_FD_BY_ID, &mut attributes) }?;
     // SAFETY: the kernel just gave us this descriptor, and nobody else knows it.
     let link = unsafe { OwnedFd::from_raw_fd(fd) };
 
@@ -153,7 +156,8 @@ fn hook_of_link(id: u32, kind: LinkType) -> io::Result<Option<String>> {
     attributes.info.bpf_fd = link.as_raw_fd() as u32;
     attributes.info.info_len = size_of_val(&info) as u32;
     attributes.info.info = (&raw mut info) as u64;
-    bpf(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    // SAFETY: `info` and the name that it points to live until the end of this function, with the lengths given.
+    unsafe { bpf(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes) }?;
     if kind == LinkType::RawTracePoint {
         return Ok(hook("raw_tracepoint", &name));
     }
@@ -172,7 +176,8 @@ fn hook_of_perf_event(pid: u32, fd: u32) -> io::Result<Option<(String, u32)>> {
     attributes.task_fd_query.fd = fd;
     attributes.task_fd_query.buf = (&raw mut name) as u64;
     attributes.task_fd_query.buf_len = NAME_BYTES as u32;
-    bpf(bpf_cmd::BPF_TASK_FD_QUERY, &mut attributes)?;
+    // SAFETY: the name lives until the end of this function, with the length given.
+    unsafe { bpf(bpf_cmd::BPF_TASK_FD_QUERY, &mut attributes) }?;
     // SAFETY: every bit pattern is a value of the integers that the kernel wrote.
     let (kind, program) = unsafe { (attributes.task_fd_query.fd_type, attributes.task_fd_query.prog_id) };
     if kind != bpf_task_fd_type::BPF_FD_TYPE_TRACEPOINT as u32 {
@@ -185,19 +190,6 @@ fn hook(kind: &str, name: &[u8]) -> Option<String> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name);
     is_on_the_path(&name).then(|| format!("{kind}/{name}"))
-}
-
-fn zeroed_attributes() -> bpf_attr {
-    // SAFETY: zero is a value of every field of the union's variants.
-    unsafe { std::mem::zeroed() }
-}
-
-fn bpf(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<i32> {
-    // SAFETY: `attributes` is a whole, initialised `bpf_attr`; the pointers that callers put
-    // into it outlive this call and have the lengths that stand beside them.
-    let result =
-        unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_long, &raw mut *attributes, size_of_val(attributes)) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
 }
 
 /// Which processes hold BPF programs and links, and which perf events there are.

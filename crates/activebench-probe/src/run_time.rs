@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::kernel::{ProbeError, bpf};
+use aya_obj::generated::bpf_cmd;
+
+use crate::bpf_call::{bpf, zeroed_attributes};
+use crate::kernel::ProbeError;
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(2);
@@ -101,10 +104,10 @@ fn sleep(duration: Duration, stop: &AtomicBool) {
 
 /// Makes the kernel time every run of every program for as long as the descriptor is open.
 fn time_programs() -> io::Result<OwnedFd> {
-    // SAFETY: zero is a value of every field of the union's variants.
-    let mut attributes: aya_obj::generated::bpf_attr = unsafe { std::mem::zeroed() };
+    let mut attributes = zeroed_attributes();
     attributes.enable_stats.type_ = RUN_TIME;
-    let fd = bpf(aya_obj::generated::bpf_cmd::BPF_ENABLE_STATS as libc::c_long, &mut attributes)?;
+    // SAFETY: the command reads no pointer.
+    let fd = unsafe { bpf(bpf_cmd::BPF_ENABLE_STATS, &mut attributes) }?;
     // SAFETY: the kernel has just made it for us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
@@ -118,12 +121,12 @@ fn run_ns(programs: &[OwnedFd]) -> io::Result<u64> {
 pub(crate) fn program_info(fd: i32) -> io::Result<aya_obj::generated::bpf_prog_info> {
     // SAFETY: zero is a value of every field.
     let mut info: aya_obj::generated::bpf_prog_info = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
-    let mut attributes: aya_obj::generated::bpf_attr = unsafe { std::mem::zeroed() };
+    let mut attributes = zeroed_attributes();
     attributes.info.bpf_fd = fd as u32;
     attributes.info.info_len = size_of_val(&info) as u32;
     attributes.info.info = (&raw mut info) as u64;
-    bpf(aya_obj::generated::bpf_cmd::BPF_OBJ_GET_INFO_BY_FD as libc::c_long, &mut attributes)?;
+    // SAFETY: `info` lives until the end of this function, with the length given.
+    unsafe { bpf(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes) }?;
     Ok(info)
 }
 
