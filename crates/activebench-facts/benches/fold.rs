@@ -1,4 +1,4 @@
-//! What a million calls cost: the fold to the activity, and the facts of their phase.
+//! The cost of a million calls: building the activity, and computing the facts of their phase.
 
 use std::hint::black_box;
 
@@ -13,13 +13,13 @@ const CALLS: u64 = 1_000_000;
 const FILE: FileId = FileId { s_dev: 7 << 20, ino: 12 };
 const THREADS: u64 = 4;
 
-/// Random reads of 4 KiB by four threads of four descriptors, in batches of 32.
+/// Random reads of 4 KiB by four threads through four descriptors, in batches of 32.
 fn events() -> Events {
     let call = |number: u64| {
         let (batch, thread) = (number / 32 / THREADS, number / 32 % THREADS);
         let in_thread = batch * 32 + number % 32;
         let start_ns = 1000 + in_thread * 1000 + thread * 10;
-        // A full-period generator: each block of 2^20 once.
+        // A full-period generator: each of the 2^20 blocks once.
         let block = (number.wrapping_mul(1_664_525) + 1_013_904_223) % (1 << 20);
         Call {
             start_ns,

@@ -1,9 +1,9 @@
-//! What it costs to find repeated offsets: the counter of hits alone, and all facts of a
+//! The cost of finding repeated offsets: the counter of hits alone, and all facts of a
 //! phase of random reads.
 //!
 //! 2 million reads by default. `ACTIVEBENCH_BENCH_READS=100000000` is the full size of
-//! `docs/design/offsets.md`: then each is done once and timed, with the peak memory, because a
-//! statistic of ten would take minutes. The calls are made while they are read, so that
+//! `docs/design/offsets.md`. Then each variant runs once and is timed, with the peak memory, because
+//! statistics of ten runs would take minutes. The calls are generated while they are read, so that
 //! the memory is that of the analysis.
 
 use std::hint::black_box;
@@ -19,7 +19,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 
 const DEFAULT_READS: u64 = 2_000_000;
 const BLOCK: u64 = 8192;
-/// Blocks of a file of 96 GiB, and the few of them that Orion 11.2 reads.
+/// Number of blocks of a file of 96 GiB, and of the small part of it that Orion 11.2 reads.
 const SETS: [(&str, u64); 2] = [("96_gib", 12_582_912), ("768_mib", 98_305)];
 const FILE: FileId = FileId { s_dev: 7 << 20, ino: 12 };
 const BATCH: u64 = 1 << 16;
@@ -81,7 +81,7 @@ fn manifest() -> Manifest {
         clocks: Default::default(),
         host: Default::default(),
         coverage: activebench_model::coverage::Coverage {
-            // No account of a probe is needed where the calls come from a tracer.
+            // No account of a probe is needed where the calls come from the ptrace backend.
             backend: "ptrace".to_owned(),
             records: [("calls".to_owned(), Default::default())].into(),
             ..Default::default()
@@ -115,7 +115,7 @@ fn phase(reads: u64) -> Phase {
     }
 }
 
-/// Distinct blocks and most hits, by the counter alone.
+/// Returns distinct blocks and most hits, from the counter alone.
 fn count_hits(reads: u64, set: u64) -> (u64, u64) {
     let mut hits = BlockHits::default();
     blocks(reads, set).for_each(|block| hits.hit(block));
@@ -123,7 +123,7 @@ fn count_hits(reads: u64, set: u64) -> (u64, u64) {
     (distribution.unique(), distribution.least_and_most().map_or(0, |(_, most)| most))
 }
 
-/// The same from the facts of the phase.
+/// Returns the same from the facts of the phase.
 fn resolve(reads: u64, set: u64) -> (u64, u64) {
     let source = Reads { reads, set };
     let activity = fold_activity(&source).expect("made in memory");
@@ -132,14 +132,14 @@ fn resolve(reads: u64, set: u64) -> (u64, u64) {
     (fact(FactName::UniqueBlocks).expect("complete"), fact(FactName::MaxBlockHits).expect("complete"))
 }
 
-/// Peak resident memory of this process so far, in MiB.
+/// Returns the peak resident memory of this process so far, in MiB.
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel keeps a peak");
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number of KiB") / 1024
 }
 
-/// From the number of reads and of blocks in the set to distinct blocks and most hits.
+/// Function from the number of reads and of blocks in the set to distinct blocks and most hits.
 type Way = fn(u64, u64) -> (u64, u64);
 
 fn repeated_offsets(criterion: &mut Criterion) {

@@ -1,17 +1,17 @@
-//! The fold of a run's calls to [`Activity`].
+//! Builds [`Activity`] from the calls of a run.
 //!
-//! Two readings of the calls. The first keeps the *structural* calls (everything but data
-//! and seeks): there are few of them, and sorted by time they cut each descriptor's life into
-//! slots. The second puts every data call and seek into its slot by its start. Inside a slot
-//! each thread's calls make runs of one kind, in their exact order; the runs of several threads
-//! are put in order by their first calls. So the order of one thread's calls is exact, the
-//! place of every call between opens, closes and syncs is exact by time, and only the
-//! alternation of two threads on one descriptor between two structural calls is coarse.
+//! The calls are read twice. The first reading keeps the *structural* calls (everything but data
+//! and seeks). There are few of them; sorted by time, they divide each descriptor's life into
+//! slots. The second reading puts every data call and seek into its slot by its start. Inside a slot,
+//! consecutive calls of one kind by one thread form a run, in their exact order. The runs of several
+//! threads are ordered by their first calls. So the order of one thread's calls is exact, and the
+//! place of every call between opens, closes and syncs is exact by time. Only the alternation of two
+//! threads on one descriptor between two structural calls is coarse.
 //!
-//! Memory: about 150 bytes a structural call and 400 bytes a step; data calls cost nothing
-//! each. A descriptor that alternates between reads and writes without end would make a step
-//! a call: past [`slots::MOST_RUNS`] in one slot they are added to the last steps of their kind.
-//! 64 bytes a write of output, and a burst of asynchronous requests.
+//! Memory: about 150 bytes per structural call and 400 bytes per step; data calls need no memory
+//! of their own. A descriptor that alternates between reads and writes would create a step per call:
+//! past [`slots::MOST_RUNS`] in one slot, calls are added to the last steps of their kind.
+//! 64 bytes per write of output and per burst of asynchronous requests.
 
 mod bursts;
 mod mappings;
@@ -28,7 +28,7 @@ use activebench_model::event::{NameEvent, TaskEvent};
 use activebench_model::source::{EventSource, Unreadable};
 pub(crate) use tasks::Stub;
 
-/// Whether a call belongs to a descriptor of a file that is followed.
+/// Returns the file of a call on a descriptor of a tracked kind of file.
 fn on_followed_file(call: &Call) -> Option<FileId> {
     match call.kind {
         FileKind::Regular | FileKind::BlockDevice => call.file,
@@ -40,13 +40,13 @@ fn moves_data_or_position(op: Op) -> bool {
     op.is_data() || op == Op::Lseek
 }
 
-/// Folds the calls of a run.
+/// Builds the activity from the calls of a run.
 ///
-/// What the tree's first process did before it executed the tool is activebench's own stub
-/// and is left out.
+/// Calls of the tree's first process before it executed the tool are activebench's own stub
+/// and are left out.
 ///
 /// # Errors
-/// Those of the source.
+/// Returns the errors of the source.
 pub fn fold_activity(source: &dyn EventSource) -> Result<Activity, Unreadable> {
     let (tasks, mut execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
@@ -63,7 +63,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Activity, Unreadable> {
     Ok(Activity { tasks, files, passes, global_syncs, unlinks, links, execs, output_writes, bursts })
 }
 
-/// What a tree executed, with the arguments where all of them are known.
+/// Returns the executions of a tree, with the arguments where all of them are known.
 pub fn executions(tasks: impl IntoIterator<Item = TaskEvent>, names: impl IntoIterator<Item = NameEvent>) -> Vec<Exec> {
     let (_, mut execs) = tasks::of_events(tasks.into_iter().collect());
     let mut arguments: HashMap<(u32, u64), Vec<(i64, String)>> = HashMap::new();
@@ -74,7 +74,7 @@ pub fn executions(tasks: impl IntoIterator<Item = TaskEvent>, names: impl IntoIt
     execs
 }
 
-/// What the first reading of the calls gives.
+/// Result of the first reading of the calls.
 #[derive(Default)]
 struct Structure {
     /// Calls that begin, end or divide the passes.
@@ -95,7 +95,7 @@ fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Un
     for batch in source.calls() {
         for call in batch?.into_iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
             if let Some(file) = on_followed_file(&call) {
-                // Consecutive calls are mostly on one file, in order: only its first use counts.
+                // Consecutive calls are mostly on one file, and in order: only its first use counts.
                 if last_file != Some((call.tid, file)) {
                     last_file = Some((call.tid, file));
                     let (_, first_ns) = structure.files.entry(file).or_insert((call.kind, call.start_ns));
@@ -117,7 +117,7 @@ fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Un
                 Op::Unlink => {
                     structure.unlink_spans.insert((call.tid, call.end_ns), (&call).into());
                 }
-                // An open of anything takes the descriptor's number from the pass before.
+                // An open of any file takes over the descriptor number of the previous pass.
                 Op::Open | Op::Munmap | Op::Msync | Op::MsyncAsync => structure.calls.push(call),
                 _ if on_followed_file(&call).is_some() => structure.calls.push(call),
                 _ => {}
@@ -141,14 +141,14 @@ struct Names {
     arguments: HashMap<(u32, u64), Vec<(i64, String)>>,
 }
 
-/// Gives the executions their arguments.
+/// Adds the arguments to the executions.
 fn add_arguments(execs: &mut [Exec], pieces: &HashMap<(u32, u64), Vec<(i64, String)>>) {
     for exec in execs {
         exec.arguments = pieces.get(&(exec.tgid, exec.at_ns)).map_or_else(Vec::new, |pieces| joined(pieces));
     }
 }
 
-/// Arguments from their pieces, which come in order; nothing when one was lost.
+/// Joins arguments from their pieces, which arrive in order; empty when a piece was lost.
 fn joined(pieces: &[(i64, String)]) -> Vec<String> {
     let mut arguments: Vec<String> = Vec::new();
     for (number, piece) in pieces {
@@ -191,12 +191,12 @@ fn read_names(
     Ok(names)
 }
 
-/// The span of a name whose call record was lost: its end alone is known.
+/// Returns the span of a name whose call record was lost: only its end is known.
 fn instant(event: &NameEvent) -> CallSpan {
     CallSpan { start_ns: event.at_ns, end_ns: event.at_ns, tid: event.tid, op: event.op, returned: event.returned }
 }
 
-/// Says which of several names a pass was made under.
+/// Sets the name of each pass on a file with several names.
 fn name_passes(passes: &mut [Pass], opened: &[(u64, FileId, String)]) {
     let mut names: HashMap<FileId, Vec<(u64, &str)>> = HashMap::new();
     for (at_ns, file, name) in opened {

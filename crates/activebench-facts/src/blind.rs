@@ -1,4 +1,4 @@
-//! I/O that the tree did and no probe decodes.
+//! I/O of the tree that no probe decodes.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use activebench_model::phase::Phase;
 use crate::activity::Stub;
 use activebench_model::source::{EventSource, Unreadable};
 
-/// Without both of them the requests inside a ring are not seen.
+/// Hooks without which the requests inside a ring are not seen; both are needed.
 const URING_HOOKS: [&str; 2] = ["tp_btf/io_uring_submit_req", "tp_btf/io_uring_complete"];
 
-/// Calls that lead into I/O which is not decoded, by name of the path; paths that were not
-/// used are left out.
+/// Counts the calls that lead into I/O which is not decoded, by name of the path. Unused paths are
+/// left out.
 ///
 /// A mapping counts where it can carry a benchmark's data: on a file that the tree opened
-/// for writing or that a phase names. Mapped programs and libraries are neither.
+/// for writing or that a phase names. Neither is true of mapped programs and libraries.
 ///
 /// # Errors
-/// Those of the source.
+/// Returns the errors of the source.
 pub fn blind_paths(
     source: &dyn EventSource,
     activity: &Activity,
@@ -48,7 +48,7 @@ pub fn blind_paths(
     Ok(paths)
 }
 
-/// Mappings of files that the tree opened for writing or that a phase names.
+/// Counts the mappings of files that the tree opened for writing or that a phase names.
 pub(crate) fn data_mappings(activity: &Activity, phases: &[Phase]) -> u64 {
     let of_phases = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
     let writable = |pass: &&Pass| pass.open_flags & open_bits::WRITABLE != 0;

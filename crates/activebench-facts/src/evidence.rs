@@ -1,4 +1,4 @@
-//! Phases for a tool that no adapter knows: what moved, file by file.
+//! Phases for a tool that no adapter knows: the data moved per file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,19 +6,19 @@ use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::FileId;
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
-/// A file that was only read, and less than this in all, is taken for the tool's own
+/// A file that was only read, less than this in all, is taken for the tool's own
 /// libraries and configuration.
 pub(crate) const LEAST_READ_BYTES: u64 = 1 << 20;
 
-/// Most files that get phases: those that moved the most data. A benchmark of file creation
-/// has thousands, and nobody reads a phase for each.
+/// Largest number of files that get phases: those that moved the most data. A benchmark of file creation
+/// has thousands of files, and nobody reads a phase for each.
 const MOST_FILES: usize = 100;
 
-/// One phase for each file and direction in which data moved, in the order of first calls;
-/// of many files, the hundred that moved the most.
+/// Creates one phase for each file and direction in which data moved, in the order of first calls;
+/// of many files, only the hundred that moved the most.
 ///
-/// Its clock is first call to last call of that direction in each pass, which no tool need
-/// have timed: such phases show facts, no claim is judged by them.
+/// Its clock is first call to last call of that direction in each pass, which the tool may not
+/// have timed. So these phases only show facts; no claim is judged by them.
 pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut index_of: HashMap<(FileId, Direction), usize> = HashMap::new();
@@ -38,7 +38,7 @@ pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
     phases
 }
 
-/// The files that moved data worth showing, at most [`MOST_FILES`].
+/// Returns the files that moved enough data to be shown, at most [`MOST_FILES`].
 fn files_shown(activity: &Activity) -> HashSet<FileId> {
     let mut moved: HashMap<FileId, (u64, u64)> = HashMap::new();
     for pass in &activity.passes {
@@ -75,7 +75,7 @@ fn part_of(activity: &Activity, pass: &Pass, kind: StepKind) -> Option<Part> {
     })
 }
 
-/// The first sync of the pass's descriptor, or of everything, after a time.
+/// Returns the first sync of the pass's descriptor, or of all file systems, after a time.
 fn sync_after(activity: &Activity, pass: &Pass, end_ns: u64) -> Option<CallSpan> {
     let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync);
     let own = own.flat_map(|step| &step.head).map(|brief| brief.span);
@@ -89,7 +89,7 @@ fn phase_of(activity: &Activity, pass: &Pass, direction: Direction, ids: &mut Ha
     let seen = activity.files.iter().find(|file| file.id == pass.file);
     let name = seen.and_then(|file| file.names.first()).map_or("unnamed", String::as_str);
     let base = name.rsplit('/').next().unwrap_or(name);
-    // The name is the tool's: only plain characters become part of an identifier.
+    // The tool chose the name: only plain characters become part of an identifier.
     let plain: String =
         base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
     let stem = format!("{word}-{plain}");

@@ -1,16 +1,16 @@
-//! Phases with their facts: every figure of [`FactName`](activebench_model::fact::FactName),
+//! Computes the facts of phases: every figure of [`FactName`](activebench_model::fact::FactName),
 //! exactly as its doc comment there defines it.
 //!
-//! One reading of the calls finds where clocks stopped, the request sizes and the syncs; a
-//! second one counts. Block events are read twice, page-cache events once. Memory: what the
-//! parts' tallies take (fixed a part), the syncs of the phases' files (56 bytes each), the
-//! touched blocks ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the
-//! devices. Nothing grows with the number of calls.
+//! The first reading of the calls finds where clocks stopped, the request sizes and the syncs; the
+//! second one counts. Block events are read twice, page-cache events once. Memory: the parts' tallies
+//! (a fixed size per part), the syncs of the phases' files (56 bytes each), the touched blocks
+//! ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows
+//! with the number of calls.
 //!
-//! What the observation lost decides on each fact's completeness ([`gaps`]): a probe that was
-//! not attached makes the facts that rest on it `Missing`, a lost record makes them `Partial`, and so
-//! does an event log that ends before the phase does. Facts of the whole run go on past that end
-//! where sums suffice.
+//! Losses of the observation determine each fact's completeness ([`gaps`]). A probe that was not attached
+//! makes the facts that depend on it `Missing`. A lost record makes them `Partial`, and so does an event
+//! log that ends before the phase does. Facts of the whole run include events after that end where sums
+//! suffice.
 
 mod blocks;
 mod call_facts;
@@ -65,10 +65,10 @@ use syncs::SyncLog;
 use tally::Tally;
 use windows::EndSeekers;
 
-/// What was not seen, for each tier of the observation.
+/// Gaps of the observation, for each tier of the observation.
 struct Gaps {
     calls: Gap,
-    /// Processor time needs the scheduler beside the calls.
+    /// CPU time needs the scheduler besides the calls.
     cpu: Gap,
     tasks: Gap,
     cache: Gap,
@@ -81,7 +81,7 @@ impl Gaps {
         Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class))
     }
 
-    /// Of figures that need the log up to a time.
+    /// Returns the gaps of figures that need the log up to a time.
     fn of_log(manifest: &Manifest, until_ns: u64) -> Self {
         let cut = |class: &str| Gap::of_log(&manifest.coverage, manifest.clocks.started_ns, class, until_ns);
         Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class).and(&cut(class)))
@@ -100,13 +100,13 @@ impl Gaps {
     }
 }
 
-/// Resolves where each phase's clock stopped, fills the windows and the facts, and gives the
-/// facts of the whole run beside them.
+/// Resolves where each phase's clock stopped and fills the windows and the facts. Also returns the
+/// facts of the whole run.
 ///
-/// A phase whose parts cover no time at all keeps no window and gets no facts.
+/// A phase whose parts do not cover any time keeps no window and gets no facts.
 ///
 /// # Errors
-/// Those of the source.
+/// Returns the errors of the source.
 pub fn resolve_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
@@ -192,7 +192,7 @@ pub fn resolve_phases(
         .map(|(phase, durable)| device_facts::plan(manifest, &index, &seen, phase, durable))
         .collect();
     plans.push(whole.device_plan(manifest, &seen));
-    // The largest of what is held, and not needed for the device.
+    // The largest structure in memory, and not needed for the device.
     drop(tally);
     for (number, phase) in phases.iter_mut().enumerate().filter(|(_, phase)| phase.window.is_some()) {
         paces.add_facts(number, phase, &gaps[number].calls, &mut facts[number]);
@@ -218,7 +218,7 @@ pub fn resolve_phases(
     Ok((phases, of_run))
 }
 
-/// For each phase and file until when a sync of its bytes counts.
+/// Returns, for each phase and file, the time until which a sync of its bytes counts.
 fn limits(
     index: &Index<'_>,
     phases: &[Phase],

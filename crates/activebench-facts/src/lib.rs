@@ -1,19 +1,19 @@
-//! Observed events to activity, phases and facts: pure functions of a stored run.
+//! Computes activity, phases and facts from observed events: pure functions of a stored run.
 //!
-//! * [`fold_activity`] folds the calls of a run to what an adapter needs to find its passes.
-//! * [`executions`] says what a tree executed, and with which arguments.
+//! * [`fold_activity`] aggregates the calls of a run to what an adapter needs to find its passes.
+//! * [`executions`] returns what a tree executed, and with which arguments.
 //! * [`resolve_phases`] takes the phases that the adapter found and computes their facts,
 //!   and the facts of the whole run.
-//! * [`profile_phases`] adds where the threads' time went, and says in which functions.
-//! * [`courses`] follows each phase over time, for charts.
-//! * [`evidence_phases`] makes phases for a tool that no adapter knows.
+//! * [`profile_phases`] adds how the threads spent their time, and in which functions.
+//! * [`courses`] computes the time series of each phase, for charts.
+//! * [`evidence_phases`] creates phases for a tool that no adapter knows.
 //! * [`BlockHits`] counts how often each block of a file was hit.
-//! * [`hits_by_file`] does so for a whole run, from the places of its calls alone.
+//! * [`hits_by_file`] does so for a whole run, only from the places of its calls.
 //! * [`blind_paths`] counts the I/O that was done and is not decoded.
 //!
-//! Nothing here judges, reads files or knows how a run is stored: events come from an
-//! [`EventSource`](activebench_model::source::EventSource), as often as needed (the calls are read twice by the fold and two or
-//! three times by the facts, never held).
+//! This crate does not judge, read files or know how a run is stored. Events come from an
+//! [`EventSource`](activebench_model::source::EventSource), as often as needed. The activity reads the calls twice and the
+//! facts two or three times; they are never kept.
 
 mod activity;
 mod blind;

@@ -1,6 +1,6 @@
-//! An acceptance test judged: what both parties agreed on, what was measured, and what follows.
+//! The result of an acceptance test: what both parties agreed on, what was measured, and the outcome.
 //!
-//! The file that they agreed on is read in `activebench-detect`; here is what a report renders.
+//! `activebench-detect` reads the file that they agreed on. The types here are what a report renders.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,23 @@ pub struct AcceptanceMark {
     pub file: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
-    /// Which of its benchmarks the run is one of.
+    /// The benchmark of that file that the run belongs to.
     pub benchmark: String,
 }
 
-/// What is said of a limit, or of the whole acceptance.
+/// The outcome for a limit, or for the whole acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcceptanceOutcome {
-    /// The figure keeps the limit; under a guard band by more than the uncertainty.
+    /// The figure meets the limit; with a guard band, by more than the uncertainty.
     Pass,
-    /// It keeps the limit by no more than the uncertainty.
+    /// The figure meets the limit, but by at most the uncertainty.
     ConditionalPass,
-    /// It misses the limit by no more than the uncertainty.
+    /// The figure misses the limit by at most the uncertainty.
     ConditionalFail,
-    /// The evidence does not suffice, or a condition that was agreed on does not hold.
+    /// The evidence does not suffice, or an agreed condition does not hold.
     NotJudged,
-    /// The figure misses the limit; under a guard band by more than the uncertainty.
+    /// The figure misses the limit; with a guard band, by more than the uncertainty.
     Fail,
 }
 
@@ -59,7 +59,7 @@ impl AcceptanceOutcome {
     }
 }
 
-/// Which side of a limit is the good one.
+/// The good side of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -79,11 +79,11 @@ impl Bound {
     }
 }
 
-/// How a figure near its limit is decided, ILAC-G8:09/2019.
+/// The rule that decides a figure near its limit, ILAC-G8:09/2019.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecisionRule {
-    /// The uncertainty is not looked at (4.2.1): at the limit up to half of the decisions are wrong.
+    /// The uncertainty is ignored (4.2.1): at the limit up to half of the decisions are wrong.
     Simple,
     /// A guard band as wide as the expanded uncertainty on both sides of the limit (4.2.3).
     GuardBand,
@@ -99,7 +99,7 @@ impl DecisionRule {
     }
 }
 
-/// An acceptance judged: the value that every report of it renders.
+/// A judged acceptance: the value that every report of it renders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Acceptance {
     /// Version of activebench that judged.
@@ -108,23 +108,23 @@ pub struct Acceptance {
     pub file: AgreedFile,
     /// Who agreed.
     pub parties: Parties,
-    /// What was tested.
+    /// The tested target.
     pub target: AcceptedTarget,
-    /// How figures near a limit are decided.
+    /// The rule for figures near a limit.
     pub rule: DecisionRule,
-    /// The same in a sentence or two, with what a conditional outcome leads to.
+    /// The same rule in one or two sentences, with the consequence of a conditional outcome.
     pub rule_words: String,
     /// The suite, in the order of the file.
     pub benchmarks: Vec<AcceptedBenchmark>,
     /// The limits, in the order of the file.
     pub limits: Vec<JudgedLimit>,
-    /// What a reader must know besides, a sentence each: runs of another file, runs that belong to no benchmark.
+    /// Further remarks for the reader, one sentence each: runs of another file, runs that belong to no benchmark.
     pub notes: Vec<String>,
-    /// Of the whole acceptance.
+    /// Outcome of the whole acceptance.
     pub outcome: AcceptanceOutcome,
-    /// Why, as one lower-case fragment.
+    /// Reason for the outcome, as one lower-case fragment.
     pub because: String,
-    /// What activebench's exit code is.
+    /// Exit code of activebench.
     pub exit_code: i32,
     /// The command that judges the same again.
     pub recheck: Vec<String>,
@@ -152,35 +152,35 @@ pub struct Parties {
     pub date: Option<String>,
 }
 
-/// What was tested.
+/// The tested target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AcceptedTarget {
     /// The directory or the device node, as in the file.
     pub path: String,
-    /// Whether it is a device that may be written to.
+    /// True if it is a device that may be written to.
     pub destroy: bool,
-    /// File system and its options, of the recorded runs, each once.
+    /// File system and its options in the recorded runs, each once.
     pub file_systems: Vec<String>,
-    /// The devices below it, of the recorded runs, each once.
+    /// The devices below it in the recorded runs, each once.
     pub devices: Vec<DeviceIdentity>,
-    /// Kernel, architecture, processors and memory of the recorded runs, each once.
+    /// Kernel, architecture, CPUs and memory of the recorded runs, each once.
     pub hosts: Vec<String>,
 }
 
-/// By what a device is known.
+/// The identity of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceIdentity {
     /// The kernel's name: `nvme0n1`.
     pub name: String,
     /// `nvme`, `scsi`, `virtio`, ...
     pub kind: String,
-    /// `None` where the kernel does not say.
+    /// Model; `None` where the kernel does not report it.
     pub model: Option<String>,
-    /// The same.
+    /// Serial number; `None` where the kernel does not report it.
     pub serial: Option<String>,
-    /// Revision of its firmware; the same.
+    /// Firmware revision; `None` where the kernel does not report it.
     pub firmware: Option<String>,
-    /// The links that its data passes: `PCIe 8.0 GT/s x4`. Empty where they are not known.
+    /// The links that its data passes: `PCIe 8.0 GT/s x4`. Empty where they are unknown.
     pub links: Vec<String>,
     /// Its size.
     pub size_bytes: Option<u64>,
@@ -191,46 +191,46 @@ pub struct DeviceIdentity {
 pub struct AcceptedBenchmark {
     /// Its name in the file.
     pub name: String,
-    /// The words of the file, with their placeholders.
+    /// The command line in the file, with its placeholders.
     pub command: Vec<String>,
-    /// The words that were run, in the first recorded run; empty without one.
+    /// The command line of the first recorded run, with the placeholders replaced; empty without a run.
     pub resolved: Vec<String>,
-    /// How often it is to be run, in words: `5 runs`, `until ...`.
+    /// The planned number of runs, in words: `5 runs`, `until ...`.
     pub planned: String,
     /// The runs, in their order.
     pub runs: Vec<AcceptedRun>,
     /// Why there are fewer runs than planned: lower-case fragments.
     pub incomplete: Vec<String>,
-    /// The conditions that its figures stand under.
+    /// The conditions for judging its figures.
     pub conditions: Vec<Condition>,
 }
 
 /// A recorded run that is evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedRun {
-    /// Where it lies, as the user would name it.
+    /// The run directory, as the user would name it.
     pub directory: String,
-    /// SHA-256 of its `run.json`, which holds those of all its other files.
+    /// SHA-256 of its `run.json`, which contains the sums of all its other files.
     pub run_json_sha256: String,
-    /// UTC, seconds since the epoch, at its start.
+    /// Start of the run: UTC, seconds since the epoch.
     pub started_unix_s: i64,
-    /// Its own verdict.
+    /// Verdict of the run itself.
     pub verdict: RunVerdict,
-    /// The acceptance file that it was recorded for; `None` when it was recorded for none.
+    /// The acceptance file that it was recorded for; `None` when it was not recorded for one.
     pub recorded_for_sha256: Option<String>,
 }
 
-/// Whether something that was agreed on holds.
+/// State of an agreed condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConditionState {
-    /// It holds, or the question does not arise.
+    /// The condition holds, or does not apply.
     Met,
     /// It does not hold.
     NotMet,
-    /// The evidence does not say.
+    /// The evidence does not show it.
     NotKnown,
-    /// The file does not ask for it.
+    /// The file does not require it.
     NotAsked,
 }
 
@@ -246,65 +246,65 @@ impl ConditionState {
     }
 }
 
-/// One thing that must hold for the figures of a benchmark to be judged.
+/// One condition that must hold before the figures of a benchmark are judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// Its name in the file: `foreign_io_at_most`.
     pub name: String,
-    /// What it asks: `foreign I/O at most 2 %`.
+    /// The requirement: `foreign I/O at most 2 %`.
     pub asks: String,
-    /// Whether it holds.
+    /// State of the condition.
     pub state: ConditionState,
-    /// What that rests on, a fragment each, with the run and the phase.
+    /// The evidence for the state, one fragment each, with the run and the phase.
     pub evidence: Vec<String>,
-    /// The largest value that was found, where the condition is about one.
+    /// The largest observed value, for conditions on a value.
     pub observed: Option<Quantity>,
 }
 
-/// A limit and what became of it.
+/// A limit and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JudgedLimit {
     /// The benchmark.
     pub benchmark: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
-    /// The good side.
+    /// Good side of the limit.
     pub bound: Bound,
     /// The limit.
     pub limit: Quantity,
     /// As the parties wrote it: `200 MB/s`.
     pub as_written: String,
-    /// The unit that they wrote it in.
+    /// Unit in which they wrote it.
     pub unit: WrittenUnit,
-    /// The figure in each run, in their order.
+    /// The figure of each run, in the order of the runs.
     pub figures: Vec<FigureOfRun>,
     /// Median of the honest figures; `None` when a run has none.
     pub honest: Option<Quantity>,
-    /// How uncertain the median is; `None` when that is not known.
+    /// Uncertainty of the median; `None` when it is unknown.
     pub uncertainty: Option<Uncertainty>,
-    /// Width of the guard band; 0 under simple acceptance. `None` when it is not known.
+    /// Width of the guard band; 0 under simple acceptance. `None` when it is unknown.
     pub guard_band: Option<Quantity>,
-    /// By how much the figure is on the good side; negative on the bad one.
+    /// Distance of the figure from the limit: positive on the good side, negative on the bad side.
     pub margin: Option<Quantity>,
-    /// What is said of it.
+    /// Outcome for this limit.
     pub outcome: AcceptanceOutcome,
-    /// Why, as one lower-case fragment.
+    /// Reason for the outcome, as one lower-case fragment.
     pub because: String,
 }
 
-/// A unit as the parties wrote it: a report shows figures in it.
+/// A unit as the parties wrote it. Reports show figures in this unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WrittenUnit {
     /// `MB/s`.
     pub name: String,
-    /// What one of it is in the normalised unit of the limit.
+    /// Size of this unit in the normalised unit of the limit.
     pub factor: f64,
 }
 
 impl WrittenUnit {
-    /// A quantity in this unit, with three significant digits at least, however small it is.
+    /// Formats a quantity in this unit, with at least three significant digits however small it is.
     pub fn show(&self, quantity: Quantity) -> String {
         let value = quantity.value / self.factor;
         let number = match value.abs() {
@@ -320,30 +320,30 @@ impl WrittenUnit {
 pub struct FigureOfRun {
     /// The run's directory.
     pub run: String,
-    /// As the tool stated it; `None` when it did not.
+    /// The figure as the tool printed it; `None` when it did not.
     pub claimed: Option<Quantity>,
     /// The honest figure.
     pub honest: Option<Quantity>,
-    /// Why there is none; set exactly when there is none.
+    /// Why there is no honest figure; set exactly when there is none.
     pub no_honest: Option<String>,
-    /// The verdict on what the tool stated.
+    /// Verdict on the tool's figure.
     pub verdict: Option<ClaimVerdict>,
     /// Half a step of the printed number.
     pub resolution: Option<Quantity>,
 }
 
-/// The expanded uncertainty of a median (coverage at least 95 %), and what it is made of.
+/// The expanded uncertainty of a median (coverage at least 95 %), and its components.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uncertainty {
-    /// What repetition shows.
+    /// Uncertainty from the spread of the runs.
     pub statistical: Quantity,
-    /// Where that comes from: `interval of order statistics, 96.88 %, of 6 runs`.
+    /// How it was computed: `interval of order statistics, 96.88 %, of 6 runs`.
     pub statistical_basis: String,
-    /// What the steps of the printed numbers hide.
+    /// Uncertainty from the resolution of the printed numbers.
     pub resolution: Quantity,
-    /// What the parties agreed to add.
+    /// Tolerance that the parties agreed to add.
     pub tolerance: Quantity,
-    /// All of it: the root of the sum of squares.
+    /// Root of the sum of squares of all components.
     pub expanded: Quantity,
 }
 

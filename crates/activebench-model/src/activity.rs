@@ -1,54 +1,54 @@
-//! The calls of a run, folded to what an adapter needs to find its passes.
+//! The calls of a run, aggregated to what an adapter needs to find its passes.
 //!
-//! A run has millions of calls and a few dozen passes. `activebench-facts` folds the
-//! stream once into [`Activity`]; adapters read this, never the stream.
+//! A run has millions of calls and a few dozen passes. `activebench-facts` reads the stream once and builds
+//! [`Activity`]; adapters read this, never the stream.
 
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, FileId, FileKind, Op};
 
-/// The folded calls of one run.
+/// The aggregated calls of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
     /// Every task of the tree.
     pub tasks: Vec<Task>,
     /// Every regular file and block device that the tree opened or used.
     pub files: Vec<FileSeen>,
-    /// In the order of their first call. Descriptors of pipes and terminals are left out.
+    /// The passes in the order of their first call. Descriptors of pipes and terminals are left out.
     pub passes: Vec<Pass>,
-    /// `sync(2)` and `syncfs(2)` of the tree.
+    /// Calls of `sync(2)` and `syncfs(2)` by the tree.
     pub global_syncs: Vec<CallSpan>,
-    /// `unlink(2)`s of the tree, with the name as the tool wrote it.
+    /// Calls of `unlink(2)` by the tree, with the name as the tool wrote it.
     pub unlinks: Vec<NamedCall>,
     /// Links that were made, in order.
     #[serde(default)]
     pub links: Vec<MadeLink>,
     /// Successful executions, in order.
     pub execs: Vec<Exec>,
-    /// Writes to standard output and standard error where these are no files, in order: when the
-    /// tool said what. At most [`Activity::MOST_OUTPUT_WRITES`], the first ones.
+    /// Writes to standard output and standard error where these are not files, in order. They show when the
+    /// tool printed what. Only the first [`Activity::MOST_OUTPUT_WRITES`] are kept.
     #[serde(default)]
     pub output_writes: Vec<OutputWrite>,
-    /// Spans of asynchronous data requests, by process and kind, in order of their starts. At most
-    /// [`Activity::MOST_BURSTS`], the first ones.
+    /// Bursts of asynchronous data requests, by process and kind, in the order of their starts. Only the first
+    /// [`Activity::MOST_BURSTS`] are kept.
     #[serde(default)]
     pub bursts: Vec<Burst>,
 }
 
 impl Activity {
-    /// Writes of output that are kept.
+    /// Largest number of output writes that are kept.
     pub const MOST_OUTPUT_WRITES: usize = 1 << 16;
-    /// Bursts that are kept.
+    /// Largest number of bursts that are kept.
     pub const MOST_BURSTS: usize = 1 << 14;
-    /// Two requests of one kind belong to one burst when the second is submitted at most this long
-    /// after the end of all before it.
+    /// Two requests of one kind belong to one burst when the later one is submitted at most this long
+    /// after the end of all requests before it.
     pub const BURST_GAP_NS: u64 = 10_000_000;
 }
 
 /// One write to standard output or standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputWrite {
-    /// When, by whom, how many bytes.
+    /// Time, thread and number of bytes.
     pub span: CallSpan,
     /// The process.
     pub tgid: u32,
@@ -57,22 +57,22 @@ pub struct OutputWrite {
 }
 
 /// Asynchronous requests of one process, operation and size that follow one another without a
-/// pause, over all its descriptors.
+/// pause, through any of its descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
     /// The process.
     pub tgid: u32,
     /// Reads or writes of one interface.
     pub op: Op,
-    /// Bytes that each asks for.
+    /// Bytes that each request asks for.
     pub requested: u64,
-    /// Submission of the first.
+    /// Submission of the first request.
     pub start_ns: u64,
-    /// Completion of the last, as the process learned of it.
+    /// Completion of the last request, when the process learned of it.
     pub end_ns: u64,
-    /// How many, failed ones included.
+    /// Number of requests, failed ones included.
     pub calls: u64,
-    /// Bytes that they moved.
+    /// Bytes that the requests moved.
     pub bytes: u64,
 }
 
@@ -87,9 +87,9 @@ pub struct Task {
     pub parent_tgid: u32,
     /// Its name, as last seen.
     pub comm: String,
-    /// When it was born (or seeded).
+    /// Start of the task, or when it was seeded.
     pub start_ns: u64,
-    /// When it ended; `None` when it outlived the observation.
+    /// End of the task; `None` when it outlived the observation.
     pub end_ns: Option<u64>,
     /// Wait status (`exit code << 8 | signal`); `None` when it outlived the observation.
     pub exit_status: Option<i32>,
@@ -97,11 +97,11 @@ pub struct Task {
     pub user_ns: u64,
     /// On-CPU time in the kernel.
     pub kernel_ns: u64,
-    /// Off CPU and not runnable, waiting for I/O included.
+    /// Time off CPU and not runnable, waiting for I/O included.
     pub blocked_ns: u64,
     /// The part of `blocked_ns` spent in I/O wait.
     pub iowait_ns: u64,
-    /// Off CPU though runnable.
+    /// Time off CPU though runnable.
     pub preempted_ns: u64,
 }
 
@@ -114,7 +114,7 @@ pub struct Exec {
     pub tgid: u32,
     /// The file that was executed, as the kernel names it.
     pub filename: String,
-    /// What it was given, its own name first; empty where that is not known whole.
+    /// Arguments, the program's own name first; empty where they are not completely known.
     #[serde(default)]
     pub arguments: Vec<String>,
 }
@@ -126,7 +126,7 @@ pub struct FileSeen {
     pub id: FileId,
     /// The names under which the tree opened it, as the tool wrote them, in order, distinct.
     pub names: Vec<String>,
-    /// What kind of file.
+    /// Kind of file.
     pub kind: FileKind,
 }
 
@@ -139,7 +139,7 @@ pub struct NamedCall {
     pub name: String,
 }
 
-/// A name that was given to a file which has one already, or to another name.
+/// A call that gave another name to a file that already has one, or that linked to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeLink {
     /// When.
@@ -159,7 +159,7 @@ pub struct CallSpan {
     pub tid: u32,
     /// Which call.
     pub op: Op,
-    /// What it returned.
+    /// Return value.
     pub returned: i64,
 }
 
@@ -169,7 +169,7 @@ impl From<&Call> for CallSpan {
     }
 }
 
-/// One descriptor of one process from its open to its close: where a tool's pass lies.
+/// One descriptor of one process from its open to its close. A tool's pass is inside one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// The process.
@@ -182,19 +182,19 @@ pub struct Pass {
     pub kind: FileKind,
     /// Bits of [`crate::call::open_bits`].
     pub open_flags: u32,
-    /// Under which name, where the inode bore several: deleted files leave theirs to new ones. The last name that
-    /// was first used before the pass began; `None` where there was one name or none.
+    /// Name of the file, where the inode had several: deleted files leave their inode numbers to new ones. The last name
+    /// that was first used before the pass began; `None` where there was at most one name.
     #[serde(default)]
     pub name: Option<String>,
     /// `None` for a descriptor that was inherited.
     pub open: Option<CallSpan>,
     /// `None` for a descriptor that the end of the process closed.
     pub close: Option<CallSpan>,
-    /// What happened between, in order of first calls.
+    /// The steps between open and close, in the order of their first calls.
     pub steps: Vec<Step>,
 }
 
-/// What a step of a pass does.
+/// The kind of a step of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
@@ -231,7 +231,7 @@ pub struct Step {
     pub calls: u64,
     /// Bytes that they returned.
     pub bytes: u64,
-    /// Seeks between and after.
+    /// Seeks between the calls and after them.
     pub seeks: u64,
     /// Threads that made the calls, ascending.
     pub tids: Vec<u32>,
@@ -244,14 +244,14 @@ pub struct Step {
 }
 
 impl Step {
-    /// How many first calls a step keeps verbatim.
+    /// Number of first calls that a step keeps verbatim.
     pub const HEAD: usize = 4;
 }
 
-/// One call in short.
+/// A short form of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallBrief {
-    /// When, by whom, which call, its result.
+    /// Time, thread, call and result.
     pub span: CallSpan,
     /// See [`Call::offset`].
     pub offset: i64,

@@ -1,10 +1,10 @@
-//! How a command can be changed: what detectors ask for, and what the tool's adapter answers.
+//! How a command can be changed: what detectors request, and what the tool's adapter answers.
 
 use std::fmt::Debug;
 
 use crate::phase::Phase;
 
-/// What another run of the same command should do.
+/// A change that another run of the same command should make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Improvement {
     /// Sync the data before the clock stops.
@@ -17,7 +17,7 @@ pub enum Improvement {
     OpenDirect,
     /// Use a larger file.
     LargerFile,
-    /// Visit no block a second time before all were visited.
+    /// Do not visit a block again before all blocks were visited.
     VisitBlocksOnce,
     /// Draw other offsets in each run.
     NewOffsetsEachRun,
@@ -35,10 +35,10 @@ pub enum Improvement {
     AvoidMappings,
 }
 
-/// What an adapter must know to advise.
+/// Information that an adapter needs to give advice.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances<'a> {
-    /// The tool's own words, its name first, without wrappers.
+    /// The tool's own command line, its name first, without wrappers.
     pub argv: &'a [String],
     /// The tool's version, where its output states one.
     pub version: Option<&'a str>,
@@ -46,48 +46,48 @@ pub struct Circumstances<'a> {
     pub phases: &'a [Phase],
     /// The pass that the advice is for; `None` for the whole run.
     pub phase: Option<&'a Phase>,
-    /// Bytes that the page cache cannot hold (twice the memory); `None` where that is not known, or as much was asked for.
+    /// Bytes that the page cache cannot hold (twice the memory). `None` where unknown, or where as much was requested.
     pub beyond_memory_bytes: Option<u64>,
     /// Where the file system of the pass's first file is mounted.
     pub mount_point: Option<&'a str>,
-    /// How many times longer the pass should run.
+    /// Factor by which the pass should run longer.
     pub times_longer: f64,
 }
 
-/// A change of a tool's own words.
+/// A change of the tool's own command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Words that go directly behind the tool's name, so that they hold for all its jobs.
+    /// Words that go directly after the tool's name, so that they apply to all its jobs.
     AddFirst(&'static [&'static str]),
-    /// Words that go behind all others.
+    /// Words that go after all others.
     AddLast(&'static [&'static str]),
-    /// Long options, by name, that are taken out with their values. Those of the second list take no value in a word of its
-    /// own.
+    /// Long options, by name, that are removed with their values. Those of the second list do not take a value in a word of
+    /// their own.
     Drop(&'static [&'static str], &'static [&'static str]),
 }
 
-/// What a tool's adapter knows of changing its command line. Never an option that was already given.
+/// A tool adapter's knowledge of changing its command line. It never advises an option that was already given.
 pub trait Advisor: Debug + Sync {
-    /// How to change the command, as a lower-case sentence; `None` where the tool has no way of its own.
+    /// Returns how to change the command, as a lower-case sentence; `None` where the tool has no way of its own.
     fn advise(&self, _wanted: Improvement, _about: &Circumstances<'_>) -> Option<String> {
         None
     }
 
-    /// The change of the command's words.
+    /// Returns the change of the command line.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Returns the reason, in words, when there is no such change.
     fn change(&self, _wanted: Option<Improvement>, _about: &Circumstances<'_>) -> Result<Change, String> {
         Err("no option of the tool mends it".to_owned())
     }
 
-    /// The option by which the command makes the tool pause, as it was given; `None` where no word of the command does.
+    /// Returns the option that makes the tool pause, as it was given; `None` where no word of the command does.
     fn option_of_pauses(&self, _argv: &[String]) -> Option<String> {
         None
     }
 }
 
-/// Stands in where no adapter knows the tool.
+/// The advisor for tools that no adapter knows.
 #[derive(Clone, Copy, Debug)]
 pub struct NoAdvisor;
 

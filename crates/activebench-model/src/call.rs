@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A file's real identity: the inode number and the super block's device, both read
-/// in the kernel. `stat` gives another device on btrfs and overlay; never mix the two.
+/// in the kernel. `stat` reports another device on btrfs and overlay; never mix the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileId {
     /// Super block device, kernel encoding: `major << 20 | minor`.
@@ -37,7 +37,7 @@ impl std::fmt::Display for DeviceNumber {
     }
 }
 
-/// What an open descriptor refers to.
+/// The kind of file behind an open descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
@@ -51,7 +51,7 @@ pub enum FileKind {
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal;)*) => {
-        /// A class of system call. The codes are the ones in the kernel records.
+        /// A class of system call. The codes are those of the kernel records.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[repr(u16)]
@@ -61,7 +61,7 @@ macro_rules! operations {
             /// Every class, in the order of the codes.
             pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
 
-            /// The class of a code; `None` for a code that this version does not know.
+            /// Returns the class of a code; `None` for a code that this version does not know.
             pub fn from_code(code: u16) -> Option<Op> {
                 match code { $($code => Some(Op::$variant),)* _ => None }
             }
@@ -109,7 +109,7 @@ operations! {
     Open = 16, "open";
     /// `close(2)`.
     Close = 17, "close";
-    /// `dup(2)` and its kin; `returned` is the new descriptor.
+    /// `dup(2)` and its variants; `returned` is the new descriptor.
     Dup = 18, "dup";
     /// `ftruncate(2)`; `requested` is the new length.
     Ftruncate = 19, "ftruncate";
@@ -127,15 +127,15 @@ operations! {
     Munmap = 25, "munmap";
     /// `sendfile(2)`: the file that it reads.
     Sendfile = 26, "sendfile";
-    /// `splice(2)`: the file, if it is one, that it reads.
+    /// `splice(2)`: the file that it reads, if the source is a file.
     Splice = 27, "splice";
     /// `copy_file_range(2)`: the file that it reads.
     CopyFileRange = 28, "copy_file_range";
-    /// `io_submit(2)`; `returned` is the number of requests taken, each has a record of its own.
+    /// `io_submit(2)`; `returned` is the number of requests accepted. Each request has its own record.
     IoSubmit = 29, "io_submit";
-    /// `io_uring_enter(2)`; the requests have records of their own.
+    /// `io_uring_enter(2)`; the requests have their own records.
     IoUringEnter = 30, "io_uring_enter";
-    /// `rename(2)` and its kin.
+    /// `rename(2)` and its variants.
     Rename = 31, "rename";
     /// `io_getevents(2)` and `io_pgetevents(2)`; `returned` is the number of events.
     IoGetevents = 32, "io_getevents";
@@ -155,49 +155,49 @@ operations! {
     UringFsync = 39, "uring_fsync";
     /// `IORING_OP_FSYNC` with `IORING_FSYNC_DATASYNC`.
     UringFdatasync = 40, "uring_fdatasync";
-    /// A request of io_uring whose data is not followed: splice, multishot reads, commands of a device.
+    /// An io_uring request whose data is not tracked: splice, multishot reads, device commands.
     UringOther = 41, "uring_other";
-    /// `msync(2)` with `MS_ASYNC`: it promises nothing.
+    /// `msync(2)` with `MS_ASYNC`: it guarantees nothing.
     MsyncAsync = 42, "msync_async";
-    /// `sendfile(2)`: the file, if it is one, that it writes.
+    /// `sendfile(2)`: the file that it writes, if the destination is a file.
     SendfileTo = 43, "sendfile_to";
-    /// `splice(2)`: the file, if it is one, that it writes.
+    /// `splice(2)`: the file that it writes, if the destination is a file.
     SpliceTo = 44, "splice_to";
     /// `copy_file_range(2)`: the file that it writes.
     CopyFileRangeTo = 45, "copy_file_range_to";
     /// `stat(2)`, `lstat(2)`, `fstatat(2)`, `statx(2)`: what a name refers to. Not `fstat(2)`.
     Stat = 46, "stat";
-    /// `execve(2)`, as the arguments that it passed: names alone, no calls. The event's `name` is an argument (or
-    /// the next 255 bytes of one), its `returned` the argument's number from 0.
+    /// `execve(2)`, for its arguments: there are only name events, not calls. The event's `name` is an argument (or
+    /// the next 255 bytes of one). Its `returned` is the number of the argument, from 0.
     Execute = 47, "execve";
-    /// A range of a file or block device given back: `fallocate(2)` with `FALLOC_FL_PUNCH_HOLE`,
-    /// `ioctl(2)` with `BLKDISCARD`. `returned` is the number of bytes where it succeeded.
+    /// Releases a range of a file or block device: `fallocate(2)` with `FALLOC_FL_PUNCH_HOLE`,
+    /// `ioctl(2)` with `BLKDISCARD`. `returned` is the number of bytes on success.
     Discard = 48, "discard";
-    /// `link(2)`, `symlink(2)` and their kin: a name more.
+    /// `link(2)`, `symlink(2)` and their variants: they add a name.
     Link = 49, "link";
 }
 
 impl Op {
-    /// Moves data out of a file.
+    /// Returns `true` when the call moves data out of a file.
     pub fn is_read(self) -> bool {
         matches!(self, Op::Read | Op::Pread | Op::Readv | Op::Preadv | Op::AioRead | Op::UringRead)
             || matches!(self, Op::Sendfile | Op::Splice | Op::CopyFileRange)
     }
-    /// Moves data into a file.
+    /// Returns `true` when the call moves data into a file.
     pub fn is_write(self) -> bool {
         matches!(self, Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev | Op::AioWrite | Op::UringWrite)
             || matches!(self, Op::SendfileTo | Op::SpliceTo | Op::CopyFileRangeTo)
     }
-    /// Moves data, or gives room back: what the operations of a pass are.
+    /// Returns `true` when the call moves data or discards it. These are the operations of a pass.
     pub fn is_data(self) -> bool {
         self.is_read() || self.is_write() || self == Op::Discard
     }
-    /// Is submitted and completed apart: several can be on their way for one thread.
+    /// Returns `true` when submission and completion are separate: one thread can have several in flight.
     pub fn is_asynchronous(self) -> bool {
         matches!(self, Op::AioRead | Op::AioWrite | Op::AioFsync | Op::AioFdatasync | Op::UringRead)
             || matches!(self, Op::UringWrite | Op::UringFsync | Op::UringFdatasync | Op::UringOther)
     }
-    /// Asks that data already written becomes durable, for one file.
+    /// Returns `true` when the call makes data of one file durable that was written before.
     pub fn is_file_sync(self) -> bool {
         matches!(self, Op::Fsync | Op::Fdatasync | Op::Msync | Op::SyncFileRange | Op::AioFsync | Op::AioFdatasync)
             || matches!(self, Op::UringFsync | Op::UringFdatasync)
@@ -215,24 +215,24 @@ pub struct Call {
     pub tid: u32,
     /// The process.
     pub tgid: u32,
-    /// What was called.
+    /// Class of the call.
     pub op: Op,
-    /// The descriptor argument, -1 where there is none; -2 and below are files registered
+    /// The descriptor argument; -1 where there is none. -2 and below are files registered
     /// with io_uring: -2 - their index.
     pub fd: i32,
-    /// The file behind the descriptor; `None` where the call has none.
+    /// The file behind the descriptor; `None` where there is none.
     pub file: Option<FileId>,
-    /// What kind of file it is.
+    /// Kind of file.
     pub kind: FileKind,
-    /// How the file was opened: bits of [`open_bits`]. Also those that this call asked for itself (`RWF_DSYNC`,
+    /// How the file was opened: bits of [`open_bits`]. Includes the flags of this call itself (`RWF_DSYNC`,
     /// `RWF_SYNC`, `RWF_APPEND`), and [`open_bits::SYNC`] where the mount or the inode makes every write
     /// synchronous.
     pub open_flags: u32,
     /// File offset at which the data moved, or the op's own meaning (see [`Op`]); -1 when unknown.
     pub offset: i64,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub requested: u64,
-    /// What the call returned; a negative errno on failure.
+    /// Return value of the call; a negative errno on failure.
     pub returned: i64,
     /// Bytes that this call itself read from storage (`task->ioac.read_bytes`).
     pub storage_read_bytes: u64,
@@ -242,29 +242,29 @@ pub struct Call {
     pub cpu_ns: u64,
     /// On-CPU time in user mode since this thread's previous record.
     pub user_before_ns: u64,
-    /// Calls whose latency this one's is a sample of: 1 for itself alone. 0 when its times are
-    /// estimates: of calls that follow one another within 8 us on one file, the entry of one in
-    /// sixteen is timed, and the end of every fifth of the others. The rest lie between these, where
-    /// calls like those before them would (`docs/design/call-path.md` says how far off that can be).
+    /// Number of calls whose latency this call's latency represents: 1 for this call alone. 0 when its times are
+    /// estimates. Of calls that follow one another within 8 us on one file, the entry of one in sixteen is timed,
+    /// and the end of every fifth of the others. The times of the rest are estimated between
+    /// these, where calls like those before them would be (`docs/design/call-path.md` gives the error).
     pub stands_for: u8,
 }
 
-/// Where a call moved data: what is left of a [`Call`] when millions are counted by place.
+/// Where a call moved data: the part of a [`Call`] that is kept when millions are counted by place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What was called.
+    /// Class of the call.
     pub op: Op,
-    /// The file behind the descriptor; `None` where the call has none.
+    /// The file behind the descriptor; `None` where there is none.
     pub file: Option<FileId>,
     /// As [`Call::offset`].
     pub offset: i64,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub requested: u64,
     /// Bytes moved, or a negative errno.
     pub returned: i64,
 }
 
-/// `O_DIRECT` on x86-64 and arm64 differ; the probe translates to these neutral bits.
+/// Neutral bits to which the probe translates open flags: `O_DIRECT` differs between x86-64 and arm64.
 pub mod open_bits {
     /// Opened with `O_DIRECT`.
     pub const DIRECT: u32 = 1 << 0;

@@ -1,7 +1,7 @@
-//! What a host and a target give at most, part by part: `activebench ceiling`.
+//! The maximum performance of a host and a target, part by part: `activebench ceiling`.
 //!
-//! A ceiling is a measurement, kept with the host that it was made on; `verify` puts those that fit the devices of a
-//! run into the run's manifest. What follows from one for a pass is `bound`'s part; the model is in `docs/ceiling.md`.
+//! A ceiling is a measurement, kept with the host on which it was made. `verify` puts those that fit the devices of a
+//! run into the run's manifest. `bound` derives the bound of a pass from it; the model is in `docs/ceiling.md`.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,71 +11,71 @@ use crate::host::Target;
 use crate::phase::Direction;
 use crate::units::Quantity;
 
-/// The value of the key `schema`. A reader refuses one that it does not know.
+/// The value of the key `schema`. A program that reads ceilings refuses a schema that it does not know.
 pub const SCHEMA: &str = "activebench.ceiling/1";
 
-/// A target's ceiling: one file.
+/// The ceiling of one target, stored in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// See [`SCHEMA`].
     pub schema: String,
     /// Version of activebench that measured it.
     pub activebench: String,
-    /// When it was whole: UTC, seconds since the epoch.
+    /// When the measurement was complete: UTC, seconds since the epoch.
     pub measured_unix_s: i64,
     /// The absolute path of the directory, file or device.
     pub place: String,
-    /// What it lies on.
+    /// The storage below it.
     pub target: Target,
-    /// By what this storage is known again.
+    /// The identity by which this storage is recognised.
     pub identity: Vec<Identity>,
     /// The machine.
     pub machine: Machine,
-    /// How long each part was allowed to take.
+    /// Time allowed for each part.
     pub seconds_per_part: f64,
     /// fio's version; `None` where there was no fio.
     pub fio: Option<String>,
     /// The parts, in the order in which they were measured.
     pub parts: Vec<Part>,
-    /// The links on the way to the devices.
+    /// The links on the path to the devices.
     pub links: Vec<Link>,
-    /// What a reader of the figures must know: I/O of others meanwhile, a cache below the target.
+    /// Remarks for a reader of the figures: I/O of others meanwhile, a cache below the target.
     pub notes: Vec<String>,
 }
 
-/// What must be as it was for a ceiling to be used.
+/// Properties of the machine that must be unchanged for a ceiling to be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// `uname -r`.
     pub kernel: String,
     /// `uname -m`.
     pub architecture: String,
-    /// Online processors.
+    /// Online CPUs.
     pub cpus: u32,
     /// `MemTotal`; `None` when it could not be read.
     pub memory_bytes: Option<u64>,
 }
 
-/// By what a device, or storage without one, is known again.
+/// The identity of a device, or of storage without a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Identity {
     /// The device's name, or the type of the file system.
     pub name: String,
-    /// What the value is.
+    /// Kind of value.
     pub kind: IdentityKind,
-    /// The value: hostile text, and a name of this machine's; a redacted copy replaces it.
+    /// The value: untrusted text that can identify this machine. A redacted copy replaces it.
     pub value: String,
 }
 
-/// What kind of identity.
+/// The kind of an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdentityKind {
-    /// What the device, or the array, says of itself: serial number, world-wide name, UUID; with its size.
+    /// Identity that the device or the array reports: serial number, world-wide name or UUID; with its size.
     Serial,
     /// A loop device's backing file: path, inode, device and size.
     BackingFile,
-    /// The device's number and size, and this boot of the kernel: nothing else tells it from another.
+    /// The device's number and size, and this boot of the kernel: nothing else distinguishes it from others.
     ThisBoot,
     /// The source of a network file system.
     Source,
@@ -83,12 +83,12 @@ pub enum IdentityKind {
     Memory,
 }
 
-/// One part of which a figure is made.
+/// One measured part of the path of the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// What it is.
+    /// Kind of part.
     pub kind: PartKind,
-    /// Reads or writes; `None` for what is neither.
+    /// Reads or writes; `None` for a part that is neither.
     pub direction: Direction,
     /// Bytes of one call; `None` where calls have no size.
     pub request_bytes: Option<u64>,
@@ -96,9 +96,9 @@ pub struct Part {
     pub depth: u32,
     /// Threads at once.
     pub threads: u32,
-    /// Bytes that all threads together went over again and again.
+    /// Bytes that all threads together went over repeatedly.
     pub region_bytes: Option<u64>,
-    /// The best of the repetitions: what disturbs makes it worse, never better. `None` when it could not be measured.
+    /// The best repetition: disturbances make it worse, never better. `None` when it could not be measured.
     pub value: Option<Quantity>,
     /// Why there is no value.
     pub missing: Option<String>,
@@ -108,39 +108,39 @@ pub struct Part {
     pub repetitions: Vec<f64>,
     /// The difference between the best and the worst repetition as a share of the best.
     pub spread_ratio: Option<f64>,
-    /// What shows that the storage served it; `None` for parts that no storage serves.
+    /// Evidence that the storage served the part; `None` for parts without storage.
     pub served: Option<Served>,
 }
 
-/// Bytes that a part's tool counted beside those that the kernel counted below it, all repetitions together.
+/// Bytes that a part's tool counted, and those that the kernel counted below it, over all repetitions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// What the tool moved.
+    /// Bytes that the tool moved.
     pub tool_bytes: u64,
-    /// What the counters say, whoever asked.
+    /// Bytes according to the counters, whoever requested them.
     pub counted_bytes: u64,
-    /// Which counters.
+    /// Names of the counters.
     pub source: String,
 }
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartKind {
-    /// Calls a second, each of one byte, on memory: operations a second.
+    /// Calls of one byte on memory, in operations per second.
     Calls,
-    /// Copies between memory of the kernel and the process by calls of a size: bytes a second.
+    /// Copies between kernel and process memory by calls of a given size, in bytes per second.
     Copy,
-    /// Direct I/O of 4 KiB at random places: operations a second.
+    /// Direct I/O of 4 KiB at random offsets, in operations per second.
     Random,
-    /// Direct I/O of 1 MiB, ascending: bytes a second.
+    /// Direct I/O of 1 MiB at ascending offsets, in bytes per second.
     Sequential,
-    /// One question to a server and its answer: nanoseconds.
+    /// One request to a server and its answer, in nanoseconds.
     RoundTrip,
 }
 
 impl Part {
-    /// What it is, in words that follow `what the device gives for`: `random 4 KiB reads at depth 1`.
+    /// Describes the part in words that follow `what the device gives for`: `random 4 KiB reads at depth 1`.
     pub fn words(&self) -> String {
         let what = match self.direction {
             Direction::Write => "writes",
@@ -159,7 +159,7 @@ impl Part {
     }
 }
 
-/// A size that is a whole number of its unit without a fraction: `4 KiB`.
+/// Formats a size without a fraction when it is a whole number of its unit: `4 KiB`.
 pub fn size(bytes: u64) -> String {
     for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
         if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
@@ -170,7 +170,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 impl Ceiling {
-    /// Why it says nothing about a machine as it is now; `None` when it still holds.
+    /// Returns why the ceiling does not apply to a machine as it is now; `None` when it does.
     pub fn stale_on(&self, now: &Machine) -> Option<String> {
         let then = &self.machine;
         if then.kernel != now.kernel {
@@ -180,7 +180,7 @@ impl Ceiling {
             let of = |machine: &Machine| format!("{} {}", machine.cpus, machine.architecture);
             return Some(format!("the machine had {} processors and has {}", of(then), of(now)));
         }
-        // What the kernel takes of the memory at boot differs a little.
+        // The memory that the kernel reserves at boot varies a little.
         let near = |one: u64, other: u64| one.abs_diff(other) <= one.max(other) / 50;
         match (then.memory_bytes, now.memory_bytes) {
             (Some(one), Some(other)) if near(one, other) => None,
@@ -198,16 +198,16 @@ impl Ceiling {
 /// The ceilings that `verify` found for a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ceilings {
-    /// Those that hold for storage of the run.
+    /// Ceilings that apply to storage of the run.
     pub used: Vec<UsedCeiling>,
-    /// Those that were there and are not used, each with why.
+    /// Ceilings that were found and are not used, each with the reason.
     pub left_out: Vec<String>,
 }
 
-/// A ceiling and what it holds for.
+/// A ceiling and the targets that it applies to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UsedCeiling {
-    /// [`Target::s_dev`] of the run's targets that lie on the same storage.
+    /// [`Target::s_dev`] of the run's targets on the same storage.
     pub targets: Vec<DeviceNumber>,
     /// The file that it was read from.
     pub file: String,
@@ -257,7 +257,7 @@ mod tests {
         ] {
             assert_eq!(ceiling.stale_on(&now).as_deref(), expected);
         }
-        // Where the memory cannot be read it does not differ.
+        // A memory size that cannot be read, then and now, does not count as a difference.
         let unread = Machine { memory_bytes: None, ..machine() };
         assert_eq!(Ceiling { machine: unread.clone(), ..ceiling }.stale_on(&unread), None);
     }

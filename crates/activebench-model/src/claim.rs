@@ -1,4 +1,4 @@
-//! What a tool printed: claims, and the notes of the parser.
+//! The claims that a tool printed, and the notes of the parser.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
@@ -10,31 +10,31 @@ use crate::units::{Quantity, Unit};
 pub struct Claim {
     /// Unique in the run: `c1`, `c2`, ... in the order of the output.
     pub id: String,
-    /// [`crate::phase::Phase::id`] of the phase that it speaks of. Claims that need
-    /// several phases (a throughput parent) name the one that covers them all.
+    /// [`crate::phase::Phase::id`] of the phase that it describes. A claim that needs
+    /// several phases (a throughput parent) names the one that covers them all.
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
     /// The number in normalised units.
     pub value: Quantity,
     /// The number as printed, before any conversion.
     pub printed: Printed,
-    /// Half a step of the printed number, in the unit of `value`: how far the tool's
-    /// own rounding or truncation may put it from what the tool computed.
+    /// Half a step of the printed number, in the unit of `value`: the largest distance from the computed
+    /// value that the tool's own rounding or truncation can cause.
     pub resolution: f64,
-    /// What the number is taken to describe.
+    /// Subject of the number.
     pub subject: Subject,
-    /// Why this subject: the option or the phase that says so, or `--subject`.
+    /// Reason for this subject: the option or the phase that shows it, or `--subject`.
     pub subject_reason: String,
-    /// The bytes that the tool says it moved for this claim, where it says so
+    /// Bytes that the tool reports to have moved for this claim, where it does
     /// (iozone: the kB column, a child's `xfer count`).
     pub claimed_bytes: Option<u64>,
-    /// Where it stands in the output.
+    /// Its line in the output.
     pub source: SourceLine,
 }
 
-/// What kind of number a claim is. Throughput and operation rates are judged against
-/// the window; the others name what they are compared with.
+/// The kind of number of a claim. Throughput and operation rates are judged against
+/// the window; the documentation of each other metric names its reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray, IntoStaticStr, EnumString)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -57,7 +57,7 @@ pub enum Metric {
     MinTaskThroughput,
     /// Largest of the tasks' own rates.
     MaxTaskThroughput,
-    /// Sum of the tasks' rates over their number.
+    /// Sum of the tasks' rates divided by the number of tasks.
     MeanTaskThroughput,
     /// One task's own rate.
     TaskThroughput,
@@ -67,7 +67,7 @@ pub enum Metric {
     MinTaskBytes,
     /// Data operations that the tool counted.
     OperationsDone,
-    /// Mean time from handing an operation to the kernel to learning of its end.
+    /// Mean time from the submission of an operation until the tool learns of its completion.
     LatencyMean,
     /// As above: half of the operations took no longer.
     LatencyP50,
@@ -79,8 +79,8 @@ pub enum Metric {
     LatencyP999,
     /// The longest operation.
     LatencyMax,
-    /// The mean of the same without the time in which the operation was handed over (fio's `clat`
-    /// of asynchronous engines): never longer than that with it.
+    /// Mean latency as above without the submission time (fio's `clat` of asynchronous engines). It is
+    /// never longer than the latency with it.
     CompletionLatencyMean,
     /// As above: half of the operations took no longer.
     CompletionLatencyP50,
@@ -102,16 +102,16 @@ pub enum Metric {
     SyncLatencyP99,
     /// As above, 99.9 %.
     SyncLatencyP999,
-    /// Processor time in user mode over the tool's clock; above 1 for several tasks.
+    /// CPU time in user mode / the tool's clock; above 1 for several tasks.
     CpuUser,
-    /// Processor time in the kernel over the tool's clock.
+    /// CPU time in the kernel / the tool's clock.
     CpuSystem,
-    /// Both together.
+    /// CPU time in user mode and in the kernel together / the tool's clock.
     CpuTotal,
 }
 
 impl Metric {
-    /// Every one.
+    /// Every metric.
     pub const ALL: &'static [Metric] = Metric::VARIANTS;
 
     /// As written in JSON and in acceptance files.
@@ -119,7 +119,7 @@ impl Metric {
         self.into()
     }
 
-    /// The unit of its values.
+    /// Returns the unit of its values.
     pub fn unit(self) -> Unit {
         match self {
             Metric::Throughput
@@ -153,12 +153,12 @@ impl Metric {
         }
     }
 
-    /// Whether it is a count, which whatever limited the pass does not change.
+    /// Returns `true` for a count, which does not depend on what limited the pass.
     pub fn is_count(self) -> bool {
         matches!(self, Metric::BytesMoved | Metric::MinTaskBytes | Metric::OperationsDone | Metric::SyncsDone)
     }
 
-    /// Whether it says how long operations or syncs took.
+    /// Returns `true` for a duration of operations or syncs.
     pub fn is_latency(self) -> bool {
         matches!(self, Metric::LatencyMean | Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99)
             || matches!(self, Metric::LatencyP999 | Metric::LatencyMax)
@@ -166,19 +166,19 @@ impl Metric {
             || self.is_sync_latency()
     }
 
-    /// Whether it is one of a part of the operation only.
+    /// Returns `true` for the latency of only a part of the operation.
     pub fn is_completion_latency(self) -> bool {
         matches!(self, Metric::CompletionLatencyMean | Metric::CompletionLatencyP50 | Metric::CompletionLatencyP95)
             || matches!(self, Metric::CompletionLatencyP99 | Metric::CompletionLatencyP999)
     }
 
-    /// Whether it says how long syncs took.
+    /// Returns `true` for a duration of syncs.
     pub fn is_sync_latency(self) -> bool {
         matches!(self, Metric::SyncLatencyMean | Metric::SyncLatencyP50 | Metric::SyncLatencyP95)
             || matches!(self, Metric::SyncLatencyP99 | Metric::SyncLatencyP999)
     }
 
-    /// Whether more of it is worse; `None` where more is neither.
+    /// Returns `true` when a larger value is worse; `None` where it is neither better nor worse.
     pub fn more_is_worse(self) -> Option<bool> {
         match self {
             Metric::TimePerOperation => Some(true),
@@ -188,15 +188,15 @@ impl Metric {
         }
     }
 
-    /// Whether it is a rate, or the time of one operation; with `of_all_tasks` only what the tasks of a pass did
-    /// together over one clock or each over its own.
+    /// Returns `true` for a rate, or for the time of one operation. With `of_all_tasks` only for what the tasks of a pass
+    /// did together, over one clock or each over its own.
     pub fn is_rate(self, of_all_tasks: bool) -> bool {
         let together = matches!(self, Metric::Throughput | Metric::OperationRate | Metric::TimePerOperation)
             || matches!(self, Metric::SumOfTaskThroughput | Metric::SumOfTaskOperationRate);
         together || !of_all_tasks && !self.is_latency() && !self.is_count() && !self.is_cpu()
     }
 
-    /// Whether it is a share of processor time.
+    /// Returns `true` for a share of CPU time.
     pub fn is_cpu(self) -> bool {
         matches!(self, Metric::CpuUser | Metric::CpuSystem | Metric::CpuTotal)
     }
@@ -218,11 +218,11 @@ pub struct SourceLine {
     pub stream: String,
     /// Line number from 1.
     pub line: u64,
-    /// The line itself, lossily decoded; hostile text, escape it when printing.
+    /// The line itself, lossily decoded. It is untrusted text: escape it when printing.
     pub text: String,
 }
 
-/// What a figure is taken to describe; the same number can be right for one and
+/// The subject that a figure is taken to describe. The same number can be right for one subject and
 /// wrong for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -235,7 +235,7 @@ pub enum Subject {
     DurableWrite,
     /// Files per second.
     Metadata,
-    /// The processor (per-character tests, mapped memory).
+    /// The CPU (per-character tests, mapped memory).
     Cpu,
 }
 
@@ -251,77 +251,77 @@ impl Subject {
         }
     }
 
-    /// Whether the reader takes the figure for what storage did.
+    /// Returns `true` when a reader takes the figure for the performance of storage.
     pub fn is_storage(self) -> bool {
         matches!(self, Subject::Device | Subject::DurableWrite)
     }
 }
 
-/// Something that a parser met and could not turn into a claim.
+/// Something in the output that a parser could not turn into a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Where.
+    /// Its line in the output.
     pub source: SourceLine,
-    /// What: a lower-case fragment.
+    /// The problem, as a lower-case fragment.
     pub message: String,
 }
 
-/// All that an adapter read from a tool's output.
+/// Everything that an adapter read from a tool's output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parsed {
     /// The adapter's name: `iozone`; empty when no adapter knew the tool.
     pub tool: String,
     /// The version that the output states.
     pub version: Option<String>,
-    /// In the order of the output.
+    /// Claims in the order of the output.
     pub claims: Vec<Claim>,
-    /// In the order of the output.
+    /// Notes in the order of the output.
     pub notes: Vec<Note>,
     /// Errors that the tool itself reported (its own words, with their lines).
     pub errors: Vec<Note>,
-    /// Whether the output ended as the tool's normal output ends.
+    /// True if the output ends like the tool's normal output.
     pub complete: bool,
-    /// Step of the tool's own clock, where it prints one (iozone `Time Resolution`).
+    /// Step of the tool's own clock, where the tool prints it (iozone `Time Resolution`).
     pub clock_step_ns: Option<u64>,
     /// Figures that the output states more than once.
     #[serde(default)]
     pub restated: Vec<Restated>,
-    /// Where the output contradicts itself otherwise.
+    /// Other places where the output contradicts itself.
     #[serde(default)]
     pub contradictions: Vec<Contradiction>,
 }
 
-/// A figure that the output states a second time, in other words or another place.
+/// A figure that the output states a second time, in other words or in another place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Restated {
     /// The claim that states it first.
     pub claim: String,
-    /// The number as it stands here, normalised to the claim's unit.
+    /// The number printed here, normalised to the claim's unit.
     pub value: Quantity,
     /// The number as printed here.
     pub printed: Printed,
-    /// Half a step of it, in the unit of `value`.
+    /// Half a step of the printed number, in the unit of `value`.
     pub resolution: f64,
-    /// The part of the claim's resolution that both have in common and that tells them apart no more: a step of the clock
-    /// over which both were computed. In the unit of `value`.
+    /// The part of the claim's resolution that both numbers share and that cannot make them differ: a step of the clock
+    /// from which both were computed. In the unit of `value`.
     #[serde(default)]
     pub shared_resolution: f64,
-    /// What is known to be wrong with this place in this version of the tool; `None` where nothing is.
+    /// Known defect of this place in this version of the tool; `None` where none is known.
     #[serde(default)]
     pub known_defect: Option<String>,
-    /// Where.
+    /// Its line in the output.
     pub source: SourceLine,
 }
 
-/// Two statements of the output that cannot both hold, and that are not two numbers for one
+/// Two statements of the output that cannot both be true, and that are not two numbers for one
 /// figure (see [`Restated`]): a header that names fewer columns than there are values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contradiction {
-    /// Where the second of them stands.
+    /// Line of the second statement.
     pub source: SourceLine,
-    /// Both: a lower-case fragment.
+    /// Both statements, as a lower-case fragment.
     pub message: String,
-    /// The claims that a reader takes to be something else because of it.
+    /// The claims that a reader misunderstands because of it.
     pub claims: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The command that was asked for.
+//! The requested command.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ impl CommandLine {
     }
 }
 
-/// An argument as a POSIX shell takes it.
+/// Quotes an argument for a POSIX shell.
 pub fn shell_word(argument: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {
@@ -28,7 +28,7 @@ pub fn shell_word(argument: &str) -> String {
     }
 }
 
-/// A command line as a shell takes it.
+/// Formats a command line for a shell.
 pub fn shell_command(argv: &[String]) -> String {
     argv.iter().map(|argument| shell_word(argument)).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! How much the observation saw, and what it cost.
+//! How much the observation saw, and its cost.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use crate::log::EventLog;
 pub struct Coverage {
     /// `bpf`, `ptrace` or `none`.
     pub backend: String,
-    /// One entry a probe.
+    /// One entry per probe.
     pub probes: Vec<ProbeStatus>,
-    /// I/O that the tree did and no probe decodes, by name, with how often.
+    /// I/O of the tree that no probe decodes, by path, with the number of calls.
     pub blind_paths: Vec<BlindPath>,
-    /// One entry a record class: the account of its records.
+    /// One entry per record class: the account of its records.
     pub records: BTreeMap<String, RecordAccount>,
-    /// How the event log was kept; `None` by an activebench that did not say.
+    /// How the event log was kept; `None` from an activebench that did not record it.
     #[serde(default)]
     pub log: Option<EventLog>,
     /// Cost of the observation, where it was measured.
     pub overhead: Overhead,
-    /// BPF programs of others on hooks of the observation, looked for just before the run;
-    /// `None` when they could not be listed (or by an activebench that did not look).
+    /// BPF programs of others on hooks of the observation, listed just before the run;
+    /// `None` when they could not be listed (or from an activebench that did not list them).
     #[serde(default)]
     pub other_tracers: Option<Vec<OtherTracer>>,
-    /// The stack samples; `None` in runs of an activebench that took none.
+    /// The stack samples; `None` in runs of an activebench that did not take any.
     #[serde(default)]
     pub sampling: Option<Sampling>,
-    /// The samples of what was written; `None` in runs of an activebench that took none.
+    /// The samples of what was written; `None` in runs of an activebench that did not take any.
     #[serde(default)]
     pub payload: Option<PayloadSampling>,
-    /// Why the host's steal time is not known for the whole run; `None` when it is.
+    /// Why the host's steal time is unknown for a part of the run; `None` when all of it is known.
     #[serde(default)]
     pub steal_unread: Option<String>,
-    /// Executed files that are links to a benchmark of another name, each with the path that it led to when the run
-    /// ended.
+    /// Executed files that are links to a benchmark of another name, each with the path that it led to at the
+    /// end of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked_programs: BTreeMap<String, String>,
 }
@@ -44,13 +44,13 @@ pub struct Coverage {
 /// How stacks were sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// Samples a second and CPU that were asked for; 0 when sampling was turned off.
+    /// Requested sampling rate, per second per CPU; 0 when sampling was turned off.
     pub frequency_hz: u32,
     /// Why there are no samples.
     pub why_not: Option<String>,
-    /// Samples that were kept without a stack: there was no room for another distinct one.
+    /// Samples that were kept without a stack, because there was no room for another distinct stack.
     pub stackless: u64,
-    /// Processes whose mappings could not be read (mostly: that had ended): their code in user mode
+    /// Processes whose mappings could not be read (mostly because they had ended): their code in user mode
     /// has no module.
     pub unmapped_processes: u64,
 }
@@ -62,14 +62,14 @@ pub struct PayloadSampling {
     pub period_ns: u64,
     /// Why there are no samples.
     pub why_not: Option<String>,
-    /// Of the samples that came, one in so many was kept, at random over the whole run: the longer
-    /// the run, the fewer. 1 for all.
+    /// One in so many of the samples that arrived was kept, at random over the whole run: the longer
+    /// the run, the fewer. 1 when all were kept.
     pub one_in: u32,
-    /// Bytes of them that were kept as they are, because the user asked for it.
+    /// Bytes of the samples that were kept unchanged, because the user asked for it.
     pub kept_bytes: u64,
 }
 
-/// A BPF program of somebody else on a hook that I/O passes: it slows what is measured.
+/// A BPF program of another process on a hook that I/O passes. It slows down what is measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OtherTracer {
     /// How and where it is attached: `raw_tracepoint/sys_enter` (BTF tracepoints included),
@@ -79,18 +79,18 @@ pub struct OtherTracer {
     pub program: String,
     /// The kernel's number of the program.
     pub id: u32,
-    /// The process that holds it; `None` when it is not known (pinned, or its owner is not visible).
+    /// The process that holds it; `None` when it is unknown (pinned, or its owner is not visible).
     pub pid: Option<u32>,
     /// That process's name.
     pub comm: Option<String>,
 }
 
-/// A probe and whether it was attached.
+/// A probe and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeStatus {
     /// Kernel hook: `tp_btf/sys_enter`.
     pub hook: String,
-    /// Whether it was attached before the tool's first instruction.
+    /// True if it was attached before the tool's first instruction.
     pub attached: bool,
     /// Why it was not.
     pub why_not: Option<String>,
@@ -98,7 +98,7 @@ pub struct ProbeStatus {
     pub missed: u64,
 }
 
-/// A path of I/O that was used and is not decoded.
+/// A path of I/O that was used but is not decoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlindPath {
     /// `io_uring`, `libaio`, `mmap`, ...
@@ -107,41 +107,41 @@ pub struct BlindPath {
     pub calls: u64,
 }
 
-/// The account of one class of records: `made = received + lost`, or the observation is short.
+/// The account of one class of records. The observation is incomplete unless `made = received + lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordAccount {
-    /// Counted in the kernel when the record was made.
+    /// Records counted in the kernel when they were made.
     pub made: u64,
-    /// Arrived in user space, in the log or (past its cut) only in the totals.
+    /// Records that arrived in user space, in the log or (past its cut) only in the totals.
     pub received: u64,
-    /// Counted in the kernel when it could not be delivered, or dropped by us for want of room.
+    /// Records that could not be delivered, as counted in the kernel, or that activebench dropped for lack of room.
     pub lost: u64,
-    /// Of those made: events that no hook saw and that later ones prove to have happened.
+    /// Part of `made`: events that no hook saw, but that later events prove.
     #[serde(default)]
     pub inferred: u64,
-    /// Of those made: calls whose start is an estimate, because of fast calls in quick
-    /// succession the entry of one in sixteen is timed.
+    /// Part of `made`: calls whose start is an estimate, because only one in sixteen entries of fast calls in quick
+    /// succession is timed.
     #[serde(default)]
     pub estimated: u64,
-    /// Entries and exits of calls at which the thread was not known by where its registers lay, and was
-    /// found the longer way: a few at the start of each thread. 0 in runs of an activebench that did not count.
+    /// Entries and exits of calls at which the location of the registers did not identify the thread, so that the slow
+    /// path found it: a few at the start of each thread. 0 in runs of an activebench that did not count them.
     #[serde(default)]
     pub looked_up: u64,
 }
 
 impl RecordAccount {
-    /// Whether every record that was made has arrived.
+    /// Returns `true` when every record that was made has arrived.
     pub fn is_whole(self) -> bool {
         self.lost == 0 && self.made == self.received
     }
 }
 
-/// What the observation cost.
+/// The cost of the observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// Processor time of our own process while the child ran; `None` when not measured.
+    /// CPU time of activebench itself while the child ran; `None` when not measured.
     pub observer_cpu_ns: Option<u64>,
-    /// Run time of the kernel programs, all processors added up, while the child ran; `None` when
+    /// Run time of the kernel programs, added over all CPUs, while the child ran; `None` when
     /// not measured.
     #[serde(default)]
     pub bpf_run_ns: Option<u64>,

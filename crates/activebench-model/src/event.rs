@@ -17,9 +17,9 @@ pub struct NameEvent {
     pub tgid: u32,
     /// Which call.
     pub op: Op,
-    /// What it returned.
+    /// Return value.
     pub returned: i64,
-    /// The file that an open gave; `None` for the others and for failed opens.
+    /// The file that an open returned; `None` for other calls and for failed opens.
     pub file: Option<FileId>,
     /// The name as the tool wrote it, cut at 255 bytes.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct NameEvent {
 pub struct TaskEvent {
     /// When.
     pub at_ns: u64,
-    /// What.
+    /// Kind of event.
     pub kind: TaskEventKind,
     /// The thread.
     pub tid: u32,
@@ -44,23 +44,23 @@ pub struct TaskEvent {
     pub comm: String,
     /// For `Executed`: the file executed, cut at 255 bytes. Otherwise empty.
     pub filename: String,
-    /// For `Exited`: on-CPU time in user mode since it was followed.
+    /// For `Exited`: on-CPU time in user mode since observation of the task began.
     pub user_ns: u64,
     /// For `Exited`: on-CPU time in the kernel.
     pub kernel_ns: u64,
     /// For `Exited`: time off CPU and not runnable, I/O wait included.
     pub blocked_ns: u64,
-    /// For `Exited`: the part of it in I/O wait.
+    /// For `Exited`: the part of `blocked_ns` in I/O wait.
     pub iowait_ns: u64,
     /// For `Exited`: time off CPU though runnable.
     pub preempted_ns: u64,
 }
 
-/// What happened to a task.
+/// A kind of task event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskEventKind {
-    /// It was made by a task of the tree.
+    /// A task of the tree created it.
     Born,
     /// It executed a file.
     Executed,
@@ -73,54 +73,54 @@ pub enum TaskEventKind {
 pub struct BlockEvent {
     /// When.
     pub at_ns: u64,
-    /// What.
+    /// Kind of event.
     pub kind: BlockEventKind,
     /// The whole disk's number.
     pub device: DeviceNumber,
     /// First sector (512 bytes), relative to the whole disk.
     pub sector: u64,
     /// Data bytes of this event; 0 for FLUSH. A request whose bios belong to several files
-    /// gives one event a file.
+    /// has one event per file.
     pub bytes: u64,
-    /// What the request does.
+    /// Action of the request.
     pub action: BlockAction,
-    /// `REQ_PREFLUSH` was set: the intent to flush before.
+    /// `REQ_PREFLUSH` was set: the device must flush its cache first.
     pub preflush: bool,
     /// `REQ_FUA` was set.
     pub fua: bool,
-    /// For `Completed`: from issue to completion; 0 when the issue was not seen. On the
-    /// second and later events of one request 0 too.
+    /// For `Completed`: time from issue to completion; 0 when the issue was not seen. Also 0 on the
+    /// second and later events of one request.
     pub latency_ns: u64,
-    /// First event of its request (requests are counted by these).
+    /// True for the first event of its request. Requests are counted by these.
     pub first_of_request: bool,
-    /// The file whose data it carries; `None` for metadata, journal, and data of unknown owner.
+    /// The file whose data it carries; `None` for metadata, journal, and data of an unknown owner.
     pub file: Option<FileId>,
-    /// The process that submitted it where that is known, otherwise 0 (writeback runs in
-    /// kernel workers, whose own tgid is given).
+    /// The process that submitted it; 0 where it is unknown. Writeback runs in kernel workers: then it is the
+    /// worker's tgid.
     pub tgid: u32,
-    /// Its name; empty when not known.
+    /// Name of that process; empty when unknown.
     pub comm: String,
-    /// Whether the submitter is of the tree, ourselves, the kernel or foreign.
+    /// Class of the submitter: the tree, activebench, the kernel or foreign.
     pub origin: Origin,
     /// 0, or the block layer's status of a failed request.
     pub status: u8,
 }
 
-/// Which event of the block layer.
+/// Kind of block layer event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockEventKind {
-    /// A bio was queued (on stacked devices once for each layer).
+    /// A bio was queued (on stacked devices once per layer).
     Queued,
     /// A request, or a part of one, was completed by the device.
     Completed,
-    /// A completion that no hook saw (it runs in an interrupt, which some machines hide from
-    /// tracers): the same memory was used for the next one, or nothing was in flight at the
-    /// end. `at_ns` is the earliest time that it can have, `latency_ns` is 0.
+    /// A completion that no hook saw. (It runs in an interrupt, which some machines hide from tracers.) It is
+    /// inferred because the same memory was used for the next request, or because nothing was in flight at the
+    /// end. `at_ns` is the earliest possible time; `latency_ns` is 0.
     Inferred,
 }
 
-/// What a request does.
+/// The action of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockAction {
@@ -148,7 +148,7 @@ pub enum Origin {
     Kernel,
     /// Another process.
     Foreign,
-    /// Not known (completions carry no submitter unless the data pages were anonymous).
+    /// Unknown (completions carry no submitter unless the data pages were anonymous).
     Unknown,
 }
 
@@ -165,11 +165,11 @@ pub struct CacheEvent {
     pub bytes: u64,
     /// The process in whose context it happened.
     pub tgid: u32,
-    /// Whether that process is of the tree.
+    /// True if that process is part of the tree.
     pub in_tree: bool,
 }
 
-/// Where a thread's time went since it is followed. The sum of user, kernel, blocked and
+/// Where a thread's time went since its observation began. The sum of user, kernel, blocked and
 /// preempted time is the thread's age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTimes {
@@ -185,7 +185,7 @@ pub struct ThreadTimes {
     pub preempted_ns: u64,
 }
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadState {
@@ -201,14 +201,14 @@ pub enum ThreadState {
     Preempted,
 }
 
-/// A thread's running totals at one moment: when it came back to a CPU, and with every sample.
+/// A thread's running totals at one moment: on each return to a CPU, and with every sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuEvent {
     /// When.
     pub at_ns: u64,
-    /// From then on all time went to `state`.
+    /// Start of the time in `state`.
     pub since_ns: u64,
-    /// What the thread did from `since_ns` to `at_ns`.
+    /// State of the thread from `since_ns` to `at_ns`.
     pub state: ThreadState,
     /// The thread.
     pub tid: u32,
@@ -218,35 +218,34 @@ pub struct CpuEvent {
     pub times: ThreadTimes,
 }
 
-/// What a thread was doing when the sampling clock of its CPU ticked.
+/// The state of a thread at a tick of the sampling clock of its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleEvent {
     /// When.
     pub at_ns: u64,
-    /// Whether it was in user mode; otherwise in the kernel.
+    /// True if it was in user mode; otherwise it was in the kernel.
     pub in_user_mode: bool,
-    /// Its stack's place in the run's stacks; `None` when there was no room for another stack.
+    /// Index of its stack in the run's stacks; `None` when there was no room for another stack.
     pub stack: Option<u32>,
-    /// The thread with its totals.
+    /// The thread and its totals.
     pub cpu: CpuEvent,
 }
 
-/// Time that the hypervisor gave to others while a virtual processor had something to run,
-/// since the machine's start.
+/// Time since boot that the hypervisor gave to others while a virtual CPU had something to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StealEvent {
     /// When it was read.
     pub at_ns: u64,
-    /// The processor.
+    /// The CPU.
     pub cpu: u32,
-    /// Its steal time; the kernel counts it in ticks of mostly 10 ms.
+    /// Its steal time; the kernel counts it in ticks, usually of 10 ms.
     pub steal_ns: u64,
 }
 
-/// What a sampled write began with, in figures.
+/// Figures of the first bytes of a sampled write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadEvent {
-    /// Start of the call, or submission.
+    /// Start of the call, or submission of the request.
     pub at_ns: u64,
     /// Thread.
     pub tid: u32,
@@ -257,26 +256,26 @@ pub struct PayloadEvent {
     /// Its descriptor, as in [`Call::fd`](crate::call::Call::fd).
     pub fd: i32,
     /// The file or block device; `None` where it is registered with an io_uring, whose requests
-    /// name it by the descriptor alone.
+    /// name it only by the descriptor.
     pub file: Option<FileId>,
     /// Bytes that the call was to write.
     pub write_bytes: u64,
-    /// Bytes that were looked at: the first of the write (with several buffers, of the first
-    /// one), at most [`PayloadEvent::MOST_BYTES`]. 0 when the process's memory could not be read.
+    /// Bytes that were examined: the first bytes of the write (with several buffers, of the first
+    /// buffer), at most [`PayloadEvent::MOST_BYTES`]. 0 when the process's memory could not be read.
     pub sampled_bytes: u32,
-    /// Of those, zeros.
+    /// Zero bytes among those.
     pub zero_bytes: u32,
-    /// What is left of them after zstd at its lowest level, each sample on its own; at most
-    /// `sampled_bytes`: what does not become smaller would be stored as it is.
+    /// Size of those bytes after zstd at its lowest level, each sample on its own. At most `sampled_bytes`:
+    /// data that does not become smaller is stored uncompressed.
     pub compressed_bytes: u32,
-    /// A number for what they are: in one run equal bytes have equal numbers, and others have
-    /// others. Says nothing else. `None` for no bytes.
+    /// A number for the content: in one run, equal bytes have equal numbers and different bytes have different
+    /// numbers. It has no other meaning. `None` for no bytes.
     pub content: Option<u32>,
-    /// Where they begin in the file of kept payload; `None` unless they were to be kept.
+    /// Offset in the file of kept payload; `None` unless the bytes were to be kept.
     pub kept_offset: Option<u64>,
 }
 
 impl PayloadEvent {
-    /// Most bytes of a sample.
+    /// Largest number of bytes of a sample.
     pub const MOST_BYTES: u32 = 4096;
 }

@@ -1,6 +1,6 @@
-//! What a judged run leaves for those who look at many runs: its figures, and what they are figures of.
+//! The part of a judged run that is kept for views over many runs: its figures, and what they describe.
 //!
-//! Stored as the small derived table `figures.parquet`; which columns that has is `activebench-record`'s business.
+//! Stored as the small derived table `figures.parquet`; `activebench-record` defines its columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,41 +12,41 @@ use crate::run::Manifest;
 use crate::units::Quantity;
 use crate::verdict::{ClaimVerdict, RunVerdict};
 
-/// What stands in a command for the disk that it measured.
+/// Placeholder in a command for the disk that it measured.
 const TARGET: &str = "TARGET";
 
-/// A judged run without its events: what it was, and its figures.
+/// A judged run without its events: its description and its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Version of activebench that judged it.
     pub activebench: String,
-    /// UTC, seconds since the epoch, at its start.
+    /// Start of the run: UTC, seconds since the epoch.
     pub started_unix_s: i64,
-    /// The machine's name; `None` where the record does not keep it.
+    /// The machine's name; `None` where the record does not contain it.
     pub host: Option<String>,
     /// `uname -r`.
     pub kernel: String,
-    /// The adapter's name, or the program's where no adapter knew it.
+    /// The adapter's name, or the program's name where no adapter knew it.
     pub tool: String,
-    /// The version that the tool states.
+    /// The version that the tool prints.
     pub version: Option<String>,
-    /// The command line as given, as a shell takes it.
+    /// The command line as given, formatted for a shell.
     pub command: String,
-    /// The same with `TARGET` in the place of the mount point or device node of what was measured: the same load on
+    /// The command with `TARGET` in the place of the mount point or device node of what was measured. The same load on
     /// another disk has the same text.
     pub load: String,
-    /// `--profile` that it was judged with.
+    /// The `--profile` with which it was judged.
     pub profile: String,
     /// The run's verdict.
     pub verdict: RunVerdict,
-    /// Why its record is not whole, in one line; `None` for a whole one.
+    /// Why its record is not complete, in one line; `None` for a complete one.
     pub incomplete: Option<String>,
-    /// One a claim, in the order of the output; empty for a run that claims nothing.
+    /// One per claim, in the order of the output; empty for a run without claims.
     pub figures: Vec<RunFigure>,
 }
 
 impl RunFigures {
-    /// What a manifest says of a run; what its judgement says is left open: tool, version, verdict, figures.
+    /// Returns the figures of a run as far as its manifest has them. Tool version, verdict and figures are left open.
     pub fn of(manifest: &Manifest) -> Self {
         let argv = &manifest.command.argv;
         let load: Vec<String> = argv.iter().map(|word| load_word(word, &manifest.host.targets)).collect();
@@ -66,7 +66,7 @@ impl RunFigures {
         }
     }
 
-    /// Adds a figure, which gets its place among its equals; the place that it has is not looked at.
+    /// Adds a figure and sets its place among its equals; the place in the argument is ignored.
     pub fn push(&mut self, figure: RunFigure) {
         let equals = self.figures.iter().filter(|known| (&known.phase, known.metric) == (&figure.phase, figure.metric));
         let place = u32::try_from(equals.count()).unwrap_or(u32::MAX);
@@ -79,13 +79,13 @@ impl RunFigures {
 pub struct RunFigure {
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
-    /// Among the run's claims of this phase and metric, from 0.
+    /// Index among the run's claims of this phase and metric, from 0.
     pub place: u32,
-    /// What it is taken to describe.
+    /// Subject that the figure is taken to describe.
     pub subject: Subject,
-    /// As printed, normalised.
+    /// The printed number, normalised.
     pub claimed: Quantity,
     /// The honest figure, in the unit of `claimed`; `None` where there is none.
     pub honest: Option<f64>,
@@ -93,29 +93,29 @@ pub struct RunFigure {
     pub no_honest: Option<String>,
     /// The verdict on the claim.
     pub verdict: ClaimVerdict,
-    /// What lies below the phase's files.
+    /// The storage below the phase's files.
     pub disk: Disk,
-    /// Bytes that others moved at the device while the clock ran over all bytes that it moved, 0 to 1; `None` where
+    /// Bytes that others moved at the device during the window / all bytes that it moved, 0 to 1; `None` where
     /// that is not completely known.
     pub foreign_io_ratio: Option<f64>,
 }
 
-/// The storage below a phase's files, by what tells it from others. All text is the host's own.
+/// The storage below a phase's files, by the properties that distinguish it. All text is the host's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Disk {
-    /// The kernel's name: `nvme0n1`, `loop0 (/srv/disk.img)`, of several `sda, sdb`; of a file system without a device
-    /// its type and mount point. `None` where it is not known.
+    /// The kernel's name: `nvme0n1`, `loop0 (/srv/disk.img)`, for several devices `sda, sdb`. For a file system without a
+    /// device its type and mount point. `None` where it is unknown.
     pub name: Option<String>,
-    /// Vendor's model; `None` where the kernel names none.
+    /// Vendor's model; `None` where the kernel does not report one.
     pub model: Option<String>,
-    /// Serial number, of NVMe with the namespace where it is not the first; `None` where the record has none.
+    /// Serial number, for NVMe with the namespace where it is not the first; `None` where the record has none.
     pub serial: Option<String>,
     /// File system, or `block-device` for a raw one.
     pub file_system: Option<String>,
 }
 
 impl Disk {
-    /// The storage below these files; where there are none, that of the host when the run used only one.
+    /// Returns the storage below these files; without files, that of the host when the run used only one.
     pub fn below(host: &Host, files: impl Iterator<Item = FileId>) -> Self {
         let targets = host.targets_of(files);
         match (targets.is_empty(), host.targets.as_slice()) {
@@ -124,7 +124,7 @@ impl Disk {
         }
     }
 
-    /// The storage of these targets, in their order.
+    /// Returns the storage of these targets, in their order.
     fn of(targets: &[&Target]) -> Self {
         let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));
         let each = |of: &dyn Fn(&Target) -> Vec<String>| {
@@ -147,7 +147,7 @@ impl Disk {
     }
 }
 
-/// What tells a disk from others of its model. A controller of NVMe can have several disks, its namespaces.
+/// Returns what distinguishes a disk from others of its model. An NVMe controller can have several disks, its namespaces.
 fn serial(layer: &Layer) -> Option<String> {
     let serial = layer.serial()?;
     match layer.attributes.get("nsid").map(|number| number.trim()) {
@@ -156,8 +156,8 @@ fn serial(layer: &Layer) -> Option<String> {
     }
 }
 
-/// The layers below which there is no other, of those below the judged devices. A loop device counts as one itself:
-/// its backing file is what tells it from others.
+/// Returns the lowest layers below the judged devices. A loop device counts as such a layer itself:
+/// its backing file distinguishes it from others.
 fn disks(target: &Target) -> impl Iterator<Item = &Layer> {
     let backed = target.devices().any(|device| device.kind == "loop");
     let is_below = move |layer: &&Layer| {
@@ -169,7 +169,7 @@ fn disks(target: &Target) -> impl Iterator<Item = &Layer> {
 
 fn names(target: &Target) -> Vec<String> {
     let name = |layer: &Layer| match (&layer.backing_file, layer.attributes.get("dm/name")) {
-        // The number of a loop device is drawn anew each time; its file is what it is.
+        // The number of a loop device changes each time; its file identifies it.
         (Some(file), _) => format!("{} ({file})", layer.kind),
         (None, Some(dm)) => format!("{} ({dm})", layer.name),
         (None, None) => layer.name.clone(),
@@ -181,11 +181,11 @@ fn names(target: &Target) -> Vec<String> {
     }
 }
 
-/// A word of a command with `TARGET` in the place of where the measured storage lies: its mount point, or a device node
-/// by the kernel's name or the device mapper's.
+/// Replaces the place of the measured storage in a word of a command by `TARGET`. The place is its mount point, or a
+/// device node by the kernel's name or the device mapper's.
 ///
-/// Only whole components of paths are replaced, and never the root: a job file elsewhere stays what it is, because
-/// another one would be another load. So does a link below `/dev/disk`: the record does not say where it leads.
+/// Only whole components of paths are replaced, and never the root. A job file elsewhere stays unchanged, because
+/// another one would be another load. A link below `/dev/disk` also stays: the record does not show where it leads.
 fn load_word(word: &str, targets: &[Target]) -> String {
     let layers = || targets.iter().flat_map(|target| &target.layers);
     let nodes = layers().map(|layer| format!("/dev/{}", layer.name));
@@ -212,11 +212,11 @@ fn load_word(word: &str, targets: &[Target]) -> String {
     text
 }
 
-/// Whether a path may begin behind this text: at the begin of a word or behind an option's letter (`/mnt`,
+/// Returns `true` when a path may begin after this text: at the start of a word or after an option's letter (`/mnt`,
 /// `--filename=/mnt`, `-f/mnt`, `'cd /mnt`).
 fn may_begin(text: &str) -> bool {
     let ends = |sign: char| sign.is_whitespace() || "=:,;'\"()".contains(sign);
-    // Not farther back than to a slash: behind that one the path goes on.
+    // The search stops at a slash: after a slash the path continues.
     let (at, before) = match text.char_indices().rfind(|(_, sign)| ends(*sign) || *sign == '/') {
         Some((at, sign)) => (Some(sign), &text[at + sign.len_utf8()..]),
         None => (None, text),
@@ -267,7 +267,7 @@ mod tests {
         image.backing_file = Some("/srv/disk.img".to_owned());
         let image = target("/l", "ext4", vec![image, layer("nvme0n1", "nvme", "loop3", &model)]);
         let memory = target("/tmp", "tmpfs", Vec::new());
-        // Namespaces of one controller have its serial number.
+        // Namespaces of one controller share its serial number.
         let namespace = |name: &str, number| {
             let attributes = [("device/model", "ACME 9000"), ("device/serial", "S1"), ("nsid", number)];
             target("/mnt", "ext4", vec![layer(name, "nvme", "ext4", &attributes)])
@@ -320,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(load_word(word, &targets), expected, "{word}");
         }
-        // In time that grows with the word, not with its square.
+        // The time grows linearly with the word, not with its square.
         for long in ["a".repeat(1 << 20), "/".repeat(1 << 20)] {
             assert_eq!(load_word(&long, &targets).len(), 1 << 20);
         }

@@ -1,11 +1,11 @@
-//! What a detector says.
+//! The result of a detector.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fact::FactName;
 use crate::units::Quantity;
 
-/// How a detector ended.
+/// The outcome of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -19,7 +19,7 @@ pub enum Outcome {
     Undecided,
 }
 
-/// How much a discrepancy weighs.
+/// The severity of a discrepancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
@@ -31,12 +31,12 @@ pub enum Severity {
     Fail,
 }
 
-/// A limit with its unit and its origin.
+/// A threshold with its unit and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// The limit.
+    /// The value.
     pub value: Quantity,
-    /// Where it comes from: a rule, a tool, or `proposed`.
+    /// Its origin: a rule, a tool, or `proposed`.
     pub source: String,
 }
 
@@ -47,7 +47,7 @@ pub struct Finding {
     pub code: String,
     /// `sync-outside-clock`.
     pub name: String,
-    /// How it ended.
+    /// Outcome of the detector.
     pub outcome: Outcome,
     /// Set exactly when it fires.
     pub severity: Option<Severity>,
@@ -57,22 +57,22 @@ pub struct Finding {
     pub claims: Vec<String>,
     /// The observed value.
     pub observed: Option<Quantity>,
-    /// The limit that it was held against.
+    /// The threshold that it was compared with.
     pub threshold: Option<Threshold>,
-    /// Sentence one: the discrepancy with both numbers; for `Undecided` what is in the way;
+    /// First sentence: the discrepancy with both numbers; for `Undecided` what prevents a decision;
     /// for `NotApplicable` why not; may be empty when `Silent`.
     pub message: String,
-    /// Sentence two: what it means for the reader's conclusion. Empty unless it fires.
+    /// Second sentence: the consequence for the reader's conclusion. Empty unless it fires.
     pub meaning: String,
-    /// What to change: the flag or command for this tool and this run. Empty unless it fires.
+    /// Recommended change: the flag or command for this tool and this run. Empty unless it fires.
     pub advice: String,
-    /// The facts that it rests on.
+    /// The facts that it is based on.
     pub facts: Vec<FactName>,
-    /// What it does to the verdict of the claims that it concerns; `None` leaves them alone.
+    /// Effect on the verdict of the claims that it concerns; `None` leaves them unchanged.
     pub effect: Option<Effect>,
 }
 
-/// What a firing finding does to a claim.
+/// The effect of a firing finding on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {

@@ -1,4 +1,4 @@
-//! Many runs over time: the course of each figure, what changed against a baseline, and the disks of a batch.
+//! Many runs over time: the history of each figure, changes against a baseline, and the disks of a batch.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,41 @@ use crate::series::Interval;
 use crate::units::Quantity;
 use crate::verdict::{ClaimVerdict, RunVerdict};
 
-/// All that is said of many runs.
+/// The result of comparing many runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// What was read, and what was not.
+    /// Which runs were read, and which were not.
     pub reading: Reading,
-    /// Which number of each run is followed.
+    /// The number that is tracked in each run.
     pub kind: FigureKind,
-    /// By what figures of one load are kept apart.
+    /// The property that separates figures of one load.
     pub by: By,
-    /// What they were held against.
+    /// The rules that they were compared by.
     pub rules: Rules,
-    /// The runs whose figures are followed, from the earliest.
+    /// The runs whose figures are tracked, from the earliest.
     pub runs: Vec<RunOfHistory>,
-    /// The figures, those of one load together.
+    /// The figures; figures of one load are adjacent.
     pub figures: Vec<Followed>,
-    /// Figures of one load side by side; empty where that was not asked for, or none has two groups.
+    /// Figures of one load side by side; empty where this was not requested, or no load has two groups.
     pub batches: Vec<Batch>,
-    /// What later runs are held against; `None` where nothing was asked for.
+    /// The baseline for later runs; `None` where none was requested.
     pub baseline: Option<Baseline>,
-    /// What activebench's exit code is.
+    /// Exit code of activebench.
     pub exit_code: i32,
 }
 
-/// The numbers of the rules by which a history tells a change from chance.
+/// The numbers of the rules by which a history distinguishes a change from chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Least probability with which an interval covers what it is of.
+    /// Least probability with which an interval contains the true value.
     pub confidence_ratio: f64,
-    /// Fewest values whose median has such an interval.
+    /// Smallest number of values whose median has such an interval.
     pub interval_least_runs: usize,
-    /// A trend is told below this probability.
+    /// A trend is reported below this probability.
     pub trend_probability: f64,
 }
 
-/// What was read.
+/// The result of reading the run directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// Run directories that were found.
@@ -54,38 +54,38 @@ pub struct Reading {
     pub from_table: usize,
     /// Runs read from their report, because they have no table, or one of another version.
     pub from_report: usize,
-    /// Directories that hold a copy of a run that was read already: it counts once.
+    /// Directories that contain a copy of a run that was read already. It counts once.
     pub copies: usize,
-    /// Runs that a filter left out.
+    /// Runs that a filter excluded.
     pub filtered: usize,
-    /// Runs that have no figure of the kind that was asked for.
+    /// Runs without a figure of the requested kind.
     pub without_figures: usize,
-    /// What could not be read, each with the reason.
+    /// Sources that could not be read, each with the reason.
     pub left_out: Vec<LeftOut>,
-    /// Bundles that lie in the folders and were not opened.
+    /// Bundles that were found in the folders and not opened.
     pub bundles: usize,
 }
 
 /// Something that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Where it lies.
+    /// The directory.
     pub directory: String,
-    /// Why: a lower-case fragment.
+    /// The reason, as a lower-case fragment.
     pub why: String,
 }
 
-/// Which number of a claim is followed.
+/// The number of a claim that is tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// What holds: the claim where it is confirmed, else the figure that stands for it.
+    /// The honest figure: the claim where it is confirmed, otherwise its corrected figure.
     Honest,
-    /// What the tool printed.
+    /// The number that the tool printed.
     Claimed,
 }
 
-/// What keeps figures of one load apart.
+/// The property that separates figures of one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -111,13 +111,13 @@ impl By {
 /// A run of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOfHistory {
-    /// Where it lies, as the user would name it.
+    /// Its directory, as the user would name it.
     pub directory: String,
     /// UTC, seconds since the epoch.
     pub started_unix_s: i64,
     /// Its verdict.
     pub verdict: RunVerdict,
-    /// Whether it belongs to the baseline.
+    /// True if it belongs to the baseline.
     pub in_baseline: bool,
 }
 
@@ -132,53 +132,53 @@ pub struct Followed {
     pub load: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
-    /// Among the claims of this phase and metric, from 0.
+    /// Index among the claims of this phase and metric, from 0.
     pub place: u32,
-    /// What it is taken to describe.
+    /// Subject that the figure is taken to describe.
     pub subject: Subject,
     /// The disk, host or model, see [`By`].
     pub group: String,
-    /// One a run that states it, from the earliest.
+    /// One per run that states the figure, from the earliest.
     pub points: Vec<Point>,
-    /// How many of them are in which state.
+    /// Number of points in each state.
     pub counts: Counts,
-    /// Over the values that count; `None` when there is none.
+    /// Summary of the values that count; `None` when there are none.
     pub summary: Option<Summary>,
-    /// Where it is going.
+    /// Trend of the values.
     pub trend: Trend,
-    /// What else was not the same in all its runs: `kernel` to its values in the order of their first run.
+    /// Other properties that differ between its runs: `kernel` to its values in the order of their first run.
     pub varied: BTreeMap<String, Vec<String>>,
-    /// How later runs stand to the baseline; `None` without one.
+    /// Comparison of later runs with the baseline; `None` without a baseline.
     pub against: Option<AgainstBaseline>,
 }
 
 /// One figure of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Place in [`History::runs`].
+    /// Index in [`History::runs`].
     pub run: usize,
-    /// In the unit of the figure; `None` where the run has none.
+    /// Value in the unit of the figure; `None` where the run has none.
     pub value: Option<Quantity>,
-    /// As printed, normalised.
+    /// The printed number, normalised.
     pub claimed: Quantity,
     /// The verdict on the claim.
     pub verdict: ClaimVerdict,
-    /// Bytes that others moved over all; `None` where not known.
+    /// Bytes that others moved / all bytes; `None` where unknown.
     pub foreign_io_ratio: Option<f64>,
-    /// Whether it counts in the statistics.
+    /// True if it counts in the statistics.
     pub counts: bool,
-    /// Why it does not; set exactly when it does not.
+    /// Why it does not count; set exactly when it does not.
     pub why_not: Option<String>,
 }
 
-/// Runs of a figure by their state; each is in one of `counted`, `apart` and `without`.
+/// Number of runs of a figure by state; each run is in one of `counted`, `apart` and `without`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Values in the statistics.
     pub counted: usize,
-    /// Of these: runs with the verdict discrepancy, whose honest figure counts.
+    /// Part of `counted`: runs with the verdict discrepancy, whose honest figure counts.
     pub of_discrepancy: usize,
     /// Values of runs that failed or are inconclusive: shown, not counted.
     pub apart: usize,
@@ -186,12 +186,12 @@ pub struct Counts {
     pub without: usize,
 }
 
-/// What the values are like.
+/// Statistics of the values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The middle value, of an even number the mean of both.
+    /// The middle value; for an even number the mean of the two middle values.
     pub median: Quantity,
-    /// Where the median of the population lies, with at least 95 %; `None` for fewer than 6 values.
+    /// Confidence interval of the median of the population, at least 95 %; `None` for fewer than 6 values.
     pub interval: Option<Interval>,
     /// Smallest.
     pub least: Quantity,
@@ -203,79 +203,79 @@ pub struct Summary {
     pub last: Quantity,
 }
 
-/// Whether values rise or fall over time.
+/// The direction of the values over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Trend {
-    /// They rise: no accident, as far as the probability goes.
+    /// They rise, with a probability below the limit that this is chance.
     Rising(Slope),
     /// They fall.
     Falling(Slope),
-    /// Not to be told from chance.
+    /// Not distinguishable from chance.
     NotSeen(Slope),
-    /// It cannot be asked.
+    /// No trend can be computed.
     NotAsked {
-        /// Why: a lower-case fragment.
+        /// The reason, as a lower-case fragment.
         why: String,
     },
 }
 
-/// How values change, and how likely chance alone gives as much.
+/// The rate of change of the values, and the probability that chance alone causes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slope {
-    /// The median of the slopes between all pairs of runs, in the unit of the figure a day.
+    /// Median of the slopes between all pairs of runs, in the unit of the figure per day.
     pub per_day: Quantity,
-    /// That slope over the time from the first run to the last one, as a share of the median; `None` when that is 0.
+    /// That slope over the time from the first run to the last, as a share of the median; `None` when the median is 0.
     pub over_span_ratio: Option<f64>,
-    /// Days from the first run to the last one.
+    /// Days from the first run to the last.
     pub span_days: f64,
-    /// Probability of an order at least as one-sided when there is no trend, both sides.
+    /// Two-sided probability of an order at least as one-sided when there is no trend.
     pub probability: f64,
 }
 
-/// What later runs are held against.
+/// The runs that later runs are compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// As the user named it.
     pub named: String,
-    /// Runs in it that were read.
+    /// Number of runs in it that were read.
     pub runs: usize,
-    /// Runs that are held against it.
+    /// Number of runs that are compared with it.
     pub later: usize,
     /// The user's limit; `None` where none was given.
     pub gate: Option<Gate>,
 }
 
-/// From when on a regression gives exit code 1.
+/// The limit from which a regression causes exit code 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// As a share: 0.05 for 5 %.
+    /// The limit as a share: 0.05 for 5 %.
     pub limit_ratio: f64,
-    /// Figures that could be compared.
+    /// Number of figures that could be compared.
     pub compared: usize,
-    /// Runs that are needed on both sides to tell a change of one of so many figures.
+    /// Runs needed on both sides to detect a change of one of this many figures.
     pub least_runs: usize,
-    /// Figures that are shown to be worse, and by at least the limit: with [`Rules::confidence_ratio`] for all that were
-    /// compared together.
+    /// Figures that are shown to be worse by at least the limit, with [`Rules::confidence_ratio`] for all compared
+    /// figures together.
     pub failing: Vec<String>,
-    /// Figures of the baseline of which that cannot be told: not compared, or worse by at least the limit as far as the
-    /// values go, which chance can give too.
+    /// Figures of the baseline that are undecided: not compared, or with values worse by at least the limit, which chance
+    /// can also cause.
     pub open: Vec<String>,
 }
 
-/// Later runs of a figure against the baseline's.
+/// Later runs of a figure compared with those of the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum AgainstBaseline {
     /// Both have enough runs.
     Compared {
-        /// What that means.
+        /// Meaning of the interval.
         outcome: Outcome,
-        /// A later value over one of the baseline: the median over all pairs.
+        /// Ratio of a later value to one of the baseline: the median over all pairs.
         ratio: f64,
-        /// Where it lies.
+        /// Confidence interval of the ratio.
         interval: RatioInterval,
-        /// Probability of values at least as far apart when nothing changed, both sides.
+        /// Two-sided probability of values at least as far apart when nothing changed.
         probability: f64,
         /// Values of the baseline.
         baseline_runs: usize,
@@ -284,14 +284,14 @@ pub enum AgainstBaseline {
     },
     /// Too few runs, or nothing to compare.
     NotCompared {
-        /// Why: a lower-case fragment.
+        /// The reason, as a lower-case fragment.
         why: String,
-        /// Whether the baseline has this figure, so that the question is open.
+        /// True if the baseline has this figure, so that the question remains open.
         open: bool,
     },
 }
 
-/// What the interval of a ratio means.
+/// The meaning of the interval of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -300,7 +300,7 @@ pub enum Outcome {
     Better,
     /// The whole interval is worse.
     Worse,
-    /// The interval holds 1.
+    /// The interval contains 1.
     NoDifferenceSeen,
 }
 
@@ -320,7 +320,7 @@ pub struct Batch {
     pub load: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
     /// The members that have a median.
     pub members: Vec<Member>,
@@ -328,9 +328,9 @@ pub struct Batch {
     pub without: Vec<String>,
     /// The median of the members' medians.
     pub median: Quantity,
-    /// The median of their distances from it.
+    /// The median of the distances of the members' medians from `median`.
     pub deviation: Quantity,
-    /// A member that is more of these deviations away is an outlier.
+    /// A member that is more than this many deviations away is an outlier.
     pub outlier_deviations: f64,
     /// Why no outliers are looked for; `None` where they are.
     pub not_judged: Option<String>,
@@ -343,12 +343,12 @@ pub struct Member {
     pub figure: String,
     /// The disk, host or model.
     pub group: String,
-    /// Values behind the median.
+    /// Number of values behind the median.
     pub runs: usize,
     /// Its median.
     pub median: Quantity,
-    /// Its distance from the batch's median in the batch's deviations; `None` where that is 0.
+    /// Its distance from the batch's median, in the batch's deviations; `None` where the deviation is 0.
     pub deviations: Option<f64>,
-    /// Whether it is far from all others; it stays in every figure.
+    /// True if it is far from all others; it stays in every figure.
     pub outlier: bool,
 }

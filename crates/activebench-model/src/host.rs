@@ -1,4 +1,4 @@
-//! What is known of the machine and of the storage below the target.
+//! The machine, and the storage below the target.
 
 use std::collections::BTreeMap;
 
@@ -17,56 +17,56 @@ pub struct Host {
     pub kernel: String,
     /// `uname -m`.
     pub architecture: String,
-    /// Online processors.
+    /// Online CPUs.
     pub cpus: u32,
-    /// `MemTotal`; 0 never: `None` when it could not be read.
+    /// `MemTotal`, never 0; `None` when it could not be read.
     pub memory_bytes: Option<u64>,
     /// The memory limit of the tree's cgroup, where there is one.
     pub memory_limit_bytes: Option<u64>,
-    /// Limits that control groups of the tree, or groups above them, put on its I/O while it ran.
+    /// I/O limits of the tree's control groups and of the groups above them, while the tree ran.
     #[serde(default)]
     pub io_limits: Vec<IoLimit>,
-    /// Why `io_limits` need not be all of them; `None` when every group was read.
+    /// Why `io_limits` may be incomplete; `None` when every group was read.
     #[serde(default = "not_said")]
     pub io_limits_unread: Option<String>,
-    /// Counters and levels read while the tool ran; `None` by an activebench that did not read them.
+    /// Counters and levels read while the tool ran; `None` from an activebench that did not read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<Readings>,
-    /// Links, states and caches of the devices; `None` by an activebench that did not look.
+    /// Links, states and caches of the devices; `None` from an activebench that did not read them.
     #[serde(default)]
     pub hardware: Option<Hardware>,
-    /// Hosts have names; kept only when the user asks.
+    /// Host name; kept only when the user asks for it.
     pub hostname: Option<String>,
     /// The storage stacks, one per mounted file system or block device used.
     pub targets: Vec<Target>,
-    /// What could not be read, with why.
+    /// Sources that could not be read, with the reason.
     pub unread: Vec<String>,
 }
 
-/// What is known of the limits of a run whose record is silent about it.
+/// Returns the value of `io_limits_unread` for a record without this field.
 fn not_said() -> Option<String> {
     Some("the run does not say whether its control groups could be read".to_owned())
 }
 
-/// A limit that a control group puts on I/O to one device.
+/// A limit of a control group on I/O to one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IoLimit {
     /// The group, as the process sees it.
     pub group: String,
-    /// The file that states it: `blkio.throttle.read_bps_device`, `io.max`.
+    /// The file that contains it: `blkio.throttle.read_bps_device`, `io.max`.
     pub file: String,
     /// The whole disk.
     pub device: DeviceNumber,
     /// Reads or writes.
     pub direction: Direction,
-    /// Bytes or operations a second.
+    /// Bytes or operations per second.
     pub per_second: Quantity,
 }
 
-/// A file system (or a raw block device) that files of the run lie on.
+/// A file system (or a raw block device) with files of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// The super block's device as the kernel knows it; the device itself for a raw one.
+    /// The super block's device in the kernel's numbering; for a raw device the device itself.
     pub s_dev: DeviceNumber,
     /// Mount point; the device node for a raw device.
     pub mount_point: String,
@@ -74,13 +74,13 @@ pub struct Target {
     pub fs_type: String,
     /// Mount options and super block options, comma separated.
     pub options: String,
-    /// From the file system down. Empty when there is no block device below.
+    /// Layers from the file system down. Empty when there is no block device below.
     pub layers: Vec<Layer>,
-    /// What lies below.
+    /// Kind of storage below.
     pub tier: Tier,
 }
 
-/// What kind of thing holds the bytes.
+/// The kind of storage of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
@@ -90,9 +90,9 @@ pub enum Tier {
     Memory,
     /// A network file system.
     Network,
-    /// FUSE: whatever its daemon does.
+    /// FUSE; its properties depend on its daemon.
     Fuse,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
@@ -111,7 +111,7 @@ pub struct Layer {
     pub rotational: Option<bool>,
     /// `queue/logical_block_size`.
     pub logical_block_bytes: Option<u64>,
-    /// For a loop device: whether it does direct I/O to its backing file.
+    /// For a loop device: true if it does direct I/O to its backing file.
     pub loop_direct_io: Option<bool>,
     /// For a loop device: the backing file.
     pub backing_file: Option<String>,
@@ -122,34 +122,34 @@ pub struct Layer {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// The key under which a layer's attributes say what lies directly above it: the name of a
-/// device, or a file system's type.
+/// Attribute key: the layer directly above this one, as the name of a device or the type of a
+/// file system.
 pub const ABOVE: &str = "above";
 
-/// The key under which a loop device's attributes hold the number of its backing file's super block device.
+/// Attribute key of a loop device: the number of its backing file's super block device.
 pub const BACKING_S_DEV: &str = "backing_s_dev";
 
-/// The key under which they hold its inode number.
+/// Attribute key of a loop device: the inode number of its backing file.
 pub const BACKING_INODE: &str = "backing_inode";
 
-/// The most copies that a file system of its own RAID keeps of each byte, under its devices' attributes.
+/// Attribute key of a device: the most copies of each byte that a file system with its own RAID keeps.
 pub const MOST_COPIES: &str = "most_copies";
 
 /// The type of the "file system" of a raw device.
 pub const RAW_DEVICE: &str = "block-device";
 
 impl Host {
-    /// Memory that the tree can use: the machine's, or what its control group leaves of it. `None` when neither is known.
+    /// Returns the memory available to the tree: the machine's, or its control group's limit. `None` when neither is known.
     pub fn usable_memory_bytes(&self) -> Option<u64> {
         self.memory_bytes.into_iter().chain(self.memory_limit_bytes).min()
     }
 
-    /// The target of a file, by the device of its super block.
+    /// Returns the target of a file, by the device of its super block.
     pub fn target_of(&self, file: FileId) -> Option<&Target> {
         self.targets.iter().find(|target| target.s_dev.0 == file.s_dev)
     }
 
-    /// The targets of these files, each once, in the files' order.
+    /// Returns the targets of these files, each once, in the files' order.
     pub fn targets_of(&self, files: impl Iterator<Item = FileId>) -> Vec<&Target> {
         let mut targets: Vec<&Target> = Vec::new();
         for target in files.filter_map(|file| self.target_of(file)) {
@@ -162,12 +162,12 @@ impl Host {
 }
 
 impl Layer {
-    /// The vendor's model; `None` where the record names none.
+    /// Returns the vendor's model; `None` where the record has none.
     pub fn model(&self) -> Option<&str> {
         self.says(&["device/model", "device/name"])
     }
 
-    /// The serial number, of NVMe that of the controller; `None` where the record has none.
+    /// Returns the serial number, for NVMe that of the controller; `None` where the record has none.
     pub fn serial(&self) -> Option<&str> {
         self.says(&["device/serial", "serial"])
     }
@@ -179,8 +179,8 @@ impl Layer {
 }
 
 impl Target {
-    /// Whether a network file system's bytes come through the host's network interfaces, which then count them and
-    /// limit them: not those of a hypervisor (virtiofs, 9p over virtio), nor what RDMA brings past the interfaces' counters.
+    /// Returns `true` when a network file system's bytes come through the host's network interfaces, which then count and
+    /// limit them. Not true for a hypervisor (virtiofs, 9p over virtio) or RDMA, which bypasses the interfaces' counters.
     pub fn comes_through_interfaces(&self) -> bool {
         let has = |name: &str| self.options.split(',').any(|option| option == name);
         let by_sockets = match self.fs_type.as_str() {
@@ -191,21 +191,21 @@ impl Target {
         by_sockets && !has("rdma") && !has("proto=rdma") && !has("proto=rdma6")
     }
 
-    /// The device at which the claim is judged: the topmost layer that is not a partition
+    /// Returns the device at which the claim is judged: the topmost layer that is not a partition
     /// (requests carry the whole disk's number).
     pub fn device(&self) -> Option<&Layer> {
         self.layers.iter().find(|layer| layer.kind != "partition")
     }
 
-    /// Size of a raw device, which may be a partition, or of the device that a file system lies on; `None` when it is
-    /// not known.
+    /// Returns the size of a raw device, which may be a partition, or of the device below a file system; `None` when it is
+    /// unknown.
     pub fn device_bytes(&self) -> Option<u64> {
         let device = if self.fs_type == RAW_DEVICE { self.layers.first() } else { self.device() };
         device?.size_bytes
     }
 
-    /// All devices at which the claim is judged: one file system can lie on several, each of
-    /// which holds a part of the data.
+    /// Returns all devices at which the claim is judged. One file system can use several, each with
+    /// a part of the data.
     pub fn devices(&self) -> impl Iterator<Item = &Layer> {
         let above = |layer: &Layer| layer.attributes.get(ABOVE).cloned();
         let top = self.layers.first().and_then(above);
@@ -218,13 +218,13 @@ impl Target {
         })
     }
 
-    /// The layers below the devices at which the claim is judged, one set a level, from the topmost to the disks. All
-    /// data of the target passes each set: a device below which nothing is listed stays in the sets further down.
-    /// Partitions are left out, because requests carry the whole disk's number. Empty where nothing lies below.
+    /// Returns the layers below the devices at which the claim is judged, one set per level, from the topmost to the disks.
+    /// All data of the target passes each set. A device without listed devices below it stays in the sets of lower levels.
+    /// Partitions are left out, because requests carry the whole disk's number. Empty when there are no layers below.
     pub fn levels_below(&self) -> Vec<Vec<&Layer>> {
         let mut levels: Vec<Vec<&Layer>> = Vec::new();
         let mut level: Vec<&Layer> = self.devices().collect();
-        // Each level but the last names a layer that no other one does.
+        // Each level but the last contains a layer that no other level has.
         for _ in 0..self.layers.len() {
             let next: Vec<&Layer> = level.iter().flat_map(|layer| self.directly_below(layer)).collect();
             let known = |layer: &&Layer| level.iter().any(|other| other.device == layer.device);
@@ -237,7 +237,7 @@ impl Target {
         levels
     }
 
-    /// The devices that carry a device, a disk in the place of its partition; the device itself where none is listed.
+    /// Returns the devices that carry a device, a disk in place of its partition; the device itself where none is listed.
     fn directly_below<'a>(&'a self, layer: &'a Layer) -> Vec<&'a Layer> {
         let mut below: Vec<&Layer> = Vec::new();
         for member in self.carriers_of(&layer.name) {
@@ -249,18 +249,18 @@ impl Target {
         if below.is_empty() { vec![layer] } else { below }
     }
 
-    /// The layers that are listed directly below this one.
+    /// Returns the layers that are listed directly below this one.
     fn carriers_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Layer> {
         self.layers.iter().filter(move |layer| layer.attributes.get(ABOVE).is_some_and(|above| above == name))
     }
 
-    /// The first layer below the file system that goes through a page cache of its own: a loop device without direct I/O
-    /// to its backing file, or one of which that is not known.
+    /// Returns the first layer below the file system with its own page cache: a loop device without direct I/O to its
+    /// backing file, or a loop device whose mode is unknown.
     pub fn cached_layer(&self) -> Option<&Layer> {
         self.layers.iter().find(|layer| layer.kind == "loop" && layer.loop_direct_io != Some(true))
     }
 
-    /// The backing files of the loop devices, where their numbers are known.
+    /// Returns the backing files of the loop devices, where their numbers are known.
     pub fn backing_files(&self) -> impl Iterator<Item = FileId> {
         self.layers.iter().filter_map(|layer| {
             let number = |name| layer.attributes.get(name)?.parse().ok();
@@ -268,7 +268,7 @@ impl Target {
         })
     }
 
-    /// The layers below which no other is known.
+    /// Returns the layers without a known layer below them.
     pub fn bottom(&self) -> impl Iterator<Item = &Layer> {
         let carries = |name: &String| self.layers.iter().any(|layer| layer.attributes.get(ABOVE) == Some(name));
         self.layers.iter().filter(move |layer| !carries(&layer.name))
@@ -319,7 +319,7 @@ mod tests {
         let raid =
             [("md0", "md", "ext4"), ("sda", "scsi", "md0"), ("loop0", "loop", "md0"), ("vda", "virtio", "loop0")];
         check("legs of different depth", &raid, &[&["sda", "loop0"], &["sda", "vda"]]);
-        // The disk below both is listed below the first.
+        // The disk below both images is listed below the first one.
         let two = [("loop0", "loop", "btrfs"), ("vda", "virtio", "loop0"), ("loop1", "loop", "btrfs")];
         check("two images on one disk", &two, &[&["vda", "loop1"]]);
     }

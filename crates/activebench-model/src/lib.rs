@@ -1,8 +1,8 @@
 //! The nouns of activebench and their units.
 //!
-//! Holds the types that cross crate borders: claims, calls, phases, facts, findings,
-//! verdicts, the report. Holds no I/O, no judgement and no parsing: adapters make
-//! claims, `activebench-facts` makes facts, `activebench-detect` judges.
+//! This crate has the types that cross crate borders: claims, calls, phases, facts, findings,
+//! verdicts, the report. It does not do I/O, judge or parse: adapters create claims,
+//! `activebench-facts` computes facts, `activebench-detect` judges.
 
 pub mod acceptance;
 pub mod activity;

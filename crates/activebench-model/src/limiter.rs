@@ -1,4 +1,4 @@
-//! What kept a pass from being faster.
+//! The bottleneck of a pass.
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
@@ -6,22 +6,22 @@ use strum::VariantArray;
 use crate::fact::FactName;
 use crate::units::Quantity;
 
-/// What limited one phase, as far as the facts tell.
+/// The bottleneck of one phase, as far as the facts show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limiter {
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What it was; `None` when a fact that would tell is missing.
+    /// Kind of bottleneck; `None` when a fact that would show it is missing.
     pub kind: Option<LimiterKind>,
-    /// One sentence in lower case: what it was with the figures that show it, or what is not known.
+    /// One sentence in lower case: the bottleneck with the figures that show it, or what is unknown.
     pub sentence: String,
-    /// The figures that it rests on, in the order in which they tell.
+    /// The figures that it is based on, in the order of the argument.
     pub figures: Vec<Figure>,
-    /// The facts that it rests on.
+    /// The facts that it is based on.
     pub facts: Vec<FactName>,
 }
 
-/// A figure with a name that carries its unit.
+/// A figure whose name includes its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// `device_busy_ratio`.
@@ -30,31 +30,31 @@ pub struct Figure {
     pub value: Quantity,
 }
 
-/// What can limit a pass.
+/// Possible bottlenecks of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimiterKind {
-    /// The storage: the threads waited for it, and it had several requests at once for most of the time.
+    /// The storage: the threads waited for it, and it had several requests in flight for most of the time.
     Device,
-    /// The processor, in the tool's own code.
+    /// The CPU, in the tool's own code.
     CpuUser,
-    /// The processor, in the kernel.
+    /// The CPU, in the kernel.
     CpuKernel,
-    /// The processor, copying between the page cache and the tool.
+    /// The CPU, copying between the page cache and the tool.
     PageCacheCopy,
-    /// Other tasks on the processors, or a limit of processor time: threads were ready and did not run.
+    /// Other tasks on the CPUs, or a quota of CPU time: threads were runnable and did not run.
     ProcessorWait,
-    /// One request at a time: the storage was never given more.
+    /// One request at a time: the storage never had more in flight.
     QueueDepth,
     /// A lock: tasks waited for each other.
     Lock,
     /// A control group.
     Throttling,
-    /// Making data durable, again and again.
+    /// Repeatedly making data durable.
     SyncLatency,
-    /// The tool itself: a rate that it was told to keep, or pauses of its own.
+    /// The tool itself: a requested rate, or pauses of its own.
     ToolLimit,
-    /// No single thing took half of the time.
+    /// No single cause took half of the time.
     Mixed,
 }
 

@@ -1,4 +1,4 @@
-//! The event log of a run: how it was kept, where it was cut, and what later events add up to.
+//! The event log of a run: how it was kept, where it was cut, and the sums of later events.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +10,50 @@ use crate::event::{BlockAction, BlockEventKind};
 /// How the log of a run's events was kept while the tool ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventLog {
-    /// Most bytes that it may have, packed.
+    /// Largest allowed size, packed, in bytes.
     pub limit_bytes: u64,
-    /// Bytes that it has, packed.
+    /// Actual size, packed, in bytes.
     pub packed_bytes: u64,
-    /// The part of them that was written to the run directory's file system while the tool ran;
-    /// the rest was held in memory until the end.
+    /// The part of it that was written to the run directory's file system while the tool ran;
+    /// the rest was kept in memory until the end.
     pub spooled_bytes: u64,
-    /// Why it was held in memory, from the beginning or from some time on; `None` when it was
-    /// not, or was too small to matter.
+    /// Why it was kept in memory, from the beginning or from some later time; `None` when it was
+    /// not, or when it was too small to matter.
     pub in_memory_because: Option<String>,
-    /// Where the log ends before the run does.
+    /// The cut, where the log ends before the run does.
     pub cut: Option<LogCut>,
 }
 
-/// Where the log ends before the run does. Later events are counted in [`Totals`] alone.
+/// The cut of a log that ends before the run does. Later events are only counted in [`Totals`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogCut {
-    /// The earliest event that is not in the log. Single events after it may be.
+    /// Time of the earliest event that is not in the log. Single later events may be in it.
     pub at_ns: u64,
-    /// Why.
+    /// Reason for the cut.
     pub why: String,
-    /// Records that are not in the log, by class. They had arrived: they are not lost.
+    /// Records that are not in the log, by class. They arrived, so they are not lost.
     pub records: BTreeMap<String, u64>,
 }
 
-/// What the events past the log's cut add up to, exactly. Empty for a whole log.
+/// Exact sums of the events past the log's cut. Empty for a complete log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// One entry a file, op and way of opening.
+    /// One entry per file, op and open flags.
     pub calls: Vec<CallTotals>,
-    /// One entry a device, kind and action.
+    /// One entry per device, kind and action.
     pub block: Vec<BlockTotals>,
-    /// One entry a file.
+    /// One entry per file.
     pub cache: Vec<CacheTotals>,
 }
 
-/// Calls of one op on one file, opened one way.
+/// Calls of one op on one file with the same open flags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTotals {
     /// The file; `None` for calls without one, and for files past the first several thousand.
     pub file: Option<FileId>,
-    /// What kind of file.
+    /// Kind of file.
     pub kind: FileKind,
-    /// Which call.
+    /// The call.
     pub op: Op,
     /// Bits of [`crate::call::open_bits`].
     pub open_flags: u32,
@@ -61,7 +61,7 @@ pub struct CallTotals {
     pub calls: u64,
     /// Calls that failed.
     pub failed_calls: u64,
-    /// What the successful calls returned, added up: bytes for calls that move data.
+    /// Sum of what the successful calls returned: bytes for calls that move data.
     pub returned: u64,
     /// Bytes that these calls themselves read from storage.
     pub storage_read_bytes: u64,
@@ -76,11 +76,11 @@ pub struct CallTotals {
 pub struct BlockTotals {
     /// The whole disk's number.
     pub device: DeviceNumber,
-    /// Which event.
+    /// Kind of event.
     pub kind: BlockEventKind,
-    /// What the requests do.
+    /// Action of the requests.
     pub action: BlockAction,
-    /// Requests (or bios, where queued): events that are the first of theirs.
+    /// Number of requests (or bios, when queued), counted by their first events.
     pub requests: u64,
     /// Data bytes.
     pub bytes: u64,

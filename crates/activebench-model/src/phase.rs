@@ -9,91 +9,90 @@ use crate::fact::{FactName, Facts};
 /// One pass of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Unique in the run, stable between runs of one command: `write`, `write-1048576k-4k`.
+    /// Unique in the run, and the same in all runs of one command: `write`, `write-1048576k-4k`.
     pub id: String,
     /// The tool's own word for the pass, for a person: `rewrite`.
     pub name: String,
-    /// Which way data moves.
+    /// Direction of the data.
     pub direction: Direction,
-    /// What order of offsets the pass makes by design.
+    /// Order of offsets by design.
     pub pattern: Pattern,
-    /// Bytes of one operation that the tool was told to use; `None` when it varies.
+    /// Bytes of one operation as requested from the tool; `None` when it varies.
     pub block_bytes: Option<u64>,
-    /// Bytes that a call must ask for to be one of this pass's; `None` when every call on its
-    /// descriptors is. A pass of requests of two sizes at once is two phases with the same parts.
-    /// What the device did cannot be told apart in this way.
+    /// Bytes that a call must request to belong to this pass; `None` when every call on its
+    /// descriptors does. A pass with requests of two sizes at once is two phases with the same parts.
+    /// Device activity cannot be separated in this way.
     #[serde(default)]
     pub call_bytes: Option<u64>,
-    /// Bytes that the command asks to be moved, over all tasks; `None` when not stated.
+    /// Bytes to be moved according to the command, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
-    /// Bytes that the command names as the size of the pass without promising that they move this way: a time
-    /// limit can end it before, and both directions of a mix share them. `None` where `requested_bytes` says it.
+    /// Bytes that the command names as the size of the pass without promising that all of them move this way. A time
+    /// limit can end the pass earlier, and both directions of a mix share them. `None` where `requested_bytes` has the size.
     #[serde(default)]
     pub size_bytes: Option<u64>,
-    /// Bytes of the region that it goes over, all files together; `None` when not stated. Fewer than
-    /// those asked for where it goes over them more than once by design.
+    /// Bytes of the region that it covers, all files together; `None` when not stated. Fewer than the requested
+    /// bytes where the pass covers the region more than once by design.
     #[serde(default)]
     pub region_bytes: Option<u64>,
-    /// How often the command makes it go over the same offsets: loops, and tasks that share a
+    /// Number of times that the command makes it cover the same offsets: loops, and tasks that share a
     /// file in the same order. At least 1.
     #[serde(default = "once")]
     pub rounds: u32,
-    /// Tasks that the command asks for.
+    /// Number of tasks that the command requests.
     pub requested_tasks: u32,
-    /// What the tool's clock covers, in words: `first write to last write`.
+    /// Span that the tool's clock covers, in words: `first write to last write`.
     pub clock: String,
-    /// Over which time the tool divides what all tasks did together.
+    /// The time by which the tool divides the work of all tasks.
     #[serde(default)]
     pub rate_clock: RateClock,
-    /// How the command makes it hand requests to the kernel.
+    /// How it submits requests to the kernel, according to the command.
     #[serde(default)]
     pub submission: Submission,
     /// Mechanisms that the command promised for this pass.
     pub promises: Vec<Promise>,
-    /// The mix of reads and writes that the command promises; `None` when it promises none. Where a tool
-    /// states each direction's figures apart, both directions' phases have it, over the same parts.
+    /// The mix of reads and writes that the command promises; `None` without such a promise. Where a tool prints
+    /// separate figures for each direction, the phases of both directions have the mix, with the same parts.
     #[serde(default)]
     pub mix: Option<Mix>,
-    /// Options by which the command makes the tool hold itself back.
+    /// Options by which the command slows the tool down.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_limits: Vec<OwnLimit>,
-    /// How long the command lets it run at most; `None` when it ends by its amount of work.
+    /// Longest time that the command lets it run; `None` when it ends by its amount of work.
     #[serde(default)]
     pub time_limit_ns: Option<u64>,
-    /// Each task's part; empty when the pass was not found in the observed calls, and for a
+    /// The part of each task; empty when the pass was not found in the observed calls, and for a
     /// pass over names.
     pub parts: Vec<Part>,
-    /// What it does with names, for a pass that moves no data; `None` for one that does.
+    /// The calls on names, for a pass that does not move data; `None` for a pass that does.
     #[serde(default)]
     pub names: Option<NamePass>,
-    /// The union of the parts' windows; `None` when there are none or they are not resolved yet.
+    /// Union of the parts' windows; `None` when there are no parts or they are not resolved yet.
     pub window: Option<Window>,
-    /// The pass's reads are taken to come from storage because the tool purged the cache
+    /// True if the pass's reads should come from storage, because the tool purged the cache
     /// before (iozone -U) or the command says so.
     pub cold_by_design: bool,
-    /// Whether the tool's clock begins after a ramp, with the first operation that ends then: up to one operation later
-    /// than the window.
+    /// True if the tool's clock begins after a ramp, with the first operation that ends after it. The clock then begins up
+    /// to one operation later than the window.
     #[serde(default)]
     pub after_ramp: bool,
-    /// Checking of the data happens inside the clock because the command asks for it, with
-    /// the option's name.
+    /// The option by which the command requests checking of the data inside the clock.
     pub verifies: Option<String>,
-    /// Why options of the command may hold for the pass that were not read; `None` when all were. What the command does
-    /// not state is then not known: no default stands for it.
+    /// Why the pass may have options of the command that were not read; `None` when all were read. Then anything that the
+    /// command does not state is unknown, and no default is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-    /// Who makes the I/O of this pass in place of the observed processes: `the fio server at 192.0.2.1`. `None` where they do
-    /// it themselves.
+    /// Who makes the I/O of this pass instead of the observed processes: `the fio server at 192.0.2.1`. `None` where the
+    /// observed processes make it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Why the pass is not what the command promises (not found, killed, cut short).
     pub incomplete: Option<String>,
-    /// Where the first calls of each task of a random pass began in its file, in their order; at most
-    /// [`Phase::MOST_FIRST_OFFSETS`] together, as many of each task. Empty for other passes, and where calls were
+    /// Offsets in its file of the first calls of each task of a random pass, in their order. At most
+    /// [`Phase::MOST_FIRST_OFFSETS`] together, equally many per task. Empty for other passes, and where calls were
     /// lost. Filled by `activebench-facts`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_offsets: Vec<Vec<u64>>,
-    /// Filled by `activebench-facts`.
+    /// Facts of the phase. Filled by `activebench-facts`.
     #[serde(default)]
     pub facts: Facts,
 }
@@ -103,19 +102,19 @@ fn once() -> u32 {
 }
 
 impl Phase {
-    /// Offsets of first calls that are kept of a phase.
+    /// Largest number of first offsets that are kept per phase.
     pub const MOST_FIRST_OFFSETS: usize = 1024;
 
-    /// Bytes that others moved at the device while the clock ran over all bytes that it moved, 0 to 1; `None` where that
-    /// is not completely known, or nothing was moved.
+    /// Returns the bytes that others moved at the device during the window / all bytes that it moved, 0 to 1. `None` where
+    /// this is not completely known, or nothing was moved.
     pub fn foreign_io_ratio(&self) -> Option<f64> {
         let fact = |name| self.facts.complete(name).ok();
         let (foreign, total) = (fact(FactName::ForeignBytes)?, fact(FactName::DeviceTotalBytes)?);
         (total > 0.0).then_some(foreign / total)
     }
 
-    /// How many operations the command keeps on their way for each task, and the option that says so; `None` where no
-    /// option does.
+    /// Returns the number of operations that the command keeps in flight for each task, and the option that sets it; `None`
+    /// where no option does.
     pub fn promised_depth(&self) -> Option<(u32, &str)> {
         self.promises.iter().find_map(|promise| match promise.mechanism {
             Mechanism::QueueDepth(depth) => Some((depth, promise.option.as_str())),
@@ -123,7 +122,7 @@ impl Phase {
         })
     }
 
-    /// A pass as a command asks for it: nothing promised, nothing observed.
+    /// Creates a pass as a command requests it: nothing promised, nothing observed.
     pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {
         Self {
             id: id.into(),
@@ -158,12 +157,12 @@ impl Phase {
         }
     }
 
-    /// Whether the pass was found in the observed calls.
+    /// Returns `true` when the pass was found in the observed calls.
     pub fn is_found(&self) -> bool {
         !self.parts.is_empty() || self.names.as_ref().is_some_and(|names| !names.spans.is_empty())
     }
 
-    /// Until when the event log must reach for every figure of the phase to be whole: the close
+    /// Returns the time until which the event log must reach for every figure of the phase to be complete: the close
     /// of its descriptors and the sync that made its writes durable. The end of time where
     /// either was not seen, because it may come late.
     pub fn needs_log_until_ns(&self) -> u64 {
@@ -182,7 +181,7 @@ impl Phase {
     }
 }
 
-/// Which way data moves.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -192,13 +191,13 @@ pub enum Direction {
     Write,
     /// Both.
     Mixed,
-    /// None: room is given back.
+    /// No data moves; space is released.
     Discard,
     /// Neither (metadata).
     None,
 }
 
-/// The order of offsets that a pass makes by design.
+/// The order of offsets of a pass by design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -210,11 +209,11 @@ pub enum Pattern {
     RandomPermutation,
     /// Random, independent draws.
     RandomIndependent,
-    /// One block again and again.
+    /// One block repeatedly.
     SingleBlock,
     /// With a stride; blocks may repeat.
     Strided,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
@@ -225,32 +224,32 @@ pub struct Mix {
     pub option: String,
     /// The share of reads, from 0 to 1.
     pub read_ratio: f64,
-    /// What it is a share of.
+    /// Base of the share.
     pub of: MixOf,
-    /// The phase of the other direction, by its id, where the tool states the figures of each direction apart. A task may
-    /// have moved data in one of them alone, so that the two share no part.
+    /// The phase of the other direction, by its id, where the tool prints separate figures for each direction. A task may
+    /// have moved data in only one of them, so that the two phases share no part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_phase: Option<String>,
 }
 
-/// Over which time a tool divides what the tasks of a pass did together.
+/// The time by which a tool divides the work of the tasks of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateClock {
-    /// From the first start of their clocks to the last end.
+    /// From the first start of the tasks' clocks to the last end.
     #[default]
     FirstToLast,
-    /// The time of the task that took longest: less, where they began one after the other.
+    /// The time of the longest task; shorter than `FirstToLast` where the tasks began one after the other.
     LongestTask,
 }
 
-/// What a promised share of reads is a share of.
+/// The base of a promised share of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MixOf {
-    /// The operations: each is drawn with this chance.
+    /// Operations: each is a read with this probability.
     Operations,
-    /// The tasks: each does one of both alone.
+    /// Tasks: each only reads or only writes.
     Tasks,
 }
 
@@ -259,9 +258,9 @@ pub enum MixOf {
 pub struct OwnLimit {
     /// The option as given: `rate=10m`.
     pub option: String,
-    /// It waits by computing, not by sleeping.
+    /// True if it waits by computing, not by sleeping.
     pub computes: bool,
-    /// The tool takes these waits out of its clock, by an amount that no call shows.
+    /// True if the tool subtracts these waits from its clock, by an amount that no call shows.
     #[serde(default)]
     pub untimed: bool,
 }
@@ -271,11 +270,11 @@ pub struct OwnLimit {
 pub struct Promise {
     /// The option as given: `-I`.
     pub option: String,
-    /// What it should have made.
+    /// The mechanism that it should cause.
     pub mechanism: Mechanism,
 }
 
-/// Mechanisms that options promise and calls can show.
+/// Mechanisms that options promise and that calls can prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
@@ -299,25 +298,25 @@ pub enum Mechanism {
     QueueDepth(u32),
     /// The page cache is emptied before the pass.
     CachePurge,
-    /// The processor's cache is emptied; the page cache is not.
+    /// The CPU's cache is emptied; the page cache is not.
     CpuCachePurge,
 }
 
-/// How requests reach the kernel.
+/// How a tool submits requests to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Submission {
-    /// One call at a time and task: each ends before the next begins.
+    /// One call per task at a time: each ends before the next begins.
     Synchronous,
-    /// Several can be on their way for one task (libaio, io_uring, POSIX aio).
+    /// One task can have several requests in flight (libaio, io_uring, POSIX aio).
     Asynchronous,
-    /// As above where the page cache is passed by, one at a time otherwise (libaio).
+    /// Asynchronous with direct I/O, otherwise one request at a time (libaio).
     AsynchronousIfDirect,
-    /// Through memory: no calls.
+    /// Through mapped memory, without calls.
     Mapped,
-    /// No I/O is made at all (fio's null engine).
+    /// No I/O at all (fio's null engine).
     Nothing,
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -325,28 +324,28 @@ pub enum Submission {
 /// A pass that creates, looks up or deletes files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamePass {
-    /// Which calls count.
+    /// The calls that count.
     pub operation: NameOperation,
-    /// How many of them the command asks for, over all tasks; `None` when not stated.
+    /// Number of such calls that the command requests, over all tasks; `None` when not stated.
     pub requested: Option<u64>,
     /// Each task's part; empty when the pass was not found.
     pub spans: Vec<TaskSpan>,
 }
 
-/// What is done with names.
+/// An operation on names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameOperation {
     /// Opens with `O_CREAT`, and links.
     Create,
-    /// stat and its kin.
+    /// stat and its variants.
     Stat,
     /// unlink.
     Delete,
 }
 
 impl NameOperation {
-    /// Whether a call counts; of opens those that may create.
+    /// Returns `true` when a call counts; of opens only those that may create count.
     pub fn is_done_by(self, op: Op) -> bool {
         match self {
             NameOperation::Create => matches!(op, Op::Open | Op::Link),
@@ -356,16 +355,16 @@ impl NameOperation {
     }
 }
 
-/// The time in which the calls of a task count.
+/// The time span in which the calls of a task count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSpan {
     /// The process.
     pub tgid: u32,
     /// The threads whose calls count; empty means every thread of the process.
     pub tids: Vec<u32>,
-    /// From here, in ns of `CLOCK_MONOTONIC`.
+    /// Start, in ns of `CLOCK_MONOTONIC`.
     pub start_ns: u64,
-    /// To here, not before the start.
+    /// End, not before the start.
     pub end_ns: u64,
 }
 
@@ -384,12 +383,12 @@ pub struct Part {
     pub start_ns: u64,
     /// Where the clock stopped.
     pub end: PartEnd,
-    /// Until when this pass still moved data that the clock left out: the exit of its last
-    /// data call (a stonewalled task goes on after its clock).
+    /// Exit of the pass's last data call, which the clock may leave out (a stonewalled task continues
+    /// after its clock stopped).
     pub last_data_ns: u64,
     /// The sync inside the clock, if the clock covers one.
     pub sync_inside: Option<CallSpan>,
-    /// The first sync of the file after the clock had stopped and before the next pass
+    /// The first sync of the file after the clock stopped and before the next pass
     /// over this file (for -c alone: none).
     pub sync_after: Option<CallSpan>,
     /// When the descriptor was closed.
@@ -417,11 +416,11 @@ pub struct Window {
 }
 
 impl Window {
-    /// Its length.
+    /// Returns its length.
     pub fn duration_ns(self) -> u64 {
         self.end_ns - self.start_ns
     }
-    /// Whether a time lies inside, borders included.
+    /// Returns `true` when a time is inside, borders included.
     pub fn contains(self, at_ns: u64) -> bool {
         (self.start_ns..=self.end_ns).contains(&at_ns)
     }

@@ -1,10 +1,10 @@
-//! What was done to a device before the runs that measure it.
+//! Preparation of a device before the runs that measure it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::call::DeviceNumber;
 
-/// A device was purged and preconditioned (SNIA PTS): what was done, and what was seen of it.
+/// A purged and preconditioned device (SNIA PTS): what was done, and what was observed of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
     /// The device, as the user named it.
@@ -15,11 +15,11 @@ pub struct Preparation {
     pub size_bytes: u64,
     /// How it was purged.
     pub purge: Purge,
-    /// Workload-independent preconditioning: what was written to all of it.
+    /// Workload-independent preconditioning: the writes over all of it.
     pub preconditioning: Preconditioning,
 }
 
-/// How a device was put into the state as if no write had happened.
+/// How a device was brought into a state as if it had never been written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "how")]
 pub enum Purge {
@@ -27,7 +27,7 @@ pub enum Purge {
     Discard,
     /// It was not purged.
     Not {
-        /// Why: a lower-case fragment.
+        /// The reason, as a lower-case fragment.
         why: String,
     },
 }
@@ -35,9 +35,9 @@ pub enum Purge {
 /// Sequential writes over the whole device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preconditioning {
-    /// What ran.
+    /// The command that ran.
     pub command: Vec<String>,
-    /// Bytes that the device completed for it, as observed; `None` where that was not seen whole.
+    /// Bytes that the device completed for it, as observed; `None` where the observation was incomplete.
     pub written_bytes: Option<f64>,
     /// Directory of its recorded run, relative to that of the series.
     pub directory: String,

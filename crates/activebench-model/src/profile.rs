@@ -1,4 +1,4 @@
-//! What the threads were doing: stacks as recorded, and what they add up to.
+//! The activity of threads: recorded stacks and their totals.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::event::ThreadTimes;
 
 /// The distinct stacks of a run: `stacks.json`.
 ///
-/// Names in it are those of files and symbols that the tool brought with it: hostile text.
+/// Its names come from files and symbols of the tool: untrusted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stacks {
     /// Executables and libraries by path, `[kernel]`, `[vdso]`, and `[anonymous]` for code that
-    /// belongs to no file.
+    /// does not belong to a file.
     pub modules: Vec<String>,
-    /// Distinct places in them.
+    /// Distinct code locations in the modules.
     pub frames: Vec<Frame>,
-    /// Places in `frames`, the innermost first; those of the kernel come before those of user mode.
+    /// Indices in `frames`, the innermost first; kernel frames come before user-mode frames.
     pub stacks: Vec<Vec<u32>>,
 }
 
 impl Stacks {
-    /// A frame for people: the function, or the place, and the module.
+    /// Describes a frame for people: the function or its offset, and the module.
     pub fn described(&self, frame: &Frame) -> String {
         let module = frame.module.and_then(|module| self.modules.get(module as usize));
         let place = match (&frame.symbol, frame.file_offset) {
@@ -33,15 +33,15 @@ impl Stacks {
     }
 }
 
-/// A place in the code.
+/// A location in the code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Its place in the modules; `None` when the address lay in nothing that was mapped, as far as that is known.
+    /// Index of its module; `None` when the address was not in any known mapping.
     pub module: Option<u32>,
     /// Bytes from the start of the module's file; `None` in the kernel (whose addresses stay secret)
     /// and where there is no file.
     pub file_offset: Option<u64>,
-    /// The function, demangled; `None` where no symbol covers the place.
+    /// The function, demangled; `None` where no symbol covers the location.
     pub symbol: Option<String>,
 }
 
@@ -51,39 +51,39 @@ pub const KERNEL_MODULE: &str = "[kernel]";
 /// The profiles of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profiles {
-    /// Of every task over its life.
+    /// Profile of every task over its life.
     pub run: CpuProfile,
-    /// Of the threads of each phase inside its window, by the phase's id.
+    /// Profile of the threads of each phase inside its window, by the phase's id.
     pub phases: BTreeMap<String, CpuProfile>,
 }
 
 /// Where a phase's (or the run's) threads spent their time, and in which functions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuProfile {
-    /// One entry a thread, at most [`CpuProfile::MOST_THREADS`]: those with the most time on a CPU.
+    /// One entry per thread, at most [`CpuProfile::MOST_THREADS`]: those with the most CPU time.
     pub threads: Vec<ThreadCpu>,
-    /// Threads that are not listed; they count in everything else.
+    /// Number of threads that are not listed; they count in everything else.
     #[serde(default)]
     pub unlisted_threads: u64,
-    /// Where the threads' windows went, all added up; `None` when that is not known to within 1 %.
+    /// Sum of how the threads spent their windows; `None` when the error is above 1 %.
     pub shares: Option<TimeShares>,
-    /// Samples taken while the threads were on a CPU inside the window.
+    /// Samples taken while the threads were on CPU inside the window.
     pub samples: u64,
-    /// Of those: in user mode.
+    /// Part of `samples` in user mode.
     pub user_samples: u64,
-    /// Of those: without a stack, because there was no room for another distinct one.
+    /// Part of `samples` without a stack, because there was no room for another distinct one.
     pub stackless_samples: u64,
     /// The functions in which most samples were taken (the innermost frame counts), at most
     /// [`CpuProfile::MOST_FUNCTIONS`], the hottest first.
     pub functions: Vec<HotFunction>,
-    /// Why there are no samples or fewer than there should be; `None` when they are whole.
+    /// Why samples are missing; `None` when they are complete.
     pub short: Option<String>,
 }
 
 impl CpuProfile {
-    /// How many threads are listed.
+    /// Largest number of listed threads.
     pub const MOST_THREADS: usize = 256;
-    /// How many functions are listed.
+    /// Largest number of listed functions.
     pub const MOST_FUNCTIONS: usize = 10;
 }
 
@@ -113,23 +113,23 @@ pub struct ThreadCpu {
     pub comm: String,
     /// Length of its part of the window.
     pub window_ns: u64,
-    /// Where that went.
+    /// How the thread spent that time.
     pub times: ThreadTimes,
-    /// By how much each of `times` can be wrong at most: totals are known at moments, and between two
-    /// of them they are interpolated to the window's ends.
+    /// Largest possible error of each of `times`: totals are known only at certain moments, and are interpolated
+    /// between them to the window's ends.
     pub error_ns: u64,
 }
 
-/// A function with its share of samples.
+/// A function and its share of samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HotFunction {
-    /// The function; `None` for all places of the module that no symbol covers.
+    /// The function; `None` for all locations of the module that no symbol covers.
     pub symbol: Option<String>,
-    /// Its module; `None` when the address lay in nothing known.
+    /// Its module; `None` when the address was not in a known module.
     pub module: Option<String>,
-    /// Without a symbol: the place with the most samples, in bytes from the start of the module's file.
+    /// Without a symbol: the location with the most samples, in bytes from the start of the module's file.
     pub file_offset: Option<u64>,
-    /// Whether it runs in the kernel.
+    /// True if it runs in the kernel.
     pub in_kernel: bool,
     /// Samples in it.
     pub samples: u64,

@@ -1,46 +1,46 @@
-//! What was read of the host again and again while the tool ran: counters and levels that no probe gives.
+//! Readings of the host, taken repeatedly while the tool ran: counters and levels that no probe provides.
 //!
-//! Where each comes from is said beside it. What they say of a phase is computed by `activebench-facts`.
+//! Each is documented with its source. `activebench-facts` computes facts of a phase from them.
 
 use serde::{Deserialize, Serialize};
 
-/// What is read.
+/// The quantity of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watched {
-    /// `Dirty` and `Writeback` of `/proc/meminfo` together: data of the whole host that waits for its devices. A level, bytes.
+    /// `Dirty` and `Writeback` of `/proc/meminfo` together: data of the whole host that waits for writeback. A level, bytes.
     DirtyBytes,
     /// `pswpin` and `pswpout` of `/proc/vmstat` together. A counter, pages.
     SwappedPages,
     /// Time in which every task of the host that had something to do waited for memory: the `full` line of
     /// `/proc/pressure/memory`. A counter, ns.
     MemoryStalled,
-    /// The same for the control group in which the tool was started (version 2 alone). A counter, ns.
+    /// The same for the control group in which the tool was started (only version 2). A counter, ns.
     GroupMemoryStalled,
-    /// Mean of the frequencies that the policies of `/sys/devices/system/cpu/cpufreq` say. A level, kHz.
+    /// Mean of the frequencies that the policies of `/sys/devices/system/cpu/cpufreq` report. A level, kHz.
     Frequency,
-    /// How often processors and their packages were slowed because they were hot:
+    /// Number of times that CPUs and their packages were slowed down because they were hot:
     /// `/sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count` together. A counter.
     ThermalThrottles,
-    /// Disks that say that they are too hot (`temp1_alarm` of NVMe and drivetemp sensors). Read at the
-    /// start and at the end alone, because the disk has to answer. A level, a count.
+    /// Disks that report that they are too hot (`temp1_alarm` of NVMe and drivetemp sensors). Read only at the
+    /// start and at the end, because the disk has to answer. A level, a count.
     HotDisks,
     /// Bytes that all network interfaces received, the loopback among them: `/proc/net/dev`. Read where a network
     /// file system was mounted when the run began. A counter.
     NetworkReceived,
-    /// Bytes that the client of a network file system got from its server, direct reads included:
-    /// `/proc/self/mountstats`. A counter for each mount point.
+    /// Bytes that the client of a network file system received from its server, direct reads included:
+    /// `/proc/self/mountstats`. A counter per mount point.
     ServerReadBytes,
 }
 
 /// One counter or level over the run.
 ///
-/// Of readings that are alike only the first and the last are kept, and of many a part.
+/// Of equal consecutive readings only the first and the last are kept; of many readings only a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it is.
+    /// Quantity.
     pub what: Watched,
-    /// Whose, where there are several: a mount point. Empty otherwise.
+    /// Mount point, where there are several such series. Empty otherwise.
     #[serde(default)]
     pub of: String,
     /// The file that it was read from.
@@ -52,28 +52,28 @@ pub struct Series {
 /// Something that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
-    /// What.
+    /// Quantity.
     pub what: Watched,
-    /// Why.
+    /// Reason.
     pub why: String,
-    /// The host has no such thing, as opposed to one that could not be read.
+    /// True if the host has no such thing; false if it exists but could not be read.
     pub is_absent: bool,
 }
 
-/// All readings of a run: the first just before the tool was let go, the last after its end.
+/// All readings of a run: the first just before the tool was started, the last after its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Readings {
-    /// What was read.
+    /// Readings that were taken.
     pub series: Vec<Series>,
-    /// What was not.
+    /// Quantities that could not be read.
     pub unread: Vec<Unread>,
 }
 
 impl Readings {
-    /// The readings of one thing. Of several of a kind, that of `of`.
+    /// Returns the readings of one quantity; of several series of it, the one of `of`.
     ///
     /// # Errors
-    /// What is known of why there are none; `None` when it was not tried.
+    /// Returns the known reason why there are none; `None` when no reading was tried.
     pub fn find(&self, what: Watched, of: &str) -> Result<&Series, Option<&Unread>> {
         let found = self.series.iter().find(|series| series.what == what && series.of == of);
         found.ok_or_else(|| self.unread.iter().find(|unread| unread.what == what))

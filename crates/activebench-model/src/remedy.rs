@@ -10,24 +10,24 @@ use crate::verdict::ClaimVerdict;
 /// A command line with the advice applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remedied {
-    /// The whole command, wrapper included; as it was where nothing was applied.
+    /// The whole command, wrapper included; unchanged where nothing was applied.
     pub argv: Vec<String>,
-    /// What was changed, each change once, in the order of the codes.
+    /// The changes, each once, in the order of the codes.
     pub applied: Vec<Applied>,
-    /// Codes that warned or failed and that no option mends, with the reason.
+    /// Codes that warned or failed and that no option fixes, with the reason.
     pub left: Vec<Left>,
 }
 
 /// One change of the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// The findings that ask for it.
+    /// The findings that require it.
     pub codes: Vec<String>,
-    /// What was done: ``added `-e -c` ``.
+    /// The change: ``added `-e -c` ``.
     pub change: String,
 }
 
-/// A finding that the second run will have too.
+/// A finding that will remain in the second run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// Its code.
@@ -41,13 +41,13 @@ pub struct Left {
 pub struct SideBySide {
     /// The command as the user gave it.
     pub as_given: JudgedRun,
-    /// The same with the advice applied.
+    /// The same command with the advice applied.
     pub with_advice: JudgedRun,
-    /// What was applied, and what was not.
+    /// Applied and omitted changes.
     pub remedied: Remedied,
-    /// Every figure of the first run, in the order of its output, beside that of the second.
+    /// Every figure of the first run, in the order of its output, with that of the second.
     pub figures: Vec<Beside>,
-    /// How many of them are confirmed with the advice applied.
+    /// Number of figures that are confirmed with the advice applied.
     pub holding: usize,
 }
 
@@ -56,11 +56,11 @@ pub struct SideBySide {
 pub struct Beside {
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What it is.
+    /// Kind of number.
     pub metric: Metric,
-    /// As the command was given.
+    /// The figure of the command as given.
     pub as_given: Side,
-    /// With the advice; `None` where the second run printed no such figure.
+    /// The figure with the advice; `None` where the second run did not print it.
     pub with_advice: Option<Side>,
 }
 

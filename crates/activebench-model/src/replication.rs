@@ -8,7 +8,7 @@ use crate::claim::Metric;
 use crate::units::Quantity;
 use crate::verdict::{ClaimVerdict, RunVerdict};
 
-/// A recorded run beside its replays.
+/// A recorded run and its replays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replication {
     /// Version of activebench that replayed.
@@ -17,45 +17,45 @@ pub struct Replication {
     pub run: String,
     /// Its verdict.
     pub verdict: RunVerdict,
-    /// Its tool with the version, where it stated one. Raw text.
+    /// Its tool with the version, where it printed one. Raw text.
     pub tool: String,
     /// Its command. Raw text.
     pub command: Vec<String>,
-    /// What the recorded files lay on. Raw text.
+    /// The storage of the recorded files. Raw text.
     pub recorded_on: Vec<String>,
-    /// The folder or device that was replayed on.
+    /// The folder or device of the replays.
     pub target: String,
-    /// What that lies on; empty where no replay ran. Raw text.
+    /// The storage of the target; empty where no replay ran. Raw text.
     pub replayed_on: Vec<String>,
     /// The engine with its version: `fio-3.33`.
     pub engine: String,
-    /// How often each pass should be replayed.
+    /// Requested number of replays of each pass.
     pub planned_runs: u32,
-    /// How far a rate may lie from the observed one and still agree with it; a share of the observed one.
+    /// Largest difference of a rate from the observed one at which both agree; a share of the observed one.
     pub tolerance_ratio: f64,
     /// The passes in the order of the run.
     pub passes: Vec<ReplicatedPass>,
-    /// What the record lacks, whatever is replayed: a sentence each. Raw text.
+    /// Gaps of the record that affect every replay: one sentence each. Raw text.
     pub gaps: Vec<String>,
-    /// Why the replays are fewer than planned; empty when they are not.
+    /// Why there are fewer replays than planned; empty when there are not.
     pub incomplete: Vec<String>,
-    /// What it comes to.
+    /// Outcome of the replication.
     pub outcome: ReplicationOutcome,
-    /// Why.
+    /// Reason for the outcome.
     pub because: String,
-    /// The exit code that goes with the outcome.
+    /// Exit code for the outcome.
     pub exit_code: i32,
 }
 
-/// What a replication comes to.
+/// The outcome of a replication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplicationOutcome {
     /// Every pass was replayed operation by operation, and every rate agrees with the observed one.
     Replicated,
-    /// Every pass was replayed operation by operation, and a rate does not agree.
+    /// Every pass was replayed operation by operation, and at least one rate does not agree.
     Differs,
-    /// A pass was not replayed, or not as recorded: nothing follows from it.
+    /// A pass was not replayed, or not as recorded: no conclusion is possible.
     Incomplete,
 }
 
@@ -73,24 +73,24 @@ impl ReplicationOutcome {
 /// One pass of the tool, or several that ran at once, and its replays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplicatedPass {
-    /// From 1, in the order of the run.
+    /// Number of the pass, from 1, in the order of the run.
     pub number: u32,
     /// [`crate::phase::Phase::id`] of its phases.
     pub phases: Vec<String>,
-    /// What it did on its files, as recorded.
+    /// Its operations on its files, as recorded.
     pub recorded: Moved,
-    /// What it found of its files in the page cache.
+    /// State of its files in the page cache.
     pub cache: CacheState,
-    /// Bytes of its files that the device read while it ran; `None` where that is not known.
+    /// Bytes of its files that the device read while it ran; `None` where unknown.
     pub device_read_bytes: Option<u64>,
     /// How it was replayed: `1 task, psync, depth 1, buffered`. Empty where it was not.
     pub replayed_as: String,
     /// Why it was not replayed; `None` where it was.
     pub not_replayed: Option<String>,
-    /// Data that it moved and that is not in the replay: a sentence each; anything here makes the outcome incomplete.
+    /// Data that it moved and that is not in the replay: one sentence each. Any entry makes the outcome incomplete.
     /// Raw text.
     pub left_out: Vec<String>,
-    /// What differs from the recording by design, and what was taken for granted: a sentence each. Raw text.
+    /// Differences from the recording by design, and assumptions: one sentence each. Raw text.
     pub notes: Vec<String>,
     /// Its replays, in order.
     pub replays: Vec<Replay>,
@@ -103,13 +103,13 @@ pub struct ReplicatedPass {
 pub struct Moved {
     /// Reads that moved data.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes of these reads.
     pub read_bytes: u64,
     /// Writes that moved data.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes of these writes.
     pub write_bytes: u64,
-    /// fsync and fdatasync, those after the clock that made the data durable included.
+    /// Calls of fsync and fdatasync, including those after the clock that made the data durable.
     pub syncs: u64,
 }
 
@@ -127,32 +127,32 @@ impl Add for Moved {
     }
 }
 
-/// What a pass finds of its files in the page cache.
+/// The state of a pass's files in the page cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum CacheState {
-    /// It passes the cache by (`O_DIRECT`).
+    /// The pass bypasses the page cache (`O_DIRECT`).
     PassedBy,
-    /// Nothing, or next to nothing, of what it reads.
+    /// Nothing, or almost nothing, of what it reads is in the page cache.
     Cold,
-    /// All, or nearly all.
+    /// All, or nearly all, of what it reads is in the page cache.
     Warm,
-    /// A part.
+    /// A part of what it reads is in the page cache.
     Mixed {
-        /// The share of the distinct bytes read that was there, from 0 to 1.
+        /// Share of the distinct bytes read that was in the page cache, from 0 to 1.
         resident_ratio: f64,
     },
-    /// It reads nothing, neither by calls nor from the device.
+    /// It does not read, neither by calls nor from the device.
     WritesOnly,
-    /// Not known.
+    /// Unknown.
     Unknown {
-        /// Why: a lower-case fragment.
+        /// The reason, as a lower-case fragment.
         why: String,
     },
 }
 
 impl CacheState {
-    /// For a person. Raw text.
+    /// Returns words for a person. Raw text.
     pub fn words(&self) -> String {
         match self {
             CacheState::PassedBy => "passed by".to_owned(),
@@ -170,42 +170,42 @@ impl CacheState {
 pub struct Replay {
     /// Its run directory below that of the replication.
     pub directory: String,
-    /// What it did on its files, as observed.
+    /// Its operations on its files, as observed.
     pub moved: Moved,
-    /// In what it differs from the recording: operation, offset or length on a file. `None` where every operation of
+    /// Difference from the recording: operation, offset or length on a file. `None` where every operation of
     /// each file is the same.
     pub differs: Option<String>,
-    /// Why its observation is not whole; empty when it is.
+    /// Why its observation is not complete; empty when it is.
     pub incomplete: Vec<String>,
-    /// What it found of its files in the page cache.
+    /// State of its files in the page cache.
     pub cache: CacheState,
-    /// Whether that is what the recorded pass found.
+    /// True if the recorded pass found the same state.
     pub same_cache: bool,
-    /// Bytes of its files that the device read; `None` where that is not known.
+    /// Bytes of its files that the device read; `None` where unknown.
     pub device_read_bytes: Option<u64>,
-    /// From its first operation to the end of the last that the recorded clock covered, in ns. `None` where nothing
-    /// was seen.
+    /// Time from its first operation to the end of the last one that the recorded clock covered, in ns. `None` where
+    /// nothing was seen.
     pub clock_ns: Option<u64>,
-    /// To the end of the syncs after the clock, in ns; `None` where there are none.
+    /// Time from its first operation to the end of the syncs after the clock, in ns; `None` without such syncs.
     pub durable_ns: Option<u64>,
-    /// What the engine itself printed as the rate of all its jobs together; `None` where it printed none.
+    /// Rate of all its jobs together as printed by the engine; `None` where it did not print one.
     pub engine_claimed: Option<Quantity>,
-    /// Claims of the engine on bytes and operations that its observation refutes: their text. Raw text.
+    /// Text of the engine's claims on bytes and operations that its observation refutes. Raw text.
     pub engine_refuted: Vec<String>,
 }
 
-/// What a rate is taken over.
+/// The time by which a rate is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateOver {
     /// The time that the tool's clock covered.
     ToolClock,
-    /// From the start of that to the end of the sync that made the data durable.
+    /// From the start of the tool's clock to the end of the sync that made the data durable.
     UntilDurable,
 }
 
 impl RateOver {
-    /// For a person.
+    /// Returns words for a person.
     pub fn words(self) -> &'static str {
         match self {
             RateOver::ToolClock => "by the tool's clock",
@@ -214,45 +214,45 @@ impl RateOver {
     }
 }
 
-/// A rate three times: claimed, observed and replicated.
+/// A rate in three versions: claimed, observed and replicated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplicatedFigure {
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number was claimed; that of the other two where nothing was.
+    /// Kind of the claimed number; of the other two numbers where nothing was claimed.
     pub metric: Metric,
-    /// What the rates are taken over.
+    /// Time by which the rates are divided.
     pub over: RateOver,
-    /// As the tool printed it, normalised; `None` where it printed none.
+    /// The number that the tool printed, normalised; `None` where it did not print one.
     pub claimed: Option<Quantity>,
     /// The verdict on the claim.
     pub verdict: Option<ClaimVerdict>,
-    /// Rebuilt from the recording; `None` where it could not be.
+    /// The rate computed from the recording; `None` where this was not possible.
     pub observed: Option<Quantity>,
     /// The honest figure of the recording, see [`crate::verdict::JudgedClaim::honest`].
     pub honest: Option<Quantity>,
-    /// Of the replays that did what was recorded; `None` where there is none.
+    /// The rate of the replays that repeated the recording; `None` where there are none.
     pub replicated: Option<Replicated>,
-    /// Why there is none; set exactly when there is none.
+    /// Why `replicated` is missing; set exactly when it is.
     pub no_replicated: Option<String>,
-    /// Median of the replays over the claimed figure.
+    /// Median of the replays / the claimed figure.
     pub of_claimed_ratio: Option<f64>,
-    /// Median of the replays over the observed figure.
+    /// Median of the replays / the observed figure.
     pub of_observed_ratio: Option<f64>,
-    /// Whether the observed figure lies between the least and the most of the replays, or no farther from their
-    /// median than the tolerance. `None` where one of both is missing.
+    /// True if the observed figure is between the least and the most of the replays, or no farther from their
+    /// median than the tolerance. `None` where the observed or the replicated rate is missing.
     pub agrees: Option<bool>,
 }
 
 /// The rate of the replays of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replicated {
-    /// The middle one, of an even number the mean of both.
+    /// The middle value; for an even number the mean of the two middle values.
     pub median: Quantity,
     /// The smallest.
     pub least: Quantity,
     /// The largest.
     pub most: Quantity,
-    /// How many replays.
+    /// Number of replays.
     pub runs: u32,
 }

@@ -20,76 +20,76 @@ use crate::verdict::{JudgedClaim, RunVerdict};
 pub struct JudgedRun {
     /// The run's manifest.
     pub manifest: Manifest,
-    /// Where the run directory lies, as the user would name it.
+    /// The run directory, as the user would name it.
     pub directory: String,
     /// Claims and notes.
     pub parsed: Parsed,
     /// Phases with their facts.
     pub phases: Vec<Phase>,
-    /// Facts on the whole run.
+    /// Facts of the whole run.
     pub run_facts: crate::fact::Facts,
-    /// Where the time of the threads went, and in which functions.
+    /// How the threads spent their time, and in which functions.
     #[serde(default)]
     pub profiles: Profiles,
-    /// What happened in the phases over time, in their order: phases that have no window have none, and of many the
-    /// first have one.
+    /// Time series of the phases, in the order of the phases. Phases without a window have none; of many phases only the
+    /// first ones have one.
     #[serde(default)]
     pub courses: Vec<Course>,
     /// Every detector's outcome.
     pub findings: Vec<Finding>,
-    /// One entry a claim, in the order of the claims.
+    /// One entry per claim, in the order of the claims.
     pub judged: Vec<JudgedClaim>,
     /// The run's verdict.
     pub verdict: RunVerdict,
-    /// What activebench's exit code is.
+    /// Exit code of activebench.
     pub exit_code: i32,
-    /// Thresholds that are not those of the profile `default`: by the profile, or by the user's file.
+    /// Thresholds that the profile or the user's file changed from the profile `default`.
     #[serde(default)]
     pub changed_thresholds: Vec<ChangedThreshold>,
-    /// What limited each phase that was found.
+    /// The bottleneck of each phase that was found.
     #[serde(default)]
     pub limiters: Vec<Limiter>,
-    /// The figures as shares of what was possible.
+    /// The figures as shares of the maximum.
     #[serde(default)]
     pub shares: Shares,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
-    /// What the detectors of the findings are, in the order of their codes.
+    /// The detectors of the findings, in the order of their codes.
     #[serde(default)]
     pub detectors: Vec<DetectorPage>,
 }
 
-/// A detector in the words of its manual page; Markdown.
+/// A detector as described in its manual page; Markdown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetectorPage {
     /// `AB302`.
     pub code: String,
     /// `sync-outside-clock`.
     pub name: String,
-    /// What it finds, in a paragraph.
+    /// The section `What it finds`, one paragraph.
     pub finds: String,
-    /// Why it matters.
+    /// The section `Why it matters`.
     pub matters: String,
-    /// What to do about it.
+    /// The section `What to do`.
     pub to_do: String,
 }
 
-/// A threshold that the run was judged with instead of the one of the profile `default`.
+/// A threshold of the run that differs from the one of the profile `default`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangedThreshold {
     /// `ab302_late_sync_fail_ratio`.
     pub name: String,
-    /// What it was judged with, and whose rule or file says so.
+    /// The threshold that was used, and the rule or file that sets it.
     pub threshold: Threshold,
-    /// What `default` has.
+    /// The threshold of `default`.
     pub default: Quantity,
 }
 
 /// The answer to one of the seven questions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// One sentence; says so when it is not known.
+    /// One sentence; says so when the answer is unknown.
     pub answer: String,
-    /// Facts and findings that it rests on.
+    /// Facts and findings that it is based on.
     pub evidence: Vec<String>,
 }

@@ -12,7 +12,7 @@ use crate::coverage::Coverage;
 use crate::host::Host;
 use crate::preparation::Preparation;
 
-/// Version of the run directory. A reader refuses a higher one and names the version.
+/// Version of the run directory. A program that reads a higher one refuses it and names the version.
 pub const FORMAT: u32 = 1;
 
 /// `run.json`.
@@ -22,36 +22,36 @@ pub struct Manifest {
     pub format: u32,
     /// Version of activebench that wrote it.
     pub activebench: String,
-    /// What was asked for.
+    /// The requested command.
     pub command: CommandLine,
-    /// What activebench put behind it, so that the tool prints figures for machines too; its output
-    /// was passed on without them.
+    /// Arguments that activebench appended, so that the tool also prints figures for machines. Its output
+    /// was passed on without these figures.
     #[serde(default)]
     pub added_arguments: Vec<String>,
-    /// The tool's own command line, without the wrappers and scripts that started it and without what activebench put behind
-    /// it: from what was executed. `None` where no known tool was, and before the run is judged.
+    /// The tool's own command line, as executed: without the wrappers and scripts that started it and without the arguments
+    /// that activebench appended. `None` where no known tool was executed, and before the run is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_command: Option<CommandLine>,
-    /// `verify`'s choices that bear on the judgement.
+    /// `verify`'s choices that affect the judgement.
     pub choices: Choices,
     /// How the child ended.
     pub child: ChildEnd,
-    /// When, by which clocks.
+    /// Start and end of the run, by two clocks.
     pub clocks: Clocks,
     /// The machine.
     pub host: Host,
-    /// What the storage and the machine give at most; `None` where nobody looked (`--no-ceiling`, or an activebench
-    /// without it).
+    /// The maximum performance of the storage and the machine; `None` where it was not looked up (`--no-ceiling`, or an
+    /// activebench without ceilings).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceilings: Option<Ceilings>,
     /// The observation.
     pub coverage: Coverage,
-    /// Why the record is not whole: interrupted, disk full ...; empty for a whole one.
+    /// Why the record is not complete: interrupted, disk full ...; empty for a complete one.
     pub incomplete: Vec<String>,
-    /// What was done to the device before the run; `None` where nothing was.
+    /// Preparation of the device before the run; `None` where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
-    /// What was replaced in this copy of the record; `None` for the record itself.
+    /// Replaced words in this copy of the record; `None` for the record itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,
     /// SHA-256 of every other evidence file, by path relative to the run directory.
@@ -59,42 +59,42 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The tool's own words; those of the whole command where the tool's own are not known.
+    /// Returns the tool's own command line; the whole command line where the tool's own is unknown.
     pub fn tool_argv(&self) -> &[String] {
         &self.tool_command.as_ref().unwrap_or(&self.command).argv
     }
 }
 
-/// What was replaced in a redacted copy of a run, the same word by the same replacement everywhere.
+/// The replaced words in a redacted copy of a run. The same word has the same replacement everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redaction {
-    /// How many distinct words of each kind were replaced: `hosts`, `users`, `serials`, `models`, `addresses`,
+    /// Number of distinct replaced words by kind: `hosts`, `users`, `serials`, `models`, `addresses`,
     /// `paths`, `named` (those that the user named).
     pub replaced: BTreeMap<String, u64>,
     /// Files that the copy lacks, each with the reason.
     pub left_out: BTreeMap<String, String>,
 }
 
-/// Choices of the user that bear on the judgement; `recheck` applies them again.
+/// Choices of the user that affect the judgement; `recheck` applies them again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices {
     /// `--subject`.
     pub subject: Option<Subject>,
-    /// `--device-cache`: the size of the cache inside of the device, or of the array behind it.
+    /// `--device-cache`: the size of the cache inside the device, or of the array behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_cache_bytes: Option<u64>,
     /// `--profile`.
     pub profile: String,
-    /// `--thresholds FILE`; `None` when none was given (or by an activebench without it).
+    /// `--thresholds FILE`; `None` when none was given (or from an activebench without it).
     #[serde(default)]
     pub thresholds: Option<ThresholdFile>,
-    /// `--purpose`: what the run is for, in the user's words.
+    /// `--purpose`: the purpose of the run, in the user's words.
     #[serde(default)]
     pub purpose: Option<String>,
-    /// `--target`: the figure that it is for, as given: `>= 200 MB/s`.
+    /// `--target`: the required figure, as given: `>= 200 MB/s`.
     #[serde(default)]
     pub target: Option<String>,
-    /// The acceptance file that it is recorded for; `None` for a run of its own.
+    /// The acceptance file that it is recorded for; `None` for a run without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance: Option<AcceptanceMark>,
     /// `--suppress CODE=REASON`.
@@ -103,16 +103,16 @@ pub struct Choices {
     pub fail_on: FailOn,
 }
 
-/// A file of thresholds, kept whole so that a run is judged again as it was.
+/// A file of thresholds, kept completely so that a later judgement uses the same thresholds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThresholdFile {
     /// As the user named it.
     pub file: String,
-    /// What was in it: TOML.
+    /// Its content, TOML.
     pub text: String,
 }
 
-/// From which severity on a run counts as a discrepancy for the exit code.
+/// The severity from which a run counts as a discrepancy for the exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailOn {
@@ -136,17 +136,17 @@ pub struct ChildEnd {
     pub signal: Option<i32>,
     /// Why it could not be started.
     pub start_error: Option<String>,
-    /// We stopped it: `interrupted`, `timed out`.
+    /// Why activebench stopped it: `interrupted`, `timed out`. `None` when it did not.
     pub stopped_by_us: Option<String>,
 }
 
 /// Start and end by two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
-    /// UTC, seconds since the epoch, at the release of the child.
+    /// Release of the child: UTC, seconds since the epoch.
     pub started_unix_s: i64,
     /// `CLOCK_MONOTONIC` at the release of the child.
     pub started_ns: u64,
-    /// `CLOCK_MONOTONIC` when the last process of the tree had ended.
+    /// `CLOCK_MONOTONIC` at the end of the last process of the tree.
     pub ended_ns: u64,
 }

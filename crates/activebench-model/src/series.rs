@@ -1,4 +1,4 @@
-//! Repeated runs of one command: what each contributes, and what they say together.
+//! Repeated runs of one command: the results of each run, and the figures over all runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,129 +10,129 @@ use crate::run::Choices;
 use crate::units::{Quantity, Unit};
 use crate::verdict::{ClaimVerdict, RunVerdict};
 
-/// Version of `series.json`. A reader refuses a higher one and names the version.
+/// Version of `series.json`. A program that reads a higher one refuses it and names the version.
 pub const FORMAT: u32 = 1;
 
-/// `series.json`: which runs belong together.
+/// `series.json`: the runs that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesManifest {
     /// See [`FORMAT`].
     pub format: u32,
     /// Version of activebench that wrote it.
     pub activebench: String,
-    /// What was asked for, once a run.
+    /// The requested command of each run.
     pub command: CommandLine,
-    /// Runs that were asked for; where [`SeriesManifest::until`] is set, at most so many.
+    /// Requested number of runs; the largest number where [`SeriesManifest::until`] is set.
     pub planned_runs: u32,
-    /// What ends the series before that; `None` where nothing does.
+    /// Condition that ends the series earlier; `None` without one.
     #[serde(default)]
     pub until: Option<Until>,
     /// Folders of the runs that were recorded, relative to the series' own, in order.
     pub runs: Vec<String>,
-    /// Folder of the run that preconditioned the device before them; `None` where none did. It is evidence, and none of
-    /// the runs.
+    /// Folder of the run that preconditioned the device before them; `None` without such a run. It is evidence, but not one
+    /// of the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioning: Option<String>,
-    /// Choices that bear on the judgement of the series.
+    /// Choices that affect the judgement of the series.
     pub choices: Choices,
     /// Why there are fewer runs than planned: lower-case fragments; empty when there are not.
     pub incomplete: Vec<String>,
 }
 
-/// What ends a series.
+/// A condition that ends a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Until {
-    /// The interval that covers the median with 95 % is at most this share of the median wide, for the first rate of
+    /// The 95 % confidence interval of the median is at most this share of the median wide, for the first rate of
     /// every phase.
     MedianWithin {
-        /// 0.05 is 5 %.
+        /// The share: 0.05 is 5 %.
         ratio: f64,
     },
     /// The last rounds are in steady state, for the first rate of every phase.
     SteadyState,
 }
 
-/// Whether a series got what it was to go on for.
+/// The state of a series' stopping condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// What it was to go on for.
+    /// The condition.
     pub until: Until,
-    /// Whether it was reached.
+    /// True if it was reached.
     pub reached: bool,
-    /// How far it came: a lower-case sentence.
+    /// The progress towards it, as a lower-case sentence.
     pub because: String,
 }
 
-/// What a judged run contributes to its series.
+/// The results of a judged run for its series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunOfSeries {
-    /// From 1.
+    /// Number of the run, from 1.
     pub number: u32,
     /// Its folder, relative to the series' own.
     pub directory: String,
-    /// UTC, seconds since the epoch, at its start.
+    /// Start of the run: UTC, seconds since the epoch.
     pub started_unix_s: i64,
-    /// Its own verdict.
+    /// Verdict of the run itself.
     pub verdict: RunVerdict,
-    /// Its own exit code.
+    /// Exit code of the run itself.
     pub exit_code: i32,
     /// Its claims, in the order of the output.
     pub claims: Vec<ClaimOfRun>,
-    /// Where its random passes began.
+    /// First offsets of its random passes.
     pub beginnings: Vec<Beginning>,
-    /// What surrounded its phases.
+    /// Circumstances of its phases.
     #[serde(default)]
     pub circumstances: Vec<Circumstances>,
-    /// What it says was done to the device before the series.
+    /// Preparation of the device before the series, according to this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
 }
 
-/// What surrounded one phase of one run, as far as it was seen whole.
+/// The circumstances of one phase of one run, as far as they were completely observed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Circumstances {
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// One entry a kind that was seen; a kind that is not there is not known, which is not 0.
+    /// One entry per observed kind. A kind without an entry is unknown, which is not 0.
     pub seen: Vec<Circumstance>,
 }
 
-/// One thing that can make a run differ from the others.
+/// One circumstance that can make a run differ from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Circumstance {
-    /// Which.
+    /// Kind of circumstance.
     pub kind: CircumstanceKind,
-    /// How much of it.
+    /// Its amount.
     pub value: Quantity,
 }
 
-/// What can make a run differ from the others.
+/// The kind of circumstance that can make a run differ from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CircumstanceKind {
     /// Share of the bytes at the device that others moved.
     ForeignIo,
-    /// Bytes or operations a second that the control group's limit allowed, where the pass reached it. Without such a
-    /// limit nothing is seen.
+    /// Bytes or operations per second that the control group's limit allowed, where the pass reached it. Not observed
+    /// without such a limit.
     IoLimit,
     /// 1 where the pass reached a limit of its control group, 0 where it did not.
     AtLimit,
-    /// Share of the bytes read that the page cache gave.
+    /// Share of the bytes read that came from the page cache.
     CacheHits,
-    /// Share of the processors' time that the hypervisor gave to others.
+    /// Share of the CPUs' time that the hypervisor gave to others.
     Steal,
-    /// Share of the threads' time ready to run without running.
+    /// Share of the threads' time in the run queue.
     RunQueue,
-    /// Share of the time in which everybody waited for memory.
+    /// Share of the time in which all tasks waited for memory.
     MemoryStalls,
-    /// How often processors were slowed for heat.
+    /// Number of times that CPUs were slowed down because of heat.
     Heat,
 }
 
 impl ClaimOfRun {
-    /// What the run really gave: the claim where it holds, otherwise its corrected figure; `None` where that is not
-    /// known.
+    /// Returns the honest figure: the claim where it is confirmed, otherwise its corrected figure; `None` where that is
+    /// unknown.
     pub fn honest(&self) -> Option<Quantity> {
         match self.verdict {
             ClaimVerdict::Confirmed => Some(self.value),
@@ -149,17 +149,17 @@ impl ClaimOfRun {
 pub struct ClaimOfRun {
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
-    /// As claimed, normalised.
+    /// The claimed number, normalised.
     pub value: Quantity,
     /// Half a step of the printed number, in the unit of `value`.
     pub resolution: f64,
-    /// Whether the reader takes it for what storage did.
+    /// True if a reader takes it for the performance of storage.
     pub of_storage: bool,
     /// The verdict on it in its run.
     pub verdict: ClaimVerdict,
-    /// The honest figure of its run, where the claim does not hold and there is one.
+    /// The honest figure of its run, where the claim does not hold and there is such a figure.
     pub corrected: Option<Quantity>,
 }
 
@@ -170,7 +170,7 @@ pub struct Beginning {
     pub phase: String,
     /// [`crate::phase::Phase::first_offsets`].
     pub first_offsets: Vec<Vec<u64>>,
-    /// Blocks of the region that the pass goes over; `None` when that is not known.
+    /// Blocks of the region that the pass covers; `None` when unknown.
     pub region_blocks: Option<f64>,
 }
 
@@ -181,65 +181,65 @@ pub struct Repeated {
     pub id: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// What kind of number it is.
+    /// Kind of number.
     pub metric: Metric,
-    /// Whether the reader takes it for what storage did, in every run.
+    /// True if a reader takes it for the performance of storage, in every run.
     pub of_storage: bool,
-    /// As the tool claimed it.
+    /// The values that the tool claimed.
     #[serde(flatten)]
     pub claimed: Sample,
-    /// The verdict on the claim in each run, in order; `None` where a run does not state it.
+    /// The verdict on the claim in each run, in order; `None` where a run does not state the claim.
     pub verdicts: Vec<Option<ClaimVerdict>>,
-    /// The honest figures: the claim where it holds, otherwise its corrected figure. `None` where no run has one.
+    /// The honest figures: the claim where it is confirmed, otherwise its corrected figure. `None` where no run has one.
     pub honest: Option<Sample>,
     /// Half a step of the printed number, the largest of the runs, in the unit of the values.
     pub resolution: f64,
-    /// What the evidence shows the runs to differ by, where that explains how the figure varies; the strongest first.
+    /// Observed differences between the runs that explain the variation of the figure; the strongest first.
     pub causes: Vec<Cause>,
 }
 
-/// Something that varies as a figure does.
+/// A circumstance that varies in the same way as a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
-    /// What varies.
+    /// Kind of circumstance.
     pub kind: CircumstanceKind,
-    /// Its value in each run, in order; `None` where it is not known.
+    /// Its value in each run, in order; `None` where unknown.
     pub values: Vec<Option<f64>>,
     /// Unit of `values`.
     pub unit: Unit,
-    /// Share of the figure's variance that goes with it: the square of the correlation, from 0 to 1.
+    /// Share of the figure's variance that it explains: the square of the correlation, from 0 to 1.
     pub explained_ratio: f64,
-    /// The same in words: a lower-case fragment.
+    /// The explanation, as a lower-case fragment.
     pub sentence: String,
 }
 
-/// How steady a figure was, by SNIA PTS 2.0.2, section 2.1.24: each run is a round.
+/// Steady-state test of a figure, SNIA PTS 2.0.2, section 2.1.24: each run is a round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Steadiness {
     /// [`Repeated::id`].
     pub figure: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// Whether the honest figures were asked, and not the claimed ones: where a claim is refuted, or a run has another
+    /// True if the honest figures were tested instead of the claimed ones: where a claim is refuted, or a run has another
     /// figure in the place of its claim.
     pub of_honest: bool,
     /// Largest permitted (largest - smallest) / mean.
     pub range_limit_ratio: f64,
     /// Largest permitted excursion of the least-squares line / mean.
     pub excursion_limit_ratio: f64,
-    /// Every window of the standard's length, in order, whose rounds are all known.
+    /// Every window of the standard's length whose rounds are all known, in order.
     pub windows: Vec<SteadyWindow>,
-    /// Why the last rounds have no window: a lower-case fragment; `None` where they have one.
+    /// Why the last rounds have no window, as a lower-case fragment; `None` where they have one.
     pub not_judged: Option<String>,
-    /// Number of the run with which the first steady window ends; `None` where no window is steady.
+    /// Number of the last run of the first steady window; `None` where no window is steady.
     pub first_steady_run: Option<u32>,
 }
 
 impl Steadiness {
-    /// The window of the last rounds.
+    /// Returns the window of the last rounds.
     ///
     /// # Errors
-    /// Why they have none.
+    /// Returns the reason when they have no window.
     pub fn last(&self) -> Result<&SteadyWindow, &str> {
         match &self.not_judged {
             Some(why) => Err(why),
@@ -248,7 +248,7 @@ impl Steadiness {
     }
 }
 
-/// Rounds in a row.
+/// Consecutive rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyWindow {
     /// Numbers of its runs, in order.
@@ -261,22 +261,22 @@ pub struct SteadyWindow {
     pub mean: f64,
     /// (largest - smallest) / mean.
     pub range_ratio: f64,
-    /// (value of the least-squares line in the last round - in the first) / mean, without sign.
+    /// Absolute value of (least-squares line in the last round - in the first) / mean.
     pub excursion_ratio: f64,
-    /// By how much the line climbs from a round to the next.
+    /// Rise of the line from one round to the next.
     pub slope: f64,
-    /// The line's value in the first round.
+    /// Value of the line in the first round.
     pub line_at_first: f64,
-    /// Whether both are within their limits.
+    /// True if both ratios are within their limits.
     pub steady: bool,
 }
 
-/// The values of one figure over all runs, and what they say together.
+/// The values of one figure over all runs, and their statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Its value in each run, in order; `None` where a run has none.
     pub values: Vec<Option<f64>>,
-    /// The middle value, of an even number the mean of both.
+    /// The middle value; for an even number the mean of the two middle values.
     pub median: Quantity,
     /// Mean.
     pub mean: Quantity,
@@ -288,9 +288,9 @@ pub struct Sample {
     pub deviation: Option<Quantity>,
     /// (largest - smallest) / median; `None` when the median is 0.
     pub spread_ratio: Option<f64>,
-    /// Between which two of the values the median of the population lies, and with which probability: the narrowest
-    /// symmetric interval of order statistics with at least 95 %, whatever the distribution. `None` for fewer
-    /// than 6 values, of which none has so much.
+    /// The two values between which the median of the population is, and the probability: the narrowest
+    /// symmetric interval of order statistics with at least 95 %, for any distribution. `None` for fewer
+    /// than 6 values, too few for this probability.
     pub median_interval: Option<Interval>,
 }
 
@@ -301,37 +301,37 @@ pub struct Interval {
     pub low: Quantity,
     /// Upper end.
     pub high: Quantity,
-    /// Probability that it covers the figure, at least 0.95.
+    /// Probability that it contains the true value, at least 0.95.
     pub confidence_ratio: f64,
 }
 
-/// A series judged: the value that every report of it renders.
+/// A judged series: the value that every report of it renders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JudgedSeries {
-    /// Which runs belong to it.
+    /// The runs that belong to it.
     pub manifest: SeriesManifest,
-    /// Where it lies, as the user would name it.
+    /// Its directory, as the user would name it.
     pub directory: String,
     /// Its runs.
     pub runs: Vec<RunOfSeries>,
     /// Its figures, in the order of the first run that states them.
     pub figures: Vec<Repeated>,
-    /// How steady the first rate of each phase was.
+    /// Steady-state test of the first rate of each phase.
     pub steadiness: Vec<Steadiness>,
-    /// Whether it got what it was to go on for; `None` for a fixed number of runs.
+    /// State of its stopping condition; `None` for a fixed number of runs.
     pub stopping: Option<Stopping>,
-    /// What the detectors of a series say; `claims` hold ids of figures.
+    /// Results of the detectors of a series; their `claims` are ids of figures.
     pub findings: Vec<Finding>,
-    /// The worst of its runs' and its own.
+    /// The worst of its runs' verdicts and its own.
     pub verdict: RunVerdict,
-    /// Why this verdict, as one lower-case fragment.
+    /// Reason for the verdict, as one lower-case fragment.
     pub because: String,
-    /// What activebench's exit code is.
+    /// Exit code of activebench.
     pub exit_code: i32,
 }
 
 impl JudgedSeries {
-    /// What was done to the device before the first run; `None` where nothing was, or no run was recorded.
+    /// Returns the preparation of the device before the first run; `None` without one, or when no run was recorded.
     pub fn preparation(&self) -> Option<&Preparation> {
         self.runs.iter().find_map(|run| run.preparation.as_ref())
     }

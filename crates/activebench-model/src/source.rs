@@ -1,4 +1,4 @@
-//! Where the events of a run come from.
+//! Sources of the events of a run.
 
 use std::error::Error;
 use std::fmt;
@@ -8,12 +8,12 @@ use crate::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, Sa
 use crate::log::Totals;
 use crate::profile::Stacks;
 
-/// Events could not be read: what their reader said.
+/// Error: events could not be read, with the reason from the code that read them.
 #[derive(Debug)]
 pub struct Unreadable(Box<dyn Error + Send + Sync>);
 
 impl Unreadable {
-    /// For the reason that a reader gives.
+    /// Creates the error for a reason.
     pub fn new(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(reason.into())
     }
@@ -34,10 +34,11 @@ impl Error for Unreadable {
 /// Events in batches.
 pub type Batches<'a, T> = Box<dyn Iterator<Item = Result<Vec<T>, Unreadable>> + 'a>;
 
-/// The events of one run, in batches, any number of times. A source has only those that it says.
+/// The events of one run, in batches, which can be read any number of times. A source implements only the kinds that
+/// it has.
 ///
-/// The calls of one thread are chronological. Nothing is assumed of the order between
-/// threads, nor of the order of the other events.
+/// The calls of one thread are chronological. The calls of different threads and all other
+/// events can be in any order.
 pub trait EventSource {
     /// The system calls.
     fn calls(&self) -> Batches<'_, Call> {
@@ -51,11 +52,11 @@ pub trait EventSource {
     fn tasks(&self) -> Batches<'_, TaskEvent> {
         none()
     }
-    /// What the block layer did.
+    /// The events of the block layer.
     fn block(&self) -> Batches<'_, BlockEvent> {
         none()
     }
-    /// What entered the page cache.
+    /// The pages that entered the page cache.
     fn cache(&self) -> Batches<'_, CacheEvent> {
         none()
     }
@@ -67,14 +68,14 @@ pub trait EventSource {
     fn samples(&self) -> Batches<'_, SampleEvent> {
         none()
     }
-    /// What the samples point into.
+    /// Returns the stacks that the samples refer to.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Returns an error if they cannot be read.
     fn stacks(&self) -> Result<Stacks, Unreadable> {
         Ok(Stacks::default())
     }
-    /// Readings of the host's steal time, those of one processor in order.
+    /// Readings of the host's steal time; those of one CPU are in order.
     fn steal(&self) -> Batches<'_, StealEvent> {
         none()
     }
@@ -82,10 +83,10 @@ pub trait EventSource {
     fn payload(&self) -> Batches<'_, PayloadEvent> {
         none()
     }
-    /// What the events past the log's cut add up to; empty for a log that was not cut.
+    /// Returns the sums of the events past the log's cut; empty for a log that was not cut.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Returns an error if they cannot be read.
     fn totals(&self) -> Result<Totals, Unreadable> {
         Ok(Totals::default())
     }
@@ -95,7 +96,7 @@ fn none<'a, T: 'a>() -> Batches<'a, T> {
     Box::new(std::iter::empty())
 }
 
-/// Events held in memory: for tests, and for runs that are not stored.
+/// Events in memory: for tests, and for runs that are not stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
     /// See [`EventSource::calls`].

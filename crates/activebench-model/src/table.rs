@@ -3,20 +3,20 @@
 /// Rows of values of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// All of one length.
+    /// The columns, all of one length.
     pub columns: Vec<Column>,
 }
 
-/// One column. Its name carries the unit.
+/// One column. Its name includes the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// `start_ns`.
     pub name: String,
-    /// One value a row.
+    /// One value per row.
     pub values: Values,
 }
 
-/// The values of a column; `None` is a missing value, which is no zero.
+/// The values of a column; `None` is a missing value, not zero.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Whole numbers.
@@ -25,12 +25,12 @@ pub enum Values {
     Signed(Vec<Option<i64>>),
     /// Numbers.
     Numbers(Vec<Option<f64>>),
-    /// Raw text: whoever writes it escapes it.
+    /// Raw text; the code that writes it escapes it.
     Texts(Vec<Option<String>>),
 }
 
 impl Values {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Values::Integers(values) => values.len(),
@@ -40,7 +40,7 @@ impl Values {
         }
     }
 
-    /// Whether there is none.
+    /// Returns `true` when there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,10 +1,10 @@
-//! Units and quantities: a number never travels without its unit.
+//! Units and quantities: a number always has a unit.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The unit of a normalised quantity. Serialised names carry the unit in full.
+/// The unit of a normalised quantity. Serialised names include the full unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -16,14 +16,14 @@ pub enum Unit {
     BytesPerSec,
     /// Completed operations per second.
     OpsPerSec,
-    /// A share; 0 to 1 unless the quantity says that it may exceed 1.
+    /// A share; 0 to 1 unless the quantity is documented to exceed 1.
     Ratio,
-    /// A plain count of things that the fact's name says.
+    /// A plain count; the fact's name says what is counted.
     Count,
 }
 
 impl Unit {
-    /// The unit as it is written in JSON.
+    /// Returns the unit as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Unit::Bytes => "bytes",
@@ -48,50 +48,50 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// `value` bytes.
+    /// Creates a quantity of `value` bytes.
     pub fn bytes(value: u64) -> Self {
         Self { value: value as f64, unit: Unit::Bytes }
     }
 
-    /// `value` nanoseconds.
+    /// Creates a quantity of `value` nanoseconds.
     pub fn ns(value: u64) -> Self {
         Self { value: value as f64, unit: Unit::Ns }
     }
 
-    /// `value` bytes per second.
+    /// Creates a quantity of `value` bytes per second.
     pub fn bytes_per_sec(value: f64) -> Self {
         Self { value, unit: Unit::BytesPerSec }
     }
 
-    /// `value` operations per second.
+    /// Creates a quantity of `value` operations per second.
     pub fn ops_per_sec(value: f64) -> Self {
         Self { value, unit: Unit::OpsPerSec }
     }
 
-    /// A share; not a percentage.
+    /// Creates a share; not a percentage.
     pub fn ratio(value: f64) -> Self {
         Self { value, unit: Unit::Ratio }
     }
 
-    /// `value` things.
+    /// Creates a count of `value`.
     pub fn count(value: u64) -> Self {
         Self { value: value as f64, unit: Unit::Count }
     }
 
-    /// Bytes moved in a time, as a rate; `None` when the time is zero.
+    /// Computes a rate from bytes and a time; `None` when the time is zero.
     pub fn rate(bytes: f64, duration_ns: f64) -> Option<Self> {
         (duration_ns > 0.0).then(|| Self::bytes_per_sec(bytes * 1e9 / duration_ns))
     }
 
-    /// Operations in a time, as a rate; `None` when the time is zero.
+    /// Computes a rate from operations and a time; `None` when the time is zero.
     pub fn op_rate(operations: f64, duration_ns: f64) -> Option<Self> {
         (duration_ns > 0.0).then(|| Self::ops_per_sec(operations * 1e9 / duration_ns))
     }
 }
 
-/// Human form: powers of 1024 for bytes (`1.00 GiB`), decimal for the rest.
+/// Formats for people: powers of 1024 for bytes (`1.00 GiB`), decimal for the rest.
 ///
-/// Four significant digits: enough to see 0.1 %, few enough to read.
+/// Four significant digits are enough to see 0.1 %, and few enough to read.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
@@ -122,7 +122,7 @@ fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, base: f64, names: &[&str
     }
 }
 
-/// `value` with four significant digits, never in scientific notation.
+/// Formats `value` with four significant digits, never in scientific notation.
 pub fn significant(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {

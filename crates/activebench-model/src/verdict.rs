@@ -1,7 +1,7 @@
 //! Verdicts on claims and on the run.
 //!
-//! *Confirmed* is made in one place: [`JudgedClaim::confirmed`] takes a [`Confirmation`], and only an observed figure
-//! whose tolerance contains the claim makes one.
+//! *Confirmed* is created in one place: [`JudgedClaim::confirmed`] takes a [`Confirmation`], and only an observed figure
+//! whose tolerance contains the claim creates a [`Confirmation`].
 
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +12,20 @@ use crate::units::Quantity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
-    /// Agrees with the observation and means what its label says.
+    /// The claim agrees with the observation and means what its label says.
     Confirmed,
-    /// Arithmetic right, but it measures something else.
+    /// The arithmetic is right, but it measures something else.
     Misleading,
-    /// Does not follow from the I/O that happened.
+    /// The claim does not follow from the I/O that happened.
     Refuted,
-    /// Evidence missing or lost.
+    /// Evidence is missing or lost.
     Unverifiable,
     /// Not contradicted, but no observation is close enough to confirm it.
     NotChecked,
 }
 
 impl ClaimVerdict {
-    /// Every one.
+    /// Every verdict.
     pub const ALL: &'static [ClaimVerdict] = &[
         ClaimVerdict::Confirmed,
         ClaimVerdict::Misleading,
@@ -53,12 +53,12 @@ impl ClaimVerdict {
         }
     }
 
-    /// Whether the observation contradicts the claim.
+    /// Returns `true` when the observation contradicts the claim.
     pub fn is_contradicted(self) -> bool {
         matches!(self, ClaimVerdict::Misleading | ClaimVerdict::Refuted)
     }
 
-    /// The honest figure behind a claim with this verdict, see [`JudgedClaim::honest`].
+    /// Returns the honest figure for a claim with this verdict, see [`JudgedClaim::honest`].
     pub fn honest(self, claimed: Quantity, corrected: Option<Quantity>) -> Option<Quantity> {
         match self {
             ClaimVerdict::Confirmed => Some(claimed),
@@ -74,7 +74,7 @@ impl ClaimVerdict {
 pub enum RunVerdict {
     /// The rates are confirmed, and no claim is contradicted.
     Verified,
-    /// The same; there are warnings.
+    /// As `Verified`, but with warnings.
     Qualified,
     /// A claim does not hold.
     Discrepancy,
@@ -102,22 +102,22 @@ impl RunVerdict {
 pub struct Corrected {
     /// The figure.
     pub value: Quantity,
-    /// What it is: `durable write rate: 1 GiB until the end of the fsync`.
+    /// Meaning of the figure: `durable write rate: 1 GiB until the end of the fsync`.
     pub meaning: String,
 }
 
-/// The claims that an observed figure confirms. Both borders are in the unit of the observed figure and belong to it.
+/// The claims that an observed figure confirms. Both borders are included and are in the unit of the observed figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tolerance {
     /// Smallest claim.
     pub low: f64,
     /// Largest claim.
     pub high: f64,
-    /// Where the borders come from: a lower-case fragment.
+    /// Origin of the borders, as a lower-case fragment.
     pub reason: String,
 }
 
-/// An observed figure together with the tolerance in which a claim was found.
+/// An observed figure and the tolerance that contains the claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirmation {
     observed: Quantity,
@@ -125,11 +125,11 @@ pub struct Confirmation {
 }
 
 impl Confirmation {
-    /// Holds a claimed figure against an observed one. `rounding` is how far the tool's rounding may have moved the
-    /// printed figure, in the unit of both.
+    /// Compares a claimed figure with an observed one. `rounding` is the largest amount by which the tool's rounding may
+    /// have changed the printed figure, in the unit of both.
     ///
     /// `None` when the units differ, when a number is not finite, when the tolerance does not contain the observed
-    /// figure itself, and when the claim lies outside the tolerance.
+    /// figure itself, and when the claim is outside the tolerance.
     pub fn of(claimed: Quantity, rounding: f64, observed: Quantity, tolerance: Tolerance) -> Option<Self> {
         let Tolerance { low, high, .. } = tolerance;
         let finite = [claimed.value, rounding, observed.value, low, high].iter().all(|number| number.is_finite());
@@ -143,7 +143,7 @@ impl Confirmation {
     }
 }
 
-/// A claim judged.
+/// A judged claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedClaim {
     /// [`crate::claim::Claim::id`].
@@ -155,14 +155,14 @@ pub struct JudgedClaim {
     pub corrected: Option<Corrected>,
     /// Why there is no honest figure, for a claim that is not confirmed and has none.
     pub no_correction: Option<String>,
-    /// What the number did measure, for a misleading claim: `copying into the page cache`.
+    /// Activity that the number measured instead, for a misleading claim: `copying into the page cache`.
     pub measured_instead: Option<String>,
     /// Codes of the findings that fire on it, most severe first.
     pub findings: Vec<String>,
 }
 
 impl JudgedClaim {
-    /// A claim that agrees with the observation.
+    /// Creates the judgement of a claim that agrees with the observation.
     pub fn confirmed(claim: &str, confirmation: Confirmation) -> Self {
         let Confirmation { observed, tolerance } = confirmation;
         Self {
@@ -171,8 +171,8 @@ impl JudgedClaim {
         }
     }
 
-    /// A claim whose arithmetic is right and that measures something else: what. `honest` is the figure that stands
-    /// for it, or why there is none.
+    /// Creates the judgement of a claim whose arithmetic is right but that measures something else, which `instead` names.
+    /// `honest` is the corrected figure, or why there is none.
     pub fn misleading(
         claim: &str,
         observed: Option<Quantity>,
@@ -183,17 +183,17 @@ impl JudgedClaim {
         Self { measured_instead: instead, ..base }
     }
 
-    /// A claim that does not follow from the I/O that happened.
+    /// Creates the judgement of a claim that does not follow from the I/O that happened.
     pub fn refuted(claim: &str, observed: Option<Quantity>, honest: Result<Corrected, String>) -> Self {
         Self::not_confirmed(claim, ClaimVerdict::Refuted, observed, honest.map(Some))
     }
 
-    /// A claim whose evidence is missing or lost: why.
+    /// Creates the judgement of a claim whose evidence is missing or lost, with the reason.
     pub fn unverifiable(claim: &str, observed: Option<Quantity>, why: impl Into<String>) -> Self {
         Self::not_confirmed(claim, ClaimVerdict::Unverifiable, observed, Err(why.into()))
     }
 
-    /// A claim that nothing contradicts and that no observation is close enough to confirm: why.
+    /// Creates the judgement of a claim that is not contradicted, but that no observation can confirm, with the reason.
     pub fn not_checked(claim: &str, observed: Option<Quantity>, why: impl Into<String>) -> Self {
         Self::not_confirmed(claim, ClaimVerdict::NotChecked, observed, Err(why.into()))
     }
@@ -220,40 +220,39 @@ impl JudgedClaim {
         }
     }
 
-    /// The same, with the codes of the findings that fire on it.
+    /// Returns the judgement with the codes of the findings that fire on the claim.
     pub fn with_findings(self, findings: Vec<String>) -> Self {
         Self { findings, ..self }
     }
 
-    /// The verdict.
+    /// Returns the verdict.
     pub fn verdict(&self) -> ClaimVerdict {
         self.verdict
     }
 
-    /// The same figure rebuilt from the observation; `None` when it could not be. Always there for a confirmed claim.
+    /// Returns the same figure computed from the observation; `None` when this was not possible. A confirmed claim has one.
     pub fn observed(&self) -> Option<Quantity> {
         self.observed
     }
 
-    /// The claims that the observed figure confirms, among them this one. There for confirmed claims alone.
+    /// Returns the range of claims that the observed figure confirms, including this one. Only for confirmed claims.
     pub fn tolerance(&self) -> Option<&Tolerance> {
         self.tolerance.as_ref()
     }
 
-    /// The honest figure: the claim itself where it is confirmed, the corrected one where it does not hold and there
-    /// is one of the same unit; `None` otherwise. `claim` is the one that was judged.
+    /// Returns the honest figure: the claim itself where it is confirmed, the corrected figure where it does not hold and
+    /// there is one of the same unit; `None` otherwise. `claim` is the judged claim.
     pub fn honest(&self, claim: &Claim) -> Option<Quantity> {
         self.verdict.honest(claim.value, self.corrected.as_ref().map(|corrected| corrected.value))
     }
 
-    /// Why there is no honest figure; asked where there is none.
+    /// Returns why there is no honest figure. Call it only where there is none.
     pub fn why_no_honest(&self) -> String {
         why_no_honest(self.no_correction.as_deref(), self.corrected.is_some())
     }
 }
 
-/// Why there is no honest figure, from the reason that a judgement states and whether it has a corrected figure, which
-/// then has another unit.
+/// Returns why there is no honest figure: the reason from a judgement, or that its corrected figure has another unit.
 pub fn why_no_honest(no_correction: Option<&str>, is_corrected: bool) -> String {
     match no_correction {
         Some(why) => why.to_owned(),
@@ -290,7 +289,7 @@ mod tests {
             // A printed figure is rounded.
             (rate(105.1), 0.5, 100.0, (95.0, 105.0), true),
             (rate(94.0), 1.0, 100.0, (95.0, 105.0), true),
-            // Borders beside the observed figure are no tolerance of it.
+            // Borders that do not contain the observed figure are not a tolerance of it.
             (rate(100.0), 0.0, 200.0, (95.0, 105.0), false),
             (Quantity { value: 100.0, unit: Unit::OpsPerSec }, 0.0, 100.0, (95.0, 105.0), false),
             (rate(f64::NAN), 0.0, 100.0, (95.0, 105.0), false),

@@ -1,21 +1,21 @@
-//! Asynchronous requests to bursts: spans without a pause.
+//! Combines asynchronous requests into bursts: spans without a pause.
 //!
 //! A thread's requests arrive in the order in which they end, those of several threads in any
-//! order, so a span is only final when nothing can come before it any more: never. Spans are kept
-//! apart and merged whenever their number has doubled.
+//! order. So a span is never final, because an earlier request can still arrive. Spans are kept
+//! separately and merged whenever their number has doubled.
 
 use std::collections::HashMap;
 
 use activebench_model::activity::{Activity, Burst};
 use activebench_model::call::{Call, FileKind, Op};
 
-/// Spans of one kind that are kept before they are merged.
+/// Number of spans of one kind from which they are merged.
 const MERGE_FROM: usize = 1 << 10;
 
-/// What makes requests alike: process, operation, bytes asked for.
+/// The key of requests of one kind: process, operation, requested bytes.
 type Kind = (u32, Op, u64);
 
-/// The bursts so far. Memory: 64 bytes a burst and [`MERGE_FROM`] of them a kind.
+/// The bursts so far. Memory: 64 bytes per burst and [`MERGE_FROM`] bursts per kind.
 #[derive(Default)]
 pub(super) struct Bursts {
     by_kind: HashMap<Kind, Spans>,
@@ -45,7 +45,7 @@ impl Bursts {
         self.by_kind.entry((call.tgid, call.op, call.requested)).or_default().add(burst);
     }
 
-    /// All of them by their starts, the first [`Activity::MOST_BURSTS`].
+    /// Returns the first [`Activity::MOST_BURSTS`] bursts, ordered by their starts.
     pub(super) fn close(self) -> Vec<Burst> {
         let mut bursts = Vec::new();
         for mut spans in self.by_kind.into_values() {
@@ -86,7 +86,7 @@ impl Spans {
     }
 }
 
-/// Whether two spans are one: they overlap or lie close.
+/// Returns `true` when two spans belong together: they overlap or are close.
 fn follows(one: &Burst, other: &Burst) -> bool {
     let gap = Activity::BURST_GAP_NS;
     other.start_ns <= one.end_ns.saturating_add(gap) && one.start_ns <= other.end_ns.saturating_add(gap)

@@ -1,4 +1,4 @@
-//! Which mapping an address belongs to: `munmap` and `msync` name no descriptor.
+//! Finds the mapping of an address, because `munmap` and `msync` do not name a descriptor.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ struct Region {
     mapped_by: usize,
 }
 
-/// For each `munmap` and `msync` (by index) the index of the `mmap` that it belongs to.
+/// Returns, for each `munmap` and `msync` (by index), the index of the `mmap` that it belongs to.
 pub(super) fn resolve(calls: &[Call], execs: &[Exec]) -> HashMap<usize, usize> {
     let mut regions: HashMap<u32, Vec<Region>> = HashMap::new();
     let mut resolved = HashMap::new();
     let mut coming = execs.iter().peekable();
     for (index, call) in calls.iter().enumerate() {
-        // An execution leaves no mapping of before.
+        // An execution removes all earlier mappings.
         while let Some(exec) = coming.next_if(|exec| exec.at_ns <= call.start_ns) {
             regions.remove(&exec.tgid);
         }
@@ -34,7 +34,7 @@ pub(super) fn resolve(calls: &[Call], execs: &[Exec]) -> HashMap<usize, usize> {
                 let Some(regions) = regions.get_mut(&call.tgid) else { continue };
                 let start = call.offset as u64;
                 let end = start.saturating_add(call.requested.max(1));
-                // From the last: a later mapping replaces an earlier one at its address.
+                // Search from the end: a later mapping replaces an earlier one at its address.
                 let Some(at) = regions.iter().rposition(|region| region.start < end && start < region.end) else {
                     continue;
                 };

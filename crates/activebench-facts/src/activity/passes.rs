@@ -1,4 +1,4 @@
-//! Timelines and their runs to passes.
+//! Converts timelines and their runs to passes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::on_followed_file;
 use super::slots::{Event, Key, Run, Timelines, append, first};
 
 impl Timelines {
-    /// The passes in the order of their first calls.
+    /// Returns the passes in the order of their first calls.
     pub(super) fn into_passes(mut self) -> Vec<Pass> {
         let mut keys: Vec<Key> = self.events.keys().chain(self.runs.keys()).copied().collect();
         keys.sort_unstable();
@@ -28,7 +28,7 @@ impl Timelines {
             }
             passes.append(&mut descriptor.passes);
         }
-        // Stable: passes that began at one time stay in the order of their descriptors.
+        // The sort is stable: passes that began at the same time stay in the order of their descriptors.
         passes.sort_by_key(begin_ns);
         passes
     }
@@ -45,7 +45,7 @@ struct Descriptor<'a> {
     key: Key,
     calls: &'a [Call],
     passes: Vec<Pass>,
-    /// The open one among `passes`.
+    /// Index of the open pass in `passes`.
     current: Option<usize>,
     /// The pass in which an `mmap` (by index) was made.
     mapped_in: HashMap<usize, usize>,
@@ -59,7 +59,7 @@ impl Descriptor<'_> {
         self.passes.len() - 1
     }
 
-    /// The pass on this file: the current one, or an inherited one that shows itself now.
+    /// Returns the pass on this file: the current one, or an inherited one that is seen for the first time.
     fn pass_on(&mut self, file: FileId, kind: FileKind, open_flags: u32) -> usize {
         match self.current {
             Some(index) if self.passes[index].file == file => index,
@@ -81,7 +81,7 @@ impl Descriptor<'_> {
         let span = CallSpan::from(call);
         match call.op {
             Op::Open => {
-                // Whatever had this number is gone, by an execution or a close that is not recorded.
+                // The previous use of this number ended, by an execution or a close that is not recorded.
                 self.current = None;
                 if let Some(file) = on_followed_file(call) {
                     self.begin(file, call.kind, call.open_flags, Some(span));
@@ -97,7 +97,7 @@ impl Descriptor<'_> {
             }
             Op::Close => {
                 const EBADF: i64 = -9;
-                // Linux frees the number whatever else close answers.
+                // Linux frees the number whatever else close returns.
                 if call.returned != EBADF
                     && let Some(index) = self.current.take()
                 {

@@ -1,4 +1,4 @@
-//! The second reading: every data call and seek to the slot of its descriptor.
+//! The second reading: puts every data call and seek into the slot of its descriptor.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use activebench_model::call::{Call, FileId, FileKind, Op};
 use super::{Stub, mappings, moves_data_or_position, on_followed_file};
 use activebench_model::source::{EventSource, Unreadable};
 
-/// Most runs of one slot that are kept apart.
+/// Largest number of runs of one slot that are kept separately.
 pub(super) const MOST_RUNS: usize = 4096;
 
 /// A descriptor of a process, over the whole run.
@@ -17,20 +17,20 @@ pub(super) type Key = (u32, i32);
 /// A structural call on a descriptor's timeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
-    /// Among [`Timelines::calls`].
+    /// Index in [`Timelines::calls`].
     pub(super) call: usize,
-    /// For `munmap` and `msync`: the `mmap`, among the same.
+    /// For `munmap` and `msync`: the index of the `mmap` in the same list.
     pub(super) mapped_by: Option<usize>,
-    /// A duplicate's number was given to this descriptor.
+    /// True if a dup assigned this descriptor's number.
     pub(super) given: bool,
 }
 
-/// What happened on each descriptor, in time.
+/// The calls on each descriptor over time.
 #[derive(Default)]
 pub(super) struct Timelines {
     pub(super) calls: Vec<Call>,
     pub(super) events: HashMap<Key, Vec<Event>>,
-    /// Runs by descriptor and slot: slot 0 lies before the first event.
+    /// Runs by descriptor and slot; slot 0 is before the first event.
     pub(super) runs: HashMap<Key, Vec<Vec<Run>>>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Run {
 }
 
 impl Timelines {
-    /// From the structural calls, sorted by time.
+    /// Creates the timelines from the structural calls, sorted by time.
     pub(super) fn new(calls: Vec<Call>, execs: &[Exec]) -> Self {
         let mapped_by = mappings::resolve(&calls, execs);
         let mut events: HashMap<Key, Vec<Event>> = HashMap::new();
@@ -77,7 +77,7 @@ impl Timelines {
         Self { calls, events, runs: HashMap::new() }
     }
 
-    /// The slot of a time, and the span of starts that fall into it.
+    /// Returns the slot of a time, and the span of starts that belong to it.
     fn slot_at(&self, key: Key, start_ns: u64) -> (usize, u64, u64) {
         let Some(events) = self.events.get(&key) else { return (0, 0, u64::MAX) };
         let start_of = |event: &Event| self.calls[event.call].start_ns;
@@ -87,7 +87,7 @@ impl Timelines {
     }
 }
 
-/// Where a thread's last call went; the next one mostly goes there too.
+/// The place of a thread's last call; the next call usually goes to the same place.
 struct Cursor {
     key: Key,
     slot: usize,
@@ -96,10 +96,10 @@ struct Cursor {
     run: usize,
 }
 
-/// Reads the data calls and seeks into the slots.
+/// Puts the data calls and seeks into the slots.
 pub(super) fn fill(source: &dyn EventSource, stub: &Stub, mut timelines: Timelines) -> Result<Timelines, Unreadable> {
     let mut cursors: HashMap<u32, Cursor> = HashMap::new();
-    // The cursor of the thread that called last is not among the others.
+    // The cursor of the thread that called last is not in `cursors`.
     let mut current: Option<(u32, Cursor)> = None;
     for batch in source.calls() {
         for call in &batch? {
@@ -133,7 +133,7 @@ pub(super) fn fill(source: &dyn EventSource, stub: &Stub, mut timelines: Timelin
     Ok(timelines)
 }
 
-/// Adds a call to the thread's current run, or to a new one; gives its index.
+/// Adds a call to the thread's current run, or to a new one; returns the run's index.
 fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: &Call) -> usize {
     let kind = match call.op {
         op if op.is_read() => StepKind::Read,
@@ -141,7 +141,7 @@ fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: 
         Op::Discard => StepKind::Discard,
         _ => StepKind::Seek,
     };
-    // A seek after data belongs to the data: it is between or after.
+    // A seek after data belongs to the data: it is between data calls or after them.
     let takes = |run: &Run| run.file == file && (run.step.kind == kind || kind == StepKind::Seek);
     let taken = current.filter(|index| takes(&runs[*index])).or_else(|| {
         let same = |run: &Run| run.file == file && run.step.kind == kind && run.step.tids == [call.tid];
@@ -155,7 +155,7 @@ fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: 
     index
 }
 
-/// A step of one call.
+/// Creates a step of one call.
 pub(super) fn first(kind: StepKind, call: &Call) -> Step {
     let (min_offset, max_offset) = touched(call);
     Step {
@@ -220,7 +220,7 @@ pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
     step.max_offset = step.max_offset.max(next.max_offset);
 }
 
-/// The lower of two offsets, of which -1 means unknown.
+/// Returns the lower of two offsets, where -1 means unknown.
 fn lower(one: i64, other: i64) -> i64 {
     match (one, other) {
         (-1, known) | (known, -1) => known,
@@ -228,12 +228,12 @@ fn lower(one: i64, other: i64) -> i64 {
     }
 }
 
-/// Bytes of the file that a call returned; an address or a position is not bytes.
+/// Returns the bytes of the file that a call moved; an address or a position does not count as bytes.
 fn moved(call: &Call) -> u64 {
     if call.op.is_data() { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
 }
 
-/// First byte and end of what a call touched in the file; (-1, -1) when unknown.
+/// Returns the first byte and the end of the range of the file that a call touched; (-1, -1) when unknown.
 fn touched(call: &Call) -> (i64, i64) {
     let range = |start: i64, length: u64| match i64::try_from(length).ok().and_then(|len| start.checked_add(len)) {
         Some(end) if start >= 0 => (start, end),

@@ -1,4 +1,4 @@
-//! Task events to tasks and executions, and where the tool begins.
+//! Converts task events to tasks and executions, and finds the start of the tool.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use activebench_model::event::{TaskEvent, TaskEventKind};
 
 use activebench_model::source::{EventSource, Unreadable};
 
-/// The tasks in order of birth, and the executions.
+/// Returns the tasks in order of birth, and the executions.
 pub(super) fn fold(source: &dyn EventSource) -> Result<(Vec<Task>, Vec<Exec>), Unreadable> {
     let mut events = Vec::new();
     for batch in source.tasks() {
@@ -16,13 +16,13 @@ pub(super) fn fold(source: &dyn EventSource) -> Result<(Vec<Task>, Vec<Exec>), U
     Ok(of_events(events))
 }
 
-/// The same of all events of a run.
+/// Returns the same from all events of a run.
 pub(super) fn of_events(mut events: Vec<TaskEvent>) -> (Vec<Task>, Vec<Exec>) {
     events.sort_by_key(|event| event.at_ns);
 
     let mut tasks: Vec<Task> = Vec::new();
     let mut execs = Vec::new();
-    // A thread id can be used again after its end.
+    // A thread id can be reused after its thread ended.
     let mut living: HashMap<u32, usize> = HashMap::new();
     for event in events {
         let known = if event.kind == TaskEventKind::Born { None } else { living.get(&event.tid).copied() };
@@ -56,7 +56,7 @@ pub(super) fn of_events(mut events: Vec<TaskEvent>) -> (Vec<Task>, Vec<Exec>) {
     (tasks, execs)
 }
 
-/// A task at its first event; that is its birth unless the birth was lost.
+/// Creates a task from its first event; that is its birth unless the birth was lost.
 fn begin(event: &TaskEvent) -> Task {
     Task {
         tid: event.tid,
@@ -79,15 +79,15 @@ fn begin(event: &TaskEvent) -> Task {
 pub(crate) struct Stub(Option<(u32, u64)>);
 
 impl Stub {
-    /// The first task is the one that was seeded; its first execution is the tool's. Without
-    /// an execution there is nothing to tell the two apart by, and all calls are kept.
+    /// Finds the stub: the first task is the seeded one; its first execution is that of the tool. Without an execution
+    /// the stub and the tool cannot be distinguished, and all calls are kept.
     pub(crate) fn new(tasks: &[Task], execs: &[Exec]) -> Self {
         let root = tasks.first().map(|task| task.tgid);
         let tool = execs.iter().find(|exec| Some(exec.tgid) == root);
         Self(tool.map(|exec| (exec.tgid, exec.at_ns)))
     }
 
-    /// Whether it made a call that began then.
+    /// Returns `true` when the stub made the call that began at this time.
     pub(crate) fn made(&self, tgid: u32, start_ns: u64) -> bool {
         self.0.is_some_and(|(root, executed_ns)| tgid == root && start_ns < executed_ns)
     }

@@ -1,33 +1,32 @@
-//! Which blocks of a file were hit, and how often: exact, whatever the number of calls.
+//! Counts which blocks of a file were hit, and how often. Exact for any number of calls.
 //!
-//! What was measured against it, and why it won, is in `docs/design/offsets.md`.
+//! `docs/design/offsets.md` describes the alternatives that were measured, and why this one was chosen.
 
 use std::collections::BTreeMap;
 
-/// Blocks of one chunk: a piece of the file that has its own representation.
+/// Blocks of one chunk. A chunk is a piece of the file with its own representation.
 const CHUNK_BLOCKS: u64 = 1 << 12;
 const WORDS: usize = CHUNK_BLOCKS as usize / 64;
-/// Most hits that wait.
+/// Largest number of hits that wait to be counted.
 const MOST_WAITING: usize = 1 << 9;
 /// Chunks of one region.
 const REGION_CHUNKS: u64 = 1 << 12;
-/// Blocks that a chunk lists before it has room for all of them: a longer list costs more time to insert into
+/// Blocks that a chunk lists before it allocates room for all of them: a longer list costs more time to insert into
 /// than it saves memory.
 const LISTED_BLOCKS: usize = 1 << 8;
 
-/// The blocks of one file with the number of hits of each. A block is hit by every call that
-/// touches a byte of it, once a call.
+/// The blocks of one file with the number of hits of each. A call hits each block of which it
+/// touches a byte, once per call.
 ///
-/// Memory does not grow with the number of calls. A block takes about 4 bytes while few of its
-/// neighbours are hit; from 256 of 4096 on an eighth of a byte until one of the 4096 is hit again, then
-/// one byte for each digit to the base 256 of the most hits. 96 GiB in blocks of 8 KiB, each hit up to
-/// 255 times, take 13 MB.
+/// Memory does not grow with the number of calls. A block takes about 4 bytes while at most 256 of its chunk
+/// of 4096 are hit. Above that it takes an eighth of a byte until one of the 4096 is hit again, and then one byte for
+/// each digit to the base 256 of the most hits. 96 GiB in blocks of 8 KiB, each hit up to 255 times, take 13 MB.
 #[derive(Debug, Default)]
 pub struct BlockHits {
-    /// By number, sorted: one is enough for 2^24 blocks.
+    /// Regions by number, sorted: one is enough for 2^24 blocks.
     regions: Vec<(u64, Vec<Chunk>)>,
-    /// Hits that are not counted yet. Counted one right after another, their cache misses
-    /// overlap; counted between other work on each call, every one is waited for.
+    /// Hits that are not counted yet. When hits are counted one right after another, their cache misses
+    /// overlap. When they are counted between other work on each call, the CPU waits for every miss.
     waiting: Vec<u64>,
 }
 
@@ -35,25 +34,25 @@ pub struct BlockHits {
 enum Chunk {
     /// Blocks and their hits, sorted by block.
     Listed(Vec<(u16, u16)>),
-    /// A bit a block that was hit: none was hit again.
+    /// One bit for each block that was hit. No block was hit again.
     Once(Box<[u64; WORDS]>),
     Counted(Box<Counts>),
 }
 
 /// The hits of each block of a chunk as digits to the base 256.
 ///
-/// The lowest digits lie in the chunk itself: a hit on one is one cache miss, not one after another.
+/// The lowest digits are in the chunk itself, so that a hit costs one cache miss, not two in sequence.
 #[derive(Debug)]
 struct Counts {
     lowest: Digits,
-    /// From the lower to the higher. Each exists when a block of the chunk needed it.
+    /// Higher digits, from lower to higher. Each exists when a block of the chunk needed it.
     others: Vec<Box<Digits>>,
 }
 
 type Digits = [u8; CHUNK_BLOCKS as usize];
 
 impl BlockHits {
-    /// Hits the blocks of a byte range.
+    /// Counts a hit of each block of a byte range.
     pub(super) fn touch(&mut self, grid: Grid, offset: u64, bytes: u64) {
         let Some(rest) = bytes.checked_sub(1) else { return };
         let last_byte = offset.saturating_add(rest);
@@ -62,7 +61,7 @@ impl BlockHits {
         }
     }
 
-    /// Hits one block.
+    /// Counts a hit of one block.
     pub fn hit(&mut self, block: u64) {
         self.waiting.push(block);
         if self.waiting.len() >= MOST_WAITING {
@@ -73,7 +72,7 @@ impl BlockHits {
     fn count_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.drain(..).for_each(|block| self.count(block));
-        // Its room is used again.
+        // Its allocation is reused.
         self.waiting = waiting;
     }
 
@@ -94,7 +93,7 @@ impl BlockHits {
         chunks[chunk].hit(within);
     }
 
-    /// How many blocks have how many hits.
+    /// Returns the number of blocks for each number of hits.
     pub fn distribution(&mut self) -> HitDistribution {
         self.count_waiting();
         let mut distribution = HitDistribution::default();
@@ -134,7 +133,7 @@ impl Chunk {
         }
     }
 
-    /// The form that a list takes when it has become too long, or its numbers too high.
+    /// Returns the form that replaces a list that has become too long, or whose numbers are too high.
     fn unlisted(blocks: &[(u16, u16)]) -> Self {
         let mut bits = [0; WORDS];
         blocks.iter().for_each(|(block, _)| bits[usize::from(*block) / 64] |= 1 << (block % 64));
@@ -148,7 +147,7 @@ impl Chunk {
 }
 
 impl Counts {
-    /// One hit of each block that has a bit.
+    /// Creates counts with one hit of each block whose bit is set.
     fn once(bits: &[u64; WORDS]) -> Self {
         let lowest = std::array::from_fn(|block| u8::from(bits[block / 64] & 1 << (block % 64) != 0));
         Self { lowest, others: Vec::new() }
@@ -168,7 +167,7 @@ impl Counts {
         self.carry(block, sum / 256);
     }
 
-    /// Adds what did not fit the lowest digit of a block.
+    /// Adds the part that did not fit the lowest digit of a block.
     fn carry(&mut self, block: usize, mut left: u64) {
         let mut place = 0;
         while left > 0 {
@@ -182,7 +181,7 @@ impl Counts {
         }
     }
 
-    /// The hits of each block that was hit.
+    /// Returns the hits of each block that was hit.
     fn each(&self) -> impl Iterator<Item = u64> {
         let hits = |block: usize| {
             let high = self.others.iter().rev().fold(0, |value, digits| value * 256 + u64::from(digits[block]));
@@ -192,7 +191,7 @@ impl Counts {
     }
 }
 
-/// How many blocks were hit how often.
+/// The number of blocks for each number of hits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HitDistribution {
     blocks_by_hits: BTreeMap<u64, u64>,
@@ -208,33 +207,33 @@ impl HitDistribution {
         other.blocks_by_hits.iter().for_each(|(hits, blocks)| self.add(*hits, *blocks));
     }
 
-    /// Pairs of hits and the number of blocks that have exactly so many, fewest hits first.
+    /// Returns pairs of a number of hits and the number of blocks with exactly this many, fewest hits first.
     pub fn blocks_by_hits(&self) -> impl Iterator<Item = (u64, u64)> {
         self.blocks_by_hits.iter().map(|(hits, blocks)| (*hits, *blocks))
     }
 
-    /// Distinct blocks that were hit.
+    /// Returns the number of distinct blocks that were hit.
     pub fn unique(&self) -> u64 {
         self.blocks_by_hits.values().sum()
     }
 
-    /// Hits of all blocks together.
+    /// Returns the hits of all blocks together.
     pub fn hits(&self) -> u64 {
         self.blocks_by_hits().map(|(hits, blocks)| hits * blocks).sum()
     }
 
-    /// Fewest and most hits of a block that was hit; `None` without hits.
+    /// Returns the fewest and the most hits of a block that was hit; `None` without hits.
     pub fn least_and_most(&self) -> Option<(u64, u64)> {
         Some((*self.blocks_by_hits.first_key_value()?.0, *self.blocks_by_hits.last_key_value()?.0))
     }
 
-    /// The number of hits that most blocks have, of equally frequent ones the larger, and how
-    /// many blocks have it; `None` without hits.
+    /// Returns the most frequent number of hits, of equally frequent ones the larger, and the number
+    /// of blocks with it; `None` without hits.
     pub fn modal(&self) -> Option<(u64, u64)> {
         self.blocks_by_hits().max_by_key(|(hits, blocks)| (*blocks, *hits))
     }
 
-    /// Hits of the most hit hundredth of the blocks, rounded up to whole blocks; 0 without hits.
+    /// Returns the hits of the most hit 1 % of the blocks, rounded up to whole blocks; 0 without hits.
     pub fn hottest_percent_hits(&self) -> u64 {
         let mut left = self.unique().div_ceil(100);
         let mut sum = 0;
@@ -247,7 +246,7 @@ impl HitDistribution {
     }
 }
 
-/// Where the blocks of a phase begin and how long they are.
+/// The start and the length of the blocks of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     /// Length of a block, above 0.
@@ -257,7 +256,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// The block of a byte. Where a block begins at byte 0, it is number 0.
+    /// Returns the block of a byte. Where a block begins at byte 0, its number is 0.
     fn block_of(self, offset: u64) -> u64 {
         let before_first = u64::from(self.origin > 0);
         match offset.checked_sub(self.origin) {
@@ -286,7 +285,7 @@ mod tests {
             (vec![(0, 4096), (0, 4096), (0, 4096)], vec![(3, 1)]),
             (vec![(0, 8192), (4096, 1)], vec![(1, 1), (2, 1)]),
             (vec![(100, 4096)], vec![(1, 2)]),
-            // Far apart: two pieces, nothing between them.
+            // Far apart: two regions, with nothing between them.
             (vec![(0, 4096), (u64::MAX - 4096, 4096)], vec![(1, 3)]),
         ] {
             let mut hits = BlockHits::default();
@@ -359,12 +358,12 @@ mod tests {
         let none = distribution(&[]);
         assert_eq!((none.unique(), none.hits(), none.hottest_percent_hits()), (0, 0, 0));
         assert_eq!((none.least_and_most(), none.modal()), (None, None));
-        // Each of 98,305 blocks 800 times: the hottest hundredth, 984 blocks, is as hot as the rest.
+        // Each of 98,305 blocks was hit 800 times: the hottest 1 %, 984 blocks, is as hot as the rest.
         let even = distribution(&[(800, 98_305)]);
         assert_eq!((even.unique(), even.hits()), (98_305, 78_644_000));
         assert_eq!((even.least_and_most(), even.modal()), (Some((800, 800)), Some((800, 98_305))));
         assert_eq!(even.hottest_percent_hits(), 984 * 800);
-        // 199 blocks once, one block 801 times: the hottest hundredth is 2 blocks.
+        // 199 blocks were hit once, one block 801 times: the hottest 1 % is 2 blocks.
         let mut hot = distribution(&[(1, 199)]);
         hot.merge(&distribution(&[(801, 1)]));
         assert_eq!((hot.hottest_percent_hits(), hot.hits(), hot.modal()), (802, 1000, Some((1, 199))));

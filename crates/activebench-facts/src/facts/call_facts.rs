@@ -19,28 +19,28 @@ use super::syncs::{Sync, SyncLog, lies_in, written_range};
 use super::tally::{PartTally, Tally, TouchedBlocks};
 use super::windows::end_of;
 
-/// Where task facts come from.
+/// Source of task facts.
 const TASKS_HOOK: &str = "tp_btf/task_newtask, tp_btf/sched_process_exit";
-/// Where processor times come from.
+/// Source of CPU times.
 const CPU_HOOK: &str = "tp_btf/sys_enter, tp_btf/sys_exit, tp_btf/sched_switch";
-/// By how much rounding may make a thread's processor time exceed its window: the clock is
-/// read at both ends of every call and every switch, each reading late by its own cost.
+/// Largest share by which rounding may make a thread's CPU time exceed its window: the clock is
+/// read at both ends of every call and every switch, and each reading is late by its own cost.
 const ROUNDING: f64 = 0.01;
 
-/// One phase and all that was counted.
+/// One phase and everything that was counted for it.
 pub(super) struct View<'a> {
     pub(super) activity: &'a Activity,
     pub(super) index: &'a Index<'a>,
     pub(super) phase: &'a Phase,
-    /// Its number.
+    /// Index of the phase.
     pub(super) number: usize,
     pub(super) gaps: &'a Gaps,
     pub(super) tally: &'a Tally,
     pub(super) syncs: &'a SyncLog,
     pub(super) limits: &'a HashMap<(usize, FileId), u64>,
-    /// How it is divided into blocks; `None` without calls.
+    /// Its division into blocks; `None` without calls.
     pub(super) blocks: Option<Blocks>,
-    /// What it touched; `None` without calls that asked for a byte.
+    /// The blocks that it touched; `None` without calls that requested data.
     pub(super) touched: Option<TouchedBlocks>,
 }
 
@@ -57,10 +57,10 @@ const OF_BLOCKS: [FactName; 9] = [
     FactName::HottestBlocksShare,
 ];
 
-/// When one file's bytes were durable; `Err` says how many never were.
+/// The time when each file's bytes were durable; `Err` has the number of bytes that never were.
 pub(super) type DurableEnds = HashMap<FileId, Result<u64, u64>>;
 
-/// One task of a phase: its parts together.
+/// The parts of one task of a phase together.
 #[derive(Default)]
 struct TaskRate {
     bytes: u64,
@@ -78,7 +78,7 @@ impl View<'_> {
         self.parts().map(|(_, tally)| value(tally)).sum()
     }
 
-    /// Bytes and calls of the phase's direction.
+    /// Returns the bytes and calls of the phase's direction.
     fn directed(&self, tally: &PartTally) -> (u64, u64) {
         match self.phase.direction {
             Direction::Read => (tally.read_bytes, tally.read_calls),
@@ -140,7 +140,7 @@ impl View<'_> {
         }
     }
 
-    /// Latencies of asynchronous requests; none of a pass that makes none.
+    /// Adds the latencies of asynchronous requests; none for a pass without such requests.
     fn add_completions(&self, facts: &mut Facts) {
         let of = self.tally.completions_of(self.number);
         let lost = (of.unknown > 0).then(|| format!("the hand-over of {} requests was not seen", of.unknown));
@@ -163,7 +163,7 @@ impl View<'_> {
             };
             facts.insert(name, fact);
         };
-        // O_DIRECT is nothing to a mapping, which is one of the page cache's pages.
+        // O_DIRECT has no effect on a mapping, which consists of pages of the page cache.
         if bytes == 0 && self.mappings() > 0 {
             add(FactName::DirectShare, 0, 1, "");
         } else {
@@ -186,7 +186,7 @@ impl View<'_> {
         if let Some(longest_ns) = self.longest_task_ns() {
             facts.insert(FactName::LongestTask, gap.fact(Quantity::ns(longest_ns), Scope::Tree, CALLS_HOOK));
         }
-        // A pass over names moves no data, and has no rates.
+        // A pass over names does not move data and has no rates.
         if tasks.is_empty() {
             return;
         }
@@ -216,7 +216,7 @@ impl View<'_> {
         add(FactName::SumOfTaskOpRates, op_rates.map(|rates| Quantity::ops_per_sec(rates.iter().sum())));
     }
 
-    /// The time of the task whose parts, or spans of work on names, reach over the longest time.
+    /// Returns the time of the task whose parts, or spans of work on names, cover the longest time.
     fn longest_task_ns(&self) -> Option<u64> {
         let of_parts = self.parts().map(|(part, _)| ((part.tgid, &part.tids), (part.start_ns, end_of(part))));
         let spans = self.phase.names.iter().flat_map(|names| &names.spans);
@@ -261,14 +261,14 @@ impl View<'_> {
         add(FactName::HottestBlocksShare, Quantity::ratio(hits.hottest_percent_hits() as f64 / all));
     }
 
-    /// What stands between a figure on offsets and the whole truth.
+    /// Returns the gaps of a figure on offsets.
     fn offsets_gap(&self) -> Gap {
         let unplaced = self.sum(|part| part.unplaced_calls);
         let lost = (unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known"));
         self.gaps.calls.clone().and_lost(lost)
     }
 
-    /// Syncs of the phase's files, each once.
+    /// Returns the syncs of the phase's files, each once.
     fn syncs_inside(&self, window: Window) -> Vec<Sync> {
         let mut files: Vec<FileId> = self.phase.parts.iter().map(|part| part.file).collect();
         files.sort_unstable();
@@ -286,7 +286,7 @@ impl View<'_> {
     }
 
     fn mappings(&self) -> u64 {
-        // Two parts can be of one pass: its mappings count once.
+        // Two parts can belong to one pass: its mappings count once.
         let mut passes: Vec<&Pass> = Vec::new();
         for part in &self.phase.parts {
             passes.extend(self.index.passes_on(part).filter(|pass| lies_in(pass, part.start_ns)));
@@ -297,8 +297,8 @@ impl View<'_> {
         steps.filter(|step| step.kind == StepKind::Map).map(|step| step.calls).sum()
     }
 
-    /// When the bytes of each file that the phase wrote were durable. A file that got no
-    /// bytes is not in it.
+    /// Returns the time when the bytes of each file that the phase wrote were durable. Files without
+    /// written bytes are left out.
     pub(super) fn durable_ends(&self) -> DurableEnds {
         let mut ends = DurableEnds::new();
         for (part, tally) in self.parts() {
@@ -372,7 +372,7 @@ impl View<'_> {
             };
             let is_worker = |task: &&Task| {
                 if Some(part.tgid) == root || part.tids.iter().any(|tid| *tid != part.tgid) {
-                    // Threads of one process: those that are not its first.
+                    // Threads of one process: all but its first thread.
                     task.tgid == part.tgid && task.tid != task.tgid && part.tids.contains(&task.tid)
                 } else {
                     task.tid == part.tgid
@@ -397,20 +397,20 @@ impl View<'_> {
         let cache = &self.gaps.cache;
         let own = if shared { self.sum(|part| part.cached_bytes) } else { inserted.own };
         facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(own), Scope::File, CACHE_HOOK));
-        // Calls show what they inserted themselves, and those that count were inside the window.
+        // Calls show only what they inserted themselves, and the calls that count were inside the window.
         let in_window = if shared { own } else { inserted.own_in_window };
         facts.insert(FactName::WindowInsertedBytes, cache.fact(Quantity::bytes(in_window), Scope::File, CACHE_HOOK));
         let whose = "threads of one process used the file for several passes";
         let by_tasks = match shared {
-            // What no thread inserted, none of this pass did.
+            // If no thread inserted anything, this pass did not either.
             true if inserted.by_tasks > 0 => Fact::missing(whose, Scope::Tree, CACHE_HOOK),
             _ => cache.fact(Quantity::bytes(inserted.by_tasks), Scope::Tree, CACHE_HOOK),
         };
         facts.insert(FactName::TaskInsertedBytes, by_tasks);
-        // Reads past the cache say nothing of what is in it.
+        // Reads that bypass the cache do not show what is in it.
         let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
         let Some(touched) = self.touched.as_ref().filter(|_| cached_reads) else { return };
-        // A lower bound: readahead inserts more than was read, and then it bounds nothing.
+        // A lower bound. Readahead inserts more than was read, and then the bound is useless.
         let resident = touched.bytes.saturating_sub(inserted.all);
         let gap = self.offsets_gap().and(cache);
         let source = format!("{CALLS_HOOK}, {CACHE_HOOK}");
@@ -419,7 +419,7 @@ impl View<'_> {
 }
 
 impl TaskRate {
-    /// `None` when something moved in no time; nothing in no time is no rate at all: 0.
+    /// Returns a rate; `None` when data moved in no time. The rate of no data is 0.
     fn per_second(&self, amount: u64) -> Option<f64> {
         let duration_ns = self.end_ns.saturating_sub(self.start_ns.unwrap_or(self.end_ns));
         match (amount, duration_ns) {

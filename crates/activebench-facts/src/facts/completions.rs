@@ -1,11 +1,11 @@
-//! Latency of asynchronous requests from the end of the call that handed them over to their collection.
+//! Latency of asynchronous requests from the end of the submitting call to their collection.
 //!
-//! fio's `clat`: it reads its clock after `io_submit` or `io_uring_enter` has returned, and again when it has collected
-//! the request. A libaio request is collected by a call, at whose return it ends. An io_uring request ends when the
-//! kernel posts its completion; its thread takes it from the ring without a call, the first posted first. That it did
-//! shows when it hands over more than the queue depth leaves room for: the request was collected between that call and
-//! the one before it (fio takes one at a time). The queue depth is what the command asks for, or the most that was in
-//! flight before.
+//! This is fio's `clat`: fio reads its clock after `io_submit` or `io_uring_enter` has returned, and again when it has
+//! collected the request. A libaio request is collected by a call and ends when that call returns. An io_uring request
+//! ends when the kernel posts its completion. Its thread takes it from the ring without a call, in the order of posting.
+//! This shows when the thread submits more than the queue depth leaves room for: the request was collected between that
+//! call and the one before it (fio takes one at a time). The queue depth is what the command requests, or the most that
+//! was in flight before.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,49 +14,49 @@ use activebench_model::phase::{Mechanism, Phase};
 
 use super::latency::Latencies;
 
-/// Hand-overs remembered for each thread: more than any queue depth, which is what has to be looked back over.
+/// Submitting calls remembered for each thread: more than any queue depth, because the search goes back that far.
 const REMEMBERED: usize = 1 << 13;
 
-/// Completion latencies of every phase, fed call by call.
+/// Completion latencies of every phase, updated with every call.
 ///
-/// Memory: 16 bytes a remembered call and thread, and 24 bytes for each io_uring request that waits for the next call.
+/// Memory: 16 bytes per remembered call and thread, and 24 bytes for each io_uring request that waits for the next call.
 pub(super) struct Completions {
     threads: HashMap<u32, Thread>,
     phases: Vec<OfPhase>,
-    /// What the command asks for, by phase.
+    /// Queue depth that the command requests, by phase.
     depths: Vec<Option<u64>>,
 }
 
-/// Of the requests of one phase's direction.
+/// Latencies of the requests of one phase's direction.
 #[derive(Debug, Default)]
 pub(super) struct OfPhase {
-    /// From the end of the hand-over to the collection.
+    /// From the end of the submitting call to the collection.
     pub(super) completion: Latencies,
     /// From the submission to the collection.
     pub(super) total: Latencies,
-    /// Requests whose hand-over was not seen; they are in neither.
+    /// Requests whose submitting call was not seen; they are in neither.
     pub(super) unknown: u64,
 }
 
 #[derive(Debug, Default)]
 struct Thread {
-    /// Start and end of its calls that hand requests over or wait for them, in order.
+    /// Start and end of its calls that submit requests or wait for them, in order.
     calls: VecDeque<(u64, u64)>,
-    /// Requests of io_uring that were posted and not collected yet.
+    /// io_uring requests that were posted and not collected yet.
     posted: Vec<Posted>,
-    /// Requests of io_uring that were handed over and not collected yet.
+    /// Number of io_uring requests that were submitted and not collected yet.
     in_flight: u64,
-    /// The most that there ever were.
+    /// Largest value of `in_flight` so far.
     deepest: u64,
-    /// The most that the command allows.
+    /// Largest number that the command allows.
     depth: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Posted {
-    /// `None` for one that no phase counts.
+    /// `None` for a request that no phase counts.
     phase: Option<usize>,
-    /// The same request counted for a second phase.
+    /// True if the same request counts for a second phase.
     again: bool,
     start_ns: u64,
     end_ns: u64,
@@ -77,7 +77,7 @@ impl Completions {
         }
     }
 
-    /// Takes a call of any kind.
+    /// Processes a call of any kind.
     pub(super) fn feed(&mut self, call: &Call) {
         match call.op {
             Op::IoSubmit | Op::IoUringEnter => {}
@@ -106,7 +106,7 @@ impl Completions {
         }
     }
 
-    /// Takes a data request of a phase's direction, after [`Self::feed`] took it.
+    /// Processes a data request of a phase's direction, after [`Self::feed`] processed it.
     pub(super) fn request(&mut self, phase: usize, call: &Call) {
         let thread = self.threads.entry(call.tid).or_default();
         thread.depth = thread.depth.or(self.depths[phase]);
@@ -121,7 +121,7 @@ impl Completions {
         }
     }
 
-    /// To be called after the last call.
+    /// Ends the count; call it after the last call.
     pub(super) fn close(&mut self) {
         for thread in self.threads.values_mut() {
             let last_ns = thread.calls.back().map_or(0, |(_, end_ns)| *end_ns);
@@ -135,11 +135,11 @@ impl Completions {
 }
 
 impl Thread {
-    /// Collects what was posted by some time, the first first, and at most so many.
+    /// Collects requests that were posted until a time, in the order of posting, and at most `most`.
     fn collect(&mut self, until_ns: u64, most: u64, at_ns: impl Fn(&Posted) -> u64, phases: &mut [OfPhase]) {
         let mut left = most;
         let mut is_collected = |posted: &mut Posted| {
-            // A request that counts for a second phase goes with the first.
+            // A request that counts for a second phase is collected with its first entry.
             let is_collected = posted.end_ns <= until_ns && (left > 0 || posted.again && most > 0);
             left = left.saturating_sub(u64::from(is_collected && !posted.again));
             is_collected
@@ -159,7 +159,7 @@ impl OfPhase {
         let after = thread.calls.partition_point(|(called_ns, _)| *called_ns <= start_ns);
         let handed_over = after.checked_sub(1).and_then(|number| thread.calls.get(number));
         match handed_over.filter(|(_, ended_ns)| start_ns <= *ended_ns) {
-            // What was complete before the call returned took no time after it.
+            // A request that was complete before the call returned took no time after it.
             Some((_, ended_ns)) => {
                 self.completion.record(collected_ns.saturating_sub(*ended_ns), 1);
                 self.total.record(collected_ns.saturating_sub(start_ns), 1);
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// The longest completion and total latency, and how many are not known.
+    /// Checks the longest completion and total latency, and the number of unknown ones.
     fn check(calls: &[Call], completion: Option<u64>, total: Option<u64>, unknown: u64) {
         let mut completions = Completions::new(&[Phase::planned("p", "p", Direction::Read)]);
         for call in calls {
@@ -222,21 +222,21 @@ mod tests {
         use Op::{AioRead, AioWrite, IoSubmit, IoUringEnter, UringRead};
         // libaio: submitted at the entry of its call, collected at the end of another.
         check(&[call(IoSubmit, 100, 130), call(AioRead, 100, 500)], Some(370), Some(400), 0);
-        // Two of one call, the second collected later.
+        // Two requests of one call, the second collected later.
         let calls = [call(IoSubmit, 100, 130), call(AioWrite, 100, 200), call(AioWrite, 100, 900)];
         check(&calls, Some(770), Some(800), 0);
-        // A call before, and one after, are not the one that handed it over.
+        // Calls before or after the submitting one do not count as it.
         let calls =
             [call(IoSubmit, 10, 20), call(IoSubmit, 100, 130), call(IoSubmit, 200, 230), call(AioRead, 100, 500)];
         check(&calls, Some(370), Some(400), 0);
-        // io_uring: posted while the thread waited.
+        // io_uring: completion posted while the thread waited.
         let wait = |start_ns, end_ns| Call { requested: 0, ..call(IoUringEnter, start_ns, end_ns) };
         let calls = [call(IoUringEnter, 100, 130), call(UringRead, 110, 400), wait(140, 420)];
         check(&calls, Some(290), Some(310), 0);
-        // Posted while it did something else; the next request is handed over after it was collected.
+        // Completion posted while the thread did something else; the next request is submitted after the collection.
         let calls = [call(IoUringEnter, 100, 130), call(UringRead, 110, 400), call(IoUringEnter, 450, 480)];
         check(&calls, Some(270), Some(290), 0);
-        // Two in flight at most, taken one by one: the second is collected after the first was handed over anew.
+        // At most two in flight, collected one by one: the second is collected after the first was submitted again.
         let calls = [
             call(IoUringEnter, 0, 10),
             call(IoUringEnter, 20, 30),
@@ -247,11 +247,11 @@ mod tests {
             call(IoUringEnter, 300, 310),
         ];
         check(&calls, Some(80), Some(85), 0);
-        // Complete before the call that handed it over returned.
+        // Complete before the submitting call returned.
         check(&[call(UringRead, 110, 120), call(IoUringEnter, 100, 130)], Some(0), Some(20), 0);
-        // The last one, which no call follows.
+        // The last request, which no call follows.
         check(&[call(IoUringEnter, 100, 130), call(UringRead, 110, 400)], Some(270), Some(290), 0);
-        // A hand-over that was not seen.
+        // A submitting call that was not seen.
         check(&[call(AioRead, 100, 500)], None, None, 1);
         check(&[call(IoSubmit, 10, 20), call(AioRead, 100, 500)], None, None, 1);
     }

@@ -1,7 +1,7 @@
-//! The courses of the phases: what their charts show.
+//! The courses of the phases: the time series behind their charts.
 //!
-//! Every kind of event is read once more, after the facts. Memory: fixed a phase and file, and the syncs of the phases'
-//! files; nothing grows with the number of calls.
+//! Every kind of event is read once more, after the facts. Memory: a fixed size per phase and file, and the syncs of the
+//! phases' files. Nothing grows with the number of calls.
 
 mod axis;
 mod times;
@@ -31,24 +31,24 @@ use crate::activity::Stub;
 use axis::Axis;
 use times::Times;
 
-/// Steps of a course.
+/// Number of steps of a course.
 const STEPS: usize = 120;
-/// Phases that have a course.
+/// Largest number of phases with a course.
 const MOST_COURSES: usize = 64;
-/// Syncs that are marked in one.
+/// Largest number of syncs that are marked in a course.
 const MOST_SYNCS: usize = 64;
-/// Files of a phase that have a map.
+/// Largest number of files of a phase with a map.
 const MOST_MAPS: usize = 4;
-/// Rows of a map, at most.
+/// Largest number of rows of a map.
 const MAP_ROWS: u64 = 32;
-/// Steps in a column of a map.
+/// Number of steps in a column of a map.
 const COLUMN_STEPS: usize = 2;
 
-/// The courses of the phases that have a window, in their order; of many the first ones. The windows must be
-/// resolved.
+/// Returns the courses of the phases that have a window, in the order of the phases; of many phases only the first ones.
+/// The windows must be resolved.
 ///
 /// # Errors
-/// Those of the source.
+/// Returns the errors of the source.
 pub fn courses(
     source: &dyn EventSource,
     manifest: &Manifest,
@@ -72,7 +72,7 @@ pub fn courses(
     Ok(plans.into_iter().zip(times).map(course).collect())
 }
 
-/// What is gathered for one phase.
+/// The data collected for one phase.
 struct Plan<'a> {
     number: usize,
     phase: &'a Phase,
@@ -177,7 +177,7 @@ impl<'a> Plan<'a> {
         let issued_ns = event.at_ns.saturating_sub(request.map_or(0, |request| request.latency_ns));
         self.axis.spread(sums, issued_ns, event.at_ns, event.bytes as f64);
         let Some(request) = request.filter(|request| request.latency_ns > 0) else { return };
-        // A request of several files gives one event each.
+        // A request with data of several files has one event per file.
         if self.last_request.replace(request.serial) == Some(request.serial) {
             return;
         }
@@ -263,7 +263,7 @@ fn completeness(gap: &Gap) -> Completeness {
     }
 }
 
-/// Feeds the calls to their phases; gives the syncs of the phases' files.
+/// Adds the calls to their phases; returns the syncs of the phases' files.
 fn read_calls(
     source: &dyn EventSource,
     activity: &Activity,
@@ -294,7 +294,7 @@ fn read_calls(
     Ok(syncs)
 }
 
-/// Plans by the files that they follow, over their whole axes.
+/// Returns the plans by their files, over their whole axes.
 fn by_file(plans: &[Plan<'_>]) -> HashMap<FileId, SpanIndex> {
     let spans = plans.iter().enumerate().flat_map(|(number, plan)| {
         let span = (plan.axis.start_ns, plan.axis.end_ns(), number);
@@ -342,7 +342,7 @@ fn read_cache(source: &dyn EventSource, plans: &mut [Plan<'_>]) -> Result<(), Un
     Ok(())
 }
 
-/// The host's dirty pages in the middle of each step, between the readings around it.
+/// Returns the host's dirty pages in the middle of each step, interpolated between the readings around it.
 fn dirty(manifest: &Manifest, axis: Axis) -> (Gap, Vec<Option<f64>>) {
     let missing = |why: &str| (Gap::Missing(why.to_owned()), Vec::new());
     let Some(readings) = &manifest.host.readings else { return missing("this run has no readings of the host") };
@@ -362,7 +362,7 @@ fn dirty(manifest: &Manifest, axis: Axis) -> (Gap, Vec<Option<f64>>) {
     (Gap::None, (0..axis.steps).map(at).collect())
 }
 
-/// The syncs of files inside an axis, the longest where there are many; how many are left out.
+/// Returns the syncs of files inside an axis, only the longest where there are many, and the number left out.
 fn marks(files: &HashSet<FileId>, syncs: &SyncLog, axis: Axis) -> (Vec<SyncMark>, u64) {
     let mark = |sync: &super::syncs::Sync| SyncMark {
         call: sync.op.name().to_owned(),

@@ -1,11 +1,11 @@
-//! The threads' times between two moments, from running totals that are known now and then.
+//! The threads' times between two moments, from running totals that are known only at some moments.
 
 use std::collections::HashMap;
 
 use activebench_model::activity::Task;
 use activebench_model::event::{CpuEvent, ThreadState, ThreadTimes};
 
-/// By which part of the time that is looked at a figure may be wrong and still count as whole.
+/// Largest error of a figure that still counts as complete, as a share of the time considered.
 pub(super) const NEAR_ENOUGH: f64 = 0.01;
 
 /// The totals of one thread at one moment.
@@ -15,12 +15,12 @@ struct Point {
     times: ThreadTimes,
 }
 
-/// The totals of threads around the moments at which they are to be cut.
+/// The totals of threads around the moments at which they are cut.
 ///
-/// Memory: about 130 bytes a moment, however many totals there are.
+/// Memory: about 130 bytes per moment, for any number of totals.
 pub(super) struct Cuts {
     threads: Vec<ThreadCuts>,
-    /// Each thread id's lives.
+    /// Indices in `threads` for each thread id, which several threads can have had.
     by_tid: HashMap<u32, Vec<usize>>,
 }
 
@@ -29,11 +29,11 @@ struct ThreadCuts {
     end_ns: Option<u64>,
     /// Ascending.
     moments: Vec<u64>,
-    /// Between each moment and the one before: the first and the last point.
+    /// The first and the last point between each moment and the one before.
     stretches: Vec<Option<(Point, Point)>>,
 }
 
-/// Where a span's time went, and by how much each figure can be wrong.
+/// How the time of a span was spent, and the largest error of each figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpanTimes {
     pub(super) times: ThreadTimes,
@@ -41,7 +41,7 @@ pub(super) struct SpanTimes {
 }
 
 impl Cuts {
-    /// For spans `(tid, start, end)`.
+    /// Creates the cuts for spans `(tid, start, end)`.
     pub(super) fn new(tasks: &[Task], spans: impl IntoIterator<Item = (u32, u64, u64)>) -> Self {
         let mut by_tid: HashMap<u32, Vec<usize>> = HashMap::new();
         let mut threads = Vec::with_capacity(tasks.len());
@@ -79,7 +79,7 @@ impl Cuts {
         cuts
     }
 
-    /// The thread that had an id at some time.
+    /// Returns the thread that had an id at some time.
     pub(super) fn thread_at(&self, tid: u32, at_ns: u64) -> Option<usize> {
         let lives = self.by_tid.get(&tid)?;
         let lived = |thread: &&usize| {
@@ -89,7 +89,7 @@ impl Cuts {
         lives.iter().rev().find(lived).copied()
     }
 
-    /// Takes a record of totals.
+    /// Processes a record of totals.
     pub(super) fn feed(&mut self, event: &CpuEvent) {
         let Some(thread) = self.thread_at(event.tid, event.at_ns) else { return };
         let thread = &mut self.threads[thread];
@@ -107,7 +107,7 @@ impl Cuts {
         }
     }
 
-    /// Where a span's time went; `None` when the thread's totals are not known around it.
+    /// Returns how the time of a span was spent; `None` when the thread's totals around it are unknown.
     pub(super) fn between(&self, tid: u32, start_ns: u64, end_ns: u64) -> Option<SpanTimes> {
         let thread = &self.threads[self.thread_at(tid, start_ns)?];
         let (start, end) = (thread.cut(start_ns)?, thread.cut(end_ns)?);
@@ -122,8 +122,8 @@ impl Cuts {
 }
 
 impl ThreadCuts {
-    /// Adds a point whose totals add up to the thread's age; a sample may have caught them half-way
-    /// through an update, then they do not.
+    /// Adds a point if its totals add up to the thread's age. They do not when a sample read them in the middle
+    /// of an update. Returns `true` when the point was added.
     fn add_whole(&mut self, point: Point) -> bool {
         let times = point.times;
         let sum = [times.user_ns, times.kernel_ns, times.blocked_ns, times.preempted_ns]
@@ -138,7 +138,7 @@ impl ThreadCuts {
     }
 
     fn add(&mut self, point: Point) {
-        // A point at a moment belongs before it: there it is exact.
+        // A point at a moment belongs to the stretch before it, where it is exact.
         let number = self.moments.partition_point(|moment| *moment < point.at_ns);
         let stretch = &mut self.stretches[number];
         *stretch = Some(match *stretch {
@@ -150,7 +150,7 @@ impl ThreadCuts {
         });
     }
 
-    /// The totals at a moment, interpolated between the points around it.
+    /// Returns the totals at a moment, interpolated between the points around it.
     fn cut(&self, moment_ns: u64) -> Option<SpanTimes> {
         let number = self.moments.binary_search(&moment_ns).ok()?;
         let before = self.stretches[..=number].iter().rev().find_map(|stretch| stretch.map(|(_, last)| last))?;
@@ -163,11 +163,11 @@ impl ThreadCuts {
         let mut error_ns = 0;
         for (part, (from, to)) in parts.iter_mut().zip(parts_of(before.times).into_iter().zip(parts_of(after.times))) {
             let gained = to.saturating_sub(from);
-            // A sample between a change of mode and the note of it puts an instant down to the mode
-            // before; the totals after it then fall short of that.
+            // A sample between a mode change and its accounting counts an instant for the previous
+            // mode; the later totals are then smaller by this amount.
             error_ns = error_ns.max(from.saturating_sub(to));
             *part = from + (u128::from(gained) * u128::from(passed) / u128::from(whole)) as u64;
-            // No total grows faster than the clock: where all time went one way the cut is exact.
+            // No total grows faster than the clock: where all time was spent in one state, the cut is exact.
             let least = from.max(to.saturating_sub(whole - passed));
             let most = to.min(from + passed).max(from);
             error_ns = error_ns.max(part.abs_diff(least)).max(part.abs_diff(most));
@@ -176,7 +176,7 @@ impl ThreadCuts {
     }
 }
 
-/// The totals some time before, all of which went to one state.
+/// Returns the totals some time earlier, when all of that time was spent in one state.
 fn before(mut times: ThreadTimes, state: ThreadState, passed_ns: u64) -> Option<ThreadTimes> {
     let total = match state {
         ThreadState::User => &mut times.user_ns,
@@ -212,7 +212,7 @@ impl SpanTimes {
 mod tests {
     use super::*;
 
-    /// Born at 1000.
+    /// Creates a task born at 1000.
     fn task(end: Option<(u64, [u64; 5])>) -> Task {
         let times = of_parts(end.map_or([0; 5], |(_, parts)| parts));
         Task {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_cut_inside_one_state_is_exact_and_another_says_its_error() {
-        // 100 in user mode and 100 in the kernel in some order, 300 in I/O wait, 100 preempted.
+        // 100 in user mode and 100 in the kernel in unknown order, 300 in I/O wait, 100 preempted.
         let tasks = [task(Some((1_600, [100, 100, 300, 300, 100])))];
         let wait = event(1_500, 1_200, ThreadState::IoWait, [100, 100, 300, 300, 0]);
         for (span, expected) in [
@@ -256,7 +256,7 @@ mod tests {
             ((1_200, 1_500), ([0, 0, 300, 300, 0], 0)),
             ((1_250, 1_550), ([0, 0, 250, 250, 50], 0)),
             ((1_100, 1_600), ([50, 50, 300, 300, 100], 50)),
-            // A tenth of the way at most 20 of either.
+            // A tenth of the way: at most 20 of either.
             ((1_020, 1_180), ([80, 80, 0, 0, 0], 20)),
         ] {
             check(&tasks, &[wait], span, Some(expected));

@@ -1,33 +1,33 @@
-//! How many requests were in flight at once.
+//! Number of requests in flight at once.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use activebench_model::phase::Window;
 
-/// Requests held back to put their ends in order: completions come from several processors,
-/// and neighbours can have changed places.
+/// Requests held back to put their ends in order: completions come from several CPUs,
+/// and adjacent ones can be out of order.
 const HELD: usize = 1 << 10;
 
-/// Requests in flight inside a window, from the span of each.
+/// Requests in flight inside a window, computed from the span of each.
 ///
-/// The mean needs the sum of the spans alone. The maximum is the number of places that the
-/// requests need when each one takes a place that is free by its start, of several the one
-/// that became free last; in the order of ends that is exact (a greedy colouring of an
-/// interval graph), and only the times at which the places became free are kept.
-/// Memory: 8 bytes a place, 16 bytes a request held back, at most [`HELD`].
+/// The mean needs only the sum of the spans. The maximum is the number of places that the
+/// requests need when each one takes a place that is free at its start; of several free places, the one
+/// that became free last. In the order of ends this is exact (a greedy colouring of an interval graph),
+/// and only the times at which the places became free are kept.
+/// Memory: 8 bytes per place, 16 bytes per request held back, at most [`HELD`] of these.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueDepth {
     in_flight_ns: u128,
-    /// When each place became free, sorted.
+    /// Time when each place became free, sorted.
     free_ns: Vec<u64>,
     held: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Requests whose end came too late to be put in order.
+    /// Requests whose end arrived too late to be put in order.
     late: u64,
 }
 
 impl QueueDepth {
-    /// Adds a request that was in flight from its issue to its completion; what lies outside
+    /// Adds a request that was in flight from its issue to its completion; time outside
     /// the window does not count.
     pub(super) fn add(&mut self, window: Window, issued_ns: u64, completed_ns: u64) {
         let (start_ns, end_ns) = (issued_ns.max(window.start_ns), completed_ns.min(window.end_ns));
@@ -43,7 +43,7 @@ impl QueueDepth {
 
     fn place_first(&mut self) {
         let Some(Reverse((end_ns, start_ns))) = self.held.pop() else { return };
-        // One that completes in the moment of another's issue is not in flight beside it.
+        // A request that completes at the moment of another's issue does not overlap with it.
         let free = self.free_ns.partition_point(|free_ns| *free_ns <= start_ns);
         if let Some(place) = free.checked_sub(1) {
             self.free_ns.remove(place);
@@ -53,12 +53,12 @@ impl QueueDepth {
         self.free_ns.insert(at, end_ns);
     }
 
-    /// Mean over the time of the window; `None` for a window without length.
+    /// Returns the mean over the window; `None` for a window without length.
     pub(super) fn mean(&self, window: Window) -> Option<f64> {
         (window.duration_ns() > 0).then(|| self.in_flight_ns as f64 / window.duration_ns() as f64)
     }
 
-    /// The most requests in flight at once. `Err` when ends came too late to be put in order:
+    /// Returns the most requests in flight at once. `Err` when ends arrived too late to be put in order:
     /// the figure is then an upper bound.
     pub(super) fn most(mut self) -> Result<u64, u64> {
         while !self.held.is_empty() {
@@ -91,15 +91,15 @@ mod tests {
         check("two at once", &[(1000, 1500), (1400, 1600)], 0.7, 2);
         check("outside", &[(100, 1000), (2000, 2100), (900, 950)], 0.0, 0);
         check("across both ends", &[(900, 1100), (1900, 2500)], 0.2, 1);
-        // Two short ones inside a long one that completes last.
+        // Two short requests inside a long one that completes last.
         check("around others", &[(1200, 1300), (1400, 1500), (1100, 1600)], 0.7, 2);
-        // Of two free places the later one is taken, so that the long request finds the other.
+        // Of two free places the one freed last is taken, so that the long request finds the other.
         check("the right place", &[(1000, 1100), (1050, 1300), (1350, 1500), (1150, 1600)], 0.95, 2);
         check("no window", &[(1500, 1500)], 0.0, 0);
         assert_eq!(QueueDepth::default().mean(Window { start_ns: 5, end_ns: 5 }), None);
     }
 
-    /// The largest number of spans around any one point, by looking at every end.
+    /// Returns the largest number of spans around any one point, by checking every end.
     fn plain_most(requests: &[(u64, u64)]) -> u64 {
         let around = |at: u64| requests.iter().filter(|(start, end)| *start < at && at <= *end).count();
         requests.iter().map(|(_, end)| around(*end)).max().unwrap_or(0) as u64
@@ -121,7 +121,7 @@ mod tests {
                 .filter(|(start, end)| start < end)
                 .collect();
             requests.sort_unstable_by_key(|(_, end)| *end);
-            // Neighbours change places.
+            // Adjacent requests are put out of order.
             requests.chunks_mut(50).for_each(|neighbours| neighbours.reverse());
             let mut depth = QueueDepth::default();
             requests.iter().for_each(|(issued_ns, completed_ns)| depth.add(WINDOW, *issued_ns, *completed_ns));

@@ -1,4 +1,4 @@
-//! The reading of the block events: what each phase made the device do.
+//! Reads the block events: the device activity of each phase.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::latency::Latencies;
 use super::span_index::SpanIndex;
 use activebench_model::source::{EventSource, Unreadable};
 
-/// What is to be counted for one phase.
+/// Which events count for one phase.
 #[derive(Clone, Debug)]
 pub(super) struct DevicePlan {
     pub(super) window: Window,
@@ -22,27 +22,27 @@ pub(super) struct DevicePlan {
     pub(super) files: HashMap<FileId, FilePlan>,
     /// End of the span for the device's own totals and its flushes.
     pub(super) span_end_ns: u64,
-    /// Which way the phase moves data.
+    /// Direction of the phase's data.
     pub(super) direction: Direction,
-    /// The time whose fifths are looked at; `Err` says why there is none, `None` leaves them out.
+    /// The time that is divided into fifths; `Err` has the reason why there is none, `None` leaves the fifths out.
     pub(super) together: Option<Result<Window, String>>,
-    /// What lies below the devices of the files.
+    /// The layers below the devices of the files.
     pub(super) below: Below,
 }
 
 /// The devices below those at which a phase is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Below {
-    /// From the topmost to the disks; all data pass each of them.
+    /// Levels from the topmost to the disks; all data passes each of them.
     pub(super) levels: Vec<HashSet<DeviceNumber>>,
-    /// Of all of them: those that complete no requests.
+    /// Devices in `levels` that complete no requests.
     pub(super) bios_only: HashSet<DeviceNumber>,
-    /// The files behind loop devices: through the page cache, their pages carry the data down.
+    /// The files behind loop devices. Their pages carry the data down where it goes through the page cache.
     pub(super) backing_files: HashSet<FileId>,
 }
 
 impl Below {
-    /// What lies below several targets together.
+    /// Returns the layers below several targets together.
     pub(super) fn of<'a>(targets: impl IntoIterator<Item = &'a Target>, seen: &Seen) -> Self {
         let mut below = Self::default();
         let targets: Vec<&Target> = targets.into_iter().collect();
@@ -52,7 +52,7 @@ impl Below {
         let deepest = of_each.iter().map(Vec::len).max().unwrap_or(0);
         for depth in 0..deepest {
             let at_depth = targets.iter().zip(&of_each).flat_map(|(target, levels)| {
-                // A target that ends further up keeps its bytes there.
+                // A target with fewer levels keeps its bytes at its lowest one.
                 let lowest = levels.get(depth).or(levels.last()).cloned();
                 lowest.unwrap_or_else(|| target.devices().map(|layer| layer.device).collect())
             });
@@ -63,7 +63,7 @@ impl Below {
         below
     }
 
-    /// Whether an event shows data of a device: its completion, or its queueing where the device completes no requests.
+    /// Returns `true` for the completion of data, or for its queueing where the device does not complete requests.
     fn shows(&self, event: &BlockEvent) -> bool {
         match event.kind {
             BlockEventKind::Completed | BlockEventKind::Inferred => !self.bios_only.contains(&event.device),
@@ -72,10 +72,10 @@ impl Below {
     }
 }
 
-/// What one level below moved for a phase.
+/// Bytes that one level below moved for a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BelowTally {
-    /// In the window.
+    /// Inside the window.
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
     pub(super) durable_write_bytes: u64,
@@ -84,19 +84,19 @@ pub(super) struct BelowTally {
 /// One file of a phase.
 #[derive(Clone, Debug)]
 pub(super) struct FilePlan {
-    /// End of its durable span, or until when its data may still be on the way.
+    /// End of its durable span, or the time until which its data may still be in flight.
     pub(super) durable_ns: u64,
-    /// Where its data is judged. With direct I/O through a loop device the same pages show
-    /// themselves on the layer below too.
+    /// Devices at which its data is judged. With direct I/O through a loop device, the layer below
+    /// has events for the same pages.
     pub(super) devices: HashSet<DeviceNumber>,
 }
 
-/// What the device did for one phase.
+/// The device activity of one phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceTally {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
-    /// Given back, by anybody but processes outside the tree.
+    /// Discarded bytes, except those of processes outside the tree.
     pub(super) discard_bytes: u64,
     pub(super) durable_write_bytes: u64,
     pub(super) total_bytes: u64,
@@ -109,17 +109,17 @@ pub(super) struct DeviceTally {
     pub(super) busy: Intervals,
     /// Requests of any file inside the window whose issue was not seen.
     pub(super) unissued: u64,
-    /// Of the requests: those whose completion was not seen.
+    /// Part of `requests`: those whose completion was not seen.
     pub(super) inferred: u64,
-    /// Of the requests: their times from issue to completion, where the issue was seen.
+    /// Times from issue to completion of `requests`, where the issue was seen.
     pub(super) latencies: Latencies,
-    /// Requests with the files' data that were in flight in the window, whenever they completed.
+    /// Requests with the files' data that were in flight in the window, regardless of when they completed.
     pub(super) depth: QueueDepth,
-    /// The files' data of the phase's direction over its time.
+    /// The files' data in the phase's direction over time.
     pub(super) fifths: Option<Fifths>,
-    /// Reads of the files' data in progress in the window, whenever they completed.
+    /// Bytes of reads of the files' data in progress in the window, regardless of when they completed.
     pub(super) read_begun_bytes: u64,
-    /// For each level of [`DevicePlan::below`].
+    /// One entry for each level of [`DevicePlan::below`].
     pub(super) below: Vec<BelowTally>,
     /// Serial number of the last request that was counted.
     counted: Option<u64>,
@@ -127,10 +127,10 @@ pub(super) struct DeviceTally {
     in_flight: Option<u64>,
 }
 
-/// The devices of a phase, and how they show themselves.
+/// The devices of a phase, and the kind of their events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Devices {
-    /// There is nothing to look at: why.
+    /// There are no devices, with the reason.
     None(String),
     /// Requests complete.
     Requests(HashSet<DeviceNumber>),
@@ -138,7 +138,7 @@ pub(super) enum Devices {
     Bios(HashSet<DeviceNumber>),
 }
 
-/// Numbers of the devices at which a file is judged; `Err` says why there is none.
+/// Returns the numbers of the devices at which a file is judged; `Err` has the reason when there are none.
 pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumber>, String> {
     let Some(target) = host.target_of(file) else {
         return Err(format!("nothing is known of the storage below device {}", DeviceNumber(file.s_dev)));
@@ -150,7 +150,7 @@ pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumb
     Ok(devices)
 }
 
-/// Which devices were seen, at any time of the run.
+/// The devices with events at any time of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     completed: HashSet<DeviceNumber>,
@@ -171,12 +171,12 @@ impl Seen {
         Ok(seen)
     }
 
-    /// Whether a device only queues bios: its driver takes them without requests (dm, md, zram).
+    /// Returns `true` when a device only queues bios: its driver takes them without requests (dm, md, zram).
     fn takes_bios(&self, device: DeviceNumber) -> bool {
         !self.completed.contains(&device) && self.queued.contains(&device)
     }
 
-    /// How the devices show themselves, given that completions were looked for at all.
+    /// Returns the kind of events of the devices, assuming that completions were observed at all.
     pub(super) fn devices(&self, devices: HashSet<DeviceNumber>) -> Devices {
         if self.completed.is_disjoint(&devices) && !self.queued.is_disjoint(&devices) {
             Devices::Bios(devices)
@@ -227,14 +227,14 @@ pub(super) fn read(
     Ok(tallies)
 }
 
-/// A completed request, of which each file whose data it carries has an event.
+/// A completed request. It has one event for each file whose data it carries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) serial: u64,
     pub(super) latency_ns: u64,
 }
 
-/// The request that each event is of: those of one request follow one another on its device, and only the first of
+/// The request of each event. The events of one request follow one another on its device, and only the first of
 /// them has its latency.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
@@ -243,7 +243,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// The request of an event, or the one that its device completed last; `None` before the first one.
+    /// Returns the request of an event, or the last one that its device completed; `None` before the first one.
     pub(super) fn of(&mut self, event: &BlockEvent) -> Option<Request> {
         if event.kind == BlockEventKind::Completed && event.first_of_request {
             self.made += 1;
@@ -325,7 +325,7 @@ impl DeviceTally {
         } else {
             self.read_bytes += event.bytes;
         }
-        // What a mix's other direction did is no figure of this one.
+        // Data in the other direction of a mix does not count for this phase.
         if !is_of_phase {
             return;
         }
@@ -350,8 +350,8 @@ impl DeviceTally {
 }
 
 impl DeviceTally {
-    /// Counts an event at the levels below. A request of unknown owner is one of a kernel worker that carries data down,
-    /// or metadata: it can be the phase's. One of another process, or of a file that is not the phase's, is not.
+    /// Counts an event at the levels below. A request of unknown owner comes from a kernel worker that carries data down, or
+    /// is metadata: it can belong to the phase. One of another process, or of a file outside the phase, does not.
     fn add_below(&mut self, plan: &DevicePlan, event: &BlockEvent) {
         let moves_data = matches!(event.action, BlockAction::Read | BlockAction::Write) && event.status == 0;
         let in_time = event.at_ns >= plan.window.start_ns && event.at_ns <= plan.last_ns();
@@ -381,7 +381,7 @@ impl DeviceTally {
         }
     }
 
-    /// A failed request was in flight too, and one that completes after the window was in it.
+    /// Adds a request to the queue depth. Failed requests, and those that complete after the window, were in flight too.
     fn add_in_flight(&mut self, plan: &DevicePlan, event: &BlockEvent, request: Option<Request>) {
         let (Some(request), BlockEventKind::Completed) = (request, event.kind) else { return };
         let file = event.file.and_then(|file| plan.files.get(&file));
@@ -395,15 +395,15 @@ impl DeviceTally {
     }
 }
 
-/// btrfs keeps its metadata in an inode of its own; no file system gives this number to a user's file.
+/// btrfs keeps its metadata in its own inode; no file system gives this number to a user's file.
 const METADATA_INODE: u64 = 1;
 
-/// Another process's data. A completion carries no submitter, so its file decides: one that
-/// the tree never used. Without a file it is metadata or journal, which nobody is blamed for.
+/// Returns `true` for data of another process. A completion has no submitter, so its file decides: a file that
+/// the tree never used is foreign. Without a file it is metadata or journal, which counts for nobody.
 fn is_foreign(event: &BlockEvent, own_files: &HashSet<FileId>) -> bool {
     match (event.origin, event.file) {
         (Origin::Tree | Origin::Observer, _) => false,
-        // Whoever needs memory writes it back.
+        // Any process that needs memory may write it back.
         (_, Some(file)) if file.ino == METADATA_INODE => false,
         (_, Some(file)) => !own_files.contains(&file),
         (origin, None) => origin == Origin::Foreign,

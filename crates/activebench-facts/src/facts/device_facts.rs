@@ -18,11 +18,11 @@ use super::index::Index;
 use super::latency::LatencyNames;
 use super::windows::end_of;
 
-/// Where completions come from.
+/// Source of completions.
 pub(super) const COMPLETED_HOOK: &str = "tp_btf/block_rq_complete";
-/// Where queued bios come from.
+/// Source of queued bios.
 pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
-/// Where page-cache insertions come from.
+/// Source of page-cache insertions.
 pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
 
 const OF_DEVICE: [FactName; 19] = [
@@ -47,7 +47,7 @@ const OF_DEVICE: [FactName; 19] = [
     FactName::FuaWrites,
 ];
 
-/// Those of them that need the time from issue to completion.
+/// Facts of `OF_DEVICE` that need the time from issue to completion.
 const OF_REQUESTS: [FactName; 10] = [
     FactName::DeviceBusy,
     FactName::DeviceBusyError,
@@ -61,7 +61,7 @@ const OF_REQUESTS: [FactName; 10] = [
     FactName::DeviceQueueDepthMax,
 ];
 
-/// What to count for a phase, and where.
+/// Plans which events count for a phase, and at which devices.
 pub(super) fn plan(
     manifest: &Manifest,
     index: &Index<'_>,
@@ -97,7 +97,7 @@ pub(super) fn plan(
     let until_durable = all_durable.ok().and_then(|ends| ends.into_iter().max());
     let span_end_ns = until_durable.map_or(window.end_ns, |end_ns| end_ns.max(window.end_ns));
     let devices = match why_none {
-        // A part of the files would give figures that look whole.
+        // Figures of only a part of the files would look complete.
         Some(why) => Devices::None(why),
         None if all.is_empty() => Devices::None("the phase has no files".to_owned()),
         None => seen.devices(all),
@@ -108,7 +108,7 @@ pub(super) fn plan(
     (DevicePlan { window, files, span_end_ns, direction: phase.direction, together, below }, devices)
 }
 
-/// When the next pass over a file began, after the phase was over.
+/// Returns the start of the next pass over a file after the end of the phase.
 fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
     let over_ns = phase.parts.iter().filter(|part| part.file == file).map(|part| end_of(part).max(part.last_data_ns));
     let over_ns = over_ns.max()?;
@@ -116,7 +116,7 @@ fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
     begins.filter(|start_ns| *start_ns >= over_ns).min()
 }
 
-/// Adds what the device did for a phase.
+/// Adds the facts on the device activity of a phase.
 pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut device: DeviceTally, facts: &mut Facts) {
     let window = plan.window;
     let (gap, source, by_requests) = match devices {
@@ -165,7 +165,7 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
         return;
     }
     let unissued = |count: u64| (count > 0).then(|| format!("the issue of {count} requests was not seen"));
-    // A completion now and then that only later events prove: neither figure moves by it.
+    // Up to 1 % of completions may be inferred from later events: neither figure changes noticeably.
     let inferred = (device.inferred * 100 > device.requests)
         .then(|| format!("the completion of {} of {} requests was not seen", device.inferred, device.requests));
     let untimed = device.requests - device.inferred - device.timed_requests;
@@ -196,14 +196,14 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
             facts.insert(name, gap.fact(latency, Scope::Device, &source));
         }
     }
-    // Both kinds are absent from the requests in flight.
+    // Both kinds are missing from the requests in flight.
     let unseen = untimed + device.inferred;
     let unseen = (unseen * 100 > device.requests)
         .then(|| format!("the issue or completion of {unseen} of {} requests was not seen", device.requests));
     add_depth(&gap.clone().and_lost(unseen), &source, window, device.depth, facts);
 }
 
-/// Adds what the devices below moved, at the level that moved least.
+/// Adds the bytes that the devices below moved, at the level that moved least.
 fn add_below(gaps: &Gaps, below: &Below, levels: &[BelowTally], facts: &mut Facts) {
     let gap = match below.bios_only.is_empty() {
         true => gaps.completed.clone(),
@@ -220,10 +220,10 @@ fn add_below(gaps: &Gaps, below: &Below, levels: &[BelowTally], facts: &mut Fact
     put(FactName::BelowWriteBytesDurable, levels.iter().map(|level| level.durable_write_bytes).min());
 }
 
-/// In how much of the window requests of the phase's own can have been in flight, seen or not.
+/// Returns how much of the window requests of the phase can have been in flight, seen or not.
 ///
 /// # Errors
-/// When they need not lie inside its calls, or those are not known.
+/// Returns the reason when they may be in flight outside its calls, or when the calls' times are unknown.
 fn most_unseen(facts: &Facts) -> Result<f64, String> {
     match facts.complete(FactName::DirectShare)? {
         direct if direct >= 1.0 => facts.complete(FactName::InFlight),

@@ -1,4 +1,4 @@
-//! How fast bytes moved over the time of a phase: its rate in each fifth.
+//! The throughput of a phase over time: its rate in each fifth.
 
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{Phase, Window};
@@ -7,13 +7,13 @@ use activebench_model::units::Quantity;
 use super::gaps::Gap;
 use super::windows::end_of;
 
-/// Parts of the time; ten of them make a fifth, which tell by how much its rate varies.
+/// Number of slices of the time. Ten slices make a fifth, and show by how much its rate varies.
 const SLICES: usize = 50;
 const IN_A_FIFTH: usize = SLICES / 5;
-/// Which share of the window all tasks must be at work together for its fifths to mean anything.
+/// Least share of the window in which all tasks must work together for its fifths to be meaningful.
 const LEAST_TOGETHER: f64 = 0.5;
 
-/// Bytes that moved in each slice of a span. What took a while counts evenly over it.
+/// Bytes that moved in each slice of a span. The bytes of a call count evenly over its duration.
 ///
 /// Memory: fixed.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl FifthNames {
         error: FactName::DeviceFifthsError,
     };
 
-    /// Says of all of them why they are missing.
+    /// Sets all these facts to missing, with the reason.
     pub(super) fn missing(&self, why: &str, scope: Scope, source: &str, facts: &mut Facts) {
         for name in self.rates.into_iter().chain([self.error]) {
             facts.insert(name, Fact::missing(why, scope, source));
@@ -58,10 +58,10 @@ impl FifthNames {
     }
 }
 
-/// The time in which all tasks of a phase were at work.
+/// Returns the time in which all tasks of a phase were working.
 ///
 /// # Errors
-/// Why there is none worth dividing.
+/// Returns the reason when there is no such time, or too little to divide.
 pub(super) fn time_together(phase: &Phase) -> Result<Window, String> {
     let window = phase.window.ok_or("the phase has no window")?;
     let mut tasks: Vec<((u32, &[u32]), Window)> = Vec::new();
@@ -90,7 +90,7 @@ impl Fifths {
         Self { span, bytes: [0.0; SLICES] }
     }
 
-    /// Adds bytes that moved between two times; what lies outside the span does not count.
+    /// Adds bytes that moved between two times; bytes outside the span do not count.
     pub(super) fn add(&mut self, start_ns: u64, end_ns: u64, bytes: u64) {
         let slice_ns = self.span.duration_ns() as f64 / SLICES as f64;
         let place = |at_ns: u64| (at_ns as f64 - self.span.start_ns as f64) / slice_ns;
@@ -110,7 +110,7 @@ impl Fifths {
         }
     }
 
-    /// The rates of the slices of one fifth, bytes a second.
+    /// Returns the rates of the slices of one fifth, in bytes per second.
     fn rates(&self, fifth: usize) -> impl Iterator<Item = f64> {
         let slice_ns = self.span.duration_ns() as f64 / SLICES as f64;
         let slices = &self.bytes[fifth * IN_A_FIFTH..(fifth + 1) * IN_A_FIFTH];
@@ -121,7 +121,7 @@ impl Fifths {
         self.rates(fifth).sum::<f64>() / IN_A_FIFTH as f64
     }
 
-    /// Squared standard error of a fifth's mean, from the spread of its slices.
+    /// Returns the squared standard error of a fifth's mean, from the spread of its slices.
     fn squared_error(&self, fifth: usize) -> f64 {
         let mean = self.mean(fifth);
         let squares: f64 = self.rates(fifth).map(|rate| (rate - mean).powi(2)).sum();
@@ -172,7 +172,7 @@ mod tests {
         let mut steady = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
         steady.add(0, 5_000, 5_000);
         assert!(steady.squared_error(0) < 1e-6);
-        // One of ten slices holds everything: mean 1, variance 10.
+        // One of ten slices has all bytes: mean 1, variance 10.
         let mut lumpy = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
         lumpy.add(10, 90, 1_000);
         let per_ns = lumpy.squared_error(0).sqrt() / 1e9;

@@ -1,16 +1,16 @@
-//! What was not seen: from the account of the observation to the completeness of a fact.
+//! Losses of the observation: from their account in the coverage to the completeness of a fact.
 
 use activebench_model::coverage::Coverage;
 use activebench_model::fact::{Fact, Scope};
 use activebench_model::units::Quantity;
 
-/// The hook that makes the records of calls.
+/// The hook that creates the records of calls.
 pub(super) const CALLS_HOOK: &str = "tp_btf/sys_exit";
 
-/// What stands between a figure and the whole truth.
+/// The gap between a figure and the complete truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// Nothing.
+    /// No gap.
     None,
     /// Records are lost.
     Partial(String),
@@ -19,9 +19,9 @@ pub(super) enum Gap {
 }
 
 impl Gap {
-    /// Of the records of one class, made by one hook.
+    /// Returns the gap of the records of one class from one hook.
     pub(super) fn of(coverage: &Coverage, hook: &str, class: &str) -> Self {
-        // The system-call tier can also come from the tracer, which has hooks of its own.
+        // The system-call tier can also come from the ptrace backend, which has its own hooks.
         let traced = hook == CALLS_HOOK && coverage.backend == "ptrace";
         match coverage.probes.iter().find(|probe| probe.hook == hook) {
             None if traced => {}
@@ -45,7 +45,7 @@ impl Gap {
         }
     }
 
-    /// Of a figure that needs each single record of one class up to a time (nanoseconds).
+    /// Returns the gap of a figure that needs every record of one class up to a time (nanoseconds).
     pub(super) fn of_log(coverage: &Coverage, started_ns: u64, class: &str, until_ns: u64) -> Self {
         let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref());
         match cut.map(|cut| (cut, cut.records.get(class))) {
@@ -57,7 +57,7 @@ impl Gap {
         }
     }
 
-    /// The worse of two; two partial ones say both.
+    /// Returns the worse of two gaps; two partial gaps are combined.
     pub(super) fn and(self, other: &Gap) -> Self {
         match (self, other) {
             (Gap::Missing(why), _) => Gap::Missing(why),
@@ -68,7 +68,7 @@ impl Gap {
         }
     }
 
-    /// Adds a loss where there is one.
+    /// Adds a loss, if there is one.
     pub(super) fn and_lost(self, lost: Option<String>) -> Self {
         match lost {
             Some(lost) => self.and(&Gap::Partial(lost)),
@@ -76,7 +76,7 @@ impl Gap {
         }
     }
 
-    /// A figure behind this gap.
+    /// Creates a fact with this gap.
     pub(super) fn fact(&self, value: Quantity, scope: Scope, source: &str) -> Fact {
         match self {
             Gap::None => Fact::complete(value, scope, source),

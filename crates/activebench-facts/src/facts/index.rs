@@ -1,5 +1,5 @@
-//! The activity by file: a benchmark of file creation has as many files as passes, and
-//! looking through all passes for each of them would take minutes.
+//! The activity by file. A benchmark of file creation has as many files as passes, and a search
+//! through all passes for each file would take minutes.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ impl<'a> Index<'a> {
         Self { passes, deletions, tasks: &activity.tasks }
     }
 
-    /// The threads of a process that lived inside a span, ascending.
+    /// Returns the threads of a process that lived inside a span, ascending.
     pub(super) fn threads_of_process(&self, tgid: u32, start_ns: u64, end_ns: u64) -> Vec<u32> {
         let lived = |task: &&Task| {
             task.tgid == tgid && task.start_ns <= end_ns && task.end_ns.is_none_or(|ended_ns| ended_ns >= start_ns)
@@ -35,24 +35,24 @@ impl<'a> Index<'a> {
         tids
     }
 
-    /// The passes over a file, in the order of their first calls.
+    /// Returns the passes over a file, in the order of their first calls.
     pub(super) fn passes_of(&self, file: FileId) -> &[&'a Pass] {
         self.passes.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// The passes of a part's descriptor over its file.
+    /// Returns the passes of a part's descriptor over its file.
     pub(super) fn passes_on(&self, part: &Part) -> impl Iterator<Item = &'a Pass> + Clone {
         let (tgid, fd) = (part.tgid, part.fd);
         self.passes_of(part.file).iter().copied().filter(move |pass| (pass.tgid, pass.fd) == (tgid, fd))
     }
 
-    /// When names of a file were deleted.
+    /// Returns the times at which names of a file were deleted.
     pub(super) fn deletions_of(&self, file: FileId) -> &[u64] {
         self.deletions.get(&file).map_or(&[], Vec::as_slice)
     }
 }
 
-/// A deleted name belongs to the file that was last opened by it.
+/// Returns the deletions by file. A deleted name belongs to the file that was last opened by it.
 fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashMap<FileId, Vec<u64>> {
     let mut by_name: HashMap<&str, Vec<FileId>> = HashMap::new();
     for file in &activity.files {
@@ -75,7 +75,7 @@ fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashM
     deletions
 }
 
-/// The parts of all phases by file, each with its phase's number.
+/// Returns the parts of all phases by file, each with its phase's number.
 pub(super) fn parts_by_file(phases: &[Phase]) -> HashMap<FileId, Vec<(usize, &Part)>> {
     let mut parts: HashMap<FileId, Vec<(usize, &Part)>> = HashMap::new();
     for (index, phase) in phases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The reading of the page-cache events: what each phase made the cache take in.
+//! Reads the page-cache events: the insertions of each phase.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,21 +12,21 @@ use super::syncs::lies_in;
 use super::windows::end_of;
 use activebench_model::source::{EventSource, Unreadable};
 
-/// What entered the page cache while a phase ran, and before it in the same pass.
+/// Bytes that entered the page cache while a phase ran, and before it in the same pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Inserted {
-    /// By the phase's own processes, by the kernel's, and by any that no phase knows.
+    /// Inserted by the phase's own processes, by the kernel's, and by any that do not belong to a phase.
     pub(super) own: u64,
-    /// Of these: inside its window.
+    /// The part of `own` inside its window.
     pub(super) own_in_window: u64,
-    /// By whomever.
+    /// Inserted by any process.
     pub(super) all: u64,
-    /// By the phase's own processes alone, inside its window.
+    /// Inserted by the phase's own processes only, inside its window.
     pub(super) by_tasks: u64,
 }
 
-/// Bytes inserted for each phase. Where several phases read one file at one time (jobs that share
-/// it), a page that one of them brought in was there before for the others.
+/// Returns the bytes inserted for each phase. Where several phases read one file at the same time (jobs that share
+/// it), a page that one of them inserted was already in the cache for the others.
 pub(super) fn read(
     source: &dyn EventSource,
     index: &Index<'_>,
@@ -69,8 +69,8 @@ pub(super) fn read(
     Ok(inserted)
 }
 
-/// Whether threads of one process read one file for this phase and for others at one time: whose page
-/// it was, only the calls tell then.
+/// Returns `true` when threads of one process read one file at the same time for this phase and for others. Then only
+/// the calls show whose page it was.
 pub(super) fn shares_a_process(phases: &[Phase], number: usize) -> bool {
     let Some(window) = phases[number].window else { return false };
     let others = phases.iter().enumerate().filter(|(other, _)| *other != number);
@@ -84,9 +84,9 @@ pub(super) fn shares_a_process(phases: &[Phase], number: usize) -> bool {
     })
 }
 
-/// From when on insertions belong to a part's pass: its open, or the end of whatever it did
-/// with data before. An earlier writing on the same descriptor filled the cache too, and that
-/// is not where this part's reads came from.
+/// Returns the time from which insertions belong to a part's pass: its open, or the end of its earlier
+/// data calls. An earlier write on the same descriptor filled the cache too, but not for
+/// this part's reads.
 fn pass_begin(index: &Index<'_>, parts: &[(usize, &Part)], own: usize, part: &Part) -> u64 {
     let open_then = index.passes_on(part).filter(|pass| lies_in(pass, part.start_ns));
     let Some(pass) = open_then.max_by_key(|pass| pass.open.map(|open| open.start_ns)) else {

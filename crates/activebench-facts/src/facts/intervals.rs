@@ -1,9 +1,9 @@
 //! A union of spans of time.
 
-/// Spans of which the union is wanted.
+/// A set of spans, for computing their union.
 ///
-/// Memory: 16 bytes a span, merged whenever it has doubled, so that spans which overlap or
-/// touch cost nothing for long.
+/// Memory: 16 bytes per span. Spans are merged whenever their number has doubled, so that overlapping or
+/// touching spans take memory only for a short time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Intervals {
     spans: Vec<(u64, u64)>,
@@ -13,7 +13,7 @@ pub(super) struct Intervals {
 impl Intervals {
     const MERGE_FROM: usize = 1 << 12;
 
-    /// Adds a span; one without length adds nothing.
+    /// Adds a span; a span without length adds nothing.
     pub(super) fn add(&mut self, start_ns: u64, end_ns: u64) {
         if start_ns >= end_ns {
             return;
@@ -24,13 +24,13 @@ impl Intervals {
         }
     }
 
-    /// The union as disjoint spans in order.
+    /// Returns the union as disjoint spans in order.
     pub(super) fn spans(&mut self) -> &[(u64, u64)] {
         self.merge();
         &self.spans
     }
 
-    /// Its length.
+    /// Returns the length of the union.
     pub(super) fn length(&mut self) -> u64 {
         self.spans().iter().map(|(start, end)| end - start).sum()
     }

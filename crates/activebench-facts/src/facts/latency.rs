@@ -1,4 +1,4 @@
-//! How long calls and requests took.
+//! Distributions of the durations of calls and requests.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use activebench_model::fact::FactName;
 use activebench_model::units::Quantity;
 use hdrhistogram::Histogram;
 
-/// Significant decimal digits of a figure: what is given lies at most 0.1 % above the true one.
+/// Significant decimal digits of a figure: a returned figure is at most 0.1 % above the true one.
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Latencies kept one by one before a histogram takes over: a run can have thousands of
+/// Number of latencies kept individually before a histogram takes over: a run can have thousands of
 /// phases with few calls each.
 const KEPT: usize = 1 << 11;
 
-/// Estimates from here on are taken as measured: what the fast calls around them can add is small beside it.
+/// Estimates from this value on count as measured: the error from the fast calls around them is small in comparison.
 const SURE_FROM_NS: u64 = 64_000;
 
-/// A distribution of latencies, all counted.
+/// A distribution of latencies, all of them counted.
 ///
-/// Memory: 8 bytes a latency up to [`KEPT`], from there on the histogram's: 8 KiB for each
-/// doubling of the longest latency past 1 us, whatever their number.
+/// Memory: 8 bytes per latency up to [`KEPT`]. Above that, 8 KiB of the histogram for each
+/// doubling of the longest latency past 1 us, for any number of latencies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
     kept: Vec<u64>,
     histogram: Option<Histogram<u64>>,
     longest_ns: u64,
-    /// Sum over all, each as often as it stands for others.
+    /// Sum of all latencies, each multiplied by the number of calls that it represents.
     sum_ns: u128,
     stood_for: u64,
     /// Latencies that were measured, not estimated.
@@ -37,9 +37,9 @@ pub(super) struct LatencyNames {
     /// The quantiles, each from 0 to 1.
     pub(super) quantiles: [(f64, FactName); 4],
     pub(super) longest: FactName,
-    /// Missing where nobody asks for it.
+    /// `None` where no fact needs it.
     pub(super) mean: Option<FactName>,
-    /// As above.
+    /// `None` where no fact needs it.
     pub(super) timed: Option<FactName>,
 }
 
@@ -117,9 +117,9 @@ impl LatencyNames {
 }
 
 impl Latencies {
-    /// Takes the latency of a call or request that stands for so many like it; for none when
-    /// it is an estimate, which can be the longest all the same. An estimate that is long beside its error stands for
-    /// itself: a slow call behind fast ones is none of those that the sample speaks for.
+    /// Adds the latency of a call or request that represents `stands_for` similar ones. This is 0 for an
+    /// estimate, which can still be the longest. An estimate that is long compared with its error represents
+    /// itself: a slow call after fast ones is not one of those that the sample represents.
     pub(super) fn record(&mut self, latency_ns: u64, stands_for: u8) {
         self.longest_ns = self.longest_ns.max(latency_ns);
         let stands_for = if stands_for == 0 && latency_ns >= SURE_FROM_NS { 1 } else { stands_for };
@@ -148,7 +148,7 @@ impl Latencies {
         histogram
     }
 
-    /// How many lie where, ten buckets a decade from 100 ns on; empty without a single latency.
+    /// Returns the number of latencies per bucket, ten buckets per decade from 100 ns on; empty when there are no latencies.
     pub(super) fn buckets(&self) -> Vec<LatencyBucket> {
         let histogram = match &self.histogram {
             Some(histogram) => histogram.clone(),
@@ -174,23 +174,23 @@ impl Latencies {
         (*first..=*last).map(bucket).collect()
     }
 
-    /// What a share of the latencies do not exceed; `None` without a single latency.
+    /// Returns the latency that a share of the latencies do not exceed; `None` when there are no latencies.
     pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
         let at = |histogram: &Histogram<u64>| Quantity::ns(histogram.value_at_quantile(share).min(self.longest_ns));
         (self.stood_for > 0).then(|| self.histogram.as_ref().map_or_else(|| at(&self.histogram()), at))
     }
 
-    /// Mean and longest; `None` without a single latency.
+    /// Returns the mean and the longest; `None` when there are no latencies.
     pub(super) fn mean_and_longest(&self) -> Option<(Quantity, Quantity)> {
         let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
         let mean = Quantity { value: mean_ns, ..Quantity::ns(0) };
         (self.stood_for > 0).then_some((mean, Quantity::ns(self.longest_ns)))
     }
 
-    /// The facts of this distribution; `None` without a single latency.
+    /// Returns the facts of this distribution; `None` when there are no latencies.
     ///
     /// A quantile is the smallest figure that at least this share of the latencies do not
-    /// exceed, to 0.1 %; the longest one is exact.
+    /// exceed, to 0.1 %; the longest latency is exact.
     pub(super) fn quantities<'a>(
         &self,
         names: &'a LatencyNames,
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn figures_are_within_a_thousandth_and_the_longest_is_exact() {
         for scale in [1, 1_000, 1_000_000, 1_000_000_007] {
-            // One thousand latencies are kept, a hundred thousand are counted.
+            // One thousand latencies are kept individually, a hundred thousand are in the histogram.
             for count in [1_000_u64, 100_000] {
                 let found = figures((1..=count).rev().map(|rank| rank * scale)).expect("there are some");
                 for (quantile, found) in [0.5, 0.95, 0.99, 0.999].into_iter().zip(&found) {
@@ -252,7 +252,7 @@ mod tests {
         for calls in [10, 10_000] {
             let mut all = Latencies::default();
             for index in 0..calls {
-                // One slow call in ten is timed for itself; of sixteen fast ones, one for all.
+                // One slow call in ten is timed and represents itself; of sixteen fast ones, one represents all.
                 all.record(50_000, 1);
                 (0..9).for_each(|fast| all.record(2_000, if (index * 9 + fast) % 16 == 0 { 16 } else { 0 }));
             }

@@ -8,7 +8,7 @@ use activebench_model::units::Quantity;
 use super::gaps::{CALLS_HOOK, Gap};
 use super::span_index::KeyedSpans;
 
-/// Counts, fed call by call. Memory: fixed a span of a pass over names.
+/// Counts of name calls, updated with every call. Memory: a fixed size per span of a pass over names.
 pub(super) struct NameTally {
     spans: Vec<Planned>,
     by_process: KeyedSpans<u32>,
@@ -23,7 +23,7 @@ struct Planned {
     end_ns: u64,
 }
 
-/// What one phase adds up to.
+/// The sums of one phase.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     succeeded: u64,
@@ -71,7 +71,7 @@ impl NameTally {
         }
     }
 
-    /// Adds the facts of a phase over names; none for one of data.
+    /// Adds the facts of a phase over names; none for a phase of data.
     pub(super) fn add_facts(&self, number: usize, phase: &Phase, gap: &Gap, facts: &mut Facts) {
         if phase.names.is_none() {
             return;

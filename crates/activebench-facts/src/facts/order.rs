@@ -1,11 +1,11 @@
-//! In which order the calls of one stream go over a file.
+//! The order in which the calls of one stream access a file.
 
 use activebench_model::call::Call;
 
 /// One task's calls of one direction through one descriptor on one file.
 ///
-/// Fixed size. Calls that move nothing (failed ones, reads at the end of the file) are none of
-/// its steps, and a call at an unknown offset begins it anew.
+/// Fixed size. Calls that move nothing (failed ones, reads at the end of the file) do not count as
+/// steps. A call at an unknown offset restarts the stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stream {
     last: Option<Last>,
@@ -15,12 +15,12 @@ pub(super) struct Stream {
 struct Last {
     start: u64,
     end: u64,
-    /// From the end of the call before to the start of this one, and whether this step still
-    /// counts as random: with the same gap once more both are steps of a stride.
+    /// Distance from the end of the previous call to the start of this one, and `true` while this step still
+    /// counts as random: if the same gap follows, both steps belong to a stride.
     gap: Option<(i64, bool)>,
 }
 
-/// The steps of one or more streams: a step leads from a call to the next one of its stream.
+/// The steps of one or more streams. A step leads from a call to the next one of its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) sequential: u64,
@@ -28,7 +28,7 @@ pub(super) struct Order {
     pub(super) repeated: u64,
     pub(super) strided: u64,
     pub(super) random: u64,
-    /// Calls that moved data at an offset that is not known.
+    /// Calls that moved data at an unknown offset.
     pub(super) unplaced: u64,
 }
 
@@ -39,7 +39,7 @@ impl Order {
 }
 
 impl Stream {
-    /// Takes the next call of the stream.
+    /// Processes the next call of the stream.
     pub(super) fn feed(&mut self, call: &Call, order: &mut Order) {
         let Ok(bytes @ 1..) = u64::try_from(call.returned) else { return };
         let Ok(start) = u64::try_from(call.offset) else {
@@ -52,7 +52,7 @@ impl Stream {
         self.last = Some(Last { start, end, gap });
     }
 
-    /// Counts a step; says whether it counts as random.
+    /// Counts a step; returns `true` when it counts as random.
     fn step(self, last: Last, start: u64, end: u64, order: &mut Order) -> bool {
         let gap = start.wrapping_sub(last.end) as i64;
         match last.gap {
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(order(&[(0, 10), (10, -5), (10, 0), (10, 10)]), Order { sequential: 1, ..none });
         assert_eq!(order(&[(0, 10), (-1, 10), (20, 10), (30, 10)]), Order { sequential: 1, unplaced: 1, ..none });
         assert_eq!(order(&[(-1, -9)]), none);
-        // A short call: the next one begins where it ended.
+        // After a short call, the next one begins where it ended.
         assert_eq!(order(&[(0, 3), (3, 10)]), Order { sequential: 1, ..none });
         assert_eq!(order(&[(i64::MAX, 10), (0, 10)]), Order { random: 1, ..none });
     }

@@ -1,4 +1,4 @@
-//! Each task's own pace: for how long one of its calls was on its way, how fast they moved data, and
+//! The pace of each task: how long its calls were in flight, how fast they moved data, and
 //! at which offsets they began.
 
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,12 +13,12 @@ use super::gaps::{CALLS_HOOK, Gap};
 use super::span_index::KeyedSpans;
 use super::windows::{end_of, has_size, is_of, is_on};
 
-/// Spans of one task that are kept apart to be put in order.
+/// Number of spans of one task that are kept separately so that they can be put in order.
 const KEPT: usize = 512;
 
-/// The tasks of every phase, fed call by call.
+/// The tasks of every phase, updated with every call.
 ///
-/// Memory: at most 32 KiB a task and [`Phase::MOST_FIRST_OFFSETS`] offsets a phase.
+/// Memory: at most 32 KiB per task and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
 pub(super) struct Paces {
     parts: Vec<PlannedPart>,
     by_descriptor: KeyedSpans<(u32, i32)>,
@@ -81,7 +81,7 @@ impl Paces {
                 continue;
             }
             let task = &mut self.tasks[plan.task];
-            // Of a phase of requests of one size, those of the other size are on their way too.
+            // In a phase with requests of one size, requests of other sizes are in flight too.
             task.in_flight.add(call.start_ns.max(plan.part.start_ns), call.end_ns.min(plan.end_ns));
             let phase = &phases[plan.phase];
             let counts = moves_data && is_of(phase.direction, call) && has_size(phase.call_bytes, call);
@@ -101,7 +101,7 @@ impl Paces {
         }
     }
 
-    /// Adds the facts of a phase, and the offsets at which its tasks began.
+    /// Adds the facts of a phase, and the first offsets of its tasks.
     pub(super) fn add_facts(&mut self, number: usize, phase: &mut Phase, gap: &Gap, facts: &mut Facts) {
         let of_phase = || self.tasks.iter().filter(|task| task.phase == number);
         if of_phase().next().is_none() {
@@ -120,7 +120,7 @@ impl Paces {
             Ok(fifths) => fifths.add_facts(&FifthNames::CALLS, gap, Scope::Tree, CALLS_HOOK, facts),
             Err(why) => FifthNames::CALLS.missing(why, Scope::Tree, CALLS_HOOK, facts),
         }
-        // What was lost could be any of the first.
+        // A lost call could be one of the first.
         if *gap == Gap::None {
             let of_phase = self.tasks.iter_mut().filter(|task| task.phase == number);
             phase.first_offsets = of_phase.filter_map(|task| task.first.take()).map(FirstOffsets::in_order).collect();
@@ -132,7 +132,7 @@ impl Paces {
 #[derive(Debug)]
 struct FirstOffsets {
     most: usize,
-    /// By start, the latest on top.
+    /// By start, with the latest on top.
     held: BinaryHeap<(u64, u64)>,
 }
 
@@ -157,16 +157,16 @@ impl FirstOffsets {
     }
 }
 
-/// The union of spans that come roughly in the order of their ends.
+/// The union of spans that arrive roughly in the order of their ends.
 #[derive(Debug, Default)]
 struct Union {
-    /// Disjoint and ascending up to `merged`, then as they came.
+    /// Disjoint and ascending up to `merged`, then in the order of arrival.
     spans: Vec<(u64, u64)>,
     merged: usize,
-    /// Length of what was let go of, and where that ended.
+    /// Length of the spans that were discarded, and the end of the last one.
     settled_ns: u64,
     settled_until_ns: u64,
-    /// Spans that began before that.
+    /// Spans that began before `settled_until_ns`.
     late: u64,
 }
 
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn long_runs_keep_little_and_stay_exact() {
         let mut union = Union::default();
-        // Neighbours change places, as requests that overlap do.
+        // Adjacent requests are out of order, like requests that overlap.
         for pair in 0..50_000_u64 {
             union.add(pair * 40 + 20, pair * 40 + 30);
             union.add(pair * 40, pair * 40 + 10);

@@ -1,4 +1,4 @@
-//! What each phase wrote: zeros, what can be compressed, what was written before.
+//! Content of the data that each phase wrote: zeros, compressibility, repeated data.
 
 use std::collections::HashSet;
 
@@ -14,9 +14,9 @@ use super::span_index::KeyedSpans;
 use super::windows::end_of;
 use activebench_model::source::{EventSource, Unreadable};
 
-/// Where the samples come from.
+/// Source of the samples.
 const SOURCE: &str = "tp_btf/sys_enter, tp_btf/io_uring_submit_req";
-/// The hook without which there are none.
+/// The hook without which there are no samples.
 const PAYLOAD_HOOK: &str = "tp_btf/sys_enter";
 
 /// The samples of one phase.
@@ -64,12 +64,12 @@ impl Sampled {
     }
 }
 
-/// Adds the facts on what was written to phases with a window.
+/// Adds the facts on the written data to phases with a window.
 ///
-/// Memory: 8 bytes a distinct content and phase, and the source holds few samples.
+/// Memory: 8 bytes per distinct content and phase; the source has few samples.
 ///
 /// # Errors
-/// Those of the source.
+/// Returns the errors of the source.
 pub(super) fn add(source: &dyn EventSource, manifest: &Manifest, phases: &mut [Phase]) -> Result<(), Unreadable> {
     let parts: Vec<(usize, Part)> = phases
         .iter()

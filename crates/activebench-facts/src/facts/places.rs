@@ -1,4 +1,4 @@
-//! How often the blocks of each file were hit by a whole run, from the places of its calls alone.
+//! How often a whole run hit the blocks of each file, computed only from the places of its calls.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use super::requests::Sizes;
 /// The calls of one direction on one file.
 type Key = (FileId, Direction);
 
-/// What is kept of each key.
+/// One value per key.
 struct ByKey<T> {
     numbers: HashMap<Key, usize>,
-    /// Calls come in runs on one file: mostly nothing is hashed.
+    /// Consecutive calls are mostly on one file, so that hashing is rarely needed.
     last: Option<(Key, usize)>,
     values: Vec<T>,
 }
@@ -40,17 +40,17 @@ impl<T: Default> ByKey<T> {
     }
 }
 
-/// What is known of the calls of one key.
+/// The collected data of the calls of one key.
 #[derive(Default)]
 struct OfKey {
     sizes: Sizes,
-    /// How the blocks lie that are being counted; `None` until the first batch was looked at.
+    /// Grid of the blocks that are being counted; `None` until the first batch was processed.
     grid: Option<Grid>,
     counted: Counted,
 }
 
 impl OfKey {
-    /// Counts a place, where blocks are known.
+    /// Counts a place if the grid is known.
     fn count(&mut self, place: &Place) {
         if let Some(grid) = self.grid {
             self.counted.add(grid, place);
@@ -58,7 +58,7 @@ impl OfKey {
     }
 }
 
-/// What was counted with one grid.
+/// The counts for one grid.
 #[derive(Default)]
 struct Counted {
     calls: u64,
@@ -79,14 +79,14 @@ impl Counted {
     }
 }
 
-/// The hits of each file and direction, in the order in which they were first used. `read`
-/// gives the places from the start. What blocks are is known for certain when all were read; mostly
-/// the first batch tells it right, and then they are read once, otherwise twice.
+/// Returns the hits of each file and direction, in the order in which they were first used. Each call of `read`
+/// returns the places from the start. The blocks are known for certain only after all places were read. Mostly
+/// the first batch already shows them, and then the places are read once, otherwise twice.
 ///
 /// Memory: that of [`BlockHits`] and of the distinct sizes; it does not grow with the calls.
 ///
 /// # Errors
-/// Those of the reading.
+/// Returns the errors of `read`.
 pub fn hits_by_file<E, I: Iterator<Item = Result<Vec<Place>, E>>>(read: impl Fn() -> I) -> Result<Vec<FileHits>, E> {
     let mut keys = ByKey::<OfKey>::new();
     let mut waiting = Vec::new();
@@ -132,7 +132,7 @@ pub fn hits_by_file<E, I: Iterator<Item = Result<Vec<Place>, E>>>(read: impl Fn(
     Ok(numbers.into_iter().filter_map(|(key, number)| row(key, &mut keys.values[number])).collect())
 }
 
-/// `None` for a call that moved nothing of a file.
+/// Returns the key of a call; `None` for a call that did not move data of a file.
 fn key_of(place: &Place) -> Option<Key> {
     let direction = match (place.op.is_read(), place.op.is_write()) {
         (true, _) => Direction::Read,
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_small_set_that_is_read_again_and_again_shows() {
-        // 800 readings of 98 blocks, and one writing of each of 4 others.
+        // 98 blocks are read 800 times each, and 4 other blocks are written once.
         let mut places: Vec<Place> = (0..78_400).map(|call| place(Op::Pread, FILE, call % 98)).collect();
         places.extend((0..4).map(|block| place(Op::Pwrite, FILE, 200 + block)));
         places.push(place(Op::Pread, OTHER, 7));
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn blocks_that_later_calls_divide_are_counted_again() {
-        // Three calls of 16 KiB at a time; then halves of them, which make smaller blocks.
+        // First calls of 16 KiB; then calls of half this size, which make smaller blocks.
         let whole = |block| Place { requested: 16_384, returned: 16_384, ..place(Op::Pread, FILE, block) };
         let mut places: Vec<Place> = (0..30).map(|call| whole(call % 10 * 2)).collect();
         places.extend((0..20).map(|block| place(Op::Pread, FILE, block)));

@@ -1,4 +1,4 @@
-//! Where the threads' time went in each phase, and in which functions.
+//! How the threads spent their time in each phase, and in which functions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,15 +21,15 @@ use activebench_model::source::{EventSource, Unreadable};
 
 /// The scheduler's hook, which sends the totals.
 const SWITCH_HOOK: &str = "tp_btf/sched_switch";
-/// Where the times come from.
+/// Source of the times of phases.
 const CPU_SOURCE: &str = "tp_btf/sys_enter, tp_btf/sys_exit, tp_btf/sched_switch, perf_event/cpu-clock";
-/// Where the times of the whole run come from.
+/// Source of the times of the whole run.
 const EXIT_SOURCE: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
 /// The sampling clock.
 const SAMPLES_HOOK: &str = "perf_event/cpu-clock";
-/// From this many samples on that were due it is said when most of them did not come.
+/// Expected number of samples from which missing samples are reported.
 const LEAST_DUE: f64 = 100.0;
-/// Which part of them must have come. Clocks that are late by a tick now and then lose a few percent.
+/// Least share of the expected samples. Clocks that are occasionally late by a tick lose a few percent.
 const LEAST_SAMPLED: f64 = 0.5;
 
 /// Samples of one phase, by stack.
@@ -48,16 +48,16 @@ impl Samples {
     }
 }
 
-/// Adds the facts on processor time, samples and steal time to the phases, whose windows must
-/// be resolved, and to the run's; gives the profiles behind them.
+/// Adds the facts on CPU time, samples and steal time to the phases, whose windows must be resolved,
+/// and to the run's facts. Returns the profiles behind them.
 ///
-/// The totals replace `user_cpu_ns`, `kernel_cpu_ns` and `off_cpu_ns` of a phase where they are known
-/// to within 1 % of its threads' windows: they know of calls that are not recorded.
+/// The totals replace `user_cpu_ns`, `kernel_cpu_ns` and `off_cpu_ns` of a phase where their error is at most
+/// 1 % of its threads' windows: they include calls that are not recorded.
 ///
-/// Memory: fixed a phase and thread, and 50 bytes a distinct stack and phase.
+/// Memory: a fixed size per phase and thread, and 50 bytes per distinct stack and phase.
 ///
 /// # Errors
-/// Those of the source.
+/// Returns the errors of the source.
 pub fn profile_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
@@ -114,7 +114,7 @@ pub fn profile_phases(
     Ok(profiles)
 }
 
-/// The times of a phase's threads, and how many are not known.
+/// Returns the times of a phase's threads, and the number of threads whose times are unknown.
 fn threads<'a>(
     cuts: &Cuts,
     activity: &Activity,
@@ -124,7 +124,7 @@ fn threads<'a>(
     for (tid, span) in spans {
         let (start_ns, window_ns) = (span.start_ns, span.end_ns - span.start_ns);
         let sum = threads.entry(*tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
-        // One span that is not known makes the sum unknown.
+        // One unknown span makes the sum unknown.
         *sum =
             sum.zip(cuts.between(*tid, span.start_ns, span.end_ns)).map(|((first_ns, length_ns, mut times), more)| {
                 times.add(more);
@@ -143,7 +143,7 @@ fn threads<'a>(
     (known, unknown)
 }
 
-/// A task over its whole life; `None` when it outlived the observation.
+/// Returns the times of a task over its whole life; `None` when it outlived the observation.
 fn of_life(task: &Task) -> Option<ThreadCpu> {
     Some(ThreadCpu {
         tid: task.tid,
@@ -225,7 +225,7 @@ fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: Vec<
     }
 }
 
-/// Leaves out all but the busiest threads: a script may start a hundred thousand.
+/// Removes all but the busiest threads: a script may start a hundred thousand.
 fn shorten(profile: &mut CpuProfile) {
     let left_out = profile.threads.len().saturating_sub(CpuProfile::MOST_THREADS);
     if left_out > 0 {
@@ -249,7 +249,7 @@ fn shares(threads: &[ThreadCpu]) -> Option<TimeShares> {
     })
 }
 
-/// Why there are fewer samples than there should be.
+/// Returns why there are fewer samples than expected.
 fn short(coverage: &Coverage, samples: u64, on_cpu_ns: u64) -> Option<String> {
     match sampling_gap(coverage) {
         Gap::Missing(why) | Gap::Partial(why) => return Some(why),
@@ -257,7 +257,7 @@ fn short(coverage: &Coverage, samples: u64, on_cpu_ns: u64) -> Option<String> {
     }
     let frequency_hz = coverage.sampling.as_ref().map_or(0, |sampling| sampling.frequency_hz);
     let due = on_cpu_ns as f64 / 1e9 * f64::from(frequency_hz);
-    // Some machines hide what a few processes do from every tracer.
+    // Some machines hide the activity of a few processes from every tracer.
     (due >= LEAST_DUE && (samples as f64) < LEAST_SAMPLED * due)
         .then(|| format!("{samples} samples came where about {due:.0} were due"))
 }
@@ -289,19 +289,19 @@ fn add_samples(coverage: &Coverage, profile: &mut CpuProfile, facts: &mut Facts)
     facts.insert(FactName::SampledUserShare, share);
 }
 
-/// A function's samples while they are added up.
+/// The sums of a function's samples.
 #[derive(Default)]
 struct Heat {
     samples: u64,
     by_offset: BTreeMap<u64, u64>,
 }
 
-/// The hottest functions: the innermost frame of each stack counts. Places of a module that no
-/// symbol covers are one.
+/// Returns the hottest functions. The innermost frame of each stack counts. All places of a module that no
+/// symbol covers count as one function.
 fn functions(stacks: &Stacks, all: &Samples) -> Vec<HotFunction> {
     let mut heat: BTreeMap<(Option<&str>, Option<&str>), Heat> = BTreeMap::new();
     for (stack, samples) in &all.by_stack {
-        // Stacks may come from anybody: a number that leads nowhere is a place that is not known.
+        // Stacks may come from untrusted files: an invalid index is an unknown place.
         let innermost = stack.and_then(|stack| stacks.stacks.get(stack as usize)?.first());
         let Some(frame) = innermost.and_then(|frame| stacks.frames.get(*frame as usize)) else { continue };
         let module = frame.module.and_then(|module| stacks.modules.get(module as usize)).map(String::as_str);

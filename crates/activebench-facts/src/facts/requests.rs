@@ -1,4 +1,4 @@
-//! The request size of each phase and the grid of its blocks, known before they are counted.
+//! The request size of each phase and the grid of its blocks, computed before the blocks are counted.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use super::blocks::Grid;
 use super::span_index::KeyedSpans;
 use super::windows::{end_of, has_size, is_of, is_on};
 
-/// Smallest block that a phase is divided into when no call asks for less: a sector, below
-/// which no device reads or writes.
+/// Smallest block into which a phase is divided when no call requests less: a sector, the smallest unit
+/// of device I/O.
 const SECTOR_BYTES: u64 = 512;
-/// Most blocks in a request of the usual size: what a call costs when its blocks are counted.
+/// Most blocks in a request of the usual size. It limits the cost of counting the blocks of a call.
 const MOST_BLOCKS: u64 = 1 << 10;
-/// Of a hundred calls so many must fit the grid: one odd tail does not divide all blocks.
+/// Share of the calls, in percent, that must fit the grid: one odd tail does not divide all blocks.
 const FITTING_PERCENT: u64 = 99;
-/// Most distinct sizes that are looked at.
+/// Largest number of distinct sizes that are recorded.
 const MOST_SIZES: usize = 1 << 16;
 
-/// Data calls of each phase by the bytes that they asked for.
+/// Data calls of each phase by requested bytes.
 ///
-/// Calls that the pass made after its clock had stopped count too: where a clock stops after
-/// a number of bytes is not known yet when this is read.
-/// Memory: about 60 bytes a distinct size, of which at most [`MOST_SIZES`] a phase are kept.
+/// Calls that the pass made after its clock had stopped count too: when this is computed, the end of a clock
+/// that stops after a number of bytes is still unknown.
+/// Memory: about 60 bytes per distinct size, at most [`MOST_SIZES`] per phase.
 pub(super) struct RequestSizes {
     parts: Vec<(usize, Direction, Option<u64>, Part)>,
     by_descriptor: KeyedSpans<(u32, i32)>,
@@ -61,37 +61,37 @@ impl RequestSizes {
         }
     }
 
-    /// For each phase its request size and its blocks; `None` without calls.
+    /// Returns the request size and the blocks of each phase; `None` without calls.
     pub(super) fn blocks(&self) -> Vec<Option<Blocks>> {
         self.sizes.iter().map(Sizes::blocks).collect()
     }
 }
 
-/// How a phase is divided into blocks.
+/// The division of a phase into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
-    /// The size that most calls asked for, of equally frequent ones the larger.
+    /// The most frequent requested size; of equally frequent ones the larger.
     pub(super) modal_bytes: u64,
-    /// `None` when no call asked for a byte.
+    /// `None` when no call requested any data.
     pub(super) grid: Option<Grid>,
 }
 
-/// Calls of one kind by the bytes that they asked for.
+/// Calls of one kind by requested bytes.
 #[derive(Debug, Default)]
 pub(super) struct Sizes(BTreeMap<u64, OfSize>);
 
-/// The calls that asked for one number of bytes.
+/// The calls with one requested size.
 #[derive(Debug, Default)]
 struct OfSize {
     calls: u64,
-    /// Offset of the first one whose offset is known.
+    /// Offset of the first call whose offset is known.
     first: Option<u64>,
-    /// Greatest common divisor of the distances of all others from it; 0 without others.
+    /// Greatest common divisor of the distances of all other calls from it; 0 without others.
     step: u64,
 }
 
 impl Sizes {
-    /// Takes a call; a negative offset is not known.
+    /// Adds a call; a negative offset is unknown.
     pub(super) fn feed(&mut self, requested: u64, offset: i64) {
         if self.0.len() >= MOST_SIZES && !self.0.contains_key(&requested) {
             return;
@@ -100,14 +100,14 @@ impl Sizes {
         of_size.calls += 1;
         let Ok(offset) = u64::try_from(offset) else { return };
         let distance = offset.abs_diff(*of_size.first.get_or_insert(offset));
-        // Mostly the step is known already: one division.
+        // Mostly the step is known already, and this takes one division.
         if of_size.step == 0 || !distance.is_multiple_of(of_size.step) {
             of_size.step = common_divisor(of_size.step, distance);
         }
     }
 
-    /// The largest blocks of which the calls move whole ones, where these are not too small;
-    /// otherwise blocks of the modal size, of which a call touches one more than it moves.
+    /// Returns the largest blocks of which the calls move whole ones, if these are not too small.
+    /// Otherwise returns blocks of the modal size, of which a call touches one more than it moves.
     pub(super) fn blocks(&self) -> Option<Blocks> {
         let (modal_bytes, modal) = self.0.iter().max_by_key(|(size, of_size)| (of_size.calls, **size))?;
         let modal_bytes = *modal_bytes;
@@ -136,7 +136,7 @@ impl Sizes {
     }
 }
 
-/// Greatest common divisor; that of 0 and a number is the number.
+/// Returns the greatest common divisor; that of 0 and a number is the number.
 fn common_divisor(one: u64, other: u64) -> u64 {
     let (mut one, mut other) = (one, other);
     while other != 0 {

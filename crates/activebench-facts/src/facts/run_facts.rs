@@ -18,10 +18,10 @@ use crate::blind::data_mappings;
 use crate::evidence::LEAST_READ_BYTES;
 use activebench_model::source::{EventSource, Unreadable};
 
-/// Where the processor time of the tree comes from.
+/// Source of the CPU time of the tree.
 const CPU_HOOK: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
 
-/// Facts of the device that mean something only for one device.
+/// Device facts that are only meaningful for a single device.
 const OF_ONE_DEVICE: [FactName; 7] = [
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
@@ -32,7 +32,7 @@ const OF_ONE_DEVICE: [FactName; 7] = [
     FactName::FuaWrites,
 ];
 
-/// What the tree's calls on regular files and block devices add up to.
+/// Sums of the tree's calls on regular files and block devices.
 #[derive(Debug, Default)]
 pub(super) struct WholeRun {
     read_bytes: u64,
@@ -65,7 +65,7 @@ impl WholeRun {
         }
     }
 
-    /// Takes calls that are known by their sum alone.
+    /// Adds calls of which only the sum is known.
     pub(super) fn feed_sum(&mut self, sum: &CallTotals) {
         if sum.kind == FileKind::Other {
             return;
@@ -100,9 +100,9 @@ impl WholeRun {
         self.storage_read_bytes += sum.storage_read_bytes;
     }
 
-    /// The block events of the whole run on the files that the tool worked on: those that it
-    /// wrote, or where it wrote none those that it read; small ones only where there are no
-    /// others. Its libraries and its logs may lie on other devices than its data, and devices
+    /// Plans the block events of the whole run on the files that the tool worked on: the files that it
+    /// wrote, or without written files those that it read. Small files count only where there are no
+    /// others. Its libraries and its logs may be on other devices than its data, and the counts of devices
     /// of one stack must not be added up.
     pub(super) fn device_plan(&self, manifest: &Manifest, seen: &Seen) -> (DevicePlan, Devices) {
         let clocks = manifest.clocks;
@@ -145,7 +145,7 @@ impl WholeRun {
         (plan, devices): (&DevicePlan, &Devices),
         device: DeviceTally,
     ) -> Facts {
-        // Sums go on where the log was cut.
+        // Sums continue after the cut of the log.
         let (gaps, log_gaps) = (Gaps::of(manifest), Gaps::of_log(manifest, u64::MAX));
         let mut facts = Facts::default();
         let mappings = Quantity::count(data_mappings(activity, &[]));
@@ -165,7 +165,7 @@ impl WholeRun {
             let share = self.sync_write_bytes as f64 / self.write_bytes as f64;
             add(FactName::SyncWriteShare, Quantity::ratio(share));
         }
-        // Every task reports its time when it ends.
+        // Every task's times are reported at its end.
         let (user_ns, kernel_ns) =
             activity.tasks.iter().fold((0, 0), |(user, kernel), task| (user + task.user_ns, kernel + task.kernel_ns));
         let outlived = activity.tasks.iter().filter(|task| task.end_ns.is_none()).count();
@@ -185,7 +185,7 @@ impl WholeRun {
         facts.insert(FactName::CacheInsertedBytes, cached);
 
         device_facts::add(&log_gaps, (plan, devices), device, &mut facts);
-        // There is no durable span of a whole run.
+        // A whole run has no durable span.
         facts.0.remove(&FactName::DeviceWriteBytesDurable);
         if let Devices::Requests(several) | Devices::Bios(several) = devices
             && several.len() > 1
@@ -196,7 +196,7 @@ impl WholeRun {
     }
 }
 
-/// Bytes that entered the page cache for files of the tree, in the whole run.
+/// Returns the bytes that entered the page cache for files of the tree in the whole run.
 pub(super) fn inserted(source: &dyn EventSource, totals: &Totals) -> Result<u64, Unreadable> {
     let mut bytes = totals.cache.iter().map(|sum| sum.bytes).sum();
     for batch in source.cache() {

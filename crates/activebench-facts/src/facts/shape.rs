@@ -10,23 +10,23 @@ use super::gaps::{CALLS_HOOK, Gap};
 use super::latency::{Latencies, LatencyNames};
 use super::order::{Order, Stream};
 
-/// Most distinct sizes that are told apart.
+/// Largest number of distinct sizes that are distinguished.
 const MOST_SIZES: usize = 1 << 16;
 
 /// Reads and writes of one phase.
 ///
-/// Memory: a [`Latencies`] a direction, about 60 bytes a distinct size (at most [`MOST_SIZES`])
-/// and about 100 bytes a stream.
+/// Memory: one [`Latencies`] per direction, about 60 bytes per distinct size (at most [`MOST_SIZES`])
+/// and about 100 bytes per stream.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     reads: Directed,
     writes: Directed,
-    /// How long discards took; of their sizes and order nobody asks.
+    /// Latencies of discards; their sizes and order are not recorded.
     discards: Latencies,
-    /// Streams by what they are of.
+    /// Index of each stream by its key.
     numbers: HashMap<StreamKey, usize>,
     streams: Vec<Stream>,
-    /// Where the last call went; the next one mostly goes there too.
+    /// Stream of the last call; the next call is mostly in the same one.
     last: Option<(StreamKey, usize)>,
 }
 
@@ -47,7 +47,7 @@ struct Directed {
 }
 
 impl Shape {
-    /// Takes a data call inside the phase's window.
+    /// Processes a data call inside the phase's window.
     pub(super) fn feed(&mut self, file: FileId, call: &Call) {
         if call.op == Op::Discard {
             if call.returned >= 0 {
@@ -83,7 +83,7 @@ impl Shape {
     }
 }
 
-/// One of an order's counts.
+/// Function that selects one of an order's counts.
 type OrderCount = fn(&Order) -> u64;
 
 /// Names of one direction's facts.
@@ -173,16 +173,16 @@ impl Directed {
     }
 }
 
-/// The numbers of bytes that calls asked for.
+/// The requested sizes of calls.
 #[derive(Debug, Default)]
 struct Sizes {
     calls_by_size: BTreeMap<u64, u64>,
-    /// The last size with its calls that are not in the map yet.
+    /// The last size, with its calls that are not in the map yet.
     last: (u64, u64),
     calls: u64,
     sum: u128,
     range: Option<(u64, u64)>,
-    /// Calls of sizes for which there was no room.
+    /// Calls whose size was not recorded for lack of room.
     untold: u64,
 }
 
@@ -222,7 +222,7 @@ impl Sizes {
 }
 
 impl Shape {
-    /// To be called after the last call, before the facts.
+    /// Ends the count; call it after the last call, before the facts.
     pub(super) fn close(&mut self) {
         self.reads.sizes.close();
         self.writes.sizes.close();

@@ -1,4 +1,4 @@
-//! What other passes moved on the files of a phase while it ran: the device counts by file, calls by pass.
+//! Bytes that other passes moved on the files of a phase while it ran: the device counts by file, calls by pass.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,17 +11,17 @@ use super::gaps::{CALLS_HOOK, Gap};
 use super::span_index::SpanIndex;
 use super::windows::is_on;
 
-/// Bytes of others, fed call by call. Calls on files of one phase at a time cost one look-up.
+/// Bytes of other phases, updated with every call. A call on a file that no phases share costs one look-up.
 pub(super) struct SharedBytes {
     by_file: HashMap<FileId, SpanIndex>,
     parts: Vec<Vec<Part>>,
     windows: Vec<Option<Window>>,
-    /// For each phase that shares files `(read, written)`.
+    /// `(read, written)` for each phase that shares files.
     moved: Vec<Option<(u64, u64)>>,
 }
 
 impl SharedBytes {
-    /// For phases whose windows are resolved.
+    /// Creates the counts for phases whose windows are resolved.
     pub(super) fn new(phases: &[Phase]) -> Self {
         let files = |phase: &Phase| phase.parts.iter().map(|part| part.file).collect::<HashSet<FileId>>();
         let spans = phases.iter().enumerate().filter_map(|(number, phase)| {
@@ -29,7 +29,7 @@ impl SharedBytes {
             Some(files(phase).into_iter().map(move |file| (file, (window.start_ns, window.end_ns, number))))
         });
         let mut by_file = SpanIndex::by_key(spans.flatten());
-        // The two directions of a mix are made by the same parts and share nothing with others.
+        // The two directions of a mix have the same parts and share nothing with others.
         let same = |one: &Phase, other: &Phase| {
             one.parts.iter().all(|part| {
                 other.parts.iter().any(|own| (own.tgid, own.fd, &own.tids) == (part.tgid, part.fd, &part.tids))
@@ -60,7 +60,7 @@ impl SharedBytes {
         let Some(index) = call.file.and_then(|file| self.by_file.get(&file)) else { return };
         let bytes = u64::try_from(call.returned).unwrap_or(0);
         for number in index.overlapping(call.start_ns, call.end_ns) {
-            // What a call on the window's edge moved need not have passed the device inside of it.
+            // The bytes of a call across the window's edge may have passed the device outside the window.
             let inside = self.windows[number]
                 .is_some_and(|window| call.start_ns >= window.start_ns && call.end_ns <= window.end_ns);
             if !inside || self.parts[number].iter().any(|part| is_on(part, call)) {
@@ -72,7 +72,7 @@ impl SharedBytes {
         }
     }
 
-    /// Adds the facts of a phase; none where no other one ran on its files.
+    /// Adds the facts of a phase; none where no other phase ran on its files.
     pub(super) fn add_facts(&self, number: usize, gap: &Gap, facts: &mut Facts) {
         if let Some((read, written)) = self.moved[number] {
             for (name, bytes) in [(FactName::OthersReadBytes, read), (FactName::OthersWriteBytes, written)] {

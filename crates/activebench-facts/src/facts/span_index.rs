@@ -1,18 +1,18 @@
-//! Finds the spans that overlap a time, among thousands.
+//! Finds the spans that overlap a time among thousands of spans.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Spans with a number each, sorted by start.
+/// Numbered spans, sorted by start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanIndex {
     spans: Vec<(u64, u64, usize)>,
-    /// Latest end of the spans up to and with this one.
+    /// Latest end of the spans up to and including this one.
     reach: Vec<u64>,
 }
 
 impl SpanIndex {
-    /// From spans `(start, end, number)` in any order.
+    /// Creates an index of spans `(start, end, number)` in any order.
     pub(super) fn new(mut spans: Vec<(u64, u64, usize)>) -> Self {
         spans.sort_unstable();
         let reach = spans.iter().scan(0, |latest, (_, end, _)| {
@@ -23,7 +23,7 @@ impl SpanIndex {
         Self { spans, reach }
     }
 
-    /// Indexes of spans `(start, end, number)` by what they belong to.
+    /// Creates indexes of spans `(start, end, number)`, one per key.
     pub(super) fn by_key<K: Eq + Hash>(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> HashMap<K, Self> {
         let mut grouped: HashMap<K, Vec<(u64, u64, usize)>> = HashMap::new();
         for (key, span) in spans {
@@ -32,7 +32,7 @@ impl SpanIndex {
         grouped.into_iter().map(|(key, spans)| (key, Self::new(spans))).collect()
     }
 
-    /// Numbers of the spans that share at least one point with `start..=end`.
+    /// Returns the numbers of the spans that share at least one point with `start..=end`.
     pub(super) fn overlapping(&self, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
         let begun = self.spans.partition_point(|(start, ..)| *start <= end_ns);
         (0..begun)
@@ -44,17 +44,17 @@ impl SpanIndex {
     }
 }
 
-/// Indexes of spans by what they belong to, for calls that mostly follow one another on one key.
+/// Indexes of spans by key, for calls of which consecutive ones mostly have the same key.
 #[derive(Clone, Debug)]
 pub(super) struct KeyedSpans<K> {
     indexes: Vec<SpanIndex>,
     numbers: HashMap<K, usize>,
-    /// The key that was asked for last: hashing it again costs more than the rest of a look-up.
+    /// The key of the last look-up: hashing it again costs more than the rest of a look-up.
     last: Option<(K, Option<usize>)>,
 }
 
 impl<K: Copy + Eq + Hash> KeyedSpans<K> {
-    /// From spans `(start, end, number)` with their keys.
+    /// Creates the indexes from spans `(start, end, number)` with their keys.
     pub(super) fn new(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> Self {
         let (mut indexes, mut numbers) = (Vec::new(), HashMap::new());
         for (key, index) in SpanIndex::by_key(spans) {
@@ -64,7 +64,7 @@ impl<K: Copy + Eq + Hash> KeyedSpans<K> {
         Self { indexes, numbers, last: None }
     }
 
-    /// The spans of a key, if it has some.
+    /// Returns the spans of a key, if it has any.
     pub(super) fn get(&mut self, key: K) -> Option<&SpanIndex> {
         let number = match self.last {
             Some((last, number)) if last == key => number,

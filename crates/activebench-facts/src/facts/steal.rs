@@ -11,10 +11,10 @@ use activebench_model::units::Quantity;
 use super::cpu_times::NEAR_ENOUGH;
 use activebench_model::source::{EventSource, Unreadable};
 
-/// Where steal time comes from.
+/// Source of steal time.
 const SOURCE: &str = "/proc/stat";
 
-/// Readings by processor, each `(time, steal)`, in order.
+/// Readings by CPU, each `(time, steal)`, in order.
 #[derive(Debug, Default)]
 pub(super) struct Readings(BTreeMap<u32, Vec<(u64, u64)>>);
 
@@ -22,7 +22,7 @@ pub(super) struct Readings(BTreeMap<u32, Vec<(u64, u64)>>);
 struct Stolen {
     steal_ns: u64,
     error_ns: u64,
-    /// Processors whose readings do not reach over the window.
+    /// CPUs whose readings do not cover the window.
     unread: usize,
 }
 
@@ -90,8 +90,8 @@ impl Readings {
     }
 }
 
-/// The steal time at some time, and by how much it can be wrong: it grew somewhere between the
-/// readings around.
+/// Returns the steal time at a moment, and its largest possible error: it grew at an unknown time between
+/// the two readings around the moment.
 fn at(readings: &[(u64, u64)], at_ns: u64) -> Option<(u64, u64)> {
     let after = readings.partition_point(|(read_ns, _)| *read_ns <= at_ns);
     let (before_ns, before) = *readings[..after].last()?;
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn steal_is_added_over_processors_and_none_is_a_measured_zero() {
         let coverage = Coverage::default();
-        // Processor 0 is robbed of 40 between 1000 and 2000, processor 1 never.
+        // CPU 0 loses 40 ns between 1000 and 2000, CPU 1 loses nothing.
         let readings = [(0, 0, 7), (1_000, 0, 7), (2_000, 0, 47), (9_000, 0, 47), (0, 1, 3), (9_000, 1, 3)];
         for (window, expected) in [((500, 3_000), 40.0), ((3_000, 9_000), 0.0), ((1_000, 1_500), 20.0)] {
             let facts = facts(&readings, &coverage, window);

@@ -1,7 +1,7 @@
-//! What the host's own counters and levels say of each phase's window.
+//! Facts of each phase's window from the host's own counters and levels.
 //!
-//! They are read now and then: a window begins and ends between readings. Where that leaves a figure open it is
-//! partial, or defined as what cannot have been exceeded.
+//! These are read only at some moments, and a window begins and ends between readings. Where this makes a figure
+//! uncertain, the figure is partial, or defined as an upper bound.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,21 @@ use activebench_model::readings::{Readings, Series, Unread, Watched};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
-/// A stall known to within this share of the window is known.
+/// Largest error of a memory stall that still counts as known, as a share of the window.
 const STALL_NEAR_ENOUGH: f64 = 0.0002;
 
-/// How much a counter grew.
+/// The growth of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Growth {
-    /// Between the first and the last reading inside the window: at least.
+    /// Lower bound: growth between the first and the last reading inside the window.
     inside: u64,
-    /// Between the last reading before the window and the first after it: at most.
+    /// Upper bound: growth between the last reading before the window and the first after it.
     around: u64,
-    /// As if it grew evenly between two readings.
+    /// Estimate: growth if the counter grew evenly between two readings.
     likely: f64,
 }
 
-/// Why a series says nothing of a window.
+/// Why a series has no figure for a window; `true` when the host has no such counter.
 type Gap = (String, bool);
 
 fn not_read(unread: Option<&Unread>) -> Gap {
@@ -63,7 +63,7 @@ fn growth(series: &Series, window: Window) -> Result<Growth, Gap> {
     Ok(Growth { inside, around: last - first, likely: end - start })
 }
 
-/// Adds what was read of the host to the phases that have a window.
+/// Adds the facts from the host's readings to the phases that have a window.
 pub(super) fn add(manifest: &Manifest, activity: &Activity, phases: &mut [Phase]) {
     let host = &manifest.host;
     let nothing = Readings::default();
@@ -87,7 +87,7 @@ struct OfPhase<'a> {
 }
 
 impl OfPhase<'_> {
-    /// A counter's growth; the gap says whether the host has no such counter.
+    /// Returns a counter's growth; the gap is `true` when the host has no such counter.
     fn growth(&self, what: Watched, of: &str) -> Result<(Growth, &str), Gap> {
         let series = self.series(what, of)?;
         Ok((growth(series, self.window)?, &series.source))
@@ -116,8 +116,8 @@ impl OfPhase<'_> {
         self.add_stall(facts);
     }
 
-    /// What was dirty when the run began and can still be so when the window begins, at most. What the tree itself
-    /// wrote before cannot be told from it.
+    /// Returns an upper bound of the data that was dirty when the run began and still is when the window begins. It cannot
+    /// be distinguished from data that the tree itself wrote before.
     fn foreign_dirty(&self, own: &OwnWrites<'_>) -> Fact {
         let series = match self.series(Watched::DirtyBytes, "") {
             Ok(series) => series,
@@ -131,7 +131,7 @@ impl OfPhase<'_> {
         let start_ns = self.window.start_ns;
         match (own.unsynced_before(start_ns), own.mapped_before(start_ns)) {
             (0, false) => fact(least),
-            // A few lines of its own do not hide what is many times larger: that much at least is somebody else's.
+            // Small writes of its own do not hide a value many times larger: at least the difference belongs to others.
             (own, false) if own <= least / 16 => fact(least - own),
             _ => fact(least).partial("the tool itself had written, and not synced: at most so much is somebody else's"),
         }
@@ -191,7 +191,7 @@ impl OfPhase<'_> {
         self.add_hot_disks(facts);
     }
 
-    /// Each disk has one reading before the run and one after it.
+    /// Adds the fact on hot disks. Each disk has one reading before the run and one after it.
     fn add_hot_disks(&self, facts: &mut Facts) {
         let disks: Vec<&Series> =
             self.readings.series.iter().filter(|series| series.what == Watched::HotDisks).collect();
@@ -227,15 +227,15 @@ impl OfPhase<'_> {
     }
 }
 
-/// What the tree itself left in the page cache, for all phases at once.
+/// The data that the tree itself left in the page cache, for all phases at once.
 #[derive(Default)]
 struct OwnWrites<'a> {
-    /// Writes that wait in the page cache when their call returns: file, first entry, last exit, bytes.
+    /// Writes whose data is still in the page cache when their call returns: file, first entry, last exit, bytes.
     writes: Vec<(FileId, u64, u64, u64)>,
     /// Syncs of whole files.
     syncs: HashMap<FileId, Vec<CallSpan>>,
     global_syncs: &'a [CallSpan],
-    /// When the first file was mapped for writing: no call tells the bytes of that.
+    /// Time when the first file was mapped for writing: no call shows the bytes written through a mapping.
     mapped_ns: Option<u64>,
 }
 
@@ -251,7 +251,7 @@ impl<'a> OwnWrites<'a> {
                         own.writes.push((pass.file, step.start_ns, step.end_ns, step.bytes));
                     }
                     StepKind::Sync => {
-                        // Of a range, or of what is mapped, a sync need not be one of all.
+                        // A sync of a range or of a mapping may not include all data.
                         let whole = |span: &CallSpan| !matches!(span.op, Op::SyncFileRange | Op::Msync);
                         let spans = step.head.iter().map(|brief| brief.span).filter(whole);
                         own.syncs.entry(pass.file).or_default().extend(spans.filter(|span| span.returned == 0));
@@ -266,7 +266,7 @@ impl<'a> OwnWrites<'a> {
         own
     }
 
-    /// Bytes that were written before a time, and not seen synced by then, at most.
+    /// Returns an upper bound of the bytes that were written before a time and not synced until then.
     fn unsynced_before(&self, before_ns: u64) -> u64 {
         let synced = |file: FileId, since_ns: u64| {
             let of_file = self.syncs.get(&file).into_iter().flatten();
@@ -283,8 +283,8 @@ impl<'a> OwnWrites<'a> {
     }
 }
 
-/// The largest fall from a reading inside the window to a later one; the readings just before and after it count
-/// where fewer than two lie inside.
+/// Returns the largest fall from a reading inside the window to a later one. The readings just before and after the
+/// window count where fewer than two are inside.
 fn frequency_drop(series: &Series, window: Window) -> Fact {
     let before = series.readings.partition_point(|(at_ns, _)| *at_ns < window.start_ns);
     let after = series.readings.partition_point(|(at_ns, _)| *at_ns <= window.end_ns);

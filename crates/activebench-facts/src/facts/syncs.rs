@@ -1,8 +1,8 @@
-//! Which syncs made which writes durable, and what came between.
+//! Which syncs made which writes durable, and what happened between them.
 //!
-//! A sync covers what was written before it *started*: of writes that overlap it nobody can
-//! tell. It must succeed. `sync_file_range` writes out and makes nothing durable (its manual
-//! page says so), so it covers nothing. `msync` covers the range that it names.
+//! A sync covers what was written before it *started*: for writes that overlap it this is
+//! unknown. It must succeed. `sync_file_range` writes out but does not make anything durable (its manual
+//! page says so), so it covers nothing. `msync` covers its range.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Sync {
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
     pub(super) succeeded: bool,
-    /// The part of the file that it covers; `None` for all of it.
+    /// The range of the file that it covers; `None` for the whole file.
     range: Option<(u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct SyncLog {
     of_file: HashMap<FileId, Vec<Sync>>,
     /// `sync(2)` and, with its file system, `syncfs(2)`.
     global: Vec<(Option<u32>, Sync)>,
-    /// `(when, new length)`.
+    /// `(time, new length)`.
     truncations: HashMap<FileId, Vec<(u64, u64)>>,
 }
 
@@ -63,7 +63,7 @@ impl SyncLog {
             op: call.op,
             start_ns: call.start_ns,
             end_ns: call.end_ns,
-            // MS_ASYNC promises nothing.
+            // MS_ASYNC guarantees nothing.
             succeeded: call.returned == 0 && call.op != Op::MsyncAsync,
             range,
         };
@@ -86,7 +86,7 @@ impl SyncLog {
                         && map.from_ns <= call.start_ns
                         && (map.address..map.address.saturating_add(map.length)).contains(&address)
                 };
-                // The latest mapping at an address is the one that is there.
+                // Of several mappings at an address, the latest one is in effect.
                 if let Some(map) = self.maps.iter().filter(covers).max_by_key(|map| map.from_ns) {
                     let start = map.offset.saturating_add(address - map.address);
                     let range = Some((start, start.saturating_add(call.requested)));
@@ -102,7 +102,7 @@ impl SyncLog {
         }
     }
 
-    /// Sorts what was fed.
+    /// Sorts the collected calls.
     pub(super) fn close(&mut self) {
         for syncs in self.of_file.values_mut() {
             syncs.sort_by_key(|sync| sync.start_ns);
@@ -113,7 +113,7 @@ impl SyncLog {
         }
     }
 
-    /// Syncs of a file that start from a time on, until another one.
+    /// Returns the syncs of a file that start between two times, borders included.
     pub(super) fn between(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = &Sync> {
         let own = self.of_file.get(&file).map_or(&[][..], Vec::as_slice);
         let own = &own[own.partition_point(|sync| sync.start_ns < from_ns)..];
@@ -124,21 +124,21 @@ impl SyncLog {
             .chain(global.map(|(_, sync)| sync).take_while(move |sync| sync.start_ns <= until_ns))
     }
 
-    /// The end of the first sync that starts at or after `from_ns`, is over by `until_ns`
+    /// Returns the end of the first sync that starts at or after `from_ns`, ends by `until_ns`
     /// and makes the bytes of `written` durable.
     pub(super) fn first_covering(&self, file: FileId, from_ns: u64, until_ns: u64, written: (u64, u64)) -> Option<u64> {
         let covering = self.between(file, from_ns, until_ns).filter(|sync| covers(sync, until_ns, written));
         covering.min_by_key(|sync| sync.start_ns).map(|sync| sync.end_ns)
     }
 
-    /// The start of the last such sync: what was written before it is covered.
+    /// Returns the start of the last such sync. It covers everything written before.
     pub(super) fn last_covering(&self, file: FileId, from_ns: u64, until_ns: u64, written: (u64, u64)) -> Option<u64> {
         let covering = self.between(file, from_ns, until_ns).filter(|sync| covers(sync, until_ns, written));
         covering.map(|sync| sync.start_ns).max()
     }
 
-    /// When the bytes that a phase wrote to a file stopped being there to be synced: a later
-    /// pass wrote or truncated the file, or it was deleted. `u64::MAX` when never. `parts` are
+    /// Returns the time until which a sync of the bytes that a phase wrote to a file counts: a later
+    /// pass wrote or truncated the file, or it was deleted. `u64::MAX` when this never happened. `parts` are
     /// all parts on the file, with their phases' numbers.
     pub(super) fn limit(
         &self,
@@ -184,12 +184,12 @@ fn covers(sync: &Sync, until_ns: u64, (from, to): (u64, u64)) -> bool {
     sync.makes_durable() && sync.end_ns <= until_ns && sync.range.is_none_or(|(start, end)| start <= from && to <= end)
 }
 
-/// Whether a pass was open at a time.
+/// Returns `true` when a pass was open at a time.
 pub(super) fn lies_in(pass: &Pass, at_ns: u64) -> bool {
     pass.open.is_none_or(|open| open.start_ns <= at_ns) && pass.close.is_none_or(|close| at_ns <= close.end_ns)
 }
 
-/// The mappings that a pass keeps verbatim.
+/// Returns the mappings that a pass keeps verbatim.
 fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
     let steps = pass.steps.iter().filter(|step| step.kind == StepKind::Map);
     steps.flat_map(|step: &Step| &step.head).filter(|brief| brief.span.returned > 0).map(|brief| Map {
@@ -202,7 +202,7 @@ fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
     })
 }
 
-/// Where the passes of a part's descriptor wrote in its file: lowest offset and highest end.
+/// Returns the range that the passes of a part's descriptor wrote in its file: lowest offset and highest end.
 pub(super) fn written_range(index: &Index<'_>, part: &Part) -> (u64, u64) {
     let steps = index.passes_on(part).flat_map(|pass| &pass.steps);
     let writes = steps.filter(|step| step.kind == StepKind::Write);

@@ -1,4 +1,4 @@
-//! The reading of the calls that counts: each part's data, each thread's time.
+//! The second reading of the calls, which counts each part's data and each thread's time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::span_index::KeyedSpans;
 use super::syncs::{SyncLog, written_range};
 use super::windows::{end_of, has_size, is_of, is_on, threads_of, threads_of_span};
 
-/// What one part's calls add up to. Counts are of calls inside the part's own window.
+/// Sums of one part's calls. Counts are of calls inside the part's own window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartTally {
     pub(super) read_bytes: u64,
@@ -33,23 +33,23 @@ pub(super) struct PartTally {
     pub(super) sync_write_bytes: u64,
     pub(super) storage_read_bytes: u64,
     pub(super) direct_cached_bytes: u64,
-    /// Brought into the page cache by the calls themselves.
+    /// Bytes that the calls themselves inserted into the page cache.
     pub(super) cached_bytes: u64,
     pub(super) untimed_bytes: u64,
-    /// Data calls of the phase's direction whose offset is not known.
+    /// Data calls of the phase's direction whose offset is unknown.
     pub(super) unplaced_calls: u64,
-    /// Written through the page cache, by whether a later sync covers it.
+    /// Bytes written through the page cache that a later sync covers; `uncovered_bytes`: that no sync covers.
     pub(super) covered_bytes: u64,
     pub(super) uncovered_bytes: u64,
-    /// Written durably, or past the page cache, by the call itself.
+    /// Bytes written durably, or past the page cache, by the call itself.
     pub(super) written_through_bytes: u64,
     /// Exit of the last write that needs a sync.
     pub(super) last_cached_write_ns: Option<u64>,
-    /// Exit of the last write that does not.
+    /// Exit of the last write that does not need a sync.
     pub(super) last_through_write_ns: Option<u64>,
 }
 
-/// What one phase touched in one file, in its own direction.
+/// The blocks that one phase touched in one file, in its own direction.
 #[derive(Debug)]
 struct Touched {
     hits: BlockHits,
@@ -57,30 +57,30 @@ struct Touched {
     highest_end: u64,
 }
 
-/// What one phase touched in all its files.
+/// The blocks that one phase touched in all its files.
 #[derive(Debug, Default)]
 pub(super) struct TouchedBlocks {
     pub(super) hits: HitDistribution,
     /// Blocks from the lowest to the highest touched byte, added over the files.
     pub(super) region_blocks: u64,
-    /// Bytes of the touched blocks, at most those of the region.
+    /// Bytes of the touched blocks, limited to those of the region.
     pub(super) bytes: u64,
 }
 
-/// A part with what its calls are held against.
+/// A part and what its calls are compared with.
 struct PlannedPart {
     phase: usize,
     direction: Direction,
     call_bytes: Option<u64>,
     part: Part,
     end_ns: u64,
-    /// Start of the last sync that covers this part's file: writes over by then are covered.
+    /// Start of the last sync that covers this part's file: it covers writes that ended before.
     covered_until_ns: Option<u64>,
-    /// How the phase is divided into blocks; `None` when no call asked for a byte.
+    /// Grid of the phase's blocks; `None` when no call requested any data.
     grid: Option<Grid>,
-    /// The phase's file among those that are touched.
+    /// Index of the phase's file in `Tally::touched`.
     touched: usize,
-    /// Highest end that anybody touched in the file: the end of the file, for its readers.
+    /// Highest end of any access to the file: for reads, the end of the file.
     file_end: u64,
 }
 
@@ -90,11 +90,11 @@ pub(super) struct ThreadSpan {
     pub(super) phase: usize,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
-    /// Its first call inside was seen: from there on the time before a call lies inside too.
+    /// True after its first call inside was seen: from then on the time before a call is inside too.
     begun: bool,
 }
 
-/// Processor time of a phase's threads.
+/// CPU time of a phase's threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PhaseCpu {
     pub(super) threads_ns: u64,
@@ -102,30 +102,30 @@ pub(super) struct PhaseCpu {
     pub(super) kernel_ns: u64,
 }
 
-/// The counters of every phase, fed call by call.
+/// The counters of every phase, updated with every call.
 pub(super) struct Tally {
     planned: Vec<PlannedPart>,
     parts: Vec<PartTally>,
-    /// Where each phase's parts stand in both.
+    /// Range of each phase's parts in `planned` and `parts`.
     parts_of: Vec<Range<usize>>,
     by_descriptor: KeyedSpans<(u32, i32)>,
     touched: Vec<Touched>,
-    /// Where each phase's files stand in it.
+    /// Range of each phase's files in `touched`.
     touched_of: Vec<Range<usize>>,
     shapes: Vec<Shape>,
     threads: Vec<ThreadSpan>,
     by_thread: KeyedSpans<u32>,
     cpu: Vec<PhaseCpu>,
-    /// How long handing over asynchronous requests took, by phase.
+    /// Durations of the calls that submit asynchronous requests, by phase.
     submissions: Vec<Latencies>,
-    /// The part of it in `io_submit`.
+    /// Total time in `io_submit`, by phase.
     io_submit_ns: Vec<Option<u64>>,
     completions: Completions,
 }
 
 impl Tally {
-    /// `limits` says for each phase and file until when a sync counts, `blocks` how each phase
-    /// is divided.
+    /// Creates the counters. `limits` has, for each phase and file, the time until which a sync counts; `blocks` has the
+    /// division of each phase into blocks.
     pub(super) fn new(
         index: &Index<'_>,
         activity: &Activity,
@@ -237,7 +237,7 @@ impl Tally {
                     *self.io_submit_ns[span.phase].get_or_insert(0) += duration_ns;
                 }
             }
-            // Before the first call inside, the thread was outside.
+            // Before its first call inside, the thread was outside.
             if span.begun {
                 cpu.user_ns += call.user_before_ns;
             }
@@ -245,13 +245,13 @@ impl Tally {
         }
     }
 
-    /// The parts of a phase with their tallies.
+    /// Returns the parts of a phase with their tallies.
     pub(super) fn parts_of(&self, phase: usize) -> impl Iterator<Item = (&Part, &PartTally)> {
         let range = self.parts_of[phase].clone();
         self.planned[range.clone()].iter().map(|plan| &plan.part).zip(&self.parts[range])
     }
 
-    /// What a phase touched; `None` when it is not divided into blocks.
+    /// Returns the blocks that a phase touched; `None` when it is not divided into blocks.
     pub(super) fn touched_by(&mut self, phase: usize) -> Option<TouchedBlocks> {
         let grid = self.planned[self.parts_of[phase].clone()].iter().find_map(|plan| plan.grid)?;
         let mut blocks = TouchedBlocks::default();
@@ -269,23 +269,23 @@ impl Tally {
         &self.shapes[phase]
     }
 
-    /// To be called after the last call.
+    /// Ends the count; call it after the last call.
     pub(super) fn close(&mut self) {
         self.shapes.iter_mut().for_each(Shape::close);
         self.completions.close();
     }
 
-    /// How long handing over asynchronous requests took.
+    /// Returns the durations of the calls that submit asynchronous requests.
     pub(super) fn submissions_of(&self, phase: usize) -> &Latencies {
         &self.submissions[phase]
     }
 
-    /// Latencies of asynchronous requests without the hand-over.
+    /// Returns the latencies of asynchronous requests without and with their submission.
     pub(super) fn completions_of(&self, phase: usize) -> &OfPhase {
         self.completions.of(phase)
     }
 
-    /// Time in `io_submit`; `None` without such calls.
+    /// Returns the time in `io_submit`; `None` without such calls.
     pub(super) fn io_submit_ns_of(&self, phase: usize) -> Option<u64> {
         self.io_submit_ns[phase]
     }
@@ -301,7 +301,7 @@ impl PartTally {
         if call.op == Op::Discard {
             self.discard_calls += 1;
             self.discard_bytes += bytes;
-            // Elsewhere it is a hint that a file system may refuse.
+            // In other phases a discard is a hint that a file system may refuse.
             self.failed_data_calls += u64::from(call.returned < 0 && plan.direction == Direction::Discard);
             self.unplaced_calls += u64::from(call.offset < 0 && plan.direction == Direction::Discard);
             return;
@@ -324,7 +324,7 @@ impl PartTally {
         self.cached_bytes += call.cached_bytes;
         if direct {
             self.direct_bytes += bytes;
-            // Of a mix that is reported apart, the other direction's bytes say nothing of this one.
+            // In a mix whose directions have separate phases, the other direction's bytes do not count here.
             self.direct_cached_bytes += if is_of(plan.direction, call) { call.cached_bytes } else { 0 };
         }
         if sync_write {
@@ -346,12 +346,12 @@ impl PartTally {
     }
 }
 
-/// Whether a call hands asynchronous requests to the kernel.
+/// Returns `true` when a call submits asynchronous requests to the kernel.
 fn hands_over(call: &Call) -> bool {
     matches!(call.op, Op::IoSubmit | Op::IoUringEnter) && call.requested > 0
 }
 
-/// Whether a call moved less than asked, reads that met the end of the file aside.
+/// Returns `true` when a call moved less than requested, except reads that met the end of the file.
 fn is_short(call: &Call, file_end: u64) -> bool {
     let Ok(bytes) = u64::try_from(call.returned) else { return false };
     if bytes >= call.requested {
@@ -371,7 +371,7 @@ impl Touched {
     }
 }
 
-/// The highest end of a read or write of each file.
+/// Returns the highest end of a read or write of each file.
 pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
     let mut ends: HashMap<FileId, u64> = HashMap::new();
     for pass in &activity.passes {
@@ -383,8 +383,8 @@ pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
     ends
 }
 
-/// The time that each thread has a part of a phase to itself. A thread that serves several
-/// parts at once has each moment once.
+/// Returns the spans of each thread in each phase. Where a thread serves several parts at once, each moment
+/// counts once.
 pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, ThreadSpan)> {
     let mut spans = Vec::new();
     for (phase, of_phase) in phases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Where the tool's clock stopped, where that must be counted out, and the phases' windows.
+//! The end of the tool's clock, where it must be computed from bytes, and the phases' windows.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use activebench_model::phase::{Direction, Part, PartEnd, Phase, TaskSpan, Window
 
 use super::index::Index;
 
-/// Whether a call moves data the way the phase does.
+/// Returns `true` when a call moves data in the phase's direction.
 pub(super) fn is_of(direction: Direction, call: &Call) -> bool {
     match direction {
         Direction::Read => call.op.is_read(),
@@ -17,12 +17,12 @@ pub(super) fn is_of(direction: Direction, call: &Call) -> bool {
     }
 }
 
-/// Whether a call asks for the bytes that the phase's calls ask for, see [`Phase::call_bytes`].
+/// Returns `true` when a call requests the size of the phase's calls, see [`Phase::call_bytes`].
 pub(super) fn has_size(call_bytes: Option<u64>, call: &Call) -> bool {
     call_bytes.is_none_or(|bytes| bytes == call.requested)
 }
 
-/// Whether a call is one of a part's, whenever it was.
+/// Returns `true` when a call is one of a part's, at any time.
 pub(super) fn is_on(part: &Part, call: &Call) -> bool {
     call.tgid == part.tgid
         && call.fd == part.fd
@@ -30,7 +30,7 @@ pub(super) fn is_on(part: &Part, call: &Call) -> bool {
         && (part.tids.is_empty() || part.tids.contains(&call.tid))
 }
 
-/// When a resolved part's clock stopped.
+/// Returns the time when a resolved part's clock stopped.
 ///
 /// Every part is resolved before anything else reads it, see [`EndSeekers::resolve`].
 pub(super) fn end_of(part: &Part) -> u64 {
@@ -40,7 +40,7 @@ pub(super) fn end_of(part: &Part) -> u64 {
     }
 }
 
-/// The threads that made a part's calls.
+/// Returns the threads that made a part's calls.
 pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
     if !part.tids.is_empty() {
         return part.tids.clone();
@@ -56,7 +56,7 @@ pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
     tids
 }
 
-/// The threads whose time counts in a span of a pass over names.
+/// Returns the threads whose time counts in a span of a pass over names.
 pub(super) fn threads_of_span(index: &Index<'_>, span: &TaskSpan) -> Vec<u32> {
     if !span.tids.is_empty() {
         return span.tids.clone();
@@ -65,10 +65,10 @@ pub(super) fn threads_of_span(index: &Index<'_>, span: &TaskSpan) -> Vec<u32> {
     if lived.is_empty() { vec![span.tgid] } else { lived }
 }
 
-/// Looks for the ends of the parts whose clock stopped after a number of bytes.
+/// Finds the ends of the parts whose clock stopped after a number of bytes.
 ///
-/// Memory: nothing for a part of one thread; 16 bytes a data call for one of several, whose
-/// calls come unsorted.
+/// Memory: none for a part of one thread; 16 bytes per data call for a part of several threads, whose
+/// calls arrive unsorted.
 pub(super) struct EndSeekers {
     by_descriptor: HashMap<(u32, i32), Vec<Seeker>>,
 }
@@ -83,7 +83,7 @@ struct Seeker {
     moved: u64,
     end_ns: Option<u64>,
     last_end_ns: u64,
-    /// `(end, bytes)` of each call, where several threads make them.
+    /// `(end, bytes)` of each call, where several threads make the calls.
     unsorted: Option<Vec<(u64, u64)>>,
 }
 
@@ -126,7 +126,7 @@ impl EndSeekers {
         }
     }
 
-    /// Writes the ends into the parts, and the windows into the phases.
+    /// Writes the ends to the parts, and the windows to the phases.
     pub(super) fn resolve(self, phases: &mut [Phase]) {
         for mut seeker in self.by_descriptor.into_values().flatten() {
             if let Some(mut calls) = seeker.unsorted.take() {
@@ -134,7 +134,7 @@ impl EndSeekers {
                 calls.into_iter().for_each(|(end_ns, bytes)| seeker.add(end_ns, bytes));
             }
             let phase = &mut phases[seeker.phase];
-            // Fewer bytes than the tool counted: its clock cannot have stopped before the last.
+            // Fewer bytes than the tool counted: its clock cannot have stopped before the last call.
             let end_ns = seeker.end_ns.unwrap_or(seeker.last_end_ns);
             phase.parts[seeker.index].end = PartEnd::At(end_ns);
             if seeker.end_ns.is_none() && phase.incomplete.is_none() {
@@ -160,7 +160,7 @@ impl Seeker {
     }
 }
 
-/// The union of the parts' windows; a part whose clock never ran does not extend it.
+/// Returns the union of the parts' windows; a part whose clock never ran does not extend it.
 fn union(phase: &Phase) -> Option<Window> {
     let of_parts = phase.parts.iter().map(|part| (part.start_ns, end_of(part)));
     let of_names = phase.names.iter().flat_map(|names| &names.spans).map(|span| (span.start_ns, span.end_ns));

@@ -1,4 +1,4 @@
-//! The fold: which passes and steps come out of which calls.
+//! Tests of the activity: the passes and steps that follow from given calls.
 
 use crate::story::*;
 use activebench_facts::{blind_paths, evidence_phases};
@@ -8,7 +8,7 @@ use activebench_model::coverage::ProbeStatus;
 use activebench_model::event::TaskEventKind;
 use activebench_model::phase::{Direction, Phase};
 
-/// Each pass in a line: process, descriptor, how it began and ended, and each step as
+/// Returns each pass as a line: process, descriptor, how it began and ended, and each step as
 /// `kind calls/bytes+seeks`.
 fn lines(activity: &Activity) -> Vec<String> {
     let step = |step: &activebench_model::activity::Step| {
@@ -177,7 +177,7 @@ fn mappings_outlive_their_descriptor() {
             story.close(3);
             story.call(Op::Msync, -1, ADDRESS + BLOCK as i64, BLOCK, 0);
             story.call(Op::Munmap, -1, ADDRESS, 8 * BLOCK, 0);
-            // Gone: neither concerns the file any more.
+            // The mapping is gone: neither call concerns the file any more.
             story.call(Op::Msync, -1, ADDRESS, BLOCK, -12);
             story.by(200, 200).call(Op::Munmap, -1, ADDRESS, BLOCK, 0);
         },
@@ -231,7 +231,7 @@ fn the_order_of_batches_between_threads_changes_nothing() {
     let mut story = Story::new();
     story.open(3, "f");
     for round in 0..6 {
-        // Three threads on one descriptor, one of which syncs in between.
+        // Three threads use one descriptor, and one of them syncs in between.
         story.by(TOOL, 101).write(3, round);
         story.by(TOOL, 102).write(3, 100 + round);
         if round % 2 == 1 {
@@ -289,7 +289,7 @@ fn the_stub_is_not_the_tool() {
     assert_eq!(activity.passes.len(), 1);
     assert_eq!(activity.execs.len(), 1);
 
-    // Without an execution nothing tells them apart.
+    // Without an execution the stub and the tool cannot be distinguished.
     story.events.tasks.retain(|event| event.kind != TaskEventKind::Executed);
     assert_eq!(story.activity().passes.len(), 2);
 }
@@ -304,7 +304,7 @@ fn tasks_files_names_and_deletions() {
     story.task(TaskEventKind::Born, 200, 200, TOOL);
     story.by(200, 200).open(3, "g");
     story.task(TaskEventKind::Exited, 200, 200, 0);
-    // The number is used again.
+    // The number is reused.
     story.task(TaskEventKind::Born, 200, 200, TOOL);
     let deleted = story.by(TOOL, TOOL).unlink("f");
     story.call(Op::Sync, -1, -1, 0, 0);
@@ -371,7 +371,7 @@ fn of_many_files_those_that_moved_most_have_phases() {
 #[test]
 fn blind_paths_are_counted_where_they_carry_data() {
     let mut story = Story::new();
-    // A library: read-only and mapped.
+    // A library is read-only and mapped.
     story.open(3, "libc.so.6");
     story.call(Op::Mmap, 3, 0, BLOCK, 0x1000);
     story.close(3);
@@ -396,7 +396,7 @@ fn blind_paths_are_counted_where_they_carry_data() {
     };
     expect(paths(&[], &uring(true)), &[("io_uring splice or multishot", 1), ("mmap", 1)]);
     expect(paths(&[], &uring(false)), &[("io_uring splice or multishot", 1), ("io_uring", 2), ("mmap", 1)]);
-    // A phase that reads the mapped file makes its mapping one of data.
+    // A phase that reads the mapped file makes its mapping a data mapping.
     let paths = paths(&[read_phase(3, (0, 1))], &uring(true));
     assert_eq!(paths.last().map(|(_, calls)| *calls), Some(2));
 }

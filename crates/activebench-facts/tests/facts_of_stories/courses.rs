@@ -1,4 +1,4 @@
-//! What happened in a phase over time: the figures behind the charts.
+//! The time series of a phase: the figures behind the charts.
 
 use crate::story::*;
 use activebench_facts::courses;
@@ -24,7 +24,7 @@ fn values(course: &Course, name: CourseName) -> Vec<f64> {
     series.values.iter().map(|value| value.unwrap_or(0.0)).collect()
 }
 
-/// What a rate adds up to over the course.
+/// Returns the sum of a rate over the course.
 fn total(course: &Course, name: CourseName) -> f64 {
     values(course, name).iter().sum::<f64>() * course.step_ns as f64 / 1e9
 }
@@ -38,7 +38,7 @@ fn latencies(course: &Course, of: LatencyOf) -> &LatencyHistogram {
     course.latencies.iter().find(|histogram| histogram.of == of).expect("both are there")
 }
 
-/// 64 blocks written, 16 of them at the device by the end of the window and the rest in the sync behind it.
+/// Creates a phase that writes 64 blocks: 16 reach the device by the end of the window, the others in the sync after it.
 fn written() -> (Story, Phase) {
     let mut story = Story::new();
     story.open(3, "f");
@@ -82,7 +82,7 @@ fn a_map_counts_each_call_where_and_when_it_was() {
     let mut story = Story::new();
     story.open(3, "f");
     let (start_ns, _) = story.reads(3, 32);
-    // Then the first block alone, as often again.
+    // Then only the first block, as often again.
     let spans: Vec<_> = (0..32).map(|_| story.read(3, 0)).collect();
     let course = course(&story, read_phase(3, (start_ns, spans[31].end_ns)));
     let [map] = &course.maps[..] else { panic!("one file") };
@@ -90,7 +90,7 @@ fn a_map_counts_each_call_where_and_when_it_was() {
     let by_row: Vec<u64> = map.hits.iter().map(|row| row.iter().sum()).collect();
     assert_eq!(by_row[0], 33);
     assert!(by_row[1..].iter().all(|hits| *hits == 1), "{by_row:?}");
-    // The second half of the time has hits in the first row alone.
+    // The second half of the time has hits only in the first row.
     let columns = map.hits[0].len();
     assert!(map.hits[1..].iter().all(|row| row[columns / 2 + 1..].iter().all(|hits| *hits == 0)));
     assert_eq!(map.hits[0][columns / 2 + 1..].iter().sum::<u64>() + 1, 32);

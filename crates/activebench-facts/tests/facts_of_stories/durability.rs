@@ -1,4 +1,4 @@
-//! Which bytes a phase wrote became durable, and when: each way a tool can go about it.
+//! Which of a phase's written bytes became durable, and when: all the ways in which a tool can do it.
 
 use crate::story::*;
 use activebench_model::call::{Op, open_bits};
@@ -6,7 +6,7 @@ use activebench_model::event::BlockAction;
 use activebench_model::fact::FactName::*;
 use activebench_model::phase::{Direction, PartEnd};
 
-/// What should hold of a write phase of four blocks.
+/// Checks the durability facts of a write phase of four blocks.
 fn check_durability(what: &str, story: &Story, window: (u64, u64), synced: u64, durable_ns: Result<u64, &'static str>) {
     let facts = story.facts(write_phase(3, window));
     let span = match durable_ns {
@@ -32,7 +32,7 @@ fn opened(flags: u32) -> Story {
 
 #[test]
 fn a_sync_after_the_clock_makes_durable_later() {
-    // iozone's default: the fsync follows when the clock has stopped.
+    // iozone's default: the fsync follows after the clock has stopped.
     let mut story = opened(0);
     story.fsync(3);
     let window = story.writes(3, 4);
@@ -57,7 +57,7 @@ fn a_sync_inside_the_clock_makes_durable_inside() {
 
 #[test]
 fn without_a_sync_nothing_is_durable() {
-    // iozone -c alone.
+    // Only iozone -c.
     let mut story = opened(0);
     let (start_ns, _) = story.writes(3, 4);
     let close = story.close(3);
@@ -103,7 +103,7 @@ fn a_sync_covers_what_was_written_before_it_started() {
     story.now = window.1 - 10;
     story.by(TOOL, 101).fsync(3);
     check_durability("overlapping", &story, window, 3, Err("no sync covered 4096"));
-    // Borders: it starts in the nanosecond in which the last write returns.
+    // The border case: the sync starts in the nanosecond in which the last write returns.
     story.now = window.1;
     let sync = story.fsync(3);
     check_durability("right after", &story, window, 4, Ok(sync.end_ns));
@@ -121,7 +121,7 @@ fn a_failed_sync_covers_nothing_and_is_counted() {
 
 #[test]
 fn other_calls_that_sync() {
-    // Which calls make a file durable, made by another process of the tree.
+    // Calls by another process of the tree, and if they make the file durable.
     for (what, op, fd, file, synced) in [
         ("fdatasync", Op::Fdatasync, 9, FILE, true),
         ("fsync of another file", Op::Fsync, 9, OTHER_FILE, false),
@@ -231,7 +231,7 @@ fn two_phases_on_one_open_file_end_each_other() {
 
 #[test]
 fn the_untimed_rest_of_a_pass_is_no_later_pass() {
-    // A stonewalled task writes on, then syncs.
+    // A stonewalled task continues to write, then syncs.
     let mut story = opened(0);
     let (start_ns, last_ns) = story.writes(3, 8);
     let sync = story.fsync(3);
@@ -297,7 +297,7 @@ fn an_msync_covers_the_range_that_it_names() {
 
 #[test]
 fn the_device_shows_the_same() {
-    // Nothing at the device inside the clock, everything by the end of the sync that follows.
+    // Nothing reached the device inside the clock, everything by the end of the sync that follows.
     let mut story = opened(0);
     let window = story.writes(3, 4);
     story.now += 1000;

@@ -1,4 +1,4 @@
-//! Every other fact: data, blocks, cache, device, time, tasks, and what loss does to them.
+//! All other facts: data, blocks, cache, device, time, tasks, and the effect of losses on them.
 
 use crate::story::*;
 use activebench_model::call::{DeviceNumber, FileId, Op, open_bits};
@@ -48,7 +48,7 @@ fn data_calls_inside_the_window_count_and_others_do_not() {
 
 #[test]
 fn failed_and_short_calls() {
-    // (offset in blocks, asked, returned) and whether it is short; the file ends at block 8 + 100.
+    // Operation, offset, returned value, and if the call failed or is short; the file ends at block 8 + 100.
     let end = 8 * BLOCK + 100;
     let cases = [
         ("whole", Op::Read, 0, BLOCK as i64, 0, 0),
@@ -105,12 +105,12 @@ fn the_request_size_that_most_calls_asked_for_sets_the_blocks() {
         &story.facts(read_phase(3, window)),
         &[
             (ModalRequest, count(512)),
-            // The first read covers 8 of them, of which 4 are read again.
+            // The first read covers 8 blocks, of which 4 are read again.
             (UniqueBlocks, count(8)),
             (MaxBlockHits, count(2)),
         ],
     );
-    // An unknown offset makes them partial.
+    // An unknown offset makes the facts partial.
     story.last().offset = -1;
     check(
         "unplaced",
@@ -130,7 +130,7 @@ fn the_request_size_that_most_calls_asked_for_sets_the_blocks() {
     );
 }
 
-/// Two children that write; the second one stops its clock after two of its blocks.
+/// Two child processes that write. The second stops its clock after two of its blocks.
 fn stonewalled() -> (Story, Vec<Part>) {
     let mut story = Story::new();
     let mut parts = Vec::new();
@@ -191,7 +191,7 @@ fn a_task_that_outlived_the_observation_has_no_parent_window() {
 
 #[test]
 fn a_clock_that_stops_after_bytes() {
-    // (bytes, whether another thread helps) and the call with which they had been moved.
+    // Bytes, number of threads, and the call with which the bytes had been moved.
     for (what, bytes, threads, end) in [
         ("nothing", 0, 1, None),
         ("the first", 1, 1, Some(0)),
@@ -214,7 +214,7 @@ fn a_clock_that_stops_after_bytes() {
         let (phases, _) = story.resolve(vec![phase(Direction::Read, vec![part])]);
         let end_ns = end.map_or(spans[0].start_ns, |index: usize| spans[index].end_ns);
         assert_eq!(phases[0].parts[0].end, PartEnd::At(end_ns), "{what}");
-        // A clock that never ran gives no window and no facts.
+        // A clock that never ran has no window and no facts.
         assert_eq!(phases[0].window.is_some(), end.is_some(), "{what}");
         assert_eq!(phases[0].facts.0.is_empty(), end.is_none(), "{what}");
         assert_eq!(phases[0].incomplete, None);
@@ -234,7 +234,7 @@ fn more_bytes_counted_than_observed_are_said_so() {
     assert_eq!(phases[0].incomplete.as_deref(), Some("process 100 counted 20480 bytes and 8192 were observed"));
 }
 
-/// A read pass of four blocks after a priming read; `before` and `inside` blocks are inserted.
+/// Creates a read pass of four blocks after a priming read; `before` and `inside` blocks are inserted.
 fn cached_read(before: u64, inside: u64) -> (Story, (u64, u64)) {
     let mut story = Story::new();
     story.insert(50);
@@ -266,7 +266,7 @@ fn the_page_cache_shows_where_reads_came_from() {
     }
 }
 
-/// Two processes read one file at one time: what the first brought in was there for the second.
+/// Two processes read one file at the same time: pages that the first inserted were in the cache for the second.
 #[test]
 fn pages_that_another_phase_brought_in_were_there_before() {
     let mut story = Story::new();
@@ -278,7 +278,7 @@ fn pages_that_another_phase_brought_in_were_there_before() {
     story.now = first.0 + 1;
     story.by(100, 100).insert(3);
     story.by(200, 200).insert(1);
-    // The kernel's own reading ahead is nobody's: it counts for both.
+    // The kernel's own readahead belongs to no phase: it counts for both.
     story.by(7, 7).insert(2);
     story.now = second.1 + 10;
     let of_second = |mut phase: activebench_model::phase::Phase| {
@@ -290,7 +290,7 @@ fn pages_that_another_phase_brought_in_were_there_before() {
     check("the second", &phases[1].facts, &[(CacheInsertedBytes, blocks(3)), (ResidentAtStart, blocks(0))]);
 }
 
-/// Of threads the page-cache events know nothing; their calls do.
+/// Page-cache events do not show the thread; the calls do.
 #[test]
 fn pages_that_another_thread_brought_in_were_there_before() {
     let mut story = Story::new();
@@ -386,7 +386,7 @@ fn discards_are_counted_where_a_pass_is_one_of_discards() {
             (ReadBytes, count(0)),
         ],
     );
-    // A pass that writes is none of them, and a hint that is refused is no error of it.
+    // A write pass does not count discards, and a refused hint is not an error of it.
     let facts = story.facts(write_phase(3, window));
     check(
         "writes",
@@ -409,13 +409,13 @@ fn the_device_is_seen_inside_the_window() {
     let at = |offset: u64| window.0 + offset;
     story.completed(window.0 - 1, BlockAction::Read, 9 * BLOCK, Some(FILE));
     story.completed(at(100), BlockAction::Read, BLOCK, Some(FILE)).latency_ns = 200;
-    // One request for two files: its bytes are divided, it is one request.
+    // One request for two files: its bytes are divided, but it counts as one request.
     story.completed(at(500), BlockAction::Read, BLOCK, Some(OTHER_FILE)).latency_ns = 300;
     let second = story.completed(at(500), BlockAction::Read, 2 * BLOCK, Some(FILE));
     (second.first_of_request, second.latency_ns) = (false, 0);
     let third = story.completed(at(500), BlockAction::Read, BLOCK, Some(FILE));
     (third.first_of_request, third.latency_ns) = (false, 0);
-    // It overlaps the one before.
+    // This request overlaps the previous one.
     story.completed(at(600), BlockAction::Write, BLOCK, None).latency_ns = 200;
     story.completed(at(700), BlockAction::Read, BLOCK, Some(FILE)).status = 10;
     story.completed(at(800), BlockAction::Discard, BLOCK, Some(FILE)).latency_ns = 10;
@@ -432,9 +432,9 @@ fn the_device_is_seen_inside_the_window() {
             (DeviceTotalBytes, blocks(6)),
             (DeviceRequests, count(2)),
             (DeviceLatencyMean, count(250)),
-            // 100 of the first, 200..500 and 400..600, two short ones, the last 20.
+            // 100 of the first, 200..500 and 400..600, two short requests, 20 of the last.
             (DeviceBusy, count(100 + 400 + 10 + 10 + 20)),
-            // The other file is none of the run's.
+            // The other file does not belong to the run.
             (ForeignBytes, blocks(1)),
             (Flushes, count(0)),
         ],
@@ -504,7 +504,7 @@ fn completions_that_no_hook_saw_count_with_their_bytes() {
     check("too many", &story(3, 0), &expected);
     let unbounded = [(DeviceBusy, Is::Part(10.0, unseen)), (DeviceBusyError, Is::Missing("between the calls"))];
     check("readahead", &story(3, 0), &unbounded);
-    // Of direct reads none is in flight outside a call.
+    // Direct reads are not in flight outside a call.
     let bounded = [(DeviceBusy, Is::Part(10.0, unseen)), (DeviceBusyError, count(4 * CALL_NS))];
     check("direct", &story(3, direct()), &bounded);
 }
@@ -531,7 +531,7 @@ fn a_device_without_requests_shows_its_bios() {
     let source = |name| facts.get(name).map_or("", |fact| fact.source.as_str());
     assert_eq!(source(DeviceReadBytes), "tp_btf/block_bio_queue (the device takes bios, no requests)");
 
-    // The same bios on a device that does complete requests are the same data again.
+    // On a device that completes requests, the same bios are the same data again.
     story.completed(window.0 + 70, BlockAction::Read, BLOCK, Some(FILE));
     check("disk", &story.facts(read_phase(3, window)), &[(DeviceReadBytes, blocks(1)), (DeviceBusy, count(10))]);
 }
@@ -557,12 +557,12 @@ fn processor_time_inside_the_window() {
     story.read(3, 0);
     let window = story.reads(3, 4);
     story.read(3, 5);
-    // 60 of each call's 100 ns on CPU in the kernel; 30 in user mode before each but the first.
+    // Each call is on CPU in the kernel for 60 of its 100 ns, and 30 ns in user mode precede each but the first.
     let whole = window.1 - window.0;
     let expected = [(KernelCpu, count(4 * 60)), (UserCpu, count(3 * 30)), (OffCpu, count(whole - 4 * 60 - 3 * 30))];
     check("one thread", &story.facts(read_phase(3, window)), &expected);
 
-    // Calls of the thread on other descriptors inside the window are its time too.
+    // Calls of the thread on other descriptors inside the window are also its time.
     let mut busy = story.clone();
     busy.events.calls.retain(|call| call.start_ns != window.0 + 2 * CALL_NS);
     busy.now = window.0 + 2 * CALL_NS;
@@ -571,7 +571,7 @@ fn processor_time_inside_the_window() {
     busy.events.calls.sort_by_key(|call| call.start_ns);
     check("another call", &busy.facts(read_phase(3, window)), &[(ReadBytes, blocks(3)), (KernelCpu, count(240))]);
 
-    // More than there is: reported as it is, and marked.
+    // More time than the window has: reported as it is, and marked.
     for (cpu_ns, expected) in [
         (152, count(whole - 4 * 152 - 90)),
         (153, Is::Whole(0.0)),
@@ -721,7 +721,7 @@ fn the_whole_run_s_processor_time_is_that_of_every_task_that_ended() {
 
 #[test]
 fn direct_io_through_a_loop_device_is_counted_on_the_declared_device_only() {
-    // The inner file's pages show themselves on the disk below with their own inode.
+    // The disk below has events for the inner file's pages, with their own inode.
     let below = DeviceNumber(8 << 20);
     let root_file = FileId { s_dev: 8 << 20, ino: 5 };
     let mut story = Story::new();
@@ -743,7 +743,7 @@ fn direct_io_through_a_loop_device_is_counted_on_the_declared_device_only() {
     );
 }
 
-/// [`FILE`] on a loop device, its image on a volume of a disk.
+/// Puts [`FILE`] on a loop device whose image is on a volume of a disk.
 fn stacked(story: &mut Story) -> (DeviceNumber, DeviceNumber) {
     let (volume, disk) = (DeviceNumber(253 << 20), DeviceNumber(8 << 20));
     let below = |name: &str, device, kind: &str, above: &str| Layer {
@@ -770,7 +770,7 @@ fn the_layer_below_that_moved_least_is_told() {
     let at = window.0 + 50;
     let stranger = FileId { s_dev: 8 << 20, ino: 99 };
     story.completed(at, BlockAction::Read, 8 * BLOCK, Some(FILE));
-    // The volume only queues bios; the disk completes requests, and what is queued there is the same data.
+    // The volume only queues bios; the disk completes requests, and its queued bios are the same data.
     story.completed(at, BlockAction::Read, 8 * BLOCK, None).kind = BlockEventKind::Queued;
     story.events.block.last_mut().expect("it was pushed").device = volume;
     for (bytes, file, origin, kind, when) in [
@@ -788,7 +788,7 @@ fn the_layer_below_that_moved_least_is_told() {
     let expected = [(DeviceReadBytes, blocks(8)), (BelowReadBytes, blocks(4)), (BelowWriteBytes, blocks(0))];
     check("a hole in the image", &story.facts(read_phase(3, window)), &expected);
 
-    // The pages of the image itself, through its page cache.
+    // The pages of the image itself, which go through its page cache.
     let attributes = &mut story.manifest.host.targets[0].layers[0].attributes;
     attributes.insert(BACKING_S_DEV.to_owned(), stranger.s_dev.to_string());
     attributes.insert(BACKING_INODE.to_owned(), stranger.ino.to_string());
@@ -830,7 +830,7 @@ fn what_is_written_below_counts_until_it_is_durable() {
 fn insertions_and_reads_in_progress_are_of_one_time() {
     let mut story = Story::new();
     story.open(3, "f");
-    // Primed before the clock ran.
+    // Primed before the clock started.
     story.insert(2);
     story.now += 1000;
     let window = story.reads(3, 4);
@@ -838,7 +838,7 @@ fn insertions_and_reads_in_progress_are_of_one_time() {
     story.insert(3);
     story.completed(window.0 - 1, BlockAction::Read, 2 * BLOCK, Some(FILE));
     story.completed(window.0 + 20, BlockAction::Read, BLOCK, Some(FILE));
-    // On its way when the clock stops, and one that is issued later.
+    // One request in flight when the clock stops, and one that is issued later.
     story.completed(window.1 + 50, BlockAction::Read, 2 * BLOCK, Some(FILE)).latency_ns = 60;
     story.completed(window.1 + 90, BlockAction::Read, 5 * BLOCK, Some(FILE)).latency_ns = 60;
     let expected = [
@@ -869,7 +869,7 @@ fn what_other_passes_move_on_the_same_file_is_told() {
     let (phases, _) = story.resolve(vec![one.clone(), two]);
     check("at once", &phases[0].facts, &[(ReadBytes, blocks(4)), (OthersReadBytes, blocks(4))]);
     check("the longer one", &phases[1].facts, &[(ReadBytes, blocks(5)), (OthersReadBytes, blocks(4))]);
-    // Both directions of a mix are of the same parts.
+    // Both directions of a mix have the same parts.
     let mixed = Phase { id: "q".to_owned(), ..phase(Direction::Write, one.parts.clone()) };
     let (phases, _) = story.resolve(vec![one.clone(), mixed]);
     check("a mix", &phases[0].facts, &[(OthersReadBytes, Is::Absent)]);

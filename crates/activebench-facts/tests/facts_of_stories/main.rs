@@ -1,4 +1,4 @@
-//! Events to activity, facts, profiles and time series, from invented runs whose answer is known.
+//! Tests of activity, facts, profiles and time series, from invented runs with known results.
 
 mod activity;
 mod courses;

@@ -1,4 +1,4 @@
-//! Passes over names, latencies of syncs and of hand-overs, and what the tool said when.
+//! Passes over names, latencies of syncs and submissions, and the times of the tool's output.
 
 use crate::story::*;
 use activebench_model::call::{FileKind, Op, open_bits};
@@ -6,7 +6,7 @@ use activebench_model::event::TaskEventKind;
 use activebench_model::fact::{Fact, FactName, FactName::*};
 use activebench_model::phase::{Direction, NameOperation, NamePass, Phase, TaskSpan};
 
-/// A pass over names by the tool.
+/// Creates a pass over names by the tool.
 fn names(operation: NameOperation, tids: &[u32], start_ns: u64, end_ns: u64) -> Phase {
     let span = TaskSpan { tgid: TOOL, tids: tids.to_vec(), start_ns, end_ns };
     Phase {
@@ -15,7 +15,7 @@ fn names(operation: NameOperation, tids: &[u32], start_ns: u64, end_ns: u64) -> 
     }
 }
 
-/// An open that the tool makes with `O_CREAT`.
+/// Adds an open by the tool with `O_CREAT`.
 fn create(story: &mut Story, returned: i64) {
     story.call(Op::Open, -1, -1, 0, returned);
     story.last().open_flags = open_bits::CREATE | open_bits::WRITABLE;
@@ -119,7 +119,7 @@ fn handing_over_is_timed_for_the_threads_of_the_pass() {
     submit(&mut story, Op::IoSubmit, 2);
     story.call(Op::AioWrite, 3, 0, BLOCK, BLOCK as i64);
     submit(&mut story, Op::IoUringEnter, 1);
-    // Waits for completions, hands nothing over.
+    // Waits for completions and submits nothing.
     submit(&mut story, Op::IoUringEnter, 0);
     story.last().end_ns += 5000;
     story.now += 5000;
@@ -139,7 +139,7 @@ fn what_the_tool_said_has_its_time() {
     };
     let first = say(&mut story, 2, 12);
     say(&mut story, 7, 3);
-    // Output that goes to a file is I/O of the tool.
+    // Output to a file is I/O of the tool.
     story.write(1, 0);
     let second = say(&mut story, 1, 5);
     let said: Vec<_> =

@@ -1,4 +1,4 @@
-//! How long calls were on their way, how fast data moved over time, and where random passes began.
+//! How long calls were in flight, how fast data moved over time, and where random passes began.
 
 use crate::story::*;
 use activebench_model::call::Op;
@@ -11,12 +11,12 @@ fn time_in_which_a_call_was_on_its_way_counts_once_a_task() {
     story.open(3, "f");
     let start_ns = story.now;
     story.reads(3, 4);
-    // A pause of the tool, and a sync, which is a call on its way too.
+    // A pause of the tool, and a sync, which also counts as a call in flight.
     story.now += 10_000;
     let end_ns = story.fsync(3).end_ns;
     let facts = story.facts(read_phase(3, (start_ns, end_ns)));
     check("one task", &facts, &[(TaskWindows, count(end_ns - start_ns)), (InFlight, count(5 * CALL_NS))]);
-    // What lies outside the part does not count.
+    // Time outside the part does not count.
     let facts = story.facts(read_phase(3, (start_ns, end_ns - CALL_NS / 2)));
     check("cut", &facts, &[(InFlight, count(5 * CALL_NS - CALL_NS / 2))]);
 }
@@ -44,7 +44,7 @@ fn each_task_has_its_own_time() {
         let (start_ns, end_ns) = story.reads(3, 3);
         parts.push(Part { tgid, ..part(3, start_ns, end_ns) });
     }
-    // Together for no time at all: no fifths.
+    // Never at the same time: no fifths.
     let length = parts.iter().map(|part| part.last_data_ns - part.start_ns).sum();
     let facts = story.facts(phase(Direction::Read, parts));
     let apart = Is::Missing("at work together for");
@@ -66,7 +66,7 @@ fn lost_calls_make_the_pace_partial() {
     check("lost", &facts, &[(InFlight, Is::Part(400.0, "lost 3 of 10 calls"))]);
 }
 
-/// A write pass of 100 calls of which each of the last 20 waits for `pause_ns`, and as many requests at the device.
+/// Creates a write pass of 100 calls. Each of the last 20 waits for `pause_ns`. The device has as many requests.
 fn slower_at_its_end(pause_ns: u64) -> Phase {
     use activebench_model::event::BlockAction;
     let mut story = Story::new();
@@ -96,7 +96,7 @@ fn a_pass_that_becomes_slower_shows_in_its_last_fifth() {
     for (first, last) in [(Fifth1Rate, Fifth5Rate), (DeviceFifth1Rate, DeviceFifth5Rate)] {
         let share = rate(&steady, last) / rate(&steady, first);
         assert!((share - 1.0).abs() < 0.05, "{share}");
-        // The writes alone: a call of 100 ns each 200 becomes one of 300 each 400.
+        // Only the writes: a call of 100 ns every 200 ns becomes one of 300 ns every 400 ns.
         let share = rate(&slower, last) / rate(&slower, first);
         assert!((share - 0.5).abs() < 0.05, "{share}");
     }
@@ -120,7 +120,7 @@ fn a_random_pass_tells_where_it_began() {
     assert_eq!(began(&story, Pattern::RandomPermutation), expected);
     assert_eq!(began(&story, Pattern::RandomIndependent), expected);
     assert_eq!(began(&story, Pattern::Sequential), Vec::<Vec<u64>>::new());
-    // Completions come in another order than submissions.
+    // Completions arrive in another order than submissions.
     story.events.calls.reverse();
     assert_eq!(began(&story, Pattern::RandomPermutation), expected);
     story.lose("calls");

@@ -1,4 +1,4 @@
-//! What a phase wrote, from the samples of its writes.
+//! Content of the data that a phase wrote, from the samples of its writes.
 
 use crate::story::{FILE, Is, OTHER_FILE, Story, TOOL, check, count, write_phase};
 use activebench_model::call::Op;
@@ -10,7 +10,7 @@ use activebench_model::fact::Facts;
 const NAMES: [activebench_model::fact::FactName; 4] =
     [PayloadSamples, PayloadZeroShare, PayloadCompressed, PayloadDuplicates];
 
-/// A tool that writes a file on descriptor 3.
+/// Creates a tool that writes a file through descriptor 3.
 fn story() -> (Story, (u64, u64)) {
     let mut story = Story::new();
     let account = RecordAccount { made: 10, received: 10, ..Default::default() };
@@ -21,7 +21,7 @@ fn story() -> (Story, (u64, u64)) {
     (story, window)
 }
 
-/// 4096 bytes, of which some are zeros and some are left; `None` for memory that could not be read.
+/// A sample of 4096 bytes: zero bytes, compressed bytes, content; `None` for memory that could not be read.
 fn sample(at_ns: u64, figures: Option<(u32, u32, u32)>) -> PayloadEvent {
     let (zero_bytes, compressed_bytes, content) = figures.unwrap_or((0, 0, 0));
     PayloadEvent {
@@ -66,10 +66,10 @@ fn shares_are_of_the_samples_of_the_phase() {
 
     story.events.payload.extend([
         sample(window.0, Some((4096, 0, 0))),
-        // Nearly all zeros is not zeros.
+        // Almost all zeros does not count as zeros.
         sample(at + 1, Some((4095, 96, 1))),
         sample(at + 2, Some((16, 4096, 2))),
-        // A file registered with a ring has no name of its own.
+        // A file registered with a ring has no file identity.
         PayloadEvent { file: None, ..sample(window.1, Some((16, 4096, 2))) },
     ]);
     let expected = [

@@ -1,4 +1,4 @@
-//! Where the threads' time went, from running totals, samples and steal readings.
+//! How threads spent their time, from running totals, samples and steal readings.
 
 use crate::story::{CALL_NS, Is, Story, TOOL, check, count, part, phase, read_phase};
 use activebench_facts::profile_phases;
@@ -8,7 +8,7 @@ use activebench_model::fact::FactName::*;
 use activebench_model::fact::Facts;
 use activebench_model::profile::{CpuProfile, Frame, KERNEL_MODULE, Profiles, Stacks};
 
-/// The tool was born at 0, sleeps, and works until `now` in 100 ns steps of calls.
+/// Creates a tool that was born at 0, sleeps, and makes calls of 100 ns until `now`.
 fn story() -> (Story, (u64, u64)) {
     let mut story = Story::new();
     let coverage = &mut story.manifest.coverage;
@@ -32,7 +32,7 @@ fn total(tid: u32, at_ns: u64, since_ns: u64, state: ThreadState, totals: [u64; 
 }
 
 fn sample(at_ns: u64, stack: Option<u32>, in_user_mode: bool) -> SampleEvent {
-    // Totals of no thread's age: half-way through an update.
+    // Totals that do not add up to the thread's age, as in the middle of an update.
     let cpu = total(TOOL, at_ns, at_ns, ThreadState::User, [1; 5]);
     SampleEvent { at_ns, in_user_mode, stack, cpu }
 }
@@ -55,7 +55,7 @@ fn totals_around_the_window_replace_what_the_calls_tell() {
     let (mut story, window) = story();
     let (start, end) = window;
     let length = end - start;
-    // Nothing but sleep before the window, then a quarter of it each way.
+    // Only sleep before the window, then a quarter of it in each state.
     let quarter = length / 4;
     let switches = [
         total(TOOL, start, 0, ThreadState::Blocked, [0, 0, start, 0, 0]),
@@ -176,7 +176,7 @@ fn stacks() -> Stacks {
             frame(Some(1), Some(0x20), None),
             frame(Some(1), Some(0x30), Some("main")),
             frame(None, None, None),
-            // Stacks may come from anybody.
+            // Stacks may come from untrusted files.
             frame(Some(99), Some(1), None),
         ],
         stacks: vec![vec![0, 3], vec![1, 3], vec![2], vec![4], vec![5], vec![], vec![77]],
@@ -248,7 +248,7 @@ fn samples_that_are_short_are_said_to_be() {
 #[test]
 fn most_samples_missing_is_noticed() {
     let (mut story, (start, _)) = story();
-    // A second on a CPU, ten samples.
+    // One second on CPU, but ten samples.
     let end = start + 1_000_000_000;
     story.events.cpu.extend([
         total(TOOL, start, 0, ThreadState::User, [start, 0, 0, 0, 0]),

@@ -6,7 +6,7 @@ use activebench_model::event::{BlockAction, BlockEventKind};
 use activebench_model::fact::{Fact, FactName, FactName::*};
 use activebench_model::phase::{Direction, Part, Phase};
 
-/// Reads through descriptor 3: `(offset, bytes)`.
+/// Creates reads through descriptor 3: `(offset, bytes)`.
 fn reads(calls: &[(i64, u64)]) -> (Story, (u64, u64)) {
     let mut story = Story::new();
     story.open(3, "f");
@@ -47,7 +47,7 @@ fn blocks_are_divided_so_that_calls_move_whole_ones() {
     let large_then_small = [(0, 8192), (8192, 8192), (16_384, 8192), (0, 4096), (4096, 4096)];
     for (what, calls, grid, unique, region, least, most) in [
         ("one call", vec![(40_960, 4096)], 4096, 1, 1, 1, 1),
-        // Two small calls on one large block visit different halves of it.
+        // Two small calls on one large block touch different halves of it.
         ("mixed sizes", large_then_small.to_vec(), 4096, 6, 6, 1, 2),
         ("behind a header", vec![(100, 4096), (100 + 4096, 4096), (100, 4096)], 4096, 2, 2, 1, 2),
         ("on sectors", vec![(0, 4096), (512, 4096), (4608, 4096)], 512, 17, 17, 1, 2),
@@ -127,7 +127,7 @@ fn interleaved_streams_of_several_tasks_do_not_look_random() {
     for tgid in [200, 300] {
         story.by(tgid, tgid).open(3, "f");
     }
-    // Two tasks in turns: one goes up from the beginning, the other down from block 100.
+    // Two tasks alternate: one goes up from the beginning, the other down from block 100.
     for step in 0..10 {
         story.by(200, 200).read(3, step);
         story.by(300, 300).read(3, 100 - step);
@@ -145,14 +145,14 @@ fn interleaved_streams_of_several_tasks_do_not_look_random() {
     };
     check("two tasks", &story.facts(phase(Direction::Read, parts.clone())), &shares(0.5, 0.5, 0.0));
 
-    // The second one begins again at block 100: one jump in 19 steps.
+    // The second task starts again at block 100: one jump in 19 steps.
     story.by(300, 300).read(3, 100);
     let end_ns = story.now;
     let parts = parts.into_iter().map(|of_task| Part { end: activebench_model::phase::PartEnd::At(end_ns), ..of_task });
     let facts = story.facts(phase(Direction::Read, parts.collect()));
     check("round again", &facts, &shares(9.0 / 19.0, 9.0 / 19.0, 1.0 / 19.0));
 
-    // A call at an unknown offset: what is known stays, and is known to be a part.
+    // A call at an unknown offset: the known shares stay, and become partial.
     story.by(200, 200).call(Op::Read, 3, -1, BLOCK, BLOCK as i64);
     let parts = [200, 300].into_iter().map(|tgid| Part { tgid, ..part(3, start_ns, story.now) });
     let facts = story.facts(phase(Direction::Read, parts.collect()));
@@ -182,7 +182,7 @@ fn reads_and_writes_of_one_task_are_streams_of_their_own() {
             (ReadLatencyP50, count(CALL_NS)),
             (ReadLatencyMax, count(CALL_NS)),
             (WriteLatencyP50, count(CALL_NS + 50)),
-            // The failed call asked for bytes too.
+            // The failed call requested bytes too.
             (ReadCalls, count(6)),
             (ReadSizeModalShare, count(1)),
         ],
@@ -199,7 +199,7 @@ fn sizes_and_latencies_of_the_calls_inside_the_window() {
         let bytes = if index % 10 == 0 { 512 } else { BLOCK };
         story.now += 1000;
         story.call(Op::Read, 3, (index * BLOCK) as i64, bytes, bytes as i64);
-        // 1 ns to 1 us, in no order.
+        // From 1 ns to 1 us, in no particular order.
         let call = story.last();
         call.start_ns = call.end_ns - (index * 7 % 1000 + 1);
     }
@@ -245,10 +245,10 @@ fn the_device_shows_latencies_and_queue_depth() {
     story.completed(at(900), BlockAction::Read, BLOCK, Some(OTHER_FILE)).latency_ns = 500;
     let second = story.completed(at(900), BlockAction::Read, BLOCK, Some(FILE));
     (second.first_of_request, second.latency_ns) = (false, 0);
-    // Somebody else's, and a flush.
+    // A request of another process, and a flush.
     story.completed(at(900), BlockAction::Read, BLOCK, None).latency_ns = 900;
     story.completed(at(950), BlockAction::Flush, 0, None).latency_ns = 900;
-    // In flight at the end of the window, carried by the second event of its request.
+    // In flight at the end of the window; the second event of its request belongs to the phase.
     story.completed(window.1 + 50, BlockAction::Read, BLOCK, Some(OTHER_FILE)).latency_ns = 150;
     let tail = story.completed(window.1 + 50, BlockAction::Read, BLOCK, Some(FILE));
     (tail.first_of_request, tail.latency_ns) = (false, 0);
@@ -265,7 +265,7 @@ fn the_device_shows_latencies_and_queue_depth() {
             (DeviceQueueDepthMax, count(3)),
         ],
     );
-    // One request in two whose issue was not seen is not in the depth: too low.
+    // A request whose issue was not seen is not in the depth, which is then too low.
     story.completed(at(950), BlockAction::Read, BLOCK, Some(FILE)).latency_ns = 0;
     let unseen = "the issue or completion of 1 of 4 requests was not seen";
     check(
@@ -340,7 +340,7 @@ fn lost_calls_reach_the_shape() {
     check("no probe", &story.facts(read_phase(3, window)), &none);
 }
 
-/// Requests of two sizes on one descriptor at once: a phase of each has its own calls, bytes, blocks and latencies.
+/// Requests of two sizes on one descriptor at once: each size's phase has its own calls, bytes, blocks and latencies.
 #[test]
 fn a_phase_of_one_size_leaves_the_other_out() {
     let (story, window) = reads(&[(0, 8192), (1 << 20, 1 << 20), (8192, 8192), (0, 8192), (2 << 20, 1 << 20)]);

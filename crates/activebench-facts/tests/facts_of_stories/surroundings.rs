@@ -1,4 +1,4 @@
-//! What the host's counters say of a phase, and what they leave open.
+//! Facts of a phase from the host's counters, and what these leave uncertain.
 
 use crate::story::*;
 use activebench_model::call::open_bits;
@@ -13,7 +13,7 @@ fn series(what: Watched, of: &str, source: &str, readings: &[(u64, u64)]) -> Ser
     Series { what, of: of.to_owned(), source: source.to_owned(), readings: readings.to_vec() }
 }
 
-/// A tool that writes four blocks, syncs them, and writes them again; readings before, between and after.
+/// Creates a tool that writes four blocks, syncs them, and writes them again; readings before, between and after.
 fn two_passes(dirty: [u64; 3], sync: bool) -> (Story, Vec<Phase>) {
     let mut story = Story::new();
     story.flags = open_bits::WRITABLE;
@@ -46,16 +46,16 @@ fn dirty_pages_of_others_are_told_from_the_tools_own() {
         }
     };
     check_both("synced between", [64 * MIB, 32 * MIB, 0], true, [whole(64 * MIB), whole(32 * MIB)]);
-    // What is left is at most what there was at any time before.
+    // At most the smallest reading so far is left.
     check_both("synced between", [2 * MIB, 32 * MIB, 0], true, [whole(2 * MIB), whole(2 * MIB)]);
-    // A few KiB of its own do not hide 32 MiB. Both passes are one row of writes: all of it is taken off.
+    // A few KiB of its own do not hide 32 MiB. Both passes are one sequence of writes, of which all bytes are subtracted.
     check_both("not synced", [64 * MIB, 32 * MIB, 0], false, [whole(64 * MIB), whole(32 * MIB - 8 * BLOCK)]);
-    // What may all be its own is nobody else's for certain.
+    // Data that may all be the tool's own does not certainly belong to others.
     let part = Is::Part(4.0 * BLOCK as f64, "the tool itself had written");
     check_both("not synced", [MIB, 4 * BLOCK, 0], false, [whole(MIB), part]);
 }
 
-/// A pass of reads from 10,000 to 20,000 ns with readings around it.
+/// Creates a pass of reads from 10,000 to 20,000 ns with readings around it.
 fn one_pass(readings: Option<Readings>) -> (Story, Phase) {
     let mut story = Story::new();
     story.open(3, "f");
@@ -175,7 +175,7 @@ fn a_network_file_system_receives() {
     };
     check_one(vec![by_interfaces.clone(), by_client], 8_192, "/proc/self/mountstats");
     check_one(vec![by_interfaces.clone()], 9_000, "/proc/net/dev");
-    // A hypervisor's file system and RDMA go past the interfaces, which are quiet then: nobody is accused.
+    // A hypervisor's file system and RDMA bypass the interfaces, which are then idle: the fact is missing.
     for (fs_type, options) in [("virtiofs", ""), ("9p", "trans=virtio"), ("nfs4", "rw,proto=rdma"), ("lustre", "")] {
         let readings = Readings { series: vec![by_interfaces.clone()], unread: Vec::new() };
         let (mut story, phase) = one_pass(Some(readings));

@@ -2,7 +2,7 @@
 
 use activebench_model::phase::Window;
 
-/// Steps of equal length.
+/// A time axis with steps of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) start_ns: u64,
@@ -13,7 +13,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Steps over a span and a little before and after it.
+    /// Creates an axis over a span and a little before and after it.
     pub(super) fn around(span: Window, steps: usize) -> Self {
         let margin_ns = span.duration_ns() / 40;
         let start_ns = span.start_ns.saturating_sub(margin_ns);
@@ -21,24 +21,24 @@ impl Axis {
         Self { start_ns, step_ns: length_ns.div_ceil(steps as u64), steps }
     }
 
-    /// When the last step ends.
+    /// Returns the end of the last step.
     pub(super) fn end_ns(self) -> u64 {
         self.start_ns.saturating_add(self.step_ns.saturating_mul(self.steps as u64))
     }
 
-    /// The step of a time; `None` outside.
+    /// Returns the step of a time; `None` outside the axis.
     pub(super) fn step_of(self, at_ns: u64) -> Option<usize> {
         let step = usize::try_from(at_ns.checked_sub(self.start_ns)? / self.step_ns).ok()?;
         (step < self.steps).then_some(step)
     }
 
-    /// Start and end of a step.
+    /// Returns the start and the end of a step.
     pub(super) fn bounds(self, step: usize) -> (u64, u64) {
         let start_ns = self.start_ns + step as u64 * self.step_ns;
         (start_ns, start_ns + self.step_ns)
     }
 
-    /// Adds an amount, evenly over a time; what lies outside the axis is left out.
+    /// Adds an amount, spread evenly over a time; the part outside the axis is left out.
     pub(super) fn spread(self, sums: &mut [f64], start_ns: u64, end_ns: u64, amount: f64) {
         let Some(length_ns) = end_ns.checked_sub(start_ns).filter(|length_ns| *length_ns > 0) else {
             if let Some(step) = self.step_of(end_ns) {

@@ -1,4 +1,4 @@
-//! Where the time of the phases' threads went, step by step.
+//! How the phases' threads spent their time, step by step.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ use crate::facts::gaps::Gap;
 use crate::facts::index::Index;
 use crate::facts::tally::{ThreadSpan, thread_spans};
 
-/// Threads of a phase, above which their time is not followed.
+/// Number of threads of a phase above which their time is not computed.
 const MOST_THREADS: usize = 64;
-/// From this share of a step on an error of the times is said.
+/// Error of the times, as a share of a step, above which it is reported.
 const ERROR_SAID: f64 = 0.05;
 
-/// What is known of one phase.
+/// The times of one phase.
 pub(super) enum Times {
     Known {
-        /// Shares of user mode, kernel, I/O wait, other waits and waiting for a processor; `None` where no thread ran or
-        /// its totals are not known.
+        /// Shares of user mode, kernel, I/O wait, other waits and the run queue; `None` where no thread ran or
+        /// its totals are unknown.
         shares: Vec<Option<[f64; 5]>>,
         /// The largest error, as a share of a step.
         error: f64,
@@ -30,7 +30,7 @@ pub(super) enum Times {
 }
 
 impl Times {
-    /// One of the shares over the steps.
+    /// Returns one of the shares over the steps.
     pub(super) fn ratios(&self, gap: &Gap, state: usize) -> (Gap, Vec<Option<f64>>) {
         match self {
             Times::Unknown(why) => (Gap::Missing(why.clone()), Vec::new()),
@@ -52,16 +52,16 @@ struct Segment {
     end_ns: u64,
 }
 
-/// All threads' times in one step.
+/// The times of all threads in one step.
 #[derive(Clone)]
 struct Step {
     length_ns: u64,
-    /// `None` as soon as one of them is not known.
+    /// `None` as soon as one thread's time is unknown.
     parts_ns: Option<[u64; 5]>,
     error_ns: u64,
 }
 
-/// The times of the phases with these numbers, each on its axis.
+/// Computes the times of the phases with these numbers, each on its axis.
 pub(super) fn read(
     source: &dyn EventSource,
     activity: &Activity,
@@ -87,10 +87,10 @@ pub(super) fn read(
     Ok(axes.iter().zip(segments).map(times).collect())
 }
 
-/// A phase's threads' spans, cut at the borders of the steps.
+/// Cuts the spans of a phase's threads at the borders of the steps.
 ///
 /// # Errors
-/// When there are too many threads.
+/// Returns an error if there are too many threads.
 fn segments(spans: &[(u32, ThreadSpan)], number: usize, axis: Axis) -> Result<Vec<Segment>, String> {
     let own: Vec<_> = spans.iter().filter(|(_, span)| span.phase == number).collect();
     let threads: HashSet<u32> = own.iter().map(|(tid, _)| *tid).collect();

@@ -1,4 +1,4 @@
-//! Hand-built runs: a script of calls with a clock, so that a test reads like the tool's life.
+//! Hand-built runs: a script of calls with a clock, so that a test reads like the run of a tool.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use activebench_facts::{fold_activity, resolve_phases};
@@ -24,23 +24,23 @@ pub(crate) const OTHER_FILE: FileId = FileId { s_dev: 7 << 20, ino: 13 };
 pub(crate) const CALL_NS: u64 = 100;
 pub(crate) const BLOCK: u64 = 4096;
 
-/// A run being written down.
+/// A run that a test builds call by call.
 #[derive(Clone)]
 pub(crate) struct Story {
     pub(crate) events: Events,
     pub(crate) manifest: Manifest,
     pub(crate) now: u64,
-    /// Who makes the next calls.
+    /// Process and thread of the next calls.
     pub(crate) tgid: u32,
     pub(crate) tid: u32,
-    /// Open flags and file of the calls to come.
+    /// Open flags and file of the next calls.
     pub(crate) flags: u32,
     pub(crate) file: FileId,
     pub(crate) kind: FileKind,
 }
 
 impl Story {
-    /// A tool that has just been executed, at 1000 ns.
+    /// Creates a tool that has just been executed, at 1000 ns.
     pub(crate) fn new() -> Self {
         let mut story = Self {
             events: Events::default(),
@@ -79,7 +79,7 @@ impl Story {
         });
     }
 
-    /// From here on another thread of another process calls.
+    /// Sets the process and the thread of the next calls.
     pub(crate) fn by(&mut self, tgid: u32, tid: u32) -> &mut Self {
         (self.tgid, self.tid) = (tgid, tid);
         self
@@ -159,7 +159,7 @@ impl Story {
         self.call(Op::Lseek, fd, (block * BLOCK) as i64, 0, (block * BLOCK) as i64)
     }
 
-    /// Blocks `0..count`, and the span from the first entry to the last exit.
+    /// Writes blocks `0..count`; returns the span from the first entry to the last exit.
     pub(crate) fn writes(&mut self, fd: i32, count: u64) -> (u64, u64) {
         let spans: Vec<CallSpan> = (0..count).map(|block| self.write(fd, block)).collect();
         (spans[0].start_ns, spans[spans.len() - 1].end_ns)
@@ -170,7 +170,7 @@ impl Story {
         (spans[0].start_ns, spans[spans.len() - 1].end_ns)
     }
 
-    /// Pages of the current file enter the cache now.
+    /// Inserts pages of the current file into the page cache now.
     pub(crate) fn insert(&mut self, blocks: u64) {
         self.events.cache.push(CacheEvent {
             at_ns: self.now,
@@ -182,7 +182,7 @@ impl Story {
         });
     }
 
-    /// A request on [`DISK`] completes at a time.
+    /// Adds a request on [`DISK`] that completes at a time.
     pub(crate) fn completed(
         &mut self,
         at_ns: u64,
@@ -214,7 +214,7 @@ impl Story {
         fold_activity(&self.events).expect("events in memory")
     }
 
-    /// The phases with their facts, and the run's.
+    /// Returns the phases with their facts, and the facts of the run.
     pub(crate) fn resolve(&self, phases: Vec<Phase>) -> (Vec<Phase>, Facts) {
         let mut manifest = self.manifest.clone();
         manifest.clocks.started_ns = 1000;
@@ -222,13 +222,13 @@ impl Story {
         resolve_phases(&self.events, &manifest, &self.activity(), phases).expect("events in memory")
     }
 
-    /// The facts of the only phase.
+    /// Returns the facts of the only phase.
     pub(crate) fn facts(&self, phase: Phase) -> Facts {
         let (mut phases, _) = self.resolve(vec![phase]);
         phases.remove(0).facts
     }
 
-    /// The observation lost records of a class.
+    /// Marks records of a class as lost.
     pub(crate) fn lose(&mut self, class: &str) {
         self.manifest
             .coverage
@@ -300,7 +300,7 @@ pub(crate) fn layer(name: &str, device: DeviceNumber) -> Layer {
     Layer { name: name.to_owned(), device, kind: "virtio".to_owned(), ..Layer::default() }
 }
 
-/// A part of the tool on [`FILE`], from a time until the clock stopped.
+/// Creates a part of the tool on [`FILE`], from a time until the clock stopped.
 pub(crate) fn part(fd: i32, start_ns: u64, end_ns: u64) -> Part {
     Part {
         tgid: TOOL,
@@ -328,12 +328,12 @@ pub(crate) fn read_phase(fd: i32, (start_ns, end_ns): (u64, u64)) -> Phase {
     phase(Direction::Read, vec![part(fd, start_ns, end_ns)])
 }
 
-/// What a fact should be.
+/// The expected state of a fact.
 #[derive(Clone, Debug)]
 pub(crate) enum Is {
-    /// Complete, of this value.
+    /// Complete, with this value.
     Whole(f64),
-    /// Partial, of this value, with these words in what was lost.
+    /// Partial, with this value, and these words in the description of the loss.
     Part(f64, &'static str),
     /// Missing, with these words in the reason.
     Missing(&'static str),
@@ -341,7 +341,7 @@ pub(crate) enum Is {
     Absent,
 }
 
-/// Holds facts against what they should be.
+/// Compares facts with the expected ones.
 #[track_caller]
 pub(crate) fn check(what: &str, facts: &Facts, expected: &[(FactName, Is)]) {
     for (name, expected) in expected {
@@ -364,7 +364,7 @@ pub(crate) fn check(what: &str, facts: &Facts, expected: &[(FactName, Is)]) {
     }
 }
 
-/// Bytes of a number of blocks.
+/// Returns the bytes of a number of blocks.
 pub(crate) fn blocks(count: u64) -> Is {
     Is::Whole((count * BLOCK) as f64)
 }
