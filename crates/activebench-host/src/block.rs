@@ -1,5 +1,4 @@
-//! One block device, read from sysfs: what it is and how its queue is set. What lies below it
-//! is `stack`'s part.
+//! Reads one block device from sysfs: its kind and its queue settings. `stack` reads the devices below it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use activebench_model::host::{ABOVE, Layer};
 use crate::mounts::device_number;
 use crate::reader::{ReadError, Reader, device_name};
 
-/// A device and where sysfs keeps it.
+/// A device and its folder in sysfs.
 pub(crate) struct BlockDevice {
     pub(crate) layer: Layer,
     /// `/sys/devices/.../block/sda`; for a partition a folder inside it.
@@ -19,7 +18,7 @@ pub(crate) struct BlockDevice {
     pub(crate) disk: Option<DeviceNumber>,
 }
 
-/// Attributes of the whole disk that are kept where the kernel has them, below its folder.
+/// Attributes of the whole disk that are kept where the kernel has them. Paths are below the disk's folder.
 const DISK_ATTRIBUTES: &[&str] = &[
     "ro",
     "queue/scheduler",
@@ -34,15 +33,15 @@ const DISK_ATTRIBUTES: &[&str] = &[
 ];
 const PARTITION_ATTRIBUTES: &[&str] = &["ro", "partition", "start"];
 
-/// A kind of device: how sysfs names it, what we call it, and the attributes that it alone has.
+/// A kind of device: its name prefix in sysfs, our name for it, and the attributes that only this kind has.
 struct Kind {
     prefix: &'static str,
     name: &'static str,
     attributes: &'static [&'static str],
 }
 
-/// Names as in Documentation/admin-guide/devices.txt and the drivers of Linux 6.12. Minor
-/// numbers and letters follow the prefix; the longer prefix stands first.
+/// Names as in Documentation/admin-guide/devices.txt and the drivers of Linux 6.12. Minor numbers and letters follow
+/// the prefix; a longer prefix comes before a shorter one.
 const KINDS: &[Kind] = &[
     Kind { prefix: "loop", name: "loop", attributes: &["loop/offset", "loop/sizelimit"] },
     Kind { prefix: "zram", name: "zram", attributes: &["comp_algorithm", "backing_dev"] },
@@ -75,14 +74,14 @@ fn kind_of(name: &str) -> &'static Kind {
     KINDS.iter().find(|kind| name.starts_with(kind.prefix)).unwrap_or(&OTHER)
 }
 
-/// Reads a device. `None`, and an entry in the account, when sysfs does not know it.
+/// Reads a device. Returns `None`, and adds a note to `unread`, when sysfs does not have it.
 pub(crate) fn read_device(reader: &mut Reader, device: DeviceNumber, above: Option<&str>) -> Option<BlockDevice> {
     let folder = reader.link(Path::new(&format!("/sys/dev/block/{device}")));
     let folder = reader.wanted(folder)?;
     let name = device_name(&folder);
     let is_partition = reader.exists(&folder.join("partition"));
     let is_partition = reader.wanted(is_partition)?;
-    // A partition has no queue of its own; its disk's is the one that it goes through.
+    // A partition does not have its own queue; its I/O goes through the queue of the disk.
     let disk_folder =
         if is_partition { folder.parent().map_or_else(|| folder.clone(), Path::to_owned) } else { folder.clone() };
     let kind = kind_of(&name);
@@ -122,7 +121,7 @@ pub(crate) fn read_device(reader: &mut Reader, device: DeviceNumber, above: Opti
         } else {
             None
         },
-        // Sectors of `size` are 512 bytes whatever the device's blocks are.
+        // `size` counts sectors of 512 bytes, whatever the block size of the device.
         size_bytes: read(reader, &folder.join("size"), Reader::number).and_then(|sectors| sectors.checked_mul(512)),
         attributes,
         name,
@@ -131,8 +130,8 @@ pub(crate) fn read_device(reader: &mut Reader, device: DeviceNumber, above: Opti
     Some(BlockDevice { layer, folder, disk })
 }
 
-/// The serial number of a SCSI disk: the page 80h of its vital product data, of which the first four bytes are a head
-/// (SPC, Unit Serial Number page). Not every disk has the page.
+/// Returns the serial number of a SCSI disk: page 80h of its vital product data, without the header of 4 bytes (SPC,
+/// Unit Serial Number page). Not every disk has the page.
 fn scsi_serial(reader: &mut Reader, folder: &Path) -> Option<String> {
     let page = reader.bytes(&folder.join("device/vpd_pg80"));
     let page = reader.optional(page)?;
@@ -145,13 +144,13 @@ fn read<T>(reader: &mut Reader, path: &Path, how: fn(&Reader, &Path) -> Result<T
     reader.wanted(value)
 }
 
-/// The text of a `dev` file.
+/// Reads a `dev` file.
 pub(crate) fn read_device_number(reader: &Reader, path: &Path) -> Result<DeviceNumber, ReadError> {
     let text = reader.text(path)?;
     device_number(&text).ok_or(ReadError::Content { path: path.to_owned(), text, expected: "a device number" })
 }
 
-/// The numbers of the devices that a folder's links lead to (`slaves`, btrfs `devices`).
+/// Returns the numbers of the devices that the links in a folder point to (`slaves`, btrfs `devices`).
 pub(crate) fn linked_devices(reader: &mut Reader, folder: &Path) -> Vec<DeviceNumber> {
     let names = reader.names(folder);
     let mut devices = Vec::new();
@@ -162,10 +161,10 @@ pub(crate) fn linked_devices(reader: &mut Reader, folder: &Path) -> Vec<DeviceNu
     devices
 }
 
-/// The device of a node such as `/dev/sda1` or `/dev/mapper/data`.
+/// Returns the device of a node such as `/dev/sda1` or `/dev/mapper/data`.
 ///
-/// By name, through sysfs: opening or looking at nodes would need a `/dev` that fits the
-/// recorded tree. Links (`/dev/disk/by-uuid/...`) are followed as the process sees them.
+/// Searches sysfs by name: opening or examining nodes would need a `/dev` that fits the recorded tree. Follows links
+/// (`/dev/disk/by-uuid/...`) as the process sees them.
 pub(crate) fn device_of_node(reader: &mut Reader, node: &Path) -> Option<DeviceNumber> {
     let resolved = reader.resolve(node);
     let resolved = reader.wanted(resolved)?;

@@ -1,4 +1,4 @@
-//! The limits of a process's cgroup, version 1 or 2: memory, and I/O to each device.
+//! Reads the limits of a process's cgroup, version 1 or 2: memory, and I/O to each device.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,8 +16,8 @@ use crate::survey::Survey;
 /// include/linux/page_counter.h of Linux 6.12: `LONG_MAX / PAGE_SIZE` pages); pages have at most 64 KiB.
 const NO_LIMIT_BYTES: u64 = i64::MAX as u64 - 65_535;
 
-/// The lowest limit of the process's cgroup and its ancestors, as far as they can be seen.
-/// `None` when there is none, and, with an entry in the account, when that is not known.
+/// Returns the lowest limit of the process's cgroup and its ancestors, as far as they are visible. `None` when there
+/// is no limit, and also, with a note in `unread`, when it is unknown.
 pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> {
     let file = reader.process().folder().join("cgroup");
     let text = reader.text(&file);
@@ -45,7 +45,7 @@ pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> 
                 Err(_) => Err(ReadError::Content { path: file.clone(), text, expected: "a number of bytes" }),
             }
         });
-        // The root group has no `memory.max`, nor has a group without the controller.
+        // The root group does not have `memory.max`, nor does a group without the controller.
         if let Some(bytes) = reader.optional(read).flatten() {
             limit = Some(limit.map_or(bytes, |limit| limit.min(bytes)));
         }
@@ -53,7 +53,7 @@ pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> 
     limit
 }
 
-/// Limits on I/O, and what is in the way of knowing all of them.
+/// Limits on I/O, and the reason if they may be incomplete.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IoLimits {
     /// The limits.
@@ -62,15 +62,15 @@ pub struct IoLimits {
     pub unread: Option<String>,
 }
 
-/// The limits that the process's cgroup and its ancestors put on I/O, as far as they can be seen.
+/// Reads the I/O limits of the process's cgroup and its ancestors, as far as they are visible.
 ///
 /// # Errors
-/// When the process's groups cannot be told: mostly because it has ended.
+/// Returns an error if the process's groups cannot be read, mostly because the process has ended.
 pub fn io_limits(roots: &Roots, process: Process) -> Result<IoLimits, String> {
     let mut reader = Reader::new(roots, process);
     let file = process.folder().join("cgroup");
     let text = reader.text(&file).map_err(|error| error.to_string())?;
-    // A kernel without control groups for I/O limits nothing.
+    // A kernel without control groups for I/O sets no limits.
     let Some((path, unified)) = membership(&text, "blkio") else { return Ok(IoLimits::default()) };
     let survey = Survey::of(roots, process);
     let unknown = |why: String| Ok(IoLimits { limits: Vec::new(), unread: Some(why) });
@@ -103,16 +103,16 @@ pub fn io_limits(roots: &Roots, process: Process) -> Result<IoLimits, String> {
     Ok(IoLimits { limits, unread: reader.unread().first().cloned() })
 }
 
-/// The memory pressure of the process's own cgroup: version 2 alone has one.
+/// Returns the memory pressure file of the process's own cgroup. Only version 2 has one.
 pub(crate) fn pressure_file(reader: &Reader, mounts: &Mounts) -> Option<PathBuf> {
     let text = reader.text(&reader.process().folder().join("cgroup")).ok()?;
-    // Kept beside a version 1 controller too.
+    // The version 2 line exists beside a version 1 controller too.
     let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mount = hierarchy(mounts, true, "memory")?;
     Some(mount.mount_point.join(below_root(path, mount)?).join("memory.pressure"))
 }
 
-/// Version 1: a file for each kind of limit, a line a device.
+/// Version 1: one file per kind of limit, one line per device.
 const THROTTLES: [(&str, Direction, Unit); 4] = [
     ("blkio.throttle.read_bps_device", Direction::Read, Unit::BytesPerSec),
     ("blkio.throttle.write_bps_device", Direction::Write, Unit::BytesPerSec),
@@ -141,7 +141,7 @@ fn unified_limits(group: &str, text: &str) -> Vec<IoLimit> {
     limits
 }
 
-/// `None` for `max`, and for what is no device or number.
+/// Returns `None` for `max`, and for text that is not a device or a number.
 fn limit(group: &str, file: &str, device: &str, direction: Direction, unit: Unit, value: &str) -> Option<IoLimit> {
     let (major, minor) = device.split_once(':')?;
     let value: u64 = value.trim().parse().ok()?;
@@ -154,8 +154,8 @@ fn limit(group: &str, file: &str, device: &str, direction: Direction, unit: Unit
     })
 }
 
-/// The cgroup that a controller sees, and whether it is of version 2. Version 1 counts
-/// where both are mounted: a controller lies in one hierarchy only.
+/// Returns the cgroup path for a controller, and `true` if it is of version 2. Version 1 takes precedence where both
+/// are mounted: a controller is in only one hierarchy.
 fn membership<'a>(text: &'a str, controller: &str) -> Option<(&'a str, bool)> {
     let lines = || {
         text.lines().filter_map(|line| {
@@ -175,7 +175,7 @@ fn hierarchy<'a>(mounts: &'a Mounts, unified: bool, controller: &str) -> Option<
     })
 }
 
-/// The group's path below the mounted one; `None` for a group that cannot be reached there.
+/// Returns the group's path below the mounted group; `None` for a group that is not reachable there.
 fn below_root(path: &str, mount: &Mount) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(&mount.root).ok()?;
     below.components().all(|part| matches!(part, Component::Normal(_))).then(|| below.to_owned())

@@ -1,7 +1,7 @@
-//! What sysfs says of the hardware below the run's files: links and their speed, the state of arrays and disks,
-//! caches of a stated size, volumes that an array serves, and the processors' governors.
+//! Reads from sysfs the hardware below the run's files: links and their speed, the state of arrays and disks, caches
+//! of known size, volumes served by an array, and the CPU frequency governors.
 //!
-//! Read once, after the run. Reading makes no device answer but for its temperature.
+//! Read once, after the run. The only value that the device itself has to answer is its temperature.
 
 mod links;
 mod states;
@@ -48,7 +48,7 @@ pub fn read_hardware(roots: &Roots, targets: &[Target]) -> Hardware {
     hardware
 }
 
-/// Each governor that some processor has, once; empty where frequencies are not scaled.
+/// Returns the governors of all CPUs, each once; empty where frequencies are not scaled.
 fn governors(reader: &mut Reader) -> Vec<String> {
     let place = Path::new("/sys/devices/system/cpu/cpufreq");
     let policies = reader.names(place);
@@ -67,18 +67,18 @@ fn governors(reader: &mut Reader) -> Vec<String> {
     governors
 }
 
-/// The folders from a device's own up to `/sys/devices`, the nearest first.
+/// Iterates over the folders from a device's own up to `/sys/devices`, the nearest first.
 fn upwards(folder: &Path) -> impl Iterator<Item = &Path> {
     folder.ancestors().take_while(|folder| *folder != Path::new("/sys/devices") && folder.parent().is_some())
 }
 
-/// The folder behind `device`, a link in sysfs and a folder in recorded trees.
+/// Returns the folder behind `device`, which is a link in sysfs and a folder in recorded trees.
 fn device_folder(reader: &Reader, folder: &Path) -> PathBuf {
     let device = folder.join("device");
     reader.link(&device).unwrap_or(device)
 }
 
-/// A file's text where it is there; an entry in the account where it cannot be read.
+/// Reads a file's text if the file exists; adds a note to `unread` if it cannot be read.
 fn text_if_any(reader: &mut Reader, path: &Path) -> Option<String> {
     let text: Result<String, ReadError> = reader.text(path);
     reader.optional(text)

@@ -1,4 +1,4 @@
-//! By what storage is known again: a device's serial number, a loop device's backing file, a server's name.
+//! The identity of storage across runs: a device's serial number, a loop device's backing file, a server's name.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,14 +9,16 @@ use activebench_model::host::{Layer, Target, Tier};
 use crate::reader::Reader;
 use crate::survey::Survey;
 
-/// Where devices say who they are, below their folder, the surest first. The numbers of NVMe and SCSI disks are
-/// world-wide; those of `dm` and `md` are made with the array; a virtual disk has what its hypervisor gives it.
+/// Files with the identity of a device, below its folder, the most reliable first. The numbers of NVMe and SCSI disks
+/// are globally unique; those of `dm` and `md` are created with the array; the hypervisor sets that of a virtual
+/// disk.
 const SERIALS: &[&str] = &["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "device/cid"];
 
 impl Survey {
-    /// What a target's data lie on, by what each is known again; ascending: the devices at the top of the stack, and
-    /// those at its bottom that tell who they are, because an array or a volume keeps its name when it moves to others.
-    /// Empty where nothing tells a part of it from another (FUSE, devices that are not known).
+    /// Returns the identities of the storage below a target, ascending: the devices at the top of the stack, and the
+    /// devices at its bottom that have their own identity. The bottom counts because an array or a volume keeps its
+    /// name when it moves to other devices. Empty where a part of the storage cannot be identified (FUSE, unknown
+    /// devices).
     pub fn identity_of(&mut self, target: &Target) -> Vec<Identity> {
         let mut found: Vec<Identity> = match (target.device(), target.tier) {
             (Some(_), _) => {
@@ -50,14 +52,14 @@ impl Survey {
     }
 }
 
-/// `None` where nothing tells it from another device.
+/// Returns the identity of a device; `None` where nothing distinguishes it from another.
 fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
     let size = device.size_bytes.map_or_else(|| "size not known".to_owned(), |bytes| format!("{bytes} bytes"));
     let name = device.name.clone();
     if let Some(file) = &device.backing_file {
         let place = match std::fs::metadata(file) {
             Ok(file) => format!("inode {} of device {:#x}", file.ino(), file.dev()),
-            // Of another mount namespace, or deleted.
+            // In another mount namespace, or deleted.
             Err(_) => format!("not seen in boot {}", boot(reader)?),
         };
         return Some(Identity { name, kind: IdentityKind::BackingFile, value: format!("{file}, {place}, {size}") });
@@ -77,7 +79,7 @@ fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
     Some(Identity { name, kind: IdentityKind::ThisBoot, value })
 }
 
-/// Which boot of the kernel this is.
+/// Returns the id of the current boot of the kernel.
 fn boot(reader: &mut Reader) -> Option<String> {
     let id = reader.text(Path::new("/proc/sys/kernel/random/boot_id"));
     reader.wanted(id)

@@ -1,4 +1,4 @@
-//! What the network interfaces have moved since boot: `/proc/net/dev` (proc_pid_net(5)).
+//! Bytes that the network interfaces have moved since boot: `/proc/net/dev` (proc_pid_net(5)).
 
 use std::path::Path;
 
@@ -7,23 +7,24 @@ use crate::roots::{Process, Roots};
 
 /// The table of all interfaces.
 pub(crate) const INTERFACES: &str = "/proc/net/dev";
-/// What its lines are.
+/// Description of its lines, for error messages.
 pub(crate) const EXPECTED: &str = "a table of interfaces";
 
 /// Bytes that interfaces moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Those that came in.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// Those that went out.
+    /// Bytes sent.
     pub sent_bytes: u64,
 }
 
-/// What moved through this machine's interfaces, each byte counted once: of hardware, and the loopback. A bond, a VLAN
-/// or a bridge counts again what those below it did. Where no interface is one of hardware (in a container), all count.
+/// Returns the bytes moved through this machine's interfaces, each byte counted once: hardware interfaces and the
+/// loopback. A bond, a VLAN or a bridge is left out because it repeats the bytes of the interfaces below it. Without
+/// any hardware interface (in a container), all interfaces count.
 ///
 /// # Errors
-/// What could not be read, in words.
+/// Returns as text what could not be read.
 pub fn traffic(roots: &Roots) -> Result<Traffic, String> {
     let reader = Reader::new(roots, Process::Own);
     let path = Path::new(INTERFACES);
@@ -42,8 +43,8 @@ pub fn traffic(roots: &Roots) -> Result<Traffic, String> {
     }))
 }
 
-/// Each interface: `  eth0: 1234 ...`, of whose numbers the first is what came in and the ninth what went out. `None`
-/// where a line is another, or there is none.
+/// Parses each interface line: `  eth0: 1234 ...`. The first number is the bytes received, the ninth the bytes sent.
+/// `None` when a line has another format, or there is no line.
 pub(crate) fn interfaces(text: &str) -> Option<Vec<(&str, Traffic)>> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     let found: Option<Vec<_>> = lines
@@ -81,7 +82,7 @@ mod tests {
         };
         let moved =
             |received_bytes, sent_bytes| -> Result<Traffic, String> { Ok(Traffic { received_bytes, sent_bytes }) };
-        // A container's end of a pair is all that there is.
+        // In a container, one end of a virtual pair is the only interface beside the loopback.
         write(&[("lo", 10, 10), ("eth0", 500, 70)]);
         assert_eq!(traffic(&roots), moved(510, 80));
         for name in ["eth0", "eth1"] {
@@ -98,7 +99,7 @@ mod tests {
         {
             assert_eq!(interfaces(&format!("{HEAD}{lines}")), None, "{lines:?}");
         }
-        // The counter stands right behind the colon where it is long.
+        // A long counter follows the colon directly.
         let long = interfaces("  eth0:123456789012 2 3 4 5 6 7 8 9");
         assert_eq!(long, Some(vec![("eth0", Traffic { received_bytes: 123_456_789_012, sent_bytes: 9 })]));
     }

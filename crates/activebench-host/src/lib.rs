@@ -1,10 +1,9 @@
-//! What the machine is, and what lies below the files of a run.
+//! Reads the machine and the storage below the files of a run.
 //!
-//! Holds readers of `/proc` and `/sys`: the machine, the mounts, the device stack below a
-//! file system, and what this process may observe. Every reader takes the two folders as
-//! [`Roots`], so that tests run on recorded trees. Opens neither the benchmark's files nor its
-//! devices, runs nothing and never fails: what cannot be read is missing, and said in `unread`.
-//! The nouns are in `activebench_model::host`; judging them is `activebench-detect`'s part.
+//! Holds readers of `/proc` and `/sys`: the machine, the mounts, the device stack below a file system, and the
+//! observation rights of this process. Every reader takes the two folders as [`Roots`], so that tests run on recorded
+//! trees. Does not open the benchmark's files or devices, runs nothing and never fails: what cannot be read is
+//! missing, and listed in `unread`. The types are in `activebench_model::host`; `activebench-detect` judges them.
 
 mod block;
 mod cgroup;

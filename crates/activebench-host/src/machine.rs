@@ -1,4 +1,4 @@
-//! The machine itself: kernel, processors, memory.
+//! The machine itself: kernel, CPUs, memory.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::survey::{StorageRef, Survey};
 
 /// Reads the machine, the memory limit of the process, and the storage that was used.
 ///
-/// The hardware is read where storage was used. Limits on I/O and what was read while a tool ran are the caller's
-/// to add. The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable, which
-/// `unread` then says.
+/// Reads the hardware where storage was used. The caller adds the limits on I/O and the readings taken while a tool
+/// ran. The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable; `unread` then has the
+/// reason.
 pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
     let mut survey = Survey::of(roots, process);
     let targets = survey.targets_of(used);
@@ -45,8 +45,8 @@ pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
     host
 }
 
-/// `/proc/sys/kernel/arch` exists since Linux 6.1; before, what we were built for is what runs here
-/// (a 32-bit build on a 64-bit kernel aside).
+/// Reads `/proc/sys/kernel/arch`, which exists since Linux 6.1. On older kernels it returns the architecture of this
+/// build (wrong only for a 32-bit build on a 64-bit kernel).
 fn architecture(reader: &mut Reader) -> String {
     let read = reader.text(Path::new("/proc/sys/kernel/arch"));
     reader.optional(read).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
@@ -60,7 +60,7 @@ fn online_cpus(reader: &mut Reader) -> u32 {
     reader.wanted(read).unwrap_or(0)
 }
 
-/// How many numbers a list such as `0-3,8` names.
+/// Counts the numbers in a list such as `0-3,8`.
 fn count_list(text: &str) -> Option<u32> {
     text.split(',').try_fold(0_u32, |count, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -69,7 +69,7 @@ fn count_list(text: &str) -> Option<u32> {
     })
 }
 
-/// `MemTotal`, which is in KiB though the file says kB.
+/// Reads `MemTotal`, which is in KiB although the file says kB.
 fn memory(reader: &mut Reader) -> Option<u64> {
     let path = Path::new("/proc/meminfo");
     let read = reader.text(path).and_then(|text| {

@@ -1,9 +1,8 @@
-//! The mounts of a process: `/proc/PID/mountinfo`, read and looked up.
+//! The mounts of a process: `/proc/PID/mountinfo`, parsed and searched.
 //!
-//! The device numbers in mountinfo are those of the super block (`sb->s_dev`,
-//! fs/proc_namespace.c, `show_mountinfo`, Linux 6.12), which is what the probes report. `stat`
-//! gives another number on btrfs (one for each subvolume): measured on 6.18, a file whose
-//! mapping and mountinfo both say 0:39 has `st_dev` 0:40.
+//! The device numbers in mountinfo are those of the super block (`sb->s_dev`, fs/proc_namespace.c, `show_mountinfo`,
+//! Linux 6.12), which the probes report too. `stat` returns another number on btrfs (one for each subvolume):
+//! measured on 6.18, a file whose mapping and mountinfo both show 0:39 has `st_dev` 0:40.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,28 +13,28 @@ use activebench_model::call::DeviceNumber;
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Its id.
+    /// Id of the mount.
     pub id: u64,
-    /// The id of the mount that it lies in.
+    /// Id of the parent mount.
     pub parent: u64,
     /// The super block's device.
     pub device: DeviceNumber,
-    /// The part of the file system that is mounted; `/` for all of it.
+    /// Part of the file system that is mounted; `/` for all of it.
     pub root: PathBuf,
-    /// Where it is mounted, as the process sees it.
+    /// Mount point, as the process sees it.
     pub mount_point: PathBuf,
     /// `ext4`, `fuse.sshfs`, ...
     pub fs_type: String,
-    /// What was mounted: a device node, `server:/export`, or any word.
+    /// Source of the mount: a device node, `server:/export`, or any word.
     pub source: PathBuf,
     /// Options of this mount.
     pub mount_options: String,
-    /// Options of the super block, octal escapes kept.
+    /// Options of the super block, with octal escapes.
     pub super_options: String,
 }
 
 impl Mount {
-    /// Mount options, then those of the super block that are not among them.
+    /// Returns the mount options, then those of the super block that are not among them.
     pub fn options(&self) -> String {
         let mut options: Vec<&str> = self.mount_options.split(',').collect();
         for option in self.super_options.split(',') {
@@ -46,7 +45,7 @@ impl Mount {
         options.join(",")
     }
 
-    /// The value of an option of the super block, without its escapes; of several the first.
+    /// Returns the value of a super block option, unescaped; the first if there are several.
     pub(crate) fn option(&self, name: &str) -> Option<OsString> {
         let value = self.super_options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
         value.map(|value| unescape(value.as_bytes()))
@@ -58,7 +57,7 @@ impl Mount {
 pub struct Mounts(pub Vec<Mount>);
 
 impl Mounts {
-    /// Reads the text of a mountinfo file. Second: a note for each line that is not understood.
+    /// Parses the text of a mountinfo file. The second value has a note for each line that cannot be parsed.
     pub fn parse(text: &[u8]) -> (Self, Vec<String>) {
         let mut mounts = Vec::new();
         let mut notes = Vec::new();
@@ -77,10 +76,10 @@ impl Mounts {
         (Self(mounts), notes)
     }
 
-    /// The mount that holds a path (absolute, without symbolic links and dots).
+    /// Returns the mount that contains a path (absolute, without symbolic links and dots).
     ///
-    /// Walks down from the root as the kernel does, so that a mount hidden by a later one at
-    /// the same place or above it is not taken.
+    /// Walks down from the root as the kernel does, so that a mount hidden by a later one at the same place or above
+    /// it is not returned.
     pub fn containing(&self, path: &Path) -> Option<&Mount> {
         let parents_known =
             |mount: &&Mount| self.0.iter().all(|other| other.id != mount.parent || other.id == mount.id);
@@ -90,7 +89,7 @@ impl Mounts {
             .filter(|mount| path.starts_with(&mount.mount_point))
             .filter(parents_known)
             .min_by_key(|mount| length(mount))?;
-        // A mount can be left for each other one once; more steps mean that the ids run in a circle.
+        // The walk visits each mount once at most; more steps mean that the ids form a circle.
         for _ in 0..self.0.len() {
             let inner = self
                 .0
@@ -106,11 +105,10 @@ impl Mounts {
         None
     }
 
-    /// A mount of the file system with this super block.
+    /// Returns a mount of the file system with this super block.
     ///
-    /// Of several (bind mounts, subvolumes): the one that holds `path`, or else the longest
-    /// prefix of it; without a path one that shows the whole file system, at the shortest
-    /// mount point.
+    /// Of several (bind mounts, subvolumes): the one that contains `path`, or else the one whose mount point is its
+    /// longest prefix. Without a path: one that shows the whole file system, at the shortest mount point.
     pub fn of_device(&self, device: DeviceNumber, path: Option<&Path>) -> Option<&Mount> {
         let mounts = || self.0.iter().filter(|mount| mount.device == device);
         if let Some(path) = path {
@@ -153,14 +151,14 @@ fn number(text: &[u8]) -> Option<u64> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// `254:0`; `None` for numbers that the kernel's encoding has no room for.
+/// Parses `254:0`; `None` for numbers that do not fit the kernel's encoding.
 pub(crate) fn device_number(text: &str) -> Option<DeviceNumber> {
     let (major, minor) = text.trim().split_once(':')?;
     let (major, minor) = (major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?);
     (major < 1 << 12 && minor < 1 << 20).then(|| DeviceNumber::new(major, minor))
 }
 
-/// The kernel writes space, tab, newline, backslash and `#` as `\` and three octal digits.
+/// Replaces the kernel's escapes: `\` and three octal digits for space, tab, newline, backslash and `#`.
 fn unescape(text: &[u8]) -> OsString {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -177,7 +175,7 @@ fn unescape(text: &[u8]) -> OsString {
     OsString::from_vec(plain)
 }
 
-/// Device nodes that a mount's source names. bcachefs joins its members with colons.
+/// Returns the device nodes that a mount's source names. bcachefs joins its members with colons.
 pub(crate) fn source_nodes(source: &Path) -> Vec<PathBuf> {
     let parts = source.as_os_str().as_bytes().split(|byte| *byte == b':');
     parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).filter(|part| part.starts_with("/dev")).collect()
@@ -225,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_mount_hidden_by_one_above_it_is_not_taken() {
-        // Mount 70 was made first, at a deeper place of the same parent; mount 71 then covered it.
-        // Both have the same parent, so the walk leaves for the shorter mount point.
+        // Mount 70 was made first, at a deeper place; mount 71 then covered it. Both have the same parent, so the
+        // walk takes the shorter mount point.
         let mounts = mounts();
         assert_eq!(mounts.containing(Path::new("/mnt/hidden/inner/f")).map(|mount| mount.id), Some(71));
     }

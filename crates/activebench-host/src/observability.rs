@@ -1,7 +1,6 @@
-//! What this process may observe on this machine, and what would mend each gap.
+//! The observation rights of this process on this machine, and a fix for each gap.
 //!
-//! Judged from `/proc` and `/sys` alone; whether the programs load in fact, only loading them
-//! shows (`activebench-probe`).
+//! Judged from `/proc` and `/sys` alone. Only loading the programs shows that they really load (`activebench-probe`).
 
 use std::path::Path;
 
@@ -15,33 +14,33 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// Stands in commands for the path of the program.
+/// Placeholder for the path of the program in commands.
 const PROGRAM: &str = "{program}";
 
-/// The rights and the kernel support that observing needs. `None` is "could not be read".
+/// The rights and the kernel support needed to observe. `None` means "could not be read".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observability {
-    /// The kernel describes its types (`/sys/kernel/btf/vmlinux`), without which no program can be relocated.
+    /// The kernel has type information (`/sys/kernel/btf/vmlinux`), without which no program can be relocated.
     pub btf: Option<bool>,
-    /// `CAP_BPF` is effective (Linux 5.8; before, `CAP_SYS_ADMIN` alone counts).
+    /// `CAP_BPF` is effective (Linux 5.8; older kernels have only `CAP_SYS_ADMIN`).
     pub cap_bpf: Option<bool>,
     /// `CAP_PERFMON` is effective.
     pub cap_perfmon: Option<bool>,
-    /// `CAP_SYS_ADMIN` is effective; it stands for the two above.
+    /// `CAP_SYS_ADMIN` is effective; it includes the two above.
     pub cap_sys_admin: Option<bool>,
     /// `CAP_SYS_PTRACE` is effective: `/proc` shows the mounts and files of other users' processes.
     pub cap_sys_ptrace: Option<bool>,
-    /// The three rights asked for above can be had at all: they are in the bounding set.
+    /// `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE` are in the bounding set, so the process can obtain them.
     pub rights_attainable: Option<bool>,
-    /// The process has given up gaining rights by executing a file; `sudo` and `setcap` do not help.
+    /// `no_new_privs` is set: the process cannot gain rights by executing a file, so `sudo` and `setcap` do not help.
     pub no_new_privileges: Option<bool>,
-    /// The rights count for the whole machine, not for a user namespace (a rootless container) only.
+    /// The rights are valid for the whole machine, not only for a user namespace (a rootless container).
     pub initial_user_namespace: Option<bool>,
     /// The effective user id is 0.
     pub uid0: Option<bool>,
     /// `none`, `integrity` or `confidentiality`.
     pub lockdown: Option<String>,
-    /// `/proc/sys/kernel/unprivileged_bpf_disabled`: 0, 1 or 2. Tracing programs need rights whatever it says.
+    /// `/proc/sys/kernel/unprivileged_bpf_disabled`: 0, 1 or 2. Tracing programs need rights whatever its value.
     pub unprivileged_bpf_disabled: Option<u64>,
     /// tracefs, which classic tracepoints need, is mounted.
     pub tracefs: Option<bool>,
@@ -49,16 +48,16 @@ pub struct Observability {
     pub jit: Option<u64>,
     /// `/proc/sys/kernel/bpf_stats_enabled` is on: the kernel times every run of every program.
     pub run_times_kept: Option<bool>,
-    /// Major and minor number of the kernel's release; `None` also where it does not begin with them.
+    /// Major and minor number of the kernel's release; `None` also where it does not start with them.
     pub kernel: Option<(u32, u32)>,
-    /// What could not be read, with why.
+    /// Values that could not be read, with the reason.
     pub unread: Vec<String>,
 }
 
-/// What a gap is about.
+/// The subject of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// The kernel's description of its types.
+    /// The kernel's type information.
     Types,
     /// Kernel lockdown.
     Lockdown,
@@ -68,36 +67,36 @@ pub enum About {
     Rights,
     /// The mount of tracefs.
     Tracefs,
-    /// The compiler of BPF programs.
+    /// The JIT compiler of BPF programs.
     Jit,
-    /// The kernel's own measuring of BPF run times.
+    /// The kernel's own timing of BPF programs.
     RunTimes,
 }
 
-/// Something that keeps us from observing.
+/// An obstacle to observing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// What it is about.
+    /// Its subject.
     pub about: About,
-    /// What is missing and what that costs: a lower-case fragment.
+    /// The missing part and the resulting loss: a lower-case fragment.
     pub what: String,
-    /// Whether no BPF program can be loaded because of it; otherwise only a part is lost.
+    /// `true` if it prevents loading any BPF program; otherwise only a part is lost.
     pub blocks_bpf: bool,
-    /// What mends it.
+    /// The fix.
     pub mend: Mend,
 }
 
-/// What mends a gap.
+/// A fix for a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mend {
-    /// A command line. `{program}` stands for the path of activebench.
+    /// A command line. `{program}` is replaced by the path of activebench.
     Command(String),
-    /// Words, where no command would do.
+    /// Advice in words, where no command fixes it.
     Advice(String),
 }
 
 impl Observability {
-    /// Reads what the calling process may do.
+    /// Reads the rights of the calling process.
     pub fn read(roots: &Roots) -> Self {
         let mut reader = Reader::new(roots, Process::Own);
         let status = reader.text(Path::new("/proc/self/status"));
@@ -135,7 +134,7 @@ impl Observability {
                 let (mounts, _) = Mounts::parse(&text);
                 mounts.0.iter().any(|mount| mount.fs_type == "tracefs")
             }),
-            // Kernels without a compiler for this processor have no such file; some containers hide it.
+            // Kernels without a JIT compiler for this architecture do not have the file; some containers hide it.
             jit: reader.optional(jit),
             run_times_kept: reader.optional(run_times_kept),
             kernel: release.as_deref().and_then(version),
@@ -143,12 +142,12 @@ impl Observability {
         }
     }
 
-    /// Whether BPF programs can be loaded, as far as can be read; unread values do not stand in the way.
+    /// Returns `true` if BPF programs can be loaded, as far as can be read. Unread values do not count against it.
     pub fn allows_bpf(&self) -> bool {
         !self.missing().iter().any(|gap| gap.blocks_bpf)
     }
 
-    /// What is known to be missing, the graver first.
+    /// Returns the known gaps, the most severe first.
     pub fn missing(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
         if self.btf == Some(false) {
@@ -240,7 +239,7 @@ impl Observability {
     }
 }
 
-/// The first two numbers of a kernel's release: `6.18.44-fc` gives 6 and 18.
+/// Returns the first two numbers of a kernel's release: 6 and 18 for `6.18.44-fc`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -284,13 +283,13 @@ impl Status {
         })
     }
 
-    /// The second of real, effective, saved and file system id.
+    /// Returns the effective user id: the second of real, effective, saved and file system id.
     fn effective_uid(&self, reader: &mut Reader) -> Option<u32> {
         self.parsed(reader, "Uid", "four user ids", |text| text.split_whitespace().nth(1)?.parse().ok())
     }
 }
 
-/// The chosen one of `none [integrity] confidentiality`; the whole text without brackets.
+/// Returns the chosen word of `none [integrity] confidentiality`; the whole text if it has no brackets.
 fn in_brackets(text: &str) -> &str {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(chosen, _)| chosen)
 }

@@ -1,8 +1,8 @@
-//! Reads small files of `/proc` and `/sys` by their usual names, and keeps account of what
-//! could not be read.
+//! Reads small files of `/proc` and `/sys` by their usual names, and keeps a list of what could not be read
+//! (`unread`).
 //!
-//! Callers write `/sys/dev/block/8:0/size`; [`Reader`] finds it below its [`Roots`]. Messages
-//! name the usual path, so that a recorded tree gives the same messages as the machine.
+//! Callers write `/sys/dev/block/8:0/size`; [`Reader`] finds it below its [`Roots`]. Messages name the usual path, so
+//! that a recorded tree gives the same messages as the machine.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use activebench_model::call::DeviceNumber;
 
 use crate::roots::{Process, Roots};
 
-/// Why a file gave no value.
+/// The reason why a file gave no value.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error("cannot read {}: {source}", path.display())]
@@ -28,18 +28,18 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// The kernel has no such file, as opposed to a file that could not be read.
+    /// Returns `true` when the kernel does not have the file, as opposed to a file that could not be read.
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, ReadError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
     }
 
-    /// The process or the descriptor that the file told of has ended meanwhile.
+    /// Returns `true` when the process or descriptor that the file describes has ended meanwhile.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_absent() || matches!(self, ReadError::Io { source, .. } if source.raw_os_error() == Some(libc::ESRCH))
     }
 }
 
-/// As many as the kernel follows (`MAXSYMLINKS`, include/linux/namei.h of Linux 6.12).
+/// The number of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h of Linux 6.12).
 const LINK_LIMIT: usize = 40;
 
 /// Reads below the roots, for one process.
@@ -63,7 +63,7 @@ impl Reader {
         &self.unread
     }
 
-    /// Adds to the account, once.
+    /// Adds an entry to `unread`, once.
     pub(crate) fn note(&mut self, what: impl ToString) {
         let what = what.to_string();
         if !self.unread.contains(&what) {
@@ -71,8 +71,8 @@ impl Reader {
         }
     }
 
-    /// Where a usual path lies: below the two roots, or else below the process's own root,
-    /// which a container or `chroot` may have moved.
+    /// Returns the real location of a usual path: below the two roots, or else below the process's own root, which a
+    /// container or `chroot` may have moved.
     fn real(&self, path: &Path) -> PathBuf {
         if let Ok(rest) = path.strip_prefix("/proc") {
             self.roots.proc.join(rest)
@@ -87,7 +87,7 @@ impl Reader {
         fs::read(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })
     }
 
-    /// The text without white space around it; bytes that are not UTF-8 are replaced.
+    /// Reads the text without surrounding white space; replaces bytes that are not UTF-8.
     pub(crate) fn text(&self, path: &Path) -> Result<String, ReadError> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
     }
@@ -106,8 +106,8 @@ impl Reader {
         }
     }
 
-    /// A path as the kernel printed it, without the newline that ends it. A name may end in
-    /// spaces, therefore not trimmed.
+    /// Reads a path as the kernel printed it, without the final newline. The path is not trimmed, because a name may
+    /// end in spaces.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, ReadError> {
         let mut bytes = self.bytes(path)?;
         if bytes.last() == Some(&b'\n') {
@@ -116,12 +116,12 @@ impl Reader {
         Ok(PathBuf::from(OsString::from_vec(bytes)))
     }
 
-    /// The value, or nothing and an entry in the account.
+    /// Returns the value, or `None` with an entry in `unread`.
     pub(crate) fn wanted<T>(&mut self, read: Result<T, ReadError>) -> Option<T> {
         read.map_err(|error| self.note(error)).ok()
     }
 
-    /// As [`Reader::wanted`], but a file that this kernel does not have is no loss.
+    /// As [`Reader::wanted`], but a file that this kernel does not have adds no entry.
     pub(crate) fn optional<T>(&mut self, read: Result<T, ReadError>) -> Option<T> {
         match read {
             Err(error) if error.is_absent() => None,
@@ -129,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// What a symbolic link says, made absolute.
+    /// Returns the target of a symbolic link, made absolute.
     pub(crate) fn link(&self, path: &Path) -> Result<PathBuf, ReadError> {
         let target =
             fs::read_link(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
@@ -137,7 +137,7 @@ impl Reader {
         Ok(without_dots(&folder.join(target)))
     }
 
-    /// The block device that a file is the node of, links followed; `None` for any other file.
+    /// Returns the block device of a device node, following links; `None` for any other file.
     pub(crate) fn block_device(&self, path: &Path) -> Result<Option<DeviceNumber>, ReadError> {
         let metadata =
             fs::metadata(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
@@ -146,13 +146,13 @@ impl Reader {
         Ok(is_block.then(|| DeviceNumber::new(libc::major(number), libc::minor(number))))
     }
 
-    /// The inode number of a file, links followed.
+    /// Returns the inode number of a file, following links.
     pub(crate) fn inode(&self, path: &Path) -> Result<u64, ReadError> {
         let metadata = fs::metadata(self.real(path));
         metadata.map(|metadata| metadata.ino()).map_err(|source| ReadError::Io { path: path.to_owned(), source })
     }
 
-    /// The names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     pub(crate) fn names(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
         let read = || {
             let mut names =
@@ -171,8 +171,8 @@ impl Reader {
         }
     }
 
-    /// Whether the process sees a file of this name; `None` where its root cannot be looked
-    /// into (a recorded tree, another user's process).
+    /// Returns `true` if the process sees a file of this name; `None` where its root is not accessible (a recorded
+    /// tree, another user's process).
     pub(crate) fn sees(&self, path: &Path) -> Option<bool> {
         let root = self.real(&self.process.folder()).join("root");
         match (fs::metadata(root), self.exists(path)) {
@@ -181,10 +181,9 @@ impl Reader {
         }
     }
 
-    /// A name as the process would reach it: absolute, without `.`, `..` and symbolic links.
+    /// Resolves a name as the process would reach it: absolute, without `.`, `..` and symbolic links.
     ///
-    /// Parts that do not exist (a file deleted since) or cannot be looked at are taken as
-    /// written.
+    /// Parts that do not exist (a file deleted since) or are not accessible are kept as written.
     pub(crate) fn resolve(&self, path: &Path) -> Result<PathBuf, ReadError> {
         let start = if path.is_absolute() {
             path.to_owned()
@@ -219,8 +218,8 @@ impl Reader {
     }
 }
 
-/// A path without `.` and `..`, by its letters alone. Right for sysfs, whose links lead to
-/// folders that are not links.
+/// Removes `.` and `..` from a path by its text alone. Correct for sysfs, whose links lead to folders that are not
+/// links.
 fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -235,7 +234,7 @@ fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-/// The last part of a sysfs path as a device's name: sysfs writes `!` for `/`.
+/// Returns the last part of a sysfs path as a device name: sysfs writes `!` for `/`.
 pub(crate) fn device_name(path: &Path) -> String {
     path.file_name().unwrap_or(OsStr::new("")).to_string_lossy().replace('!', "/")
 }

@@ -1,13 +1,13 @@
-//! Where `/proc` and `/sys` are, and whose view of the mounts counts.
+//! The locations of `/proc` and `/sys`, and the process whose mounts are read.
 
 use std::path::{Path, PathBuf};
 
-/// The two folders that all readers start from.
+/// The two folders from which all readers start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
-    /// `/proc`, or a recorded copy of a part of it.
+    /// `/proc`, or a recorded copy of part of it.
     pub proc: PathBuf,
-    /// `/sys`, or a recorded copy of a part of it.
+    /// `/sys`, or a recorded copy of part of it.
     pub sys: PathBuf,
 }
 
@@ -18,7 +18,7 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// `proc` and `sys` inside a folder.
+    /// Returns the roots `proc` and `sys` inside a folder.
     pub fn at(root: impl AsRef<Path>) -> Self {
         Self { proc: root.as_ref().join("proc"), sys: root.as_ref().join("sys") }
     }
@@ -27,15 +27,15 @@ impl Roots {
 /// The process whose mounts, root, working directory and cgroup are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Process {
-    /// The calling one.
+    /// The calling process.
     #[default]
     Own,
-    /// Another one, by its id in the pid namespace of `/proc`.
+    /// Another process, by its id in the pid namespace of `/proc`.
     Id(u32),
 }
 
 impl Process {
-    /// Its folder, `/proc/self` or `/proc/4711`.
+    /// Returns the folder of the process, `/proc/self` or `/proc/4711`.
     pub(crate) fn folder(self) -> PathBuf {
         match self {
             Process::Own => PathBuf::from("/proc/self"),

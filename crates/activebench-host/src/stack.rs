@@ -1,4 +1,4 @@
-//! The walk from a file system, or a device, down to what holds the bytes.
+//! Walks from a file system or a device down to the storage that holds the bytes.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -12,10 +12,11 @@ use crate::block::{BlockDevice, device_of_node, linked_devices, read_device};
 use crate::mounts::{Mount, Mounts, source_nodes};
 use crate::reader::Reader;
 
-/// Deeper stacks than this are cut and said. Ours of partition, loop, LVM, LUKS and RAID has eight.
+/// Maximum depth of a stack; a deeper one is cut, with a note. Our stack of partition, loop, LVM, LUKS and RAID
+/// has eight layers.
 const DEPTH_LIMIT: usize = 24;
 
-/// One walk. Layers are listed in the order met, each device once.
+/// One walk. Layers are listed in the order of the walk, each device once.
 pub(crate) struct Walk<'a> {
     reader: &'a mut Reader,
     mounts: &'a Mounts,
@@ -37,7 +38,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What was found. A walk that met nothing but what it came from has gone in a circle.
+    /// Ends the walk and returns its layers. A walk without a tier met only what it had met before: the stack is
+    /// circular.
     pub(crate) fn end(self, tier: Option<Tier>) -> (Vec<Layer>, Tier) {
         if tier.is_none() {
             let names: Vec<&str> = self.layers.iter().map(|layer| layer.name.as_str()).collect();
@@ -46,14 +48,14 @@ impl<'a> Walk<'a> {
         (self.layers, tier.unwrap_or(Tier::Unknown))
     }
 
-    /// Walks down from a mounted file system. `None` when it was met before in this walk.
-    /// `above` is what the layers directly below are said to lie under: by itself the file system's type.
+    /// Walks down from a mounted file system. Returns `None` when this walk has met it before. `above` is the name of
+    /// the layer above for the layers directly below; by default the file system's type.
     pub(crate) fn file_system(&mut self, mount: &Mount, above: Option<&str>) -> Option<Tier> {
         if !self.file_systems_met.insert(mount.device) {
             return None;
         }
         match family(&mount.fs_type) {
-            // fuseblk has a block device for a super block, and falls under it.
+            // A fuseblk super block has a block device, so it takes this branch.
             _ if mount.device.major() != 0 => self.device(mount.device, Some(above.unwrap_or(&mount.fs_type))),
             Family::Memory => Some(Tier::Memory),
             Family::Network => Some(Tier::Network),
@@ -63,7 +65,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks down from a device. `None` when it was met before in this walk.
+    /// Walks down from a device. Returns `None` when this walk has met it before.
     pub(crate) fn device(&mut self, device: DeviceNumber, above: Option<&str>) -> Option<Tier> {
         if !self.devices_met.insert(device) {
             return None;
@@ -89,7 +91,7 @@ impl<'a> Walk<'a> {
                 None => Some(Tier::Unknown),
             },
             "loop" => self.backing_file(found, index),
-            // What null devices are given, they keep in memory or nowhere.
+            // Null devices keep their data in memory or discard it.
             "zram" | "ram" | "null" => Some(Tier::Memory),
             kind => {
                 let members = linked_devices(self.reader, &found.folder.join("slaves"));
@@ -100,7 +102,7 @@ impl<'a> Walk<'a> {
                     self.reader.note(format!("the devices below {name} are not known: /sys names none"));
                     return Some(Tier::Unknown);
                 }
-                // The kernel's own simulated disk looks like any other but for this name.
+                // The kernel's own simulated disk differs from others only in this name.
                 let simulated = found.layer.attributes.get("device/model").is_some_and(|model| model == "scsi_debug");
                 Some(if simulated { Tier::Memory } else { Tier::Block })
             }
@@ -114,14 +116,14 @@ impl<'a> Walk<'a> {
 
     fn backing_file(&mut self, found: &BlockDevice, index: usize) -> Option<Tier> {
         let name = &found.layer.name;
-        // The layer holds it lossily; the walk needs the bytes. A failure is already in the account.
+        // The layer has a lossy copy of the path; the walk needs the bytes. A failure is already in `unread`.
         let Ok(file) = self.reader.path(&found.folder.join("loop/backing_file")) else { return Some(Tier::Unknown) };
         let place = match file.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
-            // What is left of a deleted file is where it lay.
+            // For a deleted file, use the folder that it was in.
             Some(rest) => Path::new(OsStr::from_bytes(rest)).parent().unwrap_or(Path::new("/")).to_owned(),
             None => file.clone(),
         };
-        // Any block device can be the backing file; its node lies on devtmpfs, its data do not.
+        // Any block device can be the backing file; its node is on devtmpfs, its data is not.
         if place.starts_with("/dev")
             && let Some(device) = device_of_node(self.reader, &place)
         {
@@ -131,8 +133,8 @@ impl<'a> Walk<'a> {
         let Some(mount) = self.mount_at(&place, &what) else { return Some(Tier::Unknown) };
         let attributes = &mut self.layers[index].attributes;
         attributes.insert("backing_file_system".to_owned(), mount.fs_type.clone());
-        // By these numbers the probes know the file. One that was deleted has only its folder left, and none of an
-        // overlay is known by the overlay's own number.
+        // The probes identify the file by these numbers. For a deleted file only its folder is left. A file on an
+        // overlay is not identified by the overlay's own number.
         if place == file && family(&mount.fs_type) != Family::Overlay {
             let inode = self.reader.inode(&file);
             if let Some(inode) = self.reader.optional(inode) {
@@ -143,13 +145,12 @@ impl<'a> Walk<'a> {
         self.file_system(&mount, Some(name))
     }
 
-    /// The layers of an overlay are those of its upper directory, to which all writes go and
-    /// from which all files that were written are read; without one (a read-only overlay)
-    /// those of the topmost lower directory.
+    /// Walks down an overlay. Its layers are those of its upper directory, to which all writes go and from which all
+    /// written files are read. Without one (a read-only overlay) they are those of the topmost lower directory.
     fn overlay(&mut self, mount: &Mount, above: Option<&str>) -> Option<Tier> {
         let place = mount.mount_point.display();
         let upper = mount.option("upperdir");
-        // Mounts made by fsconfig(2) have one option for each lower one, the topmost first.
+        // Mounts made by fsconfig(2) have one option for each lower directory, the topmost first.
         let role = if upper.is_some() { "upper" } else { "lower" };
         let directories = directories_of_overlay(self.reader, mount);
         let Some(path) = directories.into_iter().next() else {
@@ -166,7 +167,7 @@ impl<'a> Walk<'a> {
         let what = format!("the {role} directory {} of the overlay at {place}", path.display());
         let Some(below) = self.mount_at(&path, &what) else { return Some(Tier::Unknown) };
         if below.device == mount.device {
-            // The overlay of a container names directories of its host, which look as if they lay on itself.
+            // The overlay of a container names directories of its host, which seem to be on the overlay itself.
             self.reader.note(format!("cannot follow {what}: it is not in this mount namespace"));
             return Some(Tier::Unknown);
         }
@@ -174,10 +175,10 @@ impl<'a> Walk<'a> {
         self.file_system(&below, Some(above.unwrap_or(&described)))
     }
 
-    /// The mount that holds a path that the kernel, not the user, told us.
+    /// Returns the mount that contains a path reported by the kernel, not given by the user.
     ///
-    /// A path of another mount namespace would lead to a wrong device; where the file cannot
-    /// be seen under that name, nothing is better than a guess.
+    /// A path of another mount namespace would lead to a wrong device. If the file is not visible under that name,
+    /// the result is `None` rather than a guess.
     fn mount_at(&mut self, path: &Path, what: &str) -> Option<Mount> {
         if self.reader.sees(path) == Some(false) {
             self.reader.note(format!("cannot follow {what}: it is not in this mount namespace"));
@@ -192,7 +193,7 @@ impl<'a> Walk<'a> {
         mount
     }
 
-    /// File systems with an anonymous super block on one or more devices.
+    /// Walks down a file system with an anonymous super block on one or more devices.
     fn members(&mut self, mount: &Mount, above: &str) -> Option<Tier> {
         let nodes = source_nodes(&mount.source);
         let mut devices: Vec<DeviceNumber> =
@@ -223,16 +224,17 @@ impl<'a> Walk<'a> {
         tier
     }
 
-    /// The most copies that a btrfs keeps of data, by the profiles that its data have. `None` where these are not known.
+    /// Returns the largest number of copies that a btrfs keeps of data, from the profiles of its data. `None` where
+    /// the profiles are unknown.
     fn btrfs_copies(&mut self, device: DeviceNumber, devices: usize) -> Option<usize> {
         let data = self.btrfs_of(device)?.join("allocation/data");
         let names = self.reader.names(&data);
         let names = self.reader.optional(names)?;
-        // Each profile is a folder, beside files of counters.
+        // Each profile is a folder, beside files with counters.
         names.iter().filter_map(|name| copies_of(name.to_str()?, devices)).max()
     }
 
-    /// The folder of the btrfs that has this device among its members.
+    /// Returns the folder of the btrfs that has this device among its members.
     fn btrfs_of(&mut self, device: DeviceNumber) -> Option<PathBuf> {
         let file_systems = self.reader.names(Path::new("/sys/fs/btrfs"));
         let file_systems = self.reader.wanted(file_systems)?;
@@ -240,15 +242,16 @@ impl<'a> Walk<'a> {
         folders.find(|folder| linked_devices(self.reader, &folder.join("devices")).contains(&device))
     }
 
-    /// The devices of the btrfs that has this one among its members, in sysfs's order.
+    /// Returns the devices of the btrfs that has this one among its members, in sysfs's order.
     fn btrfs_members(&mut self, device: DeviceNumber) -> Option<Vec<DeviceNumber>> {
         let folder = self.btrfs_of(device)?;
         Some(linked_devices(self.reader, &folder.join("devices")))
     }
 }
 
-/// The most bytes that a device gets for one byte of data under a profile of btrfs, `devices` members together, rounded up:
-/// copies, and parity at its most (fs/btrfs/volumes.c, `btrfs_raid_array`, Linux 6.12). `None` for other words.
+/// Returns the maximum number of bytes written for one byte of data under a btrfs profile, over all `devices`
+/// members, rounded up: copies, and parity in its worst case (fs/btrfs/volumes.c, `btrfs_raid_array`, Linux 6.12).
+/// `None` for other words.
 fn copies_of(profile: &str, devices: usize) -> Option<usize> {
     let beside = |parity: usize| devices.div_ceil(devices.saturating_sub(parity).max(1));
     match profile {
@@ -262,8 +265,8 @@ fn copies_of(profile: &str, devices: usize) -> Option<usize> {
     }
 }
 
-/// `lowerdir`'s colon-separated paths, the topmost first. What follows a double colon holds
-/// data only, and counts too.
+/// Splits the colon-separated paths of `lowerdir`, the topmost first. Paths after a double colon hold data only, and
+/// count too.
 fn lowers(option: OsString) -> Vec<PathBuf> {
     let mut paths = vec![Vec::new()];
     let mut bytes = option.into_vec().into_iter();
@@ -279,12 +282,12 @@ fn lowers(option: OsString) -> Vec<PathBuf> {
     paths.into_iter().filter(|path| !path.is_empty()).map(|path| PathBuf::from(OsString::from_vec(path))).collect()
 }
 
-/// The directories of an overlay: the upper one, if there is one, and the lower ones.
+/// Returns the directories of an overlay: the upper one, if there is one, then the lower ones.
 ///
-/// Relative ones are relative to where mount was run, which the kernel does not keep. They are looked for from the folders
-/// above the mount point and from the process's own: the right one is where all of them exist and the first of them, the
-/// upper or the topmost lower one, has the inode number of the overlay's root (fs/overlayfs/super.c, `ovl_get_root`, Linux
-/// 6.12; only where all are on one file system). Otherwise they stay relative.
+/// Relative directories are relative to where mount was run, which the kernel does not keep. They are searched from
+/// the folders above the mount point and from the process's own. The right base has all of them, and the first one
+/// (the upper or the topmost lower) has the inode number of the overlay's root (fs/overlayfs/super.c, `ovl_get_root`,
+/// Linux 6.12; only where all are on one file system). Without such a base they stay relative.
 pub(crate) fn directories_of_overlay(reader: &Reader, mount: &Mount) -> Vec<PathBuf> {
     let upper = mount.option("upperdir").map(PathBuf::from);
     let appended = mount.option("lowerdir+").map(PathBuf::from);
@@ -299,7 +302,8 @@ pub(crate) fn directories_of_overlay(reader: &Reader, mount: &Mount) -> Vec<Path
     found.next().unwrap_or(written)
 }
 
-/// The directories as seen from a folder or from any folder in it; `None` where the overlay does not lie on these.
+/// Returns the directories as seen from a folder or from any folder in it; `None` if they are not those of the
+/// overlay.
 fn from_base(reader: &Reader, mount: &Mount, written: &[PathBuf], base: &Path) -> Option<Vec<PathBuf>> {
     let up = |path: &PathBuf| path.components().take_while(|part| *part == Component::ParentDir).count();
     let all_up = written.iter().filter(|path| path.is_relative()).map(up).min().unwrap_or(0);
@@ -316,13 +320,13 @@ fn from_base(reader: &Reader, mount: &Mount, written: &[PathBuf], base: &Path) -
     None
 }
 
-/// What several devices side by side are: what all of them are, or else block storage as soon
-/// as a part of the bytes lies there. One that is not known leaves the whole unknown.
+/// Returns the tier of several devices side by side: that of all of them, or else block storage if any of them is
+/// block storage. One unknown device makes the whole unknown.
 fn together(tiers: &[Tier]) -> Option<Tier> {
     [Tier::Unknown, Tier::Block, Tier::Network, Tier::Fuse, Tier::Memory].into_iter().find(|tier| tiers.contains(tier))
 }
 
-/// File systems by what they need below them.
+/// File systems by the kind of storage below them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Memory,
@@ -332,7 +336,7 @@ enum Family {
     Other,
 }
 
-/// Whether a file system's bytes come over a network.
+/// Returns `true` for a file system whose bytes come over a network.
 pub(crate) fn is_network(fs_type: &str) -> bool {
     family(fs_type) == Family::Network
 }
@@ -340,7 +344,7 @@ pub(crate) fn is_network(fs_type: &str) -> bool {
 fn family(fs_type: &str) -> Family {
     match fs_type {
         "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => Family::Memory,
-        // virtiofs speaks the FUSE protocol, but its daemon is on the other side of the machine's border.
+        // virtiofs uses the FUSE protocol, but its daemon runs outside of the virtual machine.
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "9p" | "lustre" | "afs" | "coda" | "orangefs"
         | "pvfs2" | "gpfs" | "beegfs" | "wekafs" | "virtiofs" | "vboxsf" => Family::Network,
         "fuse" | "fuseblk" => Family::Fuse,
@@ -409,7 +413,7 @@ mod tests {
         for name in ["srv/lower", "srv/upper", "srv/in", "lower", "upper"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
-        // A mounted overlay's root has the number of its upper directory.
+        // A mounted overlay's root has the inode number of its upper directory.
         symlink("upper", root.join("srv/merged")).unwrap();
         symlink("/", folder.path().join("proc/self/cwd")).unwrap();
         let reader = Reader::new(&Roots::at(folder.path()), Process::Own);
@@ -422,7 +426,7 @@ mod tests {
         check("lowerdir=lower,upperdir=upper,workdir=work", ["/srv/upper", "/srv/lower"]);
         check("lowerdir=../lower,upperdir=../upper,workdir=../work", ["/srv/upper", "/srv/lower"]);
         check("lowerdir=/lower,upperdir=upper", ["/srv/upper", "/lower"]);
-        // Nowhere the first of them is the overlay's.
+        // From no base is the first directory the overlay's.
         check("lowerdir=upper,upperdir=lower", ["lower", "upper"]);
         check("lowerdir=lower,upperdir=gone", ["gone", "lower"]);
     }

@@ -1,5 +1,4 @@
-//! How long the hypervisor kept the processors from us, read again and again while a
-//! benchmark runs.
+//! The CPUs' steal time (time that the hypervisor withheld from us), read repeatedly while a benchmark runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,18 +8,17 @@ use activebench_model::event::StealEvent;
 use crate::reader::Reader;
 use crate::roots::{Process, Roots};
 
-/// Length of the ticks in `/proc/stat`: `USER_HZ` is 100 on x86-64
-/// (include/asm-generic/param.h of Linux 6.12).
+/// Length of a tick in `/proc/stat`: `USER_HZ` is 100 on x86-64 (include/asm-generic/param.h of Linux 6.12).
 const TICK_NS: u64 = 10_000_000;
-/// Place of the steal time among the numbers of a processor's line (proc_stat(5)).
+/// Position of the steal time among the numbers of a CPU's line (proc_stat(5)).
 const STEAL_FIELD: usize = 7;
-/// Most readings that are kept, of 24 bytes each.
+/// Maximum number of readings kept, 24 bytes each.
 const MOST_KEPT: usize = 1 << 20;
 
-/// The processors' steal time over a run.
+/// The CPUs' steal time over a run.
 ///
-/// Of readings that are alike only the first and the last are kept, so a machine that is never
-/// stolen from keeps two a processor.
+/// Of equal consecutive readings only the first and the last are kept. A machine without steal time keeps two
+/// readings per CPU.
 #[derive(Debug)]
 pub struct StealWatch {
     reader: Reader,
@@ -36,12 +34,12 @@ struct LastReading {
 }
 
 impl StealWatch {
-    /// Nothing is read yet.
+    /// Creates a watch without readings.
     pub fn new(roots: &Roots) -> Self {
         Self { reader: Reader::new(roots, Process::Own), processors: BTreeMap::new(), kept: Vec::new(), short: None }
     }
 
-    /// Reads once. `at_ns` is the time of the reading.
+    /// Takes one reading. `at_ns` is its time.
     pub fn read(&mut self, at_ns: u64) {
         match self.reader.text(Path::new("/proc/stat")) {
             Ok(text) => self.take(at_ns, &text),
@@ -49,7 +47,7 @@ impl StealWatch {
         }
     }
 
-    /// The readings, and why they are not whole.
+    /// Returns the readings, and the reason if they are incomplete.
     pub fn finish(mut self) -> (Vec<StealEvent>, Option<String>) {
         if self.kept.is_empty() && self.processors.is_empty() {
             self.fall_short("the steal time was never read".to_owned());

@@ -13,25 +13,24 @@ use crate::reader::Reader;
 use crate::roots::{Process, Roots};
 use crate::stack::{Walk, directories_of_overlay};
 
-/// Storage that the run used, as its events name it.
+/// Storage that the run used, as named in its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageRef {
     /// The file system of regular files.
     FileSystem {
-        /// The super block's device as the kernel reports it, never `stat`'s.
+        /// The super block's device as the kernel reports it, never that of `stat`.
         s_dev: DeviceNumber,
-        /// A name of one of the files as the tool wrote it, to choose between several mounts of
-        /// one file system. A relative name is taken from the process's working directory.
+        /// A name of one of the files as the tool wrote it. Selects between several mounts of one file system. A
+        /// relative name is resolved from the process's working directory.
         path: Option<PathBuf>,
     },
     /// A block device that was opened as a file.
     Device(DeviceNumber),
 }
 
-/// The mounts of a process, read once, and what is below them.
+/// The mounts of a process, read once, and the storage below them.
 ///
-/// Read it while the process lives: with it goes its mount namespace. The device stack is
-/// read when it is asked for.
+/// Create it while the process lives, because its mount namespace ends with it. The device stack is read on request.
 #[derive(Debug)]
 pub struct Survey {
     reader: Reader,
@@ -39,7 +38,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads the mounts of a process; those of the calling one, and a note, where they cannot be read.
+    /// Reads the mounts of a process. If they cannot be read, uses those of the calling process and adds a note.
     pub fn of(roots: &Roots, process: Process) -> Self {
         let mut reader = Reader::new(roots, process);
         let text = reader.bytes(&process.folder().join("mountinfo"));
@@ -60,8 +59,8 @@ impl Survey {
         Self { reader, mounts }
     }
 
-    /// Overlays whose directories are all on one other file system, each with it. Where the
-    /// directories cannot be seen, or are on several, the overlay is left out.
+    /// Returns the overlays whose directories are all on one other file system, each with that file system. Leaves
+    /// out an overlay whose directories cannot be seen or are on several file systems.
     pub fn overlays(&mut self) -> Vec<(DeviceNumber, DeviceNumber)> {
         let mut found = Vec::new();
         for mount in self.mounts.0.iter().filter(|mount| mount.fs_type == "overlay") {
@@ -85,18 +84,18 @@ impl Survey {
         &mut self.reader
     }
 
-    /// The mounts.
+    /// Returns the mounts.
     pub fn mounts(&self) -> &Mounts {
         &self.mounts
     }
 
-    /// What could not be read or followed so far, with why, each once.
+    /// Returns what could not be read or followed so far, with the reason, each entry once.
     pub fn unread(&self) -> &[String] {
         self.reader.unread()
     }
 
-    /// One target for each distinct number, in the order given. Of several references to one
-    /// file system the first with a path counts.
+    /// Returns one target for each distinct number, in the order given. Of several references to one file system, the
+    /// first with a path counts.
     pub fn targets_of(&mut self, used: &[StorageRef]) -> Vec<Target> {
         let mut distinct: Vec<(DeviceNumber, StorageRef)> = Vec::new();
         for storage in used {
@@ -119,20 +118,20 @@ impl Survey {
             .collect()
     }
 
-    /// The target of the file system with this super block. When the path lies on an overlay,
-    /// it is the overlay's, with the number asked for: that of the file system below.
+    /// Returns the target of the file system with this super block. When the path is on an overlay, returns the
+    /// overlay's target with the number asked for, which is that of the file system below.
     ///
-    /// Where no mount has it (unmounted since, another mount namespace, a number from `stat` on
-    /// btrfs), a device number that sysfs knows is walked for itself, an anonymous one is looked
-    /// for by the path; both are said in [`Survey::unread`]. `fs_type` is `unknown` when
-    /// neither helps. The target always bears the number asked for.
+    /// If no mount has the number (unmounted since, another mount namespace, a number from `stat` on btrfs), a device
+    /// number known to sysfs is followed as a device, and an anonymous one is searched by the path. Both cases are
+    /// noted in [`Survey::unread`]. `fs_type` is `unknown` when neither finds it. The target always has the number
+    /// asked for.
     pub fn target_for(&mut self, s_dev: DeviceNumber, path: Option<&Path>) -> Target {
         let path = path.and_then(|path| {
             let resolved = self.reader.resolve(path);
             self.reader.wanted(resolved)
         });
         let by_path = path.as_deref().and_then(|path| self.mounts.containing(path)).cloned();
-        // Files of an overlay are known by the file system that holds their data.
+        // Files of an overlay are identified by the file system that holds their data.
         if let Some(overlay) = by_path.as_ref().filter(|mount| mount.fs_type == "overlay" && mount.device != s_dev) {
             return Target { s_dev, ..self.target_of_mount(overlay) };
         }
@@ -140,8 +139,8 @@ impl Survey {
             return self.target_of_mount(&mount);
         }
         match by_path {
-            // Two real device numbers that differ are two file systems; only anonymous ones can
-            // be two numbers of the same.
+            // Two different real device numbers are two file systems; only anonymous numbers can differ for the same
+            // file system.
             Some(mount) if s_dev.major() == 0 && mount.device.major() == 0 => {
                 self.reader.note(format!(
                     "no mount has the device {s_dev}; the one that holds the path, {}, is taken",
@@ -166,7 +165,7 @@ impl Survey {
         }
     }
 
-    /// The target of a block device that was opened as a file. `mount_point` is its node.
+    /// Returns the target of a block device that was opened as a file. `mount_point` is its node.
     pub fn target_for_device(&mut self, device: DeviceNumber) -> Target {
         let mut walk = Walk::new(&mut self.reader, &self.mounts);
         let tier = walk.device(device, None);
@@ -182,10 +181,10 @@ impl Survey {
         }
     }
 
-    /// The target below a path, which need not exist. `None` when no mount holds it.
+    /// Returns the target below a path, which does not have to exist. `None` when no mount contains it.
     ///
-    /// For a place that we know by name only, such as the run directory. A device node gives
-    /// the file system of the node, not the device.
+    /// For a place known only by name, such as the run directory. For a device node it returns the file system of the
+    /// node, not the device.
     pub fn target_of_path(&mut self, path: &Path) -> Option<Target> {
         let resolved = self.reader.resolve(path);
         let resolved = self.reader.wanted(resolved)?;
@@ -196,18 +195,19 @@ impl Survey {
         Some(self.target_of_mount(&mount))
     }
 
-    /// Every device anywhere below a path; empty when there is none (memory, network) or it is not known.
+    /// Returns every device below a path, at any depth; empty when there is no device (memory, network) or the target
+    /// is unknown.
     pub fn devices_below(&mut self, path: &Path) -> BTreeSet<DeviceNumber> {
         let target = self.target_of_path(path);
         target.iter().flat_map(|target| &target.layers).map(|layer| layer.device).collect()
     }
 
-    /// Super blocks and block devices that certainly share no device with a path: what is
-    /// written there disturbs none of them. Their stacks are known to the bottom, and so is the
-    /// path's. What is mounted or made later is not among them.
+    /// Returns the super blocks and block devices that certainly share no device with a path: writes to the path do
+    /// not disturb them. The whole stack of each is known, and so is that of the path. Anything mounted or created
+    /// later is not included.
     ///
     /// # Errors
-    /// Why nothing can be said, when the path's own stack is not known.
+    /// Returns an error with the reason when the path's own stack is unknown.
     pub fn apart_from(&mut self, path: &Path) -> Result<BTreeSet<DeviceNumber>, String> {
         let Some(own) = self.target_of_path(path) else {
             return Err(format!("it is not known what {} lies on", path.display()));
@@ -222,7 +222,7 @@ impl Survey {
                 others.push(self.target_for_device(device));
             }
         }
-        // A server may be this machine, and two mounts may be one server's.
+        // A server may be this machine, and two mounts may be from the same server.
         let apart = |other: &Target| match (own.tier, other.tier) {
             (Tier::Network, Tier::Memory) | (Tier::Memory, Tier::Network) => true,
             (Tier::Block | Tier::Memory, Tier::Block | Tier::Memory) => {
@@ -248,7 +248,7 @@ impl Survey {
     }
 }
 
-/// Options whose values name a host or a person. Reports are passed on: the value is left out.
+/// Options whose values name a host or a person. The values are left out because reports are passed on.
 const NAMING_OPTIONS: &[&str] =
     &["addr", "clientaddr", "mountaddr", "mon_addr", "ip", "unc", "username", "user", "domain", "name"];
 
@@ -261,7 +261,7 @@ fn without_names(options: &str, is_own: impl Fn(&str) -> bool) -> String {
     kept.collect::<Vec<_>>().join(",")
 }
 
-/// Whether an address is one of this machine: the loopback's, or one that the kernel routes to itself.
+/// Returns `true` for an address of this machine: a loopback address, or one that the kernel routes to itself.
 fn is_own_address(reader: &Reader, address: &str) -> bool {
     let Ok(address) = address.parse::<IpAddr>() else { return false };
     let text = |path: &str| reader.text(Path::new(path)).unwrap_or_default();
@@ -275,7 +275,7 @@ fn is_own_address(reader: &Reader, address: &str) -> bool {
             std::iter::from_fn(|| Some((lines.next()?, lines.peek().copied().unwrap_or(""))))
                 .any(|(line, next)| line.trim() == entry && next.contains("/32 host LOCAL"))
         }
-        // 32 digits without colons at the start of each line.
+        // Each line starts with 32 hexadecimal digits without colons.
         IpAddr::V6(address) => {
             let digits: String = address.octets().iter().map(|byte| format!("{byte:02x}")).collect();
             text("/proc/net/if_inet6").lines().any(|line| line.starts_with(&digits))
@@ -283,12 +283,10 @@ fn is_own_address(reader: &Reader, address: &str) -> bool {
     }
 }
 
-/// A device that two targets have in common, the topmost of the first: writing to one then
-/// disturbs the other.
+/// Returns a device that two targets have in common, the topmost of the first: writes to one disturb the other.
 ///
-/// The same file system without a device below (a network mount) counts too, except in
-/// memory. `None` where either is not fully known means only that no common device was found:
-/// look at the tiers.
+/// The same file system without a device below (a network mount) counts too, except in memory. If either target is
+/// not fully known, `None` means only that no common device was found: check the tiers.
 pub fn shares_device(one: &Target, other: &Target) -> Option<DeviceNumber> {
     let common = one.layers.iter().map(|layer| layer.device).find(|device| {
         let device = *device;

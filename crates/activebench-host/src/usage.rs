@@ -1,7 +1,7 @@
-//! Who uses a block device: what would be destroyed if it were written.
+//! Finds the users of a block device, whose data a write would destroy.
 //!
-//! From `/proc` and `/sys` alone: what lies *on* a device that nobody uses (a file system that is not mounted, a
-//! partition table without partitions) only its first blocks tell, and these are not read here.
+//! Uses `/proc` and `/sys` alone. Contents on an unused device (a file system that is not mounted, a partition table
+//! without partitions) are visible only in its first blocks, which are not read here.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use crate::mounts::Mounts;
 use crate::reader::{ReadError, Reader, device_name};
 use crate::roots::{Process, Roots};
 
-/// What is known of a device's users.
+/// Known users of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Its size; `None` where it is not known.
+    /// Size of the device; `None` where unknown.
     pub size_bytes: Option<u64>,
-    /// The name of the whole disk where it is a partition of one: `sdb`.
+    /// Name of the whole disk if the device is a partition: `sdb`.
     pub partition_of: Option<String>,
-    /// Who uses it, as lower-case fragments that follow its name: `is mounted at /mnt`. Empty where nobody does.
+    /// Users, as lower-case fragments that follow the device's name: `is mounted at /mnt`. Empty if unused.
     pub users: Vec<String>,
-    /// Processes that hold it open, but for our own and those that we descend from: a lock that was taken for us is no
-    /// other's use.
+    /// Processes that hold it open, without our own process and its ancestors: a lock taken for us does not count as
+    /// another use.
     pub openers: Vec<Opener>,
-    /// Whether it takes discards; `None` where it is not known.
+    /// `true` if the device accepts discards; `None` where unknown.
     pub discards: Option<bool>,
-    /// What could not be read: there may be users that are not in the list.
+    /// Reasons for what could not be read: there may be more users than listed.
     pub unread: Vec<String>,
 }
 
@@ -35,11 +35,11 @@ pub struct Usage {
 pub struct Opener {
     /// As [`Usage::users`]: `is held open by qemu, process 4711 (sdb)`.
     pub words: String,
-    /// Whether it may write; `true` where that is not known.
+    /// `true` if it may write, or if that is unknown.
     pub writes: bool,
 }
 
-/// Reads who uses a device: its partitions too, and of a partition the whole disk.
+/// Reads the users of a device, including those of its partitions, and for a partition those of the whole disk.
 pub fn usage_of(roots: &Roots, device: DeviceNumber) -> Usage {
     let mut reader = Reader::new(roots, Process::Own);
     let mut usage = Usage::default();
@@ -73,8 +73,11 @@ pub fn usage_of(roots: &Roots, device: DeviceNumber) -> Usage {
     usage
 }
 
-/// The block devices that a character device leads to as well: `/dev/sg0` to `sda`, `/dev/ng0n1` to `nvme0n1`. Empty for
-/// another one. Errors are words.
+/// Returns the block devices to which a character device also leads: `/dev/sg0` to `sda`, `/dev/ng0n1` to `nvme0n1`.
+/// Empty for any other character device.
+///
+/// # Errors
+/// Returns the first read error as text.
 pub fn block_devices_behind(roots: &Roots, device: DeviceNumber) -> Result<Vec<(String, DeviceNumber)>, String> {
     let mut reader = Reader::new(roots, Process::Own);
     let folder = reader.link(Path::new(&format!("/sys/dev/char/{device}")));
@@ -91,10 +94,10 @@ pub fn block_devices_behind(roots: &Roots, device: DeviceNumber) -> Result<Vec<(
     }
 }
 
-/// The folders of the block devices beside a character device.
+/// Returns the folders of the block devices beside a character device.
 fn blocks_of(reader: &mut Reader, folder: &Path) -> Vec<PathBuf> {
-    // NVMe: both lie in the folder of the controller or of the subsystem, with the same numbers (drivers/nvme/host/core.c
-    // and multipath.c, `nvme_cdev_add`, Linux 6.12).
+    // NVMe: both are in the folder of the controller or of the subsystem, with the same numbers
+    // (drivers/nvme/host/core.c and multipath.c, `nvme_cdev_add`, Linux 6.12).
     if let Some(numbers) = device_name(folder).strip_prefix("ng") {
         return vec![folder.with_file_name(format!("nvme{numbers}"))];
     }
@@ -105,13 +108,13 @@ fn blocks_of(reader: &mut Reader, folder: &Path) -> Vec<PathBuf> {
     reader.optional(names).into_iter().flatten().map(|name| blocks.join(name)).collect()
 }
 
-/// The folder of the whole disk of a partition; `None` for a device that is none.
+/// Returns the folder of a partition's whole disk; `None` for a device that is not a partition.
 fn disk_of(reader: &mut Reader, folder: &Path) -> Option<PathBuf> {
     let is_partition = reader.exists(&folder.join("partition"));
     reader.wanted(is_partition).filter(|is| *is).and_then(|_| folder.parent().map(Path::to_owned))
 }
 
-/// The folders of a disk's partitions.
+/// Returns the folders of a disk's partitions.
 fn partitions(reader: &mut Reader, folder: &Path) -> Vec<PathBuf> {
     let names = reader.names(folder);
     let names = reader.wanted(names).unwrap_or_default();
@@ -129,7 +132,7 @@ fn partitions(reader: &mut Reader, folder: &Path) -> Vec<PathBuf> {
 struct Part {
     folder: PathBuf,
     name: String,
-    /// Where its node usually is.
+    /// Usual path of its node.
     node: PathBuf,
     number: Option<DeviceNumber>,
 }
@@ -142,7 +145,7 @@ impl Part {
     }
 }
 
-/// The processes that hold one of the parts open.
+/// Returns the processes that hold one of the parts open.
 fn openers(reader: &mut Reader, parts: &[Part]) -> Vec<Opener> {
     let family = own_family(reader);
     let names = reader.names(Path::new("/proc"));
@@ -164,7 +167,7 @@ fn openers(reader: &mut Reader, parts: &[Part]) -> Vec<Opener> {
     found
 }
 
-/// Which of the parts a process holds open.
+/// Returns the parts that a process holds open.
 fn of_process(reader: &Reader, process: u32, parts: &[Part]) -> Result<Vec<Opener>, ReadError> {
     let folder = Process::Id(process).folder();
     let mut found = Vec::new();
@@ -172,7 +175,7 @@ fn of_process(reader: &Reader, process: u32, parts: &[Part]) -> Result<Vec<Opene
         let descriptor = folder.join("fd").join(&name);
         let held = reader.link(&descriptor).and_then(|target| match parts.iter().find(|part| part.node == target) {
             Some(part) => Ok(Some(part)),
-            // Only nodes are looked at: what hangs, as a file of a server that is gone, would hang us.
+            // Only device nodes are examined: a file that hangs, such as one of an unreachable server, would hang us.
             None if !target.starts_with("/dev") => Ok(None),
             None => {
                 let number = reader.block_device(&descriptor)?;
@@ -196,19 +199,19 @@ fn of_process(reader: &Reader, process: u32, parts: &[Part]) -> Result<Vec<Opene
     Ok(found)
 }
 
-/// The flags of an open descriptor, from its `fdinfo`.
+/// Returns the flags of an open descriptor, from its `fdinfo`.
 fn flags_of(text: &str) -> Option<libc::c_int> {
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
     libc::c_int::from_str_radix(flags.trim(), 8).ok()
 }
 
-/// Our own process and those that it descends from.
+/// Returns the ids of our own process and its ancestors.
 fn own_family(reader: &mut Reader) -> Vec<u32> {
     let mut family = Vec::new();
     let mut next = Process::Own;
     loop {
         let text = reader.text(&next.folder().join("status"));
-        // One that is gone, or not ours to see, has nothing above it that we would know.
+        // The ancestors of a process that has ended, or that we may not see, are unknown.
         let Ok(text) = text else { return family };
         let number =
             |key: &str| -> Option<u32> { text.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok() };
@@ -220,12 +223,12 @@ fn own_family(reader: &mut Reader) -> Vec<u32> {
     }
 }
 
-/// What of the host uses devices.
+/// Users of devices on this host.
 struct Users {
     mounts: Mounts,
     /// Paths of swap areas.
     swaps: Vec<String>,
-    /// Loop devices and the paths of what is behind them.
+    /// Loop devices and the paths of their backing files.
     loops: Vec<(String, PathBuf)>,
     /// Names of the members of mounted btrfs file systems.
     members: Vec<String>,
@@ -245,11 +248,11 @@ impl Users {
         Self { mounts, swaps, loops: loops(reader), members: btrfs_members(reader) }
     }
 
-    /// Users of one device or partition.
+    /// Returns the users of one device or partition.
     fn of(&mut self, reader: &mut Reader, part: &Part) -> Vec<String> {
         let Part { folder, name, node, number } = part;
         let mut found = Vec::new();
-        // btrfs shows a number of its own, and the node that it was mounted from.
+        // btrfs shows its own device number, and the node from which it was mounted.
         let mounted = self.mounts.0.iter().filter(|mount| Some(mount.device) == *number || mount.source == *node);
         found.extend(mounted.map(|mount| format!("is mounted at {} ({name})", mount.mount_point.display())));
         if self.members.contains(name) {
@@ -277,7 +280,7 @@ fn loops(reader: &mut Reader) -> Vec<(String, PathBuf)> {
         let name = name.to_string_lossy().into_owned();
         let file = Path::new("/sys/block").join(&name).join("loop/backing_file");
         if name.starts_with("loop") {
-            // One without a file behind it has no such attribute.
+            // A loop device without a backing file does not have this attribute.
             let file = reader.path(&file);
             found.extend(reader.optional(file).map(|file| (name, file)));
         }
@@ -291,7 +294,7 @@ fn btrfs_members(reader: &mut Reader) -> Vec<String> {
     let file_systems = reader.optional(names).unwrap_or_default();
     let mut members = Vec::new();
     for file_system in file_systems {
-        // `features` and the like are no file systems: they have no devices.
+        // `features` and the like are not file systems: they have no devices.
         let names = reader.names(&root.join(file_system).join("devices"));
         let names = reader.optional(names).unwrap_or_default();
         members.extend(names.into_iter().map(|name| name.to_string_lossy().into_owned()));

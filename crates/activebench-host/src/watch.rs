@@ -1,7 +1,7 @@
-//! Counters and levels of the host, read again and again while a benchmark runs.
+//! Counters and levels of the host, read repeatedly while a benchmark runs.
 //!
-//! A reading takes a few files of `/proc` and, less often, of `/sys`. What would make a disk answer (temperatures)
-//! is read before and after the run alone: the observer does not disturb the device.
+//! A reading takes a few files of `/proc` and, less often, of `/sys`. Values that a disk has to answer (temperatures)
+//! are read only before and after the run, so that the observer does not disturb the device.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::reader::{ReadError, Reader};
 use crate::roots::{Process, Roots};
 use crate::stack::is_network;
 
-/// Most readings that are kept of one thing; past it every second one is let go of.
+/// Maximum number of readings kept per series; above it every second one is dropped.
 const MOST_KEPT: usize = 512;
-/// How many quick readings go by between two of what lies in many small files.
+/// Number of quick readings per reading of the values that are in many small files.
 const SLOW_EVERY: u32 = 10;
-/// Most frequencies and throttle counters that are read at once: a machine may have hundreds of processors.
+/// Maximum number of frequencies and of throttle counters per reading: a machine may have hundreds of CPUs.
 const MOST_FILES: usize = 64;
 
 const MEMORY: &str = "/proc/meminfo";
@@ -43,12 +43,12 @@ pub struct HostWatch {
     readings: u32,
 }
 
-/// What is kept of one series.
+/// The kept readings of one series.
 #[derive(Debug)]
 struct Kept {
     source: String,
     readings: Vec<(u64, u64)>,
-    /// The last reading, where it is like the last one kept.
+    /// The last reading, if its value equals the last one kept.
     last: Option<(u64, u64)>,
 }
 
@@ -58,7 +58,7 @@ impl Kept {
             self.last = Some((at_ns, value));
             return;
         }
-        // The change lies between these two.
+        // The change happened between these two.
         self.readings.extend(self.last.take());
         self.readings.push((at_ns, value));
         if self.readings.len() > MOST_KEPT {
@@ -73,7 +73,7 @@ impl Kept {
 }
 
 impl HostWatch {
-    /// Looks for what this host has. The control group is that of the process.
+    /// Searches for the files that this host has. The control group is that of the process.
     pub fn new(roots: &Roots, process: Process) -> Self {
         let mut watch = Self {
             reader: Reader::new(roots, Process::Own),
@@ -102,7 +102,7 @@ impl HostWatch {
         watch
     }
 
-    /// The files of these names below the numbered folders of one place.
+    /// Returns the files of these names in the numbered folders of one place.
     fn files(&mut self, what: Watched, place: &str, prefix: &str, names: &[&str]) -> Vec<PathBuf> {
         let numbered = |name: &std::ffi::OsStr| {
             let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
@@ -126,7 +126,7 @@ impl HostWatch {
         found
     }
 
-    /// Reads what is quick to read, and now and then the rest. `at_ns` is the time of the reading.
+    /// Reads the quick values, and occasionally the rest. `at_ns` is the time of the reading.
     pub fn read(&mut self, at_ns: u64) {
         self.read_memory(at_ns);
         if self.has_network_mounts {
@@ -138,7 +138,7 @@ impl HostWatch {
         self.readings = self.readings.wrapping_add(1);
     }
 
-    /// Reads everything: just before the tool is let go, and after its end.
+    /// Reads everything: just before the tool is released, and after its end.
     pub fn read_all(&mut self, at_ns: u64) {
         self.readings = 0;
         self.read(at_ns);
@@ -147,7 +147,7 @@ impl HostWatch {
         }
     }
 
-    /// All readings.
+    /// Returns all readings.
     pub fn finish(mut self) -> Readings {
         if !self.kept.keys().any(|(what, _)| *what == Watched::HotDisks) {
             let why = "no disk has a temperature sensor with an alarm".to_owned();
@@ -177,7 +177,7 @@ impl HostWatch {
         }
     }
 
-    /// A number out of one file.
+    /// Reads a number from one file.
     fn take(
         &mut self,
         what: Watched,
@@ -240,31 +240,31 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or("").to_owned()
 }
 
-/// A line of `/proc/meminfo`, which is in KiB though the file says kB.
+/// Reads a line of `/proc/meminfo`, which is in KiB although the file says kB.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// A line of `/proc/vmstat`.
+/// Reads a line of `/proc/vmstat`.
 fn counter(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// `full avg10=0.00 avg60=0.00 avg300=0.00 total=3694202`, in microseconds (Documentation/accounting/psi.rst).
+/// Parses `full avg10=0.00 avg60=0.00 avg300=0.00 total=3694202`, in microseconds (Documentation/accounting/psi.rst).
 fn full_stall_ns(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("full "))?;
     let total = line.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// What all interfaces received, added.
+/// Returns the sum of the bytes that all interfaces received.
 fn received(text: &str) -> Option<u64> {
     Some(interfaces(text)?.iter().fold(0, |sum: u64, (_, one)| sum.saturating_add(one.received_bytes)))
 }
 
-/// Each NFS mount's bytes from its server: of the line `bytes:` the fifth number
-/// (`NFSIOS_SERVERREADBYTES`, include/linux/nfs_iostat.h of Linux 6.12). Direct reads are among them.
+/// Returns each NFS mount's bytes from its server: the fifth number of the line `bytes:` (`NFSIOS_SERVERREADBYTES`,
+/// include/linux/nfs_iostat.h of Linux 6.12). Direct reads are included.
 fn server_reads(text: &str) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let mut mount_point = None;

@@ -1,7 +1,7 @@
-//! Kernel records to the model's events.
+//! Converts kernel records into the model's events.
 //!
-//! Records come from our own kernel programs, yet nothing here trusts them: an unknown
-//! code gives `None`, and the caller counts it.
+//! Records come from our own kernel programs, yet they are not trusted: an unknown code gives `None`, and the caller
+//! counts it.
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::event::{
@@ -32,7 +32,7 @@ fn file_kind(code: u8) -> FileKind {
     }
 }
 
-/// `O_*` of x86-64 (`include/uapi/asm-generic/fcntl.h`) to neutral bits.
+/// Converts `O_*` of x86-64 (`include/uapi/asm-generic/fcntl.h`) into neutral bits.
 fn neutral_open_flags(flags: u32) -> u32 {
     const O_ACCMODE: u32 = 0o3;
     const O_CREAT: u32 = 0o100;
@@ -70,12 +70,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// A call; `None` for an op code that this version does not know.
+/// Decodes a call; `None` for an op code that this version does not know.
 pub fn call(record: &CallRecord) -> Option<Call> {
     let op = Op::from_code(record.op)?;
     let kind = file_kind(record.file_kind);
     let has_file = record.ino != 0 || record.s_dev != 0;
-    // Opens carry the flags asked for in place of a length: O_CREAT and O_TRUNC are not kept in f_flags.
+    // Opens have the requested flags in place of a length: O_CREAT and O_TRUNC are not kept in f_flags.
     let (requested, asked_flags) = if op == Op::Open { (0, record.requested as u32) } else { (record.requested, 0) };
     Some(Call {
         start_ns: record.start_ns,
@@ -101,7 +101,7 @@ pub fn call(record: &CallRecord) -> Option<Call> {
     })
 }
 
-/// A name; `None` for an op code that this version does not know.
+/// Decodes a name; `None` for an op code that this version does not know.
 pub fn name(record: &NameRecord) -> Option<NameEvent> {
     Some(NameEvent {
         at_ns: record.at_ns,
@@ -114,7 +114,7 @@ pub fn name(record: &NameRecord) -> Option<NameEvent> {
     })
 }
 
-/// A task event; `None` for a kind that this version does not know.
+/// Decodes a task event; `None` for a kind that this version does not know.
 pub fn task(record: &TaskRecord) -> Option<TaskEvent> {
     let kind = match record.kind {
         1 => TaskEventKind::Born,
@@ -139,9 +139,8 @@ pub fn task(record: &TaskRecord) -> Option<TaskEvent> {
     })
 }
 
-/// A block event. `device_is_used` says whether the tree itself opened a block device: only
-/// then is data in that device's own page cache the data of a file; otherwise it is the
-/// metadata of the file system on it.
+/// Decodes a block event. `device_is_used` returns `true` if the tree itself opened a block device. Only then is data
+/// in that device's own page cache the data of a file; otherwise it is the metadata of the file system on it.
 pub fn block(class: RecordClass, record: &BlockRecord, device_is_used: impl Fn(u32) -> bool) -> BlockEvent {
     let owned = record.flags & block_flags::OWNED != 0;
     let by_device = record.flags & block_flags::OWNER_IS_DEVICE != 0;
@@ -183,7 +182,7 @@ pub fn block(class: RecordClass, record: &BlockRecord, device_is_used: impl Fn(u
     }
 }
 
-/// A page-cache insertion.
+/// Decodes a page-cache insertion.
 pub fn cache(record: &CacheRecord) -> CacheEvent {
     CacheEvent {
         at_ns: record.at_ns,
@@ -195,7 +194,7 @@ pub fn cache(record: &CacheRecord) -> CacheEvent {
     }
 }
 
-/// A thread's totals; `None` for a state that this version does not know.
+/// Decodes a thread's totals; `None` for a state that this version does not know.
 pub fn cpu(record: &CpuRecord) -> Option<CpuEvent> {
     let state = match record.state {
         0 => ThreadState::User,

@@ -1,16 +1,16 @@
-//! Fast calls that the kernel programs merge: back to one record each.
+//! Splits groups of fast calls, which the kernel programs merged, into one record per call.
 
 use crate::{CallGroup, CallRecord, GroupedCall, Record, TaskState};
 
-/// Set in the first word of a group: no call starts that late.
+/// Set in the first word of a group: start times never reach this bit.
 const GROUP_MARK: u64 = 1 << 63;
-/// Where the number of calls stands in that word, in 3 bits.
+/// Shift of the number of calls in that word; it has 3 bits.
 const COUNT_SHIFT: u32 = 60;
-/// Below it: when the last call ended.
+/// Mask of the bits below: the end of the last call.
 const END_MASK: u64 = (1 << COUNT_SHIFT) - 1;
 
-/// Adds the calls of a message to others: of each record the call, of each group its calls. `None`
-/// when the message is cut, or has a group without a call in front: what was added until then stays.
+/// Adds the calls of a message to `calls`: the call of each record, the calls of each group. `None` when the message
+/// is truncated, or has a group without a call before it; calls added up to there stay.
 pub fn add_calls(mut records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> {
     let first = calls.len();
     while !records.is_empty() {
@@ -30,7 +30,7 @@ pub fn add_calls(mut records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> 
 }
 
 impl CallGroup {
-    /// The group that a thread was still filling: its calls take as long as those before them did.
+    /// Finishes the group that a thread was still filling: its calls take as long as those before them.
     #[must_use]
     pub fn finished_by(mut self, thread: &TaskState) -> Self {
         let calls = u64::from(thread.grouped);
@@ -42,12 +42,12 @@ impl CallGroup {
         self
     }
 
-    /// Adds the calls, which follow another of their thread on the same descriptor.
+    /// Adds the calls of the group, which follow `call` of the same thread on the same descriptor.
     pub fn add_to(&self, mut call: CallRecord, calls: &mut Vec<CallRecord>) {
         let count = (self.count_and_end_ns >> COUNT_SHIFT & 7) as usize;
         let last_end_ns = self.count_and_end_ns & END_MASK;
         let mut left = count.min(self.calls.len());
-        // What is the same for all; nobody timed them, and none waited for storage.
+        // The same for all calls: they were not timed. Reads from storage count for the last call alone.
         (call.stands_for, call.storage_read_bytes, call.cached_pages) = (0, 0, 0);
         for GroupedCall { offset_and_op, requested, returned } in self.calls.into_iter().take(left) {
             left -= 1;
@@ -122,7 +122,7 @@ mod tests {
         let mut calls = vec![call()];
         assert_eq!(add_calls(bytes_of(&group(5, 1)), &mut calls), None, "the call in front is another message's");
         assert_eq!(add_calls(&bytes_of(&call())[1..], &mut calls), None);
-        // A count and times that cannot be: no more calls than there are, none that goes back.
+        // An impossible count and impossible times: no more calls than the group holds, and none goes back in time.
         let message = [bytes_of(&call()), bytes_of(&group(7, 1))].concat();
         calls.clear();
         add_calls(&message, &mut calls).expect("whole");

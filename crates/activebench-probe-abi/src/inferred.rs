@@ -1,4 +1,4 @@
-//! Completions that no hook saw, from what the kernel still remembers of their beginning.
+//! Infers completions that no hook saw, from the start of the I/O as the kernel side stored it.
 
 use crate::decode::block_flags;
 use crate::{AsyncCall, BioOwner, BlockRecord, CallRecord, IssuedRequest};
@@ -7,7 +7,7 @@ use crate::{AsyncCall, BioOwner, BlockRecord, CallRecord, IssuedRequest};
 const OP_FLUSH: u32 = 2;
 
 impl BlockRecord {
-    /// The completion of what is left of a bio; at the time at which it was queued.
+    /// Infers the completion of the rest of a bio, at the time when it was queued.
     pub fn inferred_from_bio(bio: &BioOwner) -> Self {
         Self {
             at_ns: bio.queued_ns,
@@ -27,7 +27,7 @@ impl BlockRecord {
         }
     }
 
-    /// The completion of a FLUSH, which has no bio; `None` for other requests.
+    /// Infers the completion of a FLUSH, which has no bio; `None` for other requests.
     pub fn inferred_from_request(request: &IssuedRequest) -> Option<Self> {
         (request.operation == OP_FLUSH).then_some(Self {
             at_ns: request.at_ns,
@@ -49,8 +49,8 @@ impl BlockRecord {
 }
 
 impl CallRecord {
-    /// A request of libaio whose event nobody was seen to collect: as if it had done what was
-    /// asked, and ended when it began.
+    /// Infers the end of a libaio request whose event no call was seen to collect. The record has the requested bytes
+    /// as its result, and ends when it started.
     pub fn inferred_from_async(call: &AsyncCall) -> Self {
         Self {
             start_ns: call.start_ns,

@@ -1,9 +1,8 @@
 //! Layouts of the records and tables shared with the kernel programs.
 //!
-//! The C twins are in `activebench-ebpf/src/records.h`; a test compares size and offset
-//! of every field with the BTF of the built object, so a change on one side alone fails.
-//! Turning records into the model's events is here too ([`decode`]); reading them from
-//! the kernel is in `activebench-probe`.
+//! The C counterparts are in `activebench-ebpf/src/records.h`. A test compares size and offset of every field with
+//! the BTF of the built object, so a change on one side alone fails. The conversion of records into the model's
+//! events is here too ([`decode`]); reading them from the kernel is in `activebench-probe`.
 
 pub mod decode;
 mod groups;
@@ -52,12 +51,12 @@ impl RecordClass {
         RecordClass::Payload,
     ];
 
-    /// The class of a message; `None` for a number that this version does not know.
+    /// Returns the class of a message; `None` for a number that this version does not know.
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|class| *class as u32 == number)
     }
 
-    /// Its name in the run's account of records.
+    /// Returns its name in the run's account of records.
     pub fn name(self) -> &'static str {
         match self {
             RecordClass::Calls => "calls",
@@ -73,10 +72,10 @@ impl RecordClass {
     }
 }
 
-/// Most frames of the kernel, and most of user mode, that a [`SampleRecord`] has.
+/// Maximum number of kernel frames, and of user-mode frames, in a [`SampleRecord`].
 pub const MOST_FRAMES: usize = 32;
 
-/// Most bytes of a write that a [`PayloadRecord`] has.
+/// Maximum bytes of a write in a [`PayloadRecord`].
 pub const PAYLOAD_BYTES: usize = 4096;
 
 /// Plain data that the kernel writes: any bytes are a valid value.
@@ -84,7 +83,7 @@ pub const PAYLOAD_BYTES: usize = 4096;
 /// # Safety
 /// Implement it only for `repr(C)` structs of integers and arrays of integers.
 pub unsafe trait Record: Copy + 'static {
-    /// The first value in `bytes` and the rest; `None` when they are too short.
+    /// Returns the first value in `bytes` and the rest; `None` when they are too short.
     fn split_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let rest = bytes.get(size_of::<Self>()..)?;
         // SAFETY: `get` above proved that `bytes` holds `size_of::<Self>()` bytes, the read
@@ -115,7 +114,7 @@ macro_rules! shared {
     };
 }
 
-/// A layout for comparison with the object's BTF.
+/// A layout, to compare with the object's BTF.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Name of the struct in C.
@@ -127,7 +126,7 @@ pub struct Layout {
 }
 
 shared! {
-    /// Starts every message of the ring; `count` records of the class follow.
+    /// The first part of every message of the ring; `count` records of the class follow.
     BatchHeader / "batch_header" {
         /// A [`RecordClass`].
         record_class: u32,
@@ -145,13 +144,13 @@ shared! {
         ino: u64,
         /// Offset of the data, or the op's own meaning.
         offset: i64,
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: u64,
         /// Result.
         returned: i64,
         /// On-CPU time inside the call.
         cpu_ns: u64,
-        /// On-CPU time in user mode since the thread's record before.
+        /// On-CPU time in user mode since the thread's previous record.
         user_before_ns: u64,
         /// Super block's device; the device itself for a block device.
         s_dev: u32,
@@ -171,35 +170,35 @@ shared! {
         op: u16,
         /// 0 other, 1 regular file, 2 block device.
         file_kind: u8,
-        /// Calls whose latency this one's is a sample of; 0: its times are estimates.
+        /// Number of calls whose latency this call's latency represents; 0: its times are estimates.
         stands_for: u8,
     }
 
     /// A call whose end was not timed.
     GroupedCall / "grouped_call" {
-        /// Where the data moved, times 256, and the code of `activebench_model::call::Op`.
+        /// Offset of the data, times 256, plus the code of `activebench_model::call::Op`.
         offset_and_op: u64,
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: u32,
         /// Result.
         returned: i32,
     }
 
-    /// Fast calls in the place of a [`CallRecord`]; see [`add_calls`].
+    /// Fast calls in place of a [`CallRecord`]; see [`add_calls`].
     CallGroup / "call_group" {
-        /// The highest bit, then how many in 3 bits, then when the last one ended.
+        /// The highest bit is set, then the number of calls in 3 bits, then the end of the last call.
         count_and_end_ns: u64,
-        /// From end to end, up to that of the last but one.
+        /// Time from the end of one call to the end of the next, for all but the last call.
         step_ns: u16,
-        /// In user mode in front of each.
+        /// Time in user mode before each call.
         user_ns: u16,
         /// Bytes that they read from storage.
         storage_read_bytes: u32,
-        /// The first of them are set.
+        /// The first calls are set, as many as the count says.
         calls: [GroupedCall; 5],
     }
 
-    /// A call that took a name; a message of its own.
+    /// A call with a name argument; a separate message.
     NameRecord / "name_record" {
         /// Count 1.
         header: BatchHeader,
@@ -223,11 +222,11 @@ shared! {
         name: [u8; 256],
     }
 
-    /// Birth, execution or end of a task; a message of its own.
+    /// Creation, execution or end of a task; a separate message.
     TaskRecord / "task_record" {
         /// Count 1.
         header: BatchHeader,
-        /// When.
+        /// Time of the event.
         at_ns: u64,
         /// See the model's `TaskEvent`.
         user_ns: u64,
@@ -235,7 +234,7 @@ shared! {
         kernel_ns: u64,
         /// Off CPU, not runnable.
         blocked_ns: u64,
-        /// The part of it in I/O wait.
+        /// The part of `blocked_ns` in I/O wait.
         iowait_ns: u64,
         /// Off CPU, runnable.
         preempted_ns: u64,
@@ -245,7 +244,7 @@ shared! {
         tid: u32,
         /// Process.
         tgid: u32,
-        /// Process that made it.
+        /// Process that created it.
         parent_tgid: u32,
         /// Wait status.
         exit_code: i32,
@@ -257,13 +256,13 @@ shared! {
         filename: [u8; 256],
     }
 
-    /// A queued bio or a completed request (or the part of one that has one owner).
+    /// A queued bio or a completed request (or the part of a request that has one owner).
     BlockRecord / "block_record" {
-        /// When.
+        /// Time of the event.
         at_ns: u64,
         /// First sector, 512 bytes each.
         sector: u64,
-        /// From issue to completion; 0 when not seen.
+        /// Time from issue to completion; 0 when not seen.
         latency_ns: u64,
         /// Owner's inode.
         ino: u64,
@@ -273,7 +272,7 @@ shared! {
         device: u32,
         /// Data bytes.
         bytes: u32,
-        /// Submitter, 0 when not known.
+        /// Submitter, 0 when unknown.
         tgid: u32,
         /// Submitter's name.
         comm: [u8; 16],
@@ -291,7 +290,7 @@ shared! {
 
     /// A folio that entered the page cache.
     CacheRecord / "cache_record" {
-        /// When.
+        /// Time of the insertion.
         at_ns: u64,
         /// Inode.
         ino: u64,
@@ -301,25 +300,25 @@ shared! {
         s_dev: u32,
         /// Pages of the folio.
         pages: u32,
-        /// Process in whose context.
+        /// Process in whose context the folio was added.
         tgid: u32,
-        /// 1 when that process is of the tree.
+        /// 1 when that process is in the tree.
         in_tree: u32,
     }
 
     /// A thread's running totals at one moment.
     CpuRecord / "cpu_record" {
-        /// When.
+        /// Time of the record.
         at_ns: u64,
-        /// From then on all time went to `state`.
+        /// From this time on all time went to `state`.
         since_ns: u64,
-        /// On-CPU in user mode since the thread is followed.
+        /// On-CPU time in user mode since the thread was first followed.
         user_ns: u64,
-        /// On-CPU in the kernel.
+        /// On-CPU time in the kernel.
         kernel_ns: u64,
         /// Off CPU, not runnable.
         blocked_ns: u64,
-        /// The part in I/O wait.
+        /// The part of `blocked_ns` in I/O wait.
         iowait_ns: u64,
         /// Off CPU, runnable.
         preempted_ns: u64,
@@ -333,11 +332,11 @@ shared! {
         padding: u32,
     }
 
-    /// One interrupt of the sampling clock; a message of its own.
+    /// One interrupt of the sampling clock; a separate message.
     SampleRecord / "sample_record" {
         /// Count 1.
         header: BatchHeader,
-        /// When; later than `cpu.at_ns` where the totals are not known up to then.
+        /// Time of the interrupt; later than `cpu.at_ns` where the totals are not known up to it.
         at_ns: u64,
         /// The thread's totals.
         cpu: CpuRecord,
@@ -355,7 +354,7 @@ shared! {
         user_frames: [u64; MOST_FRAMES],
     }
 
-    /// The beginning of what a call writes; a message of its own, in a ring of its own.
+    /// The start of the data that a call writes; a separate message, in a separate ring.
     PayloadRecord / "payload_record" {
         /// Count 1.
         header: BatchHeader,
@@ -363,10 +362,10 @@ shared! {
         at_ns: u64,
         /// Inode; 0 for a block device.
         ino: u64,
-        /// Bytes that the call is to write.
+        /// Bytes that the call was asked to write.
         requested: u64,
-        /// Super block's device; the device itself for a block device. 0, as `ino`, for a file
-        /// that is registered with an io_uring: its descriptor tells it.
+        /// Super block's device; the device itself for a block device. 0, like `ino`, for a file that is registered
+        /// with an io_uring: its descriptor identifies it.
         s_dev: u32,
         /// Thread.
         tid: u32,
@@ -388,17 +387,17 @@ shared! {
     RecordCounters / "record_counters" {
         /// Records made.
         made: u64,
-        /// Records that the ring had no room for.
+        /// Records for which the ring had no room.
         lost: u64,
-        /// Of those made: concluded from later events, not seen.
+        /// Of those made: inferred from later events, not seen.
         inferred: u64,
         /// Of those made: calls whose entry was not timed.
         estimated: u64,
-        /// Entries and exits of calls whose thread was found the longer way.
+        /// Entries and exits of calls whose thread was found on the slow path.
         looked_up: u64,
     }
 
-    /// What a system call number means; arguments count from 1, 0 is none.
+    /// The meaning of a system call number. Arguments count from 1; 0 means that there is none.
     CallDescription / "call_description" {
         /// Code of `activebench_model::call::Op`; 0 for a call that is not recorded.
         op: u8,
@@ -414,19 +413,19 @@ shared! {
         vector_argument: u8,
         /// `CALL_*` bits.
         flags: u8,
-        /// Code for the file that data goes to, in calls between two files; otherwise 0.
+        /// Op code for the file to which data goes, in calls between two files; otherwise 0.
         second_op: u8,
-        /// Its descriptor.
+        /// Descriptor of that file.
         second_fd_argument: u8,
-        /// Address of its offset.
+        /// Address of the offset in that file.
         second_offset_argument: u8,
-        /// What the call asks for itself: `RWF_*`.
+        /// Flags of this call itself: `RWF_*`.
         asked_argument: u8,
         /// Zero.
         padding: u8,
     }
 
-    /// A CPU's block records that have not left.
+    /// A CPU's block records that have not left yet.
     BlockBatch / "block_batch" {
         /// Class and count.
         header: BatchHeader,
@@ -434,7 +433,7 @@ shared! {
         records: [BlockRecord; 32],
     }
 
-    /// A CPU's page-cache records that have not left.
+    /// A CPU's page-cache records that have not left yet.
     CacheBatch / "cache_batch" {
         /// Class and count.
         header: BatchHeader,
@@ -442,7 +441,8 @@ shared! {
         records: [CacheRecord; 64],
     }
 
-    /// A call whose record is made later or apart: asynchronous I/O on its way, the second file of a call between two.
+    /// A call whose record is made later or separately: asynchronous I/O in flight, the second file of a call between
+    /// two.
     AsyncCall / "async_call" {
         /// Submission.
         start_ns: u64,
@@ -470,7 +470,7 @@ shared! {
         padding: u8,
     }
 
-    /// Names a request of libaio.
+    /// Key of a request of libaio.
     AioKey / "aio_key" {
         /// Its address in the process.
         iocb: u64,
@@ -480,23 +480,23 @@ shared! {
         padding: u32,
     }
 
-    /// What the kernel remembers of a bio on its way.
+    /// A bio in flight, as the kernel side stores it.
     BioOwner / "bio_owner" {
-        /// When it was queued.
+        /// Time of queueing.
         queued_ns: u64,
         /// First sector.
         sector: u64,
-        /// Inode whose data it carries; 0 when not known.
+        /// Inode whose data it carries; 0 when unknown.
         ino: u64,
         /// Device of that inode's super block.
         s_dev: u32,
         /// Disk.
         device: u32,
-        /// Bytes that are not complete.
+        /// Bytes that are not complete yet.
         left: u32,
         /// Process that queued it.
         tgid: u32,
-        /// Its name.
+        /// Name of that process.
         comm: [u8; 16],
         /// `enum req_op`.
         operation: u16,
@@ -508,9 +508,9 @@ shared! {
         padding: u32,
     }
 
-    /// What the kernel remembers of a request at the device.
+    /// A request at the device, as the kernel side stores it.
     IssuedRequest / "issued_request" {
-        /// When it was issued.
+        /// Time of issue.
         at_ns: u64,
         /// Disk.
         device: u32,
@@ -518,85 +518,86 @@ shared! {
         operation: u32,
     }
 
-    /// What a task of the tree carries itself.
+    /// The task storage of a task in the tree.
     Membership / "membership" {
-        /// Where its state is among the threads.
+        /// Index of its state among the threads.
         thread: u32,
     }
 
-    /// What the kernel remembers of a task; user space seeds the first one.
+    /// State of a task, as the kernel side stores it; user space writes that of the first task.
     TaskState / "task_state" {
-        /// 1 while a task has this place.
+        /// 1 while a task uses this entry.
         used: u32,
-        /// The place's own number.
+        /// Index of this entry.
         thread: u32,
-        /// Where the task's registers lie while it is in a call; 0 until it made one.
+        /// Address of the task's registers while it is in a call; 0 before its first call.
         registers: u64,
-        /// The kernel's tick when time was last read at a call's end; 0 when a sample was taken since.
+        /// Kernel tick when the time was last read at the end of a call; 0 when a sample was taken since.
         exit_jiffies: u64,
-        /// Count of descriptor changes when the last file was looked up.
+        /// Count of descriptor changes at the last file lookup.
         known_generation: u64,
-        /// Pages that the call in flight inserted.
+        /// Pages that the call in flight added to the page cache.
         cached_pages: u32,
-        /// Its descriptor.
+        /// Descriptor of the call in flight.
         fd: i32,
-        /// Which call.
+        /// Op code of the call in flight.
         op: u16,
         /// `CALL_*` bits.
         call_flags: u8,
-        /// Between entry and exit of any call 1, or 2 when the entry was not timed; otherwise 0.
+        /// Inside any call 1, or 2 when its entry was not timed; otherwise 0.
         in_kernel: u8,
-        /// As in the record.
+        /// As in [`CallRecord`].
         stands_for: u8,
-        /// 1 when the arguments of the call in flight are read at its exit.
+        /// 1 when the arguments of the call in flight will be read at its exit.
         arguments_later: u8,
         /// 1 when the last call was plain and fast.
         fast: u8,
         /// 1 when the next call can join a group.
         groupable: u8,
-        /// Entries that go by untimed until the next sample.
+        /// Number of entries that are not timed before the next sample.
         untimed_left: u16,
-        /// Calls of the group that is being filled.
+        /// Number of calls in the group that is being filled.
         grouped: u8,
-        /// The record whose place it takes.
+        /// Index of the record whose place the group takes.
         group_place: u8,
-        /// Calls of finished groups that wait, less one for each group.
+        /// Calls of finished groups that wait, minus one for each group.
         in_groups: u32,
-        /// Last change of mode.
+        /// Time of the last change of mode.
         last_ns: u64,
-        /// On-CPU in user mode.
+        /// On-CPU time in user mode.
         user_ns: u64,
-        /// On-CPU in the kernel.
+        /// On-CPU time in the kernel.
         kernel_ns: u64,
         /// `user_ns` at the last record.
         user_at_record_ns: u64,
-        /// Entry of the call in flight.
+        /// Time of entry of the call in flight.
         start_ns: u64,
-        /// `kernel_ns` then.
+        /// `kernel_ns` at that time.
         kernel_at_start_ns: u64,
-        /// Task's read bytes then.
+        /// The task's read bytes at that time.
         read_bytes_at_start: u64,
-        /// File of the call in flight.
+        /// Inode of the file of the call in flight.
         ino: u64,
-        /// Its offset.
+        /// Offset of the call in flight.
         offset: i64,
-        /// Its length.
+        /// Length of the call in flight.
         requested: u64,
-        /// Device of its file.
+        /// Device of that file.
         s_dev: u32,
-        /// Flags of its file.
+        /// Flags of that file.
         open_flags: u32,
-        /// Kind of its file.
+        /// Kind of that file.
         file_kind: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
-        /// Kind of the file of the asynchronous requests that are being submitted; 0 when there are none or several files.
+        /// Kind of the file of the asynchronous requests being submitted; 0 when there are no requests or several
+        /// files.
         submitted_kind: u8,
-        /// 1 where data moves at an offset that the call names.
+        /// 1 if the call states the offset of its data.
         positioned: u8,
         /// Zero.
         padding: [u8; 4],
-        /// The last file looked up.
+        /// The last file that was looked up.
         known_file: u64,
         /// Its inode.
         known_ino: u64,
@@ -608,13 +609,13 @@ shared! {
         known_fd: i32,
         /// Its kind.
         known_kind: u32,
-        /// End of the last call of the table.
+        /// End of the last call in the table.
         exit_ns: u64,
-        /// Time that the thread spends between fast calls.
+        /// Running mean of the thread's time between fast calls.
         between_ns: u32,
-        /// Time from the end of a fast call to the next one's.
+        /// Running mean of the time from the end of a fast call to the end of the next.
         step_ns: u32,
-        /// Source of the samples' distances.
+        /// State of the random numbers that set the distance between samples.
         random: u32,
         /// Zero.
         more_padding: u32,
@@ -622,15 +623,15 @@ shared! {
         name_pointer: u64,
         /// List of iocbs or of events.
         list_pointer: u64,
-        /// The other file of a call between two; its op is 0 when it is no file of interest.
+        /// The other file of a call between two files; its op is 0 when the file is not of interest.
         second: AsyncCall,
-        /// File of the asynchronous requests that are being submitted.
+        /// Inode of the file of the asynchronous requests being submitted.
         submitted_ino: u64,
-        /// The last file of a request of io_uring.
+        /// The last file of an io_uring request.
         ring_file: u64,
         /// Its inode.
         ring_ino: u64,
-        /// Count of descriptor changes when it was looked up.
+        /// Count of descriptor changes at its lookup.
         ring_generation: u64,
         /// Its device.
         ring_s_dev: u32,
@@ -638,7 +639,7 @@ shared! {
         ring_open_flags: u32,
         /// Its kind.
         ring_kind: u32,
-        /// Device of the file of the requests that are being submitted.
+        /// Device of the file of the requests being submitted.
         submitted_s_dev: u32,
         /// Waiting records whose entry was not timed.
         estimated: u32,
@@ -646,13 +647,13 @@ shared! {
         last_padding: u32,
         /// Off CPU, not runnable.
         blocked_ns: u64,
-        /// The part in I/O wait.
+        /// The part of `blocked_ns` in I/O wait.
         iowait_ns: u64,
         /// Off CPU, runnable.
         preempted_ns: u64,
-        /// When the totals were last sent.
+        /// Time when the totals were last sent.
         cpu_sent_ns: u64,
-        /// Request of io_uring that is being submitted.
+        /// The io_uring request being submitted.
         submitted_request: u64,
         /// Header of the waiting records.
         batch: BatchHeader,
@@ -664,27 +665,27 @@ shared! {
 }
 
 impl SampleRecord {
-    /// The frames of the kernel, the innermost first.
+    /// Returns the frames of the kernel, the innermost first.
     pub fn kernel_stack(&self) -> &[u64] {
         &self.kernel_frames[..(self.kernel_count as usize).min(MOST_FRAMES)]
     }
 
-    /// The frames of user mode, the innermost first.
+    /// Returns the frames of user mode, the innermost first.
     pub fn user_stack(&self) -> &[u64] {
         &self.user_frames[..(self.user_count as usize).min(MOST_FRAMES)]
     }
 }
 
 impl PayloadRecord {
-    /// What the write begins with; empty when the process's memory could not be read.
+    /// Returns the start of the written data; empty when the process's memory could not be read.
     pub fn sample(&self) -> &[u8] {
         &self.data[..(self.bytes as usize).min(PAYLOAD_BYTES)]
     }
 }
 
 impl TaskState {
-    /// The state of the first task, in the first place among the threads: blocked in a call
-    /// that was entered before we attached.
+    /// Returns the state of the first task, at index 0 of the threads: blocked in a call that was entered before we
+    /// attached.
     pub fn seed(now_ns: u64) -> Self {
         // SAFETY: all zeroes is a value of every `Record`.
         let mut state: Self = unsafe { std::mem::zeroed() };

@@ -1,6 +1,6 @@
-//! Which system calls are recorded, and where their arguments are.
+//! The system calls that are recorded, and the positions of their arguments.
 //!
-//! One table an architecture; the kernel programs know numbers only through it.
+//! One table per architecture; the kernel programs know system call numbers only from it.
 
 use activebench_model::call::Op;
 
@@ -12,7 +12,7 @@ pub const VECTOR: u8 = 1;
 pub const FILE_POSITION: u8 = 2;
 /// The file is the one behind the returned descriptor.
 pub const RETURNS_FD: u8 = 4;
-/// `fcntl` and `ioctl`: only when it duplicates, when it discards.
+/// `fcntl` and `ioctl`: recorded only when the call duplicates a descriptor or discards a range.
 pub const BY_COMMAND: u8 = 8;
 /// Remembered descriptors are stale afterwards.
 pub const CHANGES_FDS: u8 = 16;
@@ -22,10 +22,10 @@ pub const OFFSET_POINTERS: u8 = 32;
 /// Data goes to a second file: the `second_` fields are set.
 pub const TWO_FILES: u8 = 64;
 
-/// Moves data with the descriptor in argument 1, the length in 3 and the offset, if any, in 4.
+/// Moves data with the descriptor in argument 1, the length in 3 and the offset, if it has one, in 4.
 pub const PLAIN: u8 = 128;
 
-/// Entries of the kernel's table; calls with higher numbers are not recorded.
+/// Size of the kernel's table; calls with higher numbers are not recorded.
 pub const TABLE_SIZE: usize = 512;
 
 const fn call(op: Op) -> CallDescription {
@@ -49,12 +49,12 @@ const fn on_fd(op: Op, fd_argument: u8) -> CallDescription {
     CallDescription { fd_argument, ..call(op) }
 }
 
-/// The table of this architecture: number and meaning; `None` where none exists yet.
+/// Returns the table of this architecture: number and meaning; `None` where there is no table yet.
 pub fn table() -> Option<Vec<(u32, CallDescription)>> {
     cfg!(target_arch = "x86_64").then(x86_64)
 }
 
-/// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
+/// Returns the numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 fn x86_64() -> Vec<(u32, CallDescription)> {
     let plain = |op| CallDescription { length_argument: 3, flags: FILE_POSITION | PLAIN, ..on_fd(op, 1) };
     let plain_at = |op| CallDescription { length_argument: 3, offset_argument: 4, flags: PLAIN, ..on_fd(op, 1) };
@@ -67,7 +67,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
     };
     let opening = |name_argument, flags_argument| CallDescription {
         name_argument,
-        // The record's length holds the O_* flags asked for.
+        // The record's length holds the requested O_* flags.
         length_argument: flags_argument,
         flags: RETURNS_FD | CHANGES_FDS,
         ..call(Op::Open)
@@ -75,7 +75,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
     let named = |op, name_argument| CallDescription { name_argument, ..call(op) };
     let ranged =
         |op, offset_argument, length_argument| CallDescription { offset_argument, length_argument, ..on_fd(op, 1) };
-    // Descriptor and address of the offset, of the file that is read and of the one that is written.
+    // Descriptor and address of the offset, first of the file that is read, then of the file that is written.
     let two_files = |op, second_op: Op, [fd_argument, offset_argument]: [u8; 2], second: [u8; 2], length_argument| {
         CallDescription {
             offset_argument,

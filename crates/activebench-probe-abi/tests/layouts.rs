@@ -1,4 +1,4 @@
-//! Every record's Rust layout against the BTF of the committed kernel object.
+//! Compares every record's Rust layout with the BTF of the committed kernel object.
 
 use std::collections::HashMap;
 

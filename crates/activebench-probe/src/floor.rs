@@ -1,8 +1,8 @@
-//! The floor of observing: programs that do nothing, on the hooks that the product uses
-//! for every system call.
+//! The cost of empty programs on the hooks that the product uses for every system call: the minimum cost of
+//! observing.
 //!
-//! For `cargo xtask overhead` alone. Also tells which programs trace the machine already:
-//! another tracer on the same hooks changes every figure that is measured beside it.
+//! Only for `cargo xtask overhead`. Also lists the programs that already trace the machine: another tracer on the
+//! same hooks changes every figure that is measured at the same time.
 
 use aya::programs::{BtfTracePoint, loaded_programs};
 use aya::{Btf, Ebpf, EbpfLoader};
@@ -10,16 +10,16 @@ use aya_obj::generated::bpf_prog_type;
 
 use crate::kernel::{ProbeError, refusal};
 
-/// Which hooks get a program that does nothing.
+/// The hooks that get an empty program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloorHooks {
-    /// `sys_enter` and `sys_exit`: what exact times of every call take at least.
+    /// `sys_enter` and `sys_exit`: the minimum cost of exact times for every call.
     EnterAndExit,
-    /// `sys_exit` alone: what seeing every call takes at least.
+    /// `sys_exit` alone: the minimum cost of seeing every call.
     ExitOnly,
 }
 
-/// Attached programs that do nothing; they are detached when this is dropped.
+/// Attached empty programs; dropping this detaches them.
 #[derive(Debug)]
 pub struct Floor {
     _attached: Ebpf,
@@ -29,7 +29,7 @@ impl Floor {
     /// Attaches to the hooks, for every process of the machine.
     ///
     /// # Errors
-    /// When the kernel refuses, has no BTF, or lacks one of the hooks.
+    /// Returns an error if the kernel refuses, has no BTF, or lacks one of the hooks.
     pub fn attach(hooks: FloorHooks) -> Result<Self, ProbeError> {
         let names: &[&str] = match hooks {
             FloorHooks::EnterAndExit => &["sys_enter", "sys_exit"],
@@ -50,11 +50,11 @@ impl Floor {
     }
 }
 
-/// Names of the loaded BPF programs that trace the kernel, one entry a program, whoever
-/// loaded them. Programs of other uses (cgroups, network) are left out.
+/// Returns the names of the loaded BPF programs that trace the kernel, one entry per program, whoever loaded them.
+/// Leaves out programs for other uses (cgroups, network).
 ///
 /// # Errors
-/// When the kernel does not list its programs to us.
+/// Returns an error if the kernel does not let us list its programs.
 pub fn tracing_programs() -> Result<Vec<String>, ProbeError> {
     const TRACING: &[bpf_prog_type] = &[
         bpf_prog_type::BPF_PROG_TYPE_KPROBE,

@@ -1,5 +1,4 @@
-//! The tracepoints that an observation rests on, what is lost without each, and whether a
-//! kernel has them.
+//! The tracepoints that an observation depends on, the loss without each, and a check whether a kernel has them.
 
 use std::path::Path;
 
@@ -8,8 +7,8 @@ use aya_obj::btf::{Btf, BtfKind};
 
 use crate::kernel;
 
-/// Oldest kernel, as major and minor number, that has everything that the kernel programs call
-/// (`bpf_loop` came with 5.17, kernel/bpf/bpf_iter.c).
+/// Oldest kernel, as major and minor number, that has everything that the kernel programs call (`bpf_loop` was added
+/// in 5.17, kernel/bpf/bpf_iter.c).
 pub const LEAST_KERNEL: (u32, u32) = (5, 17);
 
 /// A tracepoint.
@@ -17,13 +16,13 @@ pub const LEAST_KERNEL: (u32, u32) = (5, 17);
 pub struct Hook {
     /// Its name in the kernel: `block_rq_complete`.
     pub tracepoint: &'static str,
-    /// Whether this version attaches a program to it.
+    /// `true` if this version attaches a program to it.
     pub attached: bool,
-    /// What is lost without it: a lower-case fragment.
+    /// The loss without it: a lower-case fragment.
     pub without: &'static str,
 }
 
-/// What is lost without each tracepoint, the gravest first.
+/// The loss without each tracepoint, the most severe first.
 const WITHOUT: &[(&str, &str)] = &[
     ("sys_enter", "no call is seen: every claim is unverifiable"),
     ("sys_exit", "no call is seen: every claim is unverifiable"),
@@ -52,11 +51,11 @@ const WITHOUT: &[(&str, &str)] = &[
     ("mm_filemap_map_pages", "data that moves through a mapping is not seen: claims on it are unverifiable (AB901)"),
 ];
 
-/// Words for a tracepoint that has none above.
+/// The text for a tracepoint that is not in the table above.
 const WITHOUT_OTHERS: &str = "the facts that rest on it are missing, and their detectors undecided";
 
-/// Every tracepoint that this version attaches to, and those of paths that it may decode
-/// (io_uring, page faults), the gravest loss first.
+/// Returns every tracepoint that this version attaches to, and those of paths that it may decode (io_uring, page
+/// faults), the most severe loss first.
 pub fn hooks() -> Vec<Hook> {
     let ours = kernel::tracepoints();
     let known = WITHOUT.iter().map(|(tracepoint, without)| (*tracepoint, *without));
@@ -67,12 +66,12 @@ pub fn hooks() -> Vec<Hook> {
         .collect()
 }
 
-/// Whether there is a table of system calls for this processor, without which none is decoded.
+/// Returns `true` if there is a table of system calls for this architecture. Without one no call is decoded.
 pub fn has_call_table() -> bool {
     activebench_probe_abi::syscalls::table().is_some()
 }
 
-/// A kernel's description of its own types.
+/// A kernel's type information.
 #[derive(Debug)]
 pub struct KernelTypes(Btf);
 
@@ -80,12 +79,12 @@ impl KernelTypes {
     /// Reads `/sys/kernel/btf/vmlinux` or a copy of it. Needs no rights.
     ///
     /// # Errors
-    /// When the file cannot be read or is no BTF; as a fragment.
+    /// Returns an error, as a fragment, if the file cannot be read or is not BTF.
     pub fn read(path: &Path) -> Result<Self, String> {
         Btf::parse_file(path, Endianness::default()).map(Self).map_err(|error| error.to_string())
     }
 
-    /// Whether the kernel has this tracepoint with a type that a program can be attached by.
+    /// Returns `true` if the kernel has this tracepoint with a type that a program can attach to.
     pub fn has_tracepoint(&self, name: &str) -> bool {
         self.0.id_by_type_name_kind(&format!("btf_trace_{name}"), BtfKind::Typedef).is_ok()
     }
@@ -108,7 +107,7 @@ mod tests {
     #[test]
     fn this_kernel_s_types_name_its_tracepoints() {
         let path = Path::new("/sys/kernel/btf/vmlinux");
-        // A kernel without BTF has no types, and says so.
+        // A kernel without BTF does not have types; reading them fails.
         let read = KernelTypes::read(path);
         assert_eq!(read.is_ok(), path.exists());
         let Ok(types) = read else { return };

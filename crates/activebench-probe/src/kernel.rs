@@ -31,11 +31,11 @@ use crate::store::{LiveFigures, RecordStore};
 use crate::symbols;
 use crate::unseen;
 
-/// A program of the object and the tracepoint that it is for.
+/// A program of the object and its tracepoint.
 type Program = (&'static str, &'static str);
 
-/// Every hook with its programs. Where kernels differ there are several: the first that this
-/// kernel takes is attached.
+/// Every hook with its programs. Where kernels differ there are several: the first that this kernel accepts is
+/// attached.
 const PROGRAMS: &[(&str, &[Program])] = &[
     ("sched_process_exit", &[("sched_process_exit", "sched_process_exit")]),
     ("sched_process_exec", &[("sched_process_exec", "sched_process_exec")]),
@@ -49,7 +49,7 @@ const PROGRAMS: &[(&str, &[Program])] = &[
     ("mm_filemap_add_to_page_cache", &[("mm_filemap_add_to_page_cache", "mm_filemap_add_to_page_cache")]),
     (
         "io_uring_complete",
-        // The one that takes the result as an argument does not load where there is none.
+        // The one that takes the result as an argument does not load where the argument does not exist.
         &[("io_uring_complete_result", "io_uring_complete"), ("io_uring_complete", "io_uring_complete")],
     ),
     (
@@ -61,17 +61,17 @@ const PROGRAMS: &[(&str, &[Program])] = &[
     ("sys_enter", &[("sys_enter", "sys_enter")]),
 ];
 
-/// Between two readings of the ring. The kernel side never wakes us (a wake-up a record
-/// costs the benchmark seven times what the record does); at a million records a second
-/// this is half a megabyte of a ring of 32.
+/// Time between two readings of the ring. The kernel side never wakes us, because a wake-up per record costs the
+/// benchmark seven times as much as the record. At a million records per second this is half a megabyte of a ring of
+/// 32 MiB.
 const POLL: Duration = Duration::from_millis(4);
 
-/// Bytes of the ring for payload: a quarter of a second of one CPU's samples. All of it counts as
-/// resident memory.
+/// Bytes of the ring for payload: the samples of one CPU for a quarter of a second. All of it counts as resident
+/// memory.
 const PAYLOAD_RING_BYTES: u32 = 256 << 10;
-/// The same where nothing is sampled: the least that the kernel takes.
+/// The same when nothing is sampled: the minimum that the kernel accepts.
 const UNUSED_RING_BYTES: u32 = 4096;
-/// Bytes of it that are taken in one reading, before the events' turn comes: 1 ms of work.
+/// Bytes taken from the payload ring per reading, before the events are read: 1 ms of work.
 const MOST_PAYLOAD: usize = 64 << 10;
 
 /// How to observe.
@@ -79,26 +79,26 @@ const MOST_PAYLOAD: usize = 64 << 10;
 pub struct ProbeOptions {
     /// Bytes of the ring, a power of two and a multiple of the page size.
     pub ring_bytes: u32,
-    /// Time the entry of every call, also of fast ones in quick succession.
+    /// Time the entry of every call, including fast calls in quick succession.
     pub time_every_call: bool,
-    /// Find the thread of every call the longer way, as where the addresses of registers are not constant:
-    /// to try what that costs.
+    /// Find the thread of every call on the slow path, as on systems where the addresses of registers are not
+    /// constant. For measuring the cost of that path.
     pub look_every_caller_up: bool,
     /// How the event log is kept.
     pub log: LogOptions,
-    /// Overlays, each with the file system that all its directories are on, by device: their
-    /// files are then known by the numbers that the page cache and the device use. An overlay
-    /// that is not named keeps its own.
+    /// Overlays, each with the file system that all its directories are on, by device. Their files are then
+    /// identified by the numbers that the page cache and the device use. An overlay that is not listed keeps its own
+    /// number.
     pub overlays: Vec<(DeviceNumber, DeviceNumber)>,
-    /// Stack samples a second and CPU; 0 for none.
+    /// Stack samples per second per CPU; 0 for none.
     pub sample_hz: u32,
-    /// What becomes of the samples of what is written.
+    /// Use of the samples of written data.
     pub payload: Payload,
 }
 
 impl ProbeOptions {
-    /// Stack samples a second and CPU unless asked otherwise. No multiple of a timer's usual rates,
-    /// so that what happens at every tick is not met at every sample.
+    /// Default stack samples per second per CPU. Not a multiple of a timer's usual rates, so that what happens at
+    /// every tick is not in every sample.
     pub const SAMPLE_HZ: u32 = 997;
 }
 
@@ -116,13 +116,13 @@ impl Default for ProbeOptions {
     }
 }
 
-/// Why there is no observation.
+/// The reason why there is no observation.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The kernel refuses us.
+    /// The kernel does not permit it.
     #[error("cannot load the kernel programs: {0} (hint: run as root, or grant CAP_BPF and CAP_PERFMON)")]
     NotPermitted(String),
-    /// The kernel finds a program unsafe. It answers with the same codes as when rights are lacking.
+    /// The kernel finds a program unsafe. Its error code is the same as for missing rights.
     #[error(
         "cannot load the kernel programs: the kernel's verifier refuses {program}: {why} \
          (hint: docs/kernels.md lists the kernels that were tried; please report this one)"
@@ -130,24 +130,24 @@ pub enum ProbeError {
     Refused {
         /// The program.
         program: &'static str,
-        /// The verifier's last words.
+        /// The last line of the verifier's log.
         why: String,
     },
     /// The kernel has no type information.
     #[error("cannot read the kernel's type information: {0} (hint: a kernel with CONFIG_DEBUG_INFO_BTF is needed)")]
     NoBtf(String),
-    /// No table of system calls for this processor.
+    /// There is no table of system calls for this architecture.
     #[error("no table of system calls for this processor architecture (hint: only x86-64 is known so far)")]
     UnknownArchitecture,
-    /// Anything else that aya or the kernel answers.
+    /// Any other error of aya or the kernel.
     #[error("cannot load the kernel programs: {0}")]
     Load(String),
-    /// A map is not what the object promises: the object and this program do not fit.
+    /// A map is not as the object promises: the object and this program do not fit.
     #[error("cannot use map {map}: {why}")]
     Map {
         /// Its name.
         map: &'static str,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
     /// The first task could not be followed.
@@ -155,7 +155,7 @@ pub enum ProbeError {
     Seed {
         /// The child.
         pid: u32,
-        /// What the kernel answered.
+        /// The kernel's answer.
         source: io::Error,
     },
     /// The thread that reads the ring could not be started, or died.
@@ -171,7 +171,7 @@ pub(crate) struct Plain<T>(pub(crate) T);
 // SAFETY: `Record` promises that every bit pattern is a value and that there are no pointers.
 unsafe impl<T: Record> Pod for Plain<T> {}
 
-/// Both rings and what was taken out of them.
+/// Both rings and the records taken from them.
 #[derive(Debug)]
 struct Taken {
     ring: Ring,
@@ -181,7 +181,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Takes in what the rings hold, of the events' up to some bytes, and says how many they were.
+    /// Takes records from the rings, from that of the events up to `most` bytes. Returns the bytes taken from that
+    /// ring.
     fn drain(&mut self, live: &LiveFigures, most: usize) -> usize {
         self.payload_ring.drain(MOST_PAYLOAD, |message| self.payload.take(message));
         self.ring.drain(most, |message| self.store.take(message, live))
@@ -204,7 +205,7 @@ pub struct Probe {
     stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<Taken>>,
     cpu_at_start_ns: Option<u64>,
-    /// From the first task on.
+    /// Measures from the first task on.
     meter: Option<RunTimeMeter>,
     root: Option<TaskEvent>,
     sampler: Option<Sampler>,
@@ -212,12 +213,12 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Loads and attaches everything and starts reading. Nothing is recorded of any process
-    /// until [`Probe::follow`] names the first one; block requests are seen from now on.
+    /// Loads and attaches everything and starts reading. No process is recorded until [`Probe::follow`] names the
+    /// first one; block requests are seen from now on.
     ///
     /// # Errors
-    /// When the kernel refuses, has no BTF, or the programs do not load. A single tracepoint
-    /// that this kernel lacks is not an error: its status says so.
+    /// Returns an error if the kernel refuses, has no BTF, or the programs do not load. A single tracepoint that this
+    /// kernel lacks is not an error: its status has the reason.
     pub fn attach(options: ProbeOptions) -> Result<Self, ProbeError> {
         let table = syscalls::table().ok_or(ProbeError::UnknownArchitecture)?;
         let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
@@ -265,7 +266,7 @@ impl Probe {
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(hook, programs, &btf)?;
         }
-        // Mapped when there is room again: the rings are as large as the types.
+        // Mapped after memory is free again: the rings are as large as the types.
         drop(btf);
         give_back();
         let ring = ring_of(&probe.ebpf, "ring", options.ring_bytes)?;
@@ -349,12 +350,11 @@ impl Probe {
         Ok(())
     }
 
-    /// Follows a process from here on, and whatever it gives birth to. It must be blocked in
-    /// a system call, so that its clock starts in the right mode. `pidfd` names the process
-    /// for the kernel, `pid` for messages.
+    /// Follows a process from here on, and all its descendants. It must be blocked in a system call, so that its
+    /// clock starts in the right mode. `pidfd` identifies the process for the kernel, `pid` is for messages.
     ///
     /// # Errors
-    /// When the kernel does not take the entry.
+    /// Returns an error if the kernel does not accept the entry.
     pub fn follow(&mut self, pidfd: BorrowedFd<'_>, pid: u32, now_ns: u64) -> Result<(), ProbeError> {
         let mut threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         threads.set(0, Plain(TaskState::seed(now_ns)), 0).map_err(|error| map_error("threads", &error))?;
@@ -373,7 +373,7 @@ impl Probe {
             .map_err(|source| ProbeError::Seed { pid, source })?;
         self.meter = Some(RunTimeMeter::start(self.program_descriptors()?)?);
         self.cpu_at_start_ns = own_cpu_ns();
-        // The kernel reports births of followed parents only: the first task's is ours to tell.
+        // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {
             at_ns: now_ns,
             kind: TaskEventKind::Born,
@@ -392,15 +392,15 @@ impl Probe {
         Ok(())
     }
 
-    /// Figures for a progress line.
+    /// Returns the figures for a progress line.
     pub fn live(&self) -> Arc<LiveFigures> {
         Arc::clone(&self.live)
     }
 
-    /// Detaches, takes in what is left, and closes the account. To be called when the tree has ended.
+    /// Detaches, takes the remaining records, and closes the account. Call it when the tree has ended.
     ///
     /// # Errors
-    /// When the records or the kernel's counters cannot be read.
+    /// Returns an error if the records or the kernel's counters cannot be read.
     pub fn finish(mut self, run_ns: u64) -> Result<Observation, ProbeError> {
         let bpf_run_ns = self.meter.take().and_then(|meter| meter.finish(run_ns));
         let observer_cpu_ns = own_cpu_ns().zip(self.cpu_at_start_ns).map(|(end, start)| end - start);
@@ -428,7 +428,7 @@ impl Probe {
         let mut taken = reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
         taken.drain_all(&self.live);
         let Taken { ring, mut store, payload_ring, payload } = taken;
-        // Looking up symbols takes memory; that of the rings is not needed any more.
+        // The symbol lookup needs memory; that of the rings is not needed any more.
         drop((ring, payload_ring));
         store.close();
         let unsent = self.take_leftovers(&mut store)?;
@@ -476,8 +476,9 @@ impl Probe {
         Ok(Observation::new(store, payload, self.root, stacks, coverage))
     }
 
-    /// Records that wait in batches: the last ones of the block and page-cache programs, and of
-    /// threads that outlive the run. Those of calls are counted when they leave: here.
+    /// Takes the records that wait in batches: the last ones of the block and page-cache programs, and those of
+    /// threads that outlive the run. Returns the account of the calls, which are counted only when they leave their
+    /// batch.
     fn take_leftovers(&mut self, store: &mut RecordStore) -> Result<RecordAccount, ProbeError> {
         let blocks: PerCpuArray<_, Plain<BlockBatch>> = per_cpu_map(&mut self.ebpf, "block_batches")?;
         for element in 0..blocks.len() {
@@ -535,7 +536,7 @@ impl Probe {
         Ok(accounts)
     }
 
-    /// Descriptors of the attached programs, for a thread of their own.
+    /// Returns copies of the descriptors of the attached programs, for use in another thread.
     fn program_descriptors(&self) -> Result<Vec<OwnedFd>, ProbeError> {
         let descriptor = |name| {
             let descriptor = self.descriptor_of(name)?.as_fd().try_clone_to_owned();
@@ -554,7 +555,7 @@ impl Probe {
         program.fd().map_err(|error| ProbeError::Load(error.to_string()))
     }
 
-    /// Events that the kernel skipped because the same program was already running on that CPU.
+    /// Returns the number of events that the kernel skipped because the same program was already running on that CPU.
     fn missed_events(&self, name: &str) -> Result<u64, ProbeError> {
         program_info(self.descriptor_of(name)?.as_fd().as_raw_fd())
             .map(|info| info.recursion_misses)
@@ -562,58 +563,57 @@ impl Probe {
     }
 }
 
-/// Less than this in one reading is never too much, however small the ring.
+/// Below this many bytes a reading never counts as too much, however small the ring.
 const LEAST_BEHIND: usize = 64 << 10;
 
-/// Puts the reading thread before those of the benchmark while it falls behind: a ring that is
-/// read too late loses records. Not otherwise, because the scheduler then packs everybody else
-/// on the other processors.
+/// Gives the reading thread priority over those of the benchmark while it falls behind: a ring that is read too late
+/// loses records. Not otherwise, because the scheduler then packs all other threads on the other CPUs.
 struct Pace {
     ring_bytes: usize,
     hurried: bool,
 }
 
 impl Pace {
-    /// Bytes of one reading from which on the reader has fallen behind.
+    /// Returns the bytes of one reading from which on the thread has fallen behind.
     fn too_much(&self) -> usize {
         (self.ring_bytes / 16).max(LEAST_BEHIND)
     }
 
-    /// Takes what one reading found.
+    /// Adapts the priority to the bytes of one reading.
     fn adapt(&mut self, bytes: usize) {
         let wanted = bytes >= if self.hurried { self.too_much() / 4 } else { self.too_much() };
         if wanted != self.hurried {
             self.hurried = wanted;
-            // SAFETY: three numbers; 0 is the calling thread. Without the right to it nothing changes.
+            // SAFETY: three numbers; 0 is the calling thread. Without the right to do it nothing changes.
             unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, if wanted { -20 } else { 0 }) };
         }
     }
 }
 
-/// Every tracepoint that is hooked.
+/// Returns every hooked tracepoint.
 pub(crate) fn tracepoints() -> Vec<&'static str> {
     PROGRAMS.iter().map(|(hook, _)| *hook).collect()
 }
 
-/// How a program's hook is named in the coverage.
+/// Returns the name of a program's hook in the coverage.
 fn hook_of(name: &str) -> String {
     format!("tp_btf/{name}")
 }
 
 pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {
-    // SAFETY: the bytes of a live value, read only; `Record`s hold integers alone, and the
-    // kernel zeroes what padding its maps have.
+    // SAFETY: the bytes of a live value, read only. `Record`s have only integers, and the kernel zeroes any padding
+    // of its maps.
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
 
-/// The same for values in a row.
+/// As [`bytes_of`], for consecutive values.
 pub(crate) fn bytes_of_all<T: Record>(values: &[T]) -> &[u8] {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// What loading took, mostly the kernel's types, goes back to the system before the benchmark
-/// runs: its page cache lacks it.
+/// Gives memory used for loading, mostly for the kernel's types, back to the system before the benchmark runs. It would
+/// reduce the benchmark's page cache.
 fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number and touches only memory that is free.
@@ -622,7 +622,7 @@ fn give_back() {
     }
 }
 
-/// A ring of the object, mapped.
+/// Maps a ring of the object.
 fn ring_of(ebpf: &Ebpf, name: &'static str, bytes: u32) -> Result<Ring, ProbeError> {
     let failed = |why: String| ProbeError::Map { map: name, why };
     match ebpf.map(name) {
@@ -656,7 +656,7 @@ pub(crate) fn map_error(map: &'static str, error: &aya::maps::MapError) -> Probe
     ProbeError::Map { map, why: error.to_string() }
 }
 
-/// The errno at the bottom of an error chain.
+/// Returns the errno at the bottom of an error chain.
 fn os_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     let mut current = Some(error);
     while let Some(error) = current {
@@ -668,14 +668,14 @@ fn os_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     None
 }
 
-/// Why the kernel's verifier does not take a program; `None` when it said nothing, as when we
-/// lack the right to load any.
+/// Returns the reason why the kernel's verifier refuses a program; `None` when it gave none, as when we lack the
+/// right to load any.
 fn verifier_verdict(error: &ProgramError) -> Option<String> {
     let ProgramError::LoadError { verifier_log, .. } = error else { return None };
     last_words(&verifier_log.to_string()).map(str::to_owned)
 }
 
-/// The last line of a verifier's log that is no figure about its own work.
+/// Returns the last line of a verifier's log that is not a figure about its own work.
 fn last_words(log: &str) -> Option<&str> {
     const FIGURES: [&str; 3] = ["processed ", "verification time ", "stack depth "];
     log.lines().map(str::trim).rfind(|line| !line.is_empty() && !FIGURES.iter().any(|figure| line.starts_with(figure)))
@@ -690,7 +690,7 @@ pub(crate) fn refusal(error: &aya::EbpfError) -> ProbeError {
     }
 }
 
-/// Processor time of this process; `None` where the kernel does not say.
+/// Returns the CPU time of this process; `None` where the kernel does not report it.
 fn own_cpu_ns() -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to a local of the right type.
@@ -712,7 +712,7 @@ mod tests {
 
     #[test]
     fn a_refusal_of_the_verifier_is_told_from_a_lack_of_rights() {
-        // As Linux 6.12 ends its log, its figures after its reason.
+        // The end of the log on Linux 6.12: the figures follow the reason.
         let log = "1358: (85) call bpf_ringbuf_output#130\nR3 min value is negative, either use unsigned or 'var &= const'\n\
                    verification time 32900 usec\nstack depth 80+0+16\nprocessed 678 insns (limit 1000000) total_states 56\n\n";
         check(libc::EACCES, log, Some("R3 min value is negative, either use unsigned or 'var &= const'"));

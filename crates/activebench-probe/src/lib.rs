@@ -1,8 +1,8 @@
-//! Observes a process tree: loads the kernel programs, follows the tree, takes in their
-//! records and accounts for every one of them.
+//! Observes a process tree: loads the kernel programs, follows the tree, receives their records and accounts for
+//! every one of them.
 //!
-//! Holds no judgement. The records are packed and bounded; while the child runs they are
-//! written to a file only where that cannot disturb the device under test.
+//! Does not judge. The records are packed and bounded. While the child runs they are written to a file only if that
+//! cannot disturb the device under test.
 
 mod bpf_call;
 mod floor;

@@ -1,5 +1,5 @@
-//! Where packed chunks of records lie while the tool runs: in memory, or in a file on a
-//! device that the tool does not use.
+//! Storage of packed chunks of records while the tool runs: in memory, or in a file on a device that the tool does
+//! not use.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,25 +15,24 @@ use std::thread::JoinHandle;
 use activebench_model::log::EventLog;
 use activebench_model::units::Quantity;
 
-/// Packed bytes that stay in memory before the first is spooled: a short run never writes.
+/// Packed bytes that stay in memory before the first is spooled, so that a short run never writes.
 const LEAST_SPOOLED_BYTES: u64 = 4 << 20;
 
-/// Most bytes on their way to the spool file: two seconds of a million calls a second. A
-/// file system that stands still for longer cuts the log, because memory must not grow.
+/// Maximum number of bytes in flight to the spool file: two seconds of a million calls per second. A file system that
+/// hangs for longer cuts the log, because memory must not grow.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
-/// After this many bytes what was spooled is written back and leaves the page cache, which
-/// belongs to the benchmark.
+/// After this many bytes, the spooled data is written back and leaves the page cache, which belongs to the benchmark.
 const WRITE_BACK_BYTES: u64 = 1 << 20;
 
 /// How the event log is kept.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Most packed bytes of the log, wherever they lie.
+    /// Maximum packed bytes of the log, in memory and in the file.
     pub limit_bytes: u64,
-    /// Most packed bytes held in memory where nothing may be spooled.
+    /// Maximum packed bytes in memory when spooling is not allowed.
     pub memory_bytes: u64,
-    /// Where to spool; or why nowhere.
+    /// Where to spool, or the reason why not.
     pub spool: Result<Spool, String>,
 }
 
@@ -48,19 +47,19 @@ impl Default for LogOptions {
 pub struct Spool {
     /// The folder.
     pub folder: PathBuf,
-    /// Super blocks and block devices that certainly share no device with the folder. As soon
-    /// as the tool uses another one, events are held in memory.
+    /// Super blocks and block devices that certainly share no device with the folder. When the tool uses any other
+    /// one, events are held in memory from then on.
     pub apart: HashSet<u32>,
 }
 
-/// A chunk's place.
+/// The location of a chunk.
 #[derive(Debug)]
 pub(crate) enum Place {
     Held(Vec<u8>),
     Spooled { offset: u64, bytes: usize },
 }
 
-/// The chunks' bytes and the account of them.
+/// The chunks' bytes and their account.
 #[derive(Debug)]
 pub(crate) struct Log {
     account: EventLog,
@@ -83,19 +82,19 @@ impl Log {
         log
     }
 
-    /// Whether the tool's use of a super block or block device leaves the spool free.
+    /// Returns `true` if the tool can use a super block or block device while we spool.
     pub(crate) fn is_apart(&self, device: u32) -> bool {
         self.spool.as_ref().is_none_or(|spool| spool.apart.contains(&device))
     }
 
-    /// From now on everything stays in memory.
+    /// Keeps everything in memory from now on.
     pub(crate) fn hold(&mut self, why: String) {
         if self.spool.take().is_some() {
             self.account.in_memory_because = Some(why);
         }
     }
 
-    /// Takes a chunk. The second answer is why there is no room for another.
+    /// Adds a chunk. The second value is the reason when there is no room for another.
     pub(crate) fn take(&mut self, packed: Vec<u8>) -> (Place, Option<String>) {
         let bytes = packed.len() as u64;
         self.account.packed_bytes += bytes;
@@ -115,7 +114,7 @@ impl Log {
         (place, self.why_full())
     }
 
-    /// The offset of the next chunk; `None` when it is to be held.
+    /// Returns the offset of the next chunk; `None` when it stays in memory.
     fn place_in_spool(&mut self, bytes: u64) -> Option<u64> {
         let spool = self.spool.as_ref()?;
         if self.writer.is_none() {
@@ -157,18 +156,17 @@ impl Log {
             .then(|| "the run directory's file system stood still".to_owned())
     }
 
-    /// Waits until everything is where it should be. Chunks that could not be written come
-    /// back, by offset.
+    /// Waits until all chunks are written. Returns the chunks that could not be written, with their offsets.
     pub(crate) fn settle(&mut self) -> Vec<(u64, Vec<u8>)> {
         let (file, unwritten) = self.writer.take().map(Writer::finish).unwrap_or_default();
         self.file = file;
         unwritten
     }
 
-    /// A chunk's bytes.
+    /// Reads a chunk's bytes.
     ///
     /// # Errors
-    /// When the spool file cannot be read.
+    /// Returns an error if the spool file cannot be read.
     pub(crate) fn read(&self, place: &Place) -> io::Result<Vec<u8>> {
         match place {
             Place::Held(packed) => Ok(packed.clone()),
@@ -192,11 +190,10 @@ struct Progress {
     has_failed: AtomicBool,
 }
 
-/// The spool file, and the chunks that it did not take, by offset.
+/// The spool file, and the chunks that could not be written to it, with their offsets.
 type Written = (Option<File>, Vec<(u64, Vec<u8>)>);
 
-/// The thread that makes and writes the spool file: either may wait for a device, the ring's
-/// reader may not.
+/// The thread that creates and writes the spool file. Both may wait for a device; the ring's consumer must not.
 #[derive(Debug)]
 struct Writer {
     chunks: Sender<(u64, Vec<u8>)>,
@@ -225,12 +222,12 @@ impl Writer {
 
     fn finish(self) -> Written {
         drop(self.chunks);
-        // A thread that panicked wrote what it wrote: its missing chunks fail to be read, which is said.
+        // Chunks that a panicked thread did not write fail to be read, and that error is reported.
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// Writes what comes; gives back what could not be written.
+/// Writes the chunks that arrive; returns those that could not be written.
 fn write_all(folder: &Path, chunks: &Receiver<(u64, Vec<u8>)>, progress: &Progress) -> Written {
     let file = nameless_file(folder).ok();
     let mut unwritten = Vec::new();
@@ -255,7 +252,7 @@ fn write_all(folder: &Path, chunks: &Receiver<(u64, Vec<u8>)>, progress: &Progre
     (file, unwritten)
 }
 
-/// Without a name it leaves nothing behind, however we end.
+/// Opens a file without a name, so that nothing is left behind however we end.
 fn nameless_file(folder: &Path) -> io::Result<File> {
     let path = folder.join("spool");
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
@@ -263,11 +260,11 @@ fn nameless_file(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Starts to write back `begun..end`, and drops `started..begun`, for which that was done before.
+/// Starts the writeback of `begun..end`, and drops `started..begun`, whose writeback was started before.
 fn leave_page_cache(file: &File, started: u64, begun: u64, end: u64) {
     let fd = file.as_raw_fd();
     let length = |from: u64, to: u64| (to - from) as libc::off64_t;
-    // SAFETY: numbers only. Failing (a file system without it) costs page cache, nothing else.
+    // SAFETY: numbers only. A failure (a file system without it) costs only page cache.
     unsafe {
         libc::sync_file_range(fd, begun as i64, length(begun, end), libc::SYNC_FILE_RANGE_WRITE);
         if begun > started {
@@ -302,7 +299,7 @@ mod tests {
         places.extend((6..9).map(|number| log.take(chunk(number)).0));
         assert!(log.settle().is_empty());
         for (number, place) in places.iter().enumerate() {
-            // The first ones are below what is worth a file, the last ones may not be written.
+            // The first ones are too few for a file, the last ones must not be written.
             assert_eq!(matches!(place, Place::Spooled { .. }), (3..6).contains(&number), "{number}");
             assert_eq!(log.read(place).expect("readable"), chunk(number));
         }

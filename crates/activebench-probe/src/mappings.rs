@@ -1,29 +1,29 @@
-//! Which file's code lies at an address of a process: read from `/proc/PID/maps` while the
-//! process lives, because afterwards nobody can tell.
+//! Finds the file whose code is at an address of a process. Reads `/proc/PID/maps` while the process lives, because
+//! the mappings are unknown afterwards.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Between two readings of one process's mappings.
+/// Minimum time between two readings of one process's mappings.
 const LEAST_AGE: Duration = Duration::from_millis(100);
 
-/// A module's place in [`Modules`].
+/// Index of a module in [`Modules`].
 pub(crate) type ModuleId = u32;
 
-/// Files (and what is none) whose code was mapped, each once.
+/// Files and other sources of mapped code, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     ids: HashMap<Module, ModuleId>,
     pub(crate) list: Vec<Module>,
 }
 
-/// What code belongs to.
+/// A source of code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Module {
     /// Path, or a name in brackets.
     pub(crate) name: String,
-    /// The file's inode number, to know it again; 0 for what is no file.
+    /// Inode number of the file, to recognise it later; 0 if it is not a file.
     pub(crate) ino: u64,
 }
 
@@ -37,19 +37,19 @@ impl Modules {
     }
 }
 
-/// A stretch of executable memory.
+/// A range of executable memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mapping {
     start: u64,
     end: u64,
-    /// Where it starts in the module.
+    /// Offset of its start in the module.
     offset: u64,
     module: ModuleId,
 }
 
 #[derive(Debug, Default)]
 struct Process {
-    /// Ascending, apart from one another.
+    /// Ascending, without overlap.
     mappings: Vec<Mapping>,
     read: Option<Instant>,
 }
@@ -59,28 +59,28 @@ struct Process {
 pub(crate) struct Mappings {
     proc: PathBuf,
     processes: HashMap<u32, Process>,
-    /// Processes of which nothing could be read.
+    /// Processes whose mappings could not be read.
     unread: HashSet<u32>,
     pub(crate) modules: Modules,
 }
 
 impl Mappings {
-    /// `proc` is `/proc`, or a folder like it.
+    /// Creates an empty table. `proc` is `/proc`, or a folder like it.
     pub(crate) fn new(proc: PathBuf) -> Self {
         Self { proc, processes: HashMap::new(), unread: HashSet::new(), modules: Modules::default() }
     }
 
-    /// To be called when a process has executed something else, or has ended.
+    /// Forgets a process. Call it when the process has executed another file, or has ended.
     pub(crate) fn forget(&mut self, tgid: u32) {
         self.processes.remove(&tgid);
     }
 
-    /// How many processes' mappings could never be read.
+    /// Returns the number of processes whose mappings could never be read.
     pub(crate) fn unread(&self) -> u64 {
         self.unread.len() as u64
     }
 
-    /// Reads the mappings of a process when they are not known, or do not know this address.
+    /// Reads the mappings of a process if they are unknown, or do not contain this address.
     pub(crate) fn refresh(&mut self, tgid: u32, address: u64) {
         let process = self.processes.entry(tgid).or_default();
         if find(&process.mappings, address).is_some() || process.read.is_some_and(|read| read.elapsed() < LEAST_AGE) {
@@ -92,7 +92,7 @@ impl Mappings {
                 process.mappings = parse(&String::from_utf8_lossy(&text), &mut self.modules);
                 self.unread.remove(&tgid);
             }
-            // An ended process has no mappings; what was read earlier stays good.
+            // An ended process does not have mappings; those read earlier stay valid.
             _ if process.mappings.is_empty() => {
                 self.unread.insert(tgid);
             }
@@ -100,7 +100,7 @@ impl Mappings {
         }
     }
 
-    /// The module at an address and the bytes from its start.
+    /// Returns the module at an address and the offset in the module.
     pub(crate) fn locate(&self, tgid: u32, address: u64) -> Option<(ModuleId, u64)> {
         let mapping = find(&self.processes.get(&tgid)?.mappings, address)?;
         Some((mapping.module, mapping.offset + (address - mapping.start)))
@@ -112,12 +112,12 @@ fn find(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     mappings[..after].last().filter(|mapping| address < mapping.end)
 }
 
-/// The executable lines of a `maps` file; others, and what is not understood, are left out.
+/// Parses the executable lines of a `maps` file; skips others, and lines that cannot be parsed.
 fn parse(text: &str, modules: &mut Modules) -> Vec<Mapping> {
     text.lines().filter_map(|line| mapping(line, modules)).collect()
 }
 
-/// `55d0-55e0 r-xp 00001000 fe:01 1234    /usr/bin/iozone`; the path may hold blanks.
+/// Parses `55d0-55e0 r-xp 00001000 fe:01 1234    /usr/bin/iozone`; the path may contain blanks.
 fn mapping(line: &str, modules: &mut Modules) -> Option<Mapping> {
     let mut rest = line;
     let mut field = || -> Option<&str> {

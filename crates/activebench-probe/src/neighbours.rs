@@ -1,9 +1,9 @@
-//! Programs of other tracers on the hooks that I/O passes: they slow what is measured.
+//! Finds programs of other tracers on the hooks that I/O passes: they slow what is measured.
 //!
-//! The kernel lists its BPF links; a tracepoint's name is in the link's information, also for
-//! BTF tracepoints, which the kernel links as raw ones. Programs that were set on a perf event
-//! without a link (bpftrace, older bcc) are found through the processes that hold the event.
-//! Left out: kprobes, fentry, and tracers that use no BPF (perf, ftrace, strace).
+//! The kernel lists its BPF links. The link information has the name of the tracepoint, also for BTF tracepoints,
+//! which the kernel links as raw ones. Programs that were set on a perf event without a link (bpftrace, older bcc)
+//! are found through the processes that hold the event. Not found: kprobes, fentry, and tracers without BPF (perf,
+//! ftrace, strace).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,36 +17,35 @@ use aya_obj::generated::{bpf_cmd, bpf_link_info, bpf_perf_event_type, bpf_task_f
 
 use crate::bpf_call::{bpf, zeroed_attributes};
 
-/// Longest name that is asked for; the kernel's tracepoints stay far below.
+/// Buffer size for a name; the kernel's tracepoint names are much shorter.
 const NAME_BYTES: usize = 128;
 
-/// Why it is not known who else traces.
+/// The reason why the other tracers are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum NeighbourError {
-    /// The kernel does not list its programs for us.
+    /// The kernel does not let us list its programs.
     #[error("cannot list the kernel's BPF programs: {0} (hint: run as root, or grant CAP_SYS_ADMIN)")]
     NotPermitted(io::Error),
-    /// Anything else that the kernel answers.
+    /// Any other error of the kernel.
     #[error("cannot list the kernel's BPF programs: {0}")]
     Kernel(io::Error),
 }
 
-/// Whether every call, request or cached page of a benchmark passes this tracepoint.
+/// Returns `true` if every call, request or cached page of a benchmark passes this tracepoint.
 ///
-/// Births, executions and ends of tasks are left out: a benchmark has few of them, and many
-/// hosts watch them all the time.
+/// Creation, execution and end of tasks are left out: a benchmark has few of them, and many hosts trace them all the
+/// time.
 fn is_on_the_path(tracepoint: &str) -> bool {
     let families = ["sys_enter", "sys_exit", "sched_switch", "block_", "mm_filemap_", "io_uring_"];
     families.iter().any(|family| tracepoint.starts_with(family))
 }
 
-/// The programs of other processes on hooks that I/O passes, by hook.
+/// Returns the programs of other processes on hooks that I/O passes, sorted by hook.
 ///
-/// Those that the calling process holds are left out. What ends while it is looked at is not
-/// reported.
+/// Leaves out programs that the calling process holds. A program that ends during the search is not reported.
 ///
 /// # Errors
-/// When the kernel does not list its programs and links: that takes `CAP_SYS_ADMIN`.
+/// Returns an error if the kernel does not list its programs and links, which requires `CAP_SYS_ADMIN`.
 pub fn other_tracers() -> Result<Vec<OtherTracer>, NeighbourError> {
     let mut names = BTreeMap::new();
     for program in loaded_programs() {
@@ -99,12 +98,12 @@ pub fn other_tracers() -> Result<Vec<OtherTracer>, NeighbourError> {
             comm: pid.and_then(comm_of),
         })
         .collect();
-    // A program on a perf event that has a link too is found both ways.
+    // A program on a perf event that also has a link is found twice.
     tracers.dedup_by(|second, first| first.hook == second.hook && first.id == second.id);
     Ok(tracers)
 }
 
-/// What may happen while others come and go, and where an event carries no program.
+/// Ignores the errors that occur while other tracers start and end, and for an event without a program.
 fn tolerate(error: io::Error) -> Result<(), NeighbourError> {
     // Not in libc: "operation is not supported" inside the kernel (include/linux/errno.h).
     const ENOTSUPP: i32 = 524;
@@ -129,7 +128,7 @@ fn link_errno(error: LinkError) -> io::Error {
     }
 }
 
-/// The hook of a link where it is a tracepoint on the path of I/O.
+/// Returns the hook of a link if it is a tracepoint on the path of I/O.
 fn hook_of_link(id: u32, kind: LinkType) -> io::Result<Option<String>> {
     let mut attributes = zeroed_attributes();
     attributes.__bindgen_anon_6.__bindgen_anon_1.link_id = id;
@@ -146,7 +145,7 @@ fn hook_of_link(id: u32, kind: LinkType) -> io::Result<Option<String>> {
             info.__bindgen_anon_1.raw_tracepoint.tp_name = (&raw mut name) as u64;
             info.__bindgen_anon_1.raw_tracepoint.tp_name_len = NAME_BYTES as u32;
         }
-        // The name of a kprobe or uprobe would stand in the same place.
+        // The name of a kprobe or uprobe would be in the same place.
         _ => {
             info.__bindgen_anon_1.perf_event.__bindgen_anon_1.tracepoint.tp_name = (&raw mut name) as u64;
             info.__bindgen_anon_1.perf_event.__bindgen_anon_1.tracepoint.name_len = NAME_BYTES as u32;
@@ -167,8 +166,7 @@ fn hook_of_link(id: u32, kind: LinkType) -> io::Result<Option<String>> {
     Ok(if is_tracepoint { hook("tracepoint", &name) } else { None })
 }
 
-/// The hook of a process's perf event, and the program on it, where it is a tracepoint on the
-/// path of I/O.
+/// Returns the hook of a process's perf event, and the program on it, if it is a tracepoint on the path of I/O.
 fn hook_of_perf_event(pid: u32, fd: u32) -> io::Result<Option<(String, u32)>> {
     let mut name = [0_u8; NAME_BYTES];
     let mut attributes = zeroed_attributes();
@@ -192,10 +190,10 @@ fn hook(kind: &str, name: &[u8]) -> Option<String> {
     is_on_the_path(&name).then(|| format!("{kind}/{name}"))
 }
 
-/// Which processes hold BPF programs and links, and which perf events there are.
+/// The processes that hold BPF programs and links, and all perf events.
 ///
-/// What cannot be read (a process that ended, one of another user) is not in it: its programs
-/// are found all the same, their holder is not.
+/// Unreadable processes (ended, or of another user) are not included: their programs are still found, but without the
+/// holder.
 #[derive(Debug, Default)]
 struct Holders {
     programs: BTreeMap<u32, u32>,
@@ -215,7 +213,7 @@ impl Holders {
                 };
                 match kind.trim_matches(['[', ']']) {
                     "perf_event" => holders.perf_events.push((pid, fd)),
-                    // Spelled with a hyphen and with an underscore in different versions.
+                    // The spelling has a hyphen or an underscore, depending on the kernel version.
                     "bpf-prog" | "bpf-link" | "bpf_link" => {
                         if let Ok(text) = fs::read_to_string(process.join(format!("fdinfo/{fd}"))) {
                             holders.take(pid, &text);
@@ -228,7 +226,7 @@ impl Holders {
         holders
     }
 
-    /// Takes in one `/proc/PID/fdinfo/FD`. The process with the lowest id counts.
+    /// Adds one `/proc/PID/fdinfo/FD`. Of several holders the process with the lowest id counts.
     fn take(&mut self, pid: u32, text: &str) {
         let number = |key: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
@@ -250,7 +248,7 @@ impl Holders {
     }
 }
 
-/// The entries of a folder that are numbers, ascending; none where it cannot be read.
+/// Returns the entries of a folder that are numbers, ascending; none if it cannot be read.
 fn numbers_in(folder: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();

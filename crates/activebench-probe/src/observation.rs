@@ -1,4 +1,4 @@
-//! What was observed of one run: its records and the account of them.
+//! The observation of one run: its records and their account.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub struct Observation {
     payload: PayloadStore,
     root: Option<TaskEvent>,
     stacks: Stacks,
-    /// How much was seen.
+    /// Extent and losses of the observation.
     pub coverage: Coverage,
 }
 
@@ -37,35 +37,35 @@ impl Observation {
         Self { store, payload, root, stacks, coverage }
     }
 
-    /// What the records past the log's cut add up to.
+    /// Returns the totals of the records past the log's cut.
     pub fn totals(&self) -> Totals {
         self.store.totals()
     }
 
-    /// The calls.
+    /// Returns the calls.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, DamagedChunk>> + '_ {
         self.store
             .chunks::<CallRecord>(RecordClass::Calls)
             .map(|chunk| decoded(RecordClass::Calls, chunk, decode::call))
     }
 
-    /// The names.
+    /// Returns the names.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, DamagedChunk>> + '_ {
         self.store
             .chunks::<NameRecord>(RecordClass::Names)
             .map(|chunk| decoded(RecordClass::Names, chunk, decode::name))
     }
 
-    /// The tasks, with the birth of the first one in front.
+    /// Returns the tasks, starting with the creation of the first one.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, DamagedChunk>> + '_ {
         let root = self.root.iter().map(|birth| Ok(vec![birth.clone()]));
         let followed = self
@@ -75,10 +75,10 @@ impl Observation {
         root.chain(followed)
     }
 
-    /// Block devices that the tree opened itself, by number.
+    /// Returns the block devices that the tree opened itself, by number.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn block_devices_used(&self) -> Result<HashSet<u32>, DamagedChunk> {
         let mut devices = HashSet::new();
         for chunk in self.calls() {
@@ -88,10 +88,10 @@ impl Observation {
         Ok(devices)
     }
 
-    /// The block events, queued ones first, then completed ones.
+    /// Returns the block events, queued ones first, then completed ones.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn block<'a>(
         &'a self,
         devices_used: &'a HashSet<u32>,
@@ -106,28 +106,28 @@ impl Observation {
         })
     }
 
-    /// The page-cache insertions.
+    /// Returns the page-cache insertions.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, DamagedChunk>> + '_ {
         self.store
             .chunks::<CacheRecord>(RecordClass::PageCache)
             .map(|chunk| chunk.map(|records| records.iter().map(decode::cache).collect()))
     }
 
-    /// The threads' running totals.
+    /// Returns the threads' running totals.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, DamagedChunk>> + '_ {
         self.store.chunks::<CpuRecord>(RecordClass::Cpu).map(|chunk| decoded(RecordClass::Cpu, chunk, decode::cpu))
     }
 
-    /// The stack samples.
+    /// Returns the stack samples.
     ///
     /// # Errors
-    /// When a chunk does not unpack, or holds a record of an unknown kind.
+    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
     pub fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, DamagedChunk>> + '_ {
         let sample = |stored: &StoredSample| {
             Some(SampleEvent {
@@ -142,24 +142,24 @@ impl Observation {
             .map(move |chunk| decoded(RecordClass::Samples, chunk, sample))
     }
 
-    /// The figures of the sampled writes.
+    /// Returns the figures of the sampled writes.
     pub fn payload(&self) -> &[PayloadEvent] {
         self.payload.events()
     }
 
-    /// The sampled bytes that were to be kept, one sample behind the other; empty otherwise.
+    /// Returns the sampled bytes that were kept, one sample after the other; empty if none were.
     pub fn kept_payload(&self) -> &[u8] {
         self.payload.kept()
     }
 
-    /// The stacks of the samples, with names.
+    /// Returns the stacks of the samples, with names.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
     }
 }
 
-/// The records of a chunk as events. One record of an unknown kind makes the whole chunk unreadable: it comes from kernel
-/// programs that this version does not know, and nothing of it is left out in silence.
+/// Decodes the records of a chunk. One record of an unknown kind makes the whole chunk unreadable: it comes from
+/// kernel programs that this version does not know, and no record is left out silently.
 fn decoded<R, T>(
     class: RecordClass,
     chunk: Result<Vec<R>, DamagedChunk>,

@@ -1,9 +1,8 @@
-//! A chunk of records to few bytes and back.
+//! Packs a chunk of records into few bytes and back.
 //!
-//! Consecutive records differ in little: a few clock ticks, one block further on, the same
-//! file. So each 8-byte word of a record is written as its difference to what the record
-//! before suggests, the differences are laid out byte plane by byte plane (most planes are
-//! then all zeroes), and zstd takes that. Of the 96 bytes of a cached pread 2 are left
+//! Consecutive records differ little: a few clock ticks, the next block, the same file. Each 8-byte word of a record
+//! is written as its difference to a prediction from the record before. The differences are stored byte plane by byte
+//! plane (most planes are then all zeroes), and zstd compresses the planes. The 96 bytes of a cached pread become 2
 //! (`docs/design/event-log.md`).
 
 use activebench_probe_abi::RecordClass;
@@ -12,10 +11,10 @@ use zstd::bulk::{Compressor, Decompressor};
 /// Bytes of a word; records are `repr(C)` with 8-byte fields, so they are whole words.
 const WORD: usize = 8;
 
-/// zstd's fastest ordinary level: what it costs the benchmark lacks.
+/// zstd's fastest regular level: its CPU time is taken from the benchmark.
 const LEVEL: i32 = 1;
 
-/// Packs chunks; keeps its working memory from one to the next.
+/// Packs chunks; reuses its working memory between them.
 pub(crate) struct Packer {
     zstd: Compressor<'static>,
     planes: Vec<u8>,
@@ -30,7 +29,7 @@ impl std::fmt::Debug for Packer {
 
 impl Packer {
     /// # Errors
-    /// When there is no memory for it.
+    /// Returns an error if there is not enough memory.
     pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), differences: Vec::new() })
     }
@@ -38,7 +37,7 @@ impl Packer {
     /// Packs whole records of a class.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// Returns an error if there is not enough memory.
     pub(crate) fn pack(&mut self, class: RecordClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
         let count = records.len() / record_bytes;
         self.planes.clear();
@@ -64,10 +63,10 @@ impl Packer {
     }
 }
 
-/// Records of a packed chunk.
+/// Unpacks the records of a packed chunk.
 ///
 /// # Errors
-/// When it is damaged.
+/// Returns an error if the chunk is damaged.
 pub(crate) fn unpack(
     class: RecordClass,
     packed: &[u8],
@@ -76,7 +75,7 @@ pub(crate) fn unpack(
 ) -> std::io::Result<Vec<u8>> {
     let planes = Decompressor::new()?.decompress(packed, most_bytes)?;
     let count = planes.len() / record_bytes;
-    // The bytes of each difference together again, word by word.
+    // Joins the bytes of each difference again, word by word.
     let words = record_bytes / WORD;
     let mut differences = vec![0_u64; words * count];
     for (number, bytes) in planes.chunks_exact(count.max(1)).enumerate() {
@@ -99,13 +98,13 @@ pub(crate) fn unpack(
     Ok(records)
 }
 
-/// What a word of a record is expected to be, from the words before it and the record before:
-/// all that is there when a chunk is unpacked. A bad guess costs bytes only.
+/// Predicts a word of a record from the words before it and the record before, which are all that is known when a
+/// chunk is unpacked. A wrong prediction costs only bytes.
 fn expected(class: RecordClass, word: usize, record: &[u8], before: Option<&[u8]>) -> u64 {
     let earlier = |word| before.map_or(0, |before| word_of(before, word));
     match (class, word) {
-        // A call begins soon after the one before ended, ends soon after it began, and is on
-        // the processor for most of it; in user mode its thread was for most of the gap.
+        // A call starts soon after the previous one ended, ends soon after it started, and is on the CPU for most of
+        // that time. Its thread was in user mode for most of the gap before it.
         (RecordClass::Calls, 0) => earlier(1),
         (RecordClass::Calls, 1) => word_of(record, 0),
         (RecordClass::Calls, 6) => word_of(record, 1).wrapping_sub(word_of(record, 0)),
@@ -119,7 +118,7 @@ fn word_of(record: &[u8], word: usize) -> u64 {
     bytes.map_or(0, u64::from_ne_bytes)
 }
 
-/// Small negative numbers to small positive ones (the zigzag of protocol buffers).
+/// Maps small negative numbers to small positive ones (the zigzag encoding of protocol buffers).
 fn folded(difference: u64) -> u64 {
     (difference << 1) ^ ((difference as i64 >> 63) as u64)
 }
@@ -135,7 +134,7 @@ mod tests {
     #[test]
     fn any_records_come_back() {
         let mut packer = Packer::new().expect("memory");
-        // A generator of no importance: every bit is set now and then.
+        // Any generator will do: every bit is set now and then.
         let mut state = 1_u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

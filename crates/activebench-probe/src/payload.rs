@@ -1,8 +1,7 @@
-//! What the tool wrote, in figures: the samples of its writes, looked at and let go of.
+//! Figures of the data that the tool wrote, from samples of its writes. The samples are not kept by default.
 //!
-//! Bytes stay here only when they are to be kept. A sample is numbered by its content; what
-//! it is hashed to has a key that is made for the run and never leaves it, so that nobody can
-//! try out from the run directory what was written.
+//! Bytes are kept only on request. A sample is numbered by its content. Its hash uses a key that is made for the run
+//! and never leaves it, so that nobody can guess from the run directory what was written.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -13,24 +12,24 @@ use activebench_model::event::PayloadEvent;
 use activebench_probe_abi::{BatchHeader, PAYLOAD_BYTES, PayloadRecord, Record, RecordClass};
 use zstd::bulk::Compressor;
 
-/// Most samples; each takes about 100 bytes, its number included. When there are as many, every
-/// second one goes, at random, and from then on as many fewer are taken.
+/// Maximum number of samples; each takes about 100 bytes, its number included. At the maximum every second one is
+/// dropped, at random. From then on only half as many are taken.
 const MOST_SAMPLES: usize = 1 << 16;
-/// Most bytes that are kept.
+/// Maximum number of bytes kept.
 const MOST_KEPT_BYTES: usize = 32 << 20;
-/// Samples a second and CPU.
+/// Samples per second per CPU.
 const SAMPLES_HZ: u64 = 256;
-/// Samples a second of all CPUs: what looking at them costs stays below 2 % of one.
+/// Samples per second of all CPUs: processing them takes less than 2 % of one CPU.
 const MOST_SAMPLES_HZ: u64 = 1024;
-/// zstd's fastest ordinary level.
+/// zstd's fastest regular level.
 const LEVEL: i32 = 1;
 
-/// What becomes of the samples of what is written.
+/// Use of the samples of written data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// None are taken.
+    /// No samples are taken.
     Off,
-    /// Figures are kept of them.
+    /// Figures of the samples are kept.
     #[default]
     Figures,
     /// Their bytes are kept too.
@@ -38,7 +37,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Least time between two samples on a CPU; 0 for none.
+    /// Returns the minimum time between two samples on a CPU; 0 when none are taken.
     pub(crate) fn period_ns(self, cpus: u64) -> u64 {
         match self {
             Payload::Off => 0,
@@ -55,10 +54,10 @@ pub(crate) struct PayloadStore {
     period_ns: u64,
     most_samples: usize,
     most_kept_bytes: usize,
-    /// Of the samples that come, one in so many is taken: a power of two.
+    /// One in this many received samples is taken: a power of two.
     one_in: u32,
     events: Vec<PayloadEvent>,
-    /// Content numbers by hash.
+    /// Numbers of the contents, by hash.
     contents: HashMap<u64, u32>,
     next_content: u32,
     hash: RandomState,
@@ -77,7 +76,7 @@ impl std::fmt::Debug for PayloadStore {
 
 impl PayloadStore {
     /// # Errors
-    /// When there is no memory to compress with.
+    /// Returns an error if there is not enough memory to compress.
     pub(crate) fn new(payload: Payload, period_ns: u64) -> std::io::Result<Self> {
         Ok(Self {
             keeps: payload == Payload::Keep,
@@ -97,7 +96,7 @@ impl PayloadStore {
         })
     }
 
-    /// Takes in one message of the payload's ring.
+    /// Adds one message of the payload's ring.
     pub(crate) fn take(&mut self, message: &[u8]) {
         let class =
             BatchHeader::split_from(message).and_then(|(header, _)| RecordClass::from_number(header.record_class));
@@ -113,7 +112,7 @@ impl PayloadStore {
         }
     }
 
-    /// Whether a sample is one of those that are taken. A second drawing is independent of the first.
+    /// Returns `true` if a sample is one of those that are taken. Each value of `one_in` selects independently.
     fn drawn(&self, number: u64) -> bool {
         self.hash.hash_one((self.one_in, number)).is_multiple_of(u64::from(self.one_in))
     }
@@ -136,7 +135,7 @@ impl PayloadStore {
             zero_bytes: sample.iter().filter(|byte| **byte == 0).count() as u32,
             compressed_bytes: self.compressed(sample) as u32,
             content: (!sample.is_empty()).then(|| self.number_of(sample)),
-            // What may be no file is not kept.
+            // Bytes of a descriptor that may not be a file are not kept.
             kept_offset: file.and_then(|_| self.keep(sample)),
         };
         self.events.push(event);
@@ -144,7 +143,8 @@ impl PayloadStore {
 
     fn compressed(&mut self, sample: &[u8]) -> usize {
         self.packed.clear();
-        // It does not fail: there is room for the worst. If it did, nothing would have become smaller.
+        // It does not fail, because there is room for the worst case. If it did, the sample would count as
+        // incompressible.
         self.zstd.compress_to_buffer(sample, &mut self.packed).map_or(sample.len(), |bytes| bytes.min(sample.len()))
     }
 
@@ -163,7 +163,7 @@ impl PayloadStore {
         })
     }
 
-    /// Lets go of every second sample, and of what only those had.
+    /// Drops every second sample, and the contents and bytes that only those had.
     fn thin(&mut self) {
         self.one_in *= 2;
         let (hash, one_in, mut number) = (&self.hash, self.one_in, 0_u64);
@@ -183,17 +183,17 @@ impl PayloadStore {
         }
     }
 
-    /// Samples that came, kept or not.
+    /// Returns the number of samples received, kept or not.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Messages that were not understood: always a defect of ours.
+    /// Returns the number of messages that could not be parsed: always a defect of ours.
     pub(crate) fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// How it was sampled.
+    /// Returns how the data was sampled.
     pub(crate) fn account(&self) -> PayloadSampling {
         PayloadSampling {
             period_ns: self.period_ns,
@@ -203,12 +203,12 @@ impl PayloadStore {
         }
     }
 
-    /// The samples' figures, in the order of arrival.
+    /// Returns the samples' figures, in the order of arrival.
     pub(crate) fn events(&self) -> &[PayloadEvent] {
         &self.events
     }
 
-    /// The bytes that were to be kept.
+    /// Returns the bytes that were kept.
     pub(crate) fn kept(&self) -> &[u8] {
         &self.kept
     }
@@ -225,7 +225,7 @@ mod tests {
         record.header = BatchHeader { record_class: RecordClass::Payload as u32, count: 1 };
         (record.op, record.s_dev) = (Op::Pwrite as u16, 7);
         record.bytes = sample.len() as u32;
-        // What lies behind the sample was left there by another one.
+        // The bytes after the sample are left over from another one.
         record.data = [0xaa; PAYLOAD_BYTES];
         record.data[..sample.len()].copy_from_slice(sample);
         record
@@ -284,7 +284,7 @@ mod tests {
             let kept = &store.kept()[event.kept_offset.expect("kept") as usize..];
             (u32::from_ne_bytes(kept[..4].try_into().expect("four")), event.content.expect("a number"))
         };
-        // Contents came in the order of their numbers; none got one that another had.
+        // Contents arrived in the order of their numbers; none got the number of another.
         let numbers: Vec<_> = store.events().iter().map(number).collect();
         assert!(numbers.is_sorted_by(|one, two| one.0 < two.0 && one.1 < two.1), "{numbers:?}");
         assert!(numbers.iter().any(|(number, _)| *number < 1000) && numbers.iter().any(|(number, _)| *number >= 1000));

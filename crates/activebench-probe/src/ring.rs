@@ -1,21 +1,20 @@
 //! Reads the kernel's ring buffer, mapped once.
 //!
-//! aya's reader maps the data twice in a row, so that no record has a seam; both mappings
-//! count as resident, and a ring that lasts through a busy moment would be most of the memory
-//! that we may use. Here it is mapped once, and the one record in many thousands that crosses
-//! the end is copied. The layout is that of `kernel/bpf/ringbuf.c` (Linux 6.12): a page with the
-//! consumer's position, a page with the producer's, the data; each record has a header of
-//! 8 bytes, the first 4 its length and two flags.
+//! aya's reader maps the data twice in a row, so that every record is contiguous. Both mappings count as resident,
+//! and a ring large enough for a burst would be most of the memory that we may use. Here it is mapped once, and the
+//! one record in many thousands that crosses the end is copied. The layout is that of `kernel/bpf/ringbuf.c` (Linux
+//! 6.12): a page with the consumer's position, a page with the producer's, the data. Each record has a header of 8
+//! bytes; its first 4 are the length and two flags.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// `BPF_RINGBUF_BUSY_BIT`: the record is being written.
+/// `BPF_RINGBUF_BUSY_BIT`: the kernel is still writing the record.
 const BUSY: u32 = 1 << 31;
-/// `BPF_RINGBUF_DISCARD_BIT`: the record was given up.
+/// `BPF_RINGBUF_DISCARD_BIT`: the kernel discarded the record.
 const DISCARDED: u32 = 1 << 30;
-/// `BPF_RINGBUF_HDR_SZ`; records are aligned to it, so a header has no seam.
+/// `BPF_RINGBUF_HDR_SZ`; records are aligned to it, so a header never crosses the end.
 const HEADER_BYTES: u64 = 8;
 
 /// Mapped memory; unmapped when dropped.
@@ -25,8 +24,8 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the memory is shared with the kernel and reached through atomics, or read where the
-// kernel's protocol says that it is at rest; nothing is bound to a thread.
+// SAFETY: the memory is shared with the kernel. It is accessed through atomics, or read where the kernel's protocol
+// guarantees that it does not change; nothing is bound to a thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -50,7 +49,7 @@ impl Drop for Mapping {
     }
 }
 
-/// The ring, as its only reader sees it.
+/// The ring, as its only consumer sees it.
 #[derive(Debug)]
 pub(crate) struct Ring {
     consumer: Mapping,
@@ -58,15 +57,15 @@ pub(crate) struct Ring {
     producer: Mapping,
     page_bytes: usize,
     data_bytes: usize,
-    /// A record that crosses the end, in one piece.
+    /// Copy of a record that crosses the end, in one piece.
     seam: Vec<u8>,
 }
 
 impl Ring {
-    /// Maps the ring of a map whose data has so many bytes.
+    /// Maps the ring buffer of a map with `data_bytes` of data.
     ///
     /// # Errors
-    /// When the kernel does not map it.
+    /// Returns an error if the kernel does not map it.
     pub(crate) fn new(map: &impl AsFd, data_bytes: usize) -> io::Result<Self> {
         // SAFETY: asks for a number.
         let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -75,8 +74,8 @@ impl Ring {
         Ok(Self { consumer, producer, page_bytes, data_bytes, seam: Vec::new() })
     }
 
-    /// Hands out records until `take` has been given so many bytes, or there are no more; says
-    /// how many bytes there were.
+    /// Passes records to `take` until it has received `most_bytes`, or there are no more. Returns the number of bytes
+    /// passed.
     pub(crate) fn drain(&mut self, most_bytes: usize, mut take: impl FnMut(&[u8])) -> usize {
         // SAFETY: both pages are mapped as long as `self`, and begin with a position of 8 bytes.
         let (consumed, produced) =
@@ -104,7 +103,7 @@ impl Ring {
         let begin = self.data(position);
         let until_end = self.data_bytes - self.index(position);
         // SAFETY: the record is committed and not yet consumed, so the kernel leaves it alone;
-        // its two parts lie inside the data, because a record is shorter than the ring.
+        // its two parts are inside the data, because a record is shorter than the ring.
         unsafe {
             if length <= until_end {
                 take(std::slice::from_raw_parts(begin, length));
@@ -123,7 +122,7 @@ impl Ring {
     }
 
     fn index(&self, position: u64) -> usize {
-        // The kernel takes powers of two alone.
+        // The kernel accepts only powers of two.
         position as usize & (self.data_bytes - 1)
     }
 }
@@ -132,7 +131,7 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// A ring in a file, with records written as the kernel does.
+    /// A ring in a file, with records written as the kernel writes them.
     struct Kernel {
         file: std::fs::File,
         page: u64,

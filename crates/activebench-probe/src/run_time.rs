@@ -1,8 +1,7 @@
-//! How long the kernel programs run, measured in slices.
+//! Run time of the kernel programs, measured in slices.
 //!
-//! The kernel can time every run of every program, which costs more than most of our programs
-//! themselves do. It is asked to for a slice of two milliseconds in a hundred, and the slices
-//! stand for the rest.
+//! The kernel can time every run of every program, which costs more than most of our programs themselves. It does so
+//! in slices of two milliseconds in every hundred; the slices are a sample of the whole run.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,31 +17,31 @@ use crate::kernel::ProbeError;
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(2);
-/// From the end of a slice to the next: with it no round number, so that what the tool does at
-/// regular times is not always met or missed.
+/// From the end of a slice to the start of the next. The sum with a slice is not a round number, so that regular
+/// activity of the tool is neither always nor never inside a slice.
 const BETWEEN: Duration = Duration::from_micros(97_300);
-/// Before the first one: short runs get a slice too.
+/// Delay before the first slice: short, so that short runs have a slice too.
 const BEFORE_FIRST: Duration = Duration::from_millis(3);
 /// `enum bpf_stats_type`.
 const RUN_TIME: u32 = 0;
 
-/// What the slices found.
+/// The sums over all slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Slices {
-    /// Time in them.
+    /// Time inside the slices.
     wall_ns: u64,
-    /// The programs' run time in them, all processors added up.
+    /// Run time of the programs inside the slices, summed over all CPUs.
     run_ns: u64,
 }
 
 impl Slices {
-    /// Run time in all of a span of which the slices are a sample; `None` without a slice.
+    /// Extrapolates the run time to a whole span of which the slices are a sample; `None` without a slice.
     fn extrapolated_ns(self, span_ns: u64) -> Option<u64> {
         (self.wall_ns > 0).then(|| (self.run_ns as f64 / self.wall_ns as f64 * span_ns as f64) as u64)
     }
 }
 
-/// A thread that measures until it is told to stop.
+/// A thread that measures until it receives the stop flag.
 #[derive(Debug)]
 pub(crate) struct RunTimeMeter {
     stop: Arc<AtomicBool>,
@@ -53,7 +52,7 @@ impl RunTimeMeter {
     /// Starts measuring these programs.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// Returns an error if the thread cannot be started.
     pub(crate) fn start(programs: Vec<OwnedFd>) -> Result<Self, ProbeError> {
         let stop = Arc::<AtomicBool>::default();
         let told = Arc::clone(&stop);
@@ -64,8 +63,8 @@ impl RunTimeMeter {
         Ok(Self { stop, thread })
     }
 
-    /// Ends the measurement: the programs' run time in a span that began with it. `None` when
-    /// the kernel does not time programs for us, or the span was too short for a slice.
+    /// Ends the measurement and returns the programs' run time in a span that started with it. `None` when the kernel
+    /// does not time programs for us, or the span was too short for a slice.
     pub(crate) fn finish(self, span_ns: u64) -> Option<u64> {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
@@ -92,7 +91,7 @@ fn measure(programs: &[OwnedFd], stop: &AtomicBool) -> io::Result<Slices> {
     }
 }
 
-/// Sleeps, but not past the call to stop.
+/// Sleeps, but ends early when the stop flag is set.
 fn sleep(duration: Duration, stop: &AtomicBool) {
     let end = Instant::now() + duration;
     while !stop.load(Ordering::Acquire)
@@ -112,12 +111,12 @@ fn time_programs() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Run time of all programs since they were loaded, as far as it was timed.
+/// Returns the run time of all programs since they were loaded, as far as the kernel timed it.
 fn run_ns(programs: &[OwnedFd]) -> io::Result<u64> {
     programs.iter().map(|program| program_info(program.as_raw_fd()).map(|info| info.run_time_ns)).sum()
 }
 
-/// What the kernel says of a loaded program.
+/// Returns the kernel's information on a loaded program.
 pub(crate) fn program_info(fd: i32) -> io::Result<aya_obj::generated::bpf_prog_info> {
     // SAFETY: zero is a value of every field.
     let mut info: aya_obj::generated::bpf_prog_info = unsafe { std::mem::zeroed() };

@@ -1,5 +1,5 @@
-//! The sampling clock: one software event a CPU, whose program takes a sample when a task of
-//! the tree is running there.
+//! The sampling clock: one software event per CPU, whose program takes a sample when a task of the tree is running
+//! there.
 
 use activebench_model::coverage::ProbeStatus;
 use aya::Ebpf;
@@ -9,9 +9,9 @@ use aya::util::online_cpus;
 
 use crate::kernel::ProbeError;
 
-/// The program in the object.
+/// Name of the program in the object.
 const PROGRAM: &str = "sample_cpu";
-/// How the clock is named in the coverage.
+/// Name of the clock in the coverage.
 pub const HOOK: &str = "perf_event/cpu-clock";
 
 /// The attached clock.
@@ -21,8 +21,8 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Attaches to every CPU. Where that is refused there are no samples, and the status says why;
-    /// the rest of the observation does not depend on it.
+    /// Attaches to every CPU. If that is refused, there are no samples and the status has the reason; the rest of the
+    /// observation does not depend on it.
     pub(crate) fn attach(ebpf: &mut Ebpf, frequency_hz: u32) -> (Self, ProbeStatus) {
         let mut sampler = Self { links: Vec::new() };
         let why_not = sampler.try_attach(ebpf, frequency_hz).err();
@@ -45,7 +45,7 @@ impl Sampler {
                 Ok(link) => self.links.push(link),
                 Err(error) => {
                     let why = format!("cpu {cpu}: {}", text(&error));
-                    // Samples of some CPUs only would be taken for the whole.
+                    // Samples of only some CPUs would be mistaken for the whole.
                     for link in self.links.drain(..) {
                         program.detach(link).map_err(|error| text(&error))?;
                     }
@@ -72,7 +72,7 @@ fn program(ebpf: &mut Ebpf) -> Result<&mut PerfEvent, ProbeError> {
         .map_err(|error: aya::programs::ProgramError| ProbeError::Load(error.to_string()))
 }
 
-/// An error with its causes, in one line.
+/// Formats an error with its causes, in one line.
 fn text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,5 +1,5 @@
-//! Distinct stacks of the run, each once, as places in modules: addresses mean nothing
-//! once their process has ended.
+//! The distinct stacks of the run, each once, as places in modules: addresses are meaningless after their process has
+//! ended.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,19 +9,20 @@ use activebench_probe_abi::SampleRecord;
 
 use crate::mappings::{Mappings, ModuleId};
 
-/// Most distinct stacks. A stack has at most 64 frames of 4 bytes: 16 MiB, and as much again to find them.
+/// Maximum number of distinct stacks. A stack has at most 64 frames of 4 bytes: 16 MiB, and as much again for the
+/// lookup.
 const MOST_STACKS: usize = 1 << 16;
-/// Most distinct frames; each takes about 60 bytes.
+/// Maximum number of distinct frames; each takes about 60 bytes.
 const MOST_FRAMES: usize = 1 << 18;
 
-/// A place in the code; of the kernel by its address, of a module by the bytes from its start.
+/// A place in the code: an address in the kernel, or an offset in a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     /// In the kernel.
     Kernel(u64),
     /// In a module.
     Module(ModuleId, u64),
-    /// In nothing that is known to be mapped.
+    /// Not in a known mapping.
     Unknown,
 }
 
@@ -50,7 +51,7 @@ impl StackTable {
         }
     }
 
-    /// The number of a sample's stack; `None`, and counted, when there is no room for another.
+    /// Returns the number of a sample's stack; `None`, counted in `stackless`, when there is no room for another one.
     pub(crate) fn intern(&mut self, record: &SampleRecord) -> Option<u32> {
         let tgid = record.cpu.tgid;
         if let Some(innermost) = record.user_stack().first() {
@@ -63,7 +64,7 @@ impl StackTable {
             .map(|address| self.mappings.locate(tgid, *address).map(|(module, offset)| Place::Module(module, offset)));
         let mut stack = Vec::with_capacity(record.kernel_stack().len() + record.user_stack().len());
         for place in kernel.chain(user) {
-            // Without frame pointers what comes behind an impossible address is no stack any more.
+            // Without frame pointers, frames after an impossible address do not belong to the stack.
             let is_last = place.is_none();
             stack.push(place.unwrap_or(Place::Unknown));
             if is_last {
@@ -101,7 +102,7 @@ impl StackTable {
         Some(id)
     }
 
-    /// The kernel's place among the modules.
+    /// Returns the kernel's index among the modules.
     pub(crate) fn kernel_module(&mut self) -> ModuleId {
         self.mappings.modules.id_of(KERNEL_MODULE, 0)
     }

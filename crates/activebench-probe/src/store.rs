@@ -1,5 +1,4 @@
-//! The records of a run while the tool runs: packed, bounded, counted, and past the bound
-//! added up.
+//! The records of a run while the tool runs: packed, bounded and counted; past the bound only totals are kept.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,8 +19,8 @@ use crate::stacks::StackTable;
 use crate::totals::Sums;
 use crate::usage::Usage;
 
-/// Unpacked bytes of one chunk: large enough to pack well, small enough that packing it does
-/// not delay the ring's next reading (2 ms), and that one for each class costs no memory.
+/// Unpacked bytes of one chunk: large enough to pack well, and small enough that packing does not delay the next
+/// reading of the ring (2 ms) and that one chunk per class takes little memory.
 const CHUNK_BYTES: usize = 1 << 19;
 
 /// Figures for a progress line; they lag by one reading of the ring.
@@ -46,15 +45,15 @@ impl LiveFigures {
         self.write_bytes.fetch_add(written, Ordering::Relaxed);
     }
 
-    /// Bytes that read calls of the tree returned so far.
+    /// Returns the bytes that read calls of the tree returned so far.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
     }
-    /// Bytes that write calls of the tree accepted so far.
+    /// Returns the bytes that write calls of the tree accepted so far.
     pub fn write_bytes(&self) -> u64 {
         self.write_bytes.load(Ordering::Relaxed)
     }
-    /// Bytes that block devices completed so far, on all devices and for everybody.
+    /// Returns the bytes that block devices completed so far, on all devices and for all processes.
     pub fn device_bytes(&self) -> u64 {
         self.device_bytes.load(Ordering::Relaxed)
     }
@@ -76,7 +75,7 @@ struct ClassStore {
     dropped: u64,
 }
 
-/// A sample as it is kept: its stack by number.
+/// A sample as stored: its stack by number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredSample {
@@ -103,11 +102,11 @@ pub(crate) struct RecordStore {
     log: Log,
     usage: Usage,
     cut: Option<LogCut>,
-    /// The tree has ended: what still comes is little, and may be older than the cut.
+    /// The tree has ended: few records still arrive, and they may be older than the cut.
     closing: bool,
     sums: Sums,
     malformed: u64,
-    /// Room for the calls of one message.
+    /// Buffer for the calls of one message.
     calls: Vec<CallRecord>,
 }
 
@@ -127,10 +126,10 @@ impl DamagedChunk {
 }
 
 impl RecordStore {
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// # Errors
-    /// When there is no memory to pack with.
+    /// Returns an error if there is not enough memory to pack.
     pub(crate) fn new(options: LogOptions) -> std::io::Result<Self> {
         Ok(Self {
             stacks: StackTable::new(Mappings::new("/proc".into())),
@@ -146,7 +145,7 @@ impl RecordStore {
         })
     }
 
-    /// Takes in one message of the ring.
+    /// Adds one message of the ring.
     pub(crate) fn take(&mut self, message: &[u8], live: &LiveFigures) {
         let Some((header, records)) = BatchHeader::split_from(message) else {
             self.malformed += 1;
@@ -165,7 +164,7 @@ impl RecordStore {
         }
         let record_bytes = record_size(class);
         if class == RecordClass::Payload {
-            // It has a ring of its own.
+            // It has its own ring.
             self.malformed += 1;
             return;
         }
@@ -176,7 +175,7 @@ impl RecordStore {
             }
             return;
         }
-        // Names and tasks are messages of their own, header included.
+        // Names and tasks are complete messages, header included.
         let payload = match class {
             RecordClass::Names | RecordClass::Tasks => message.get(..record_bytes),
             _ => records.get(..record_bytes * header.count as usize),
@@ -192,7 +191,7 @@ impl RecordStore {
         self.push(class, payload, u64::from(header.count));
     }
 
-    /// The calls of a message, or of what stands in the kernel's memory like one.
+    /// Adds the calls of a message, or of a batch in the kernel's memory with the same layout.
     pub(crate) fn take_calls(&mut self, records: &[u8], live: &LiveFigures) {
         let mut calls = std::mem::take(&mut self.calls);
         calls.clear();
@@ -204,7 +203,7 @@ impl RecordStore {
         self.calls = calls;
     }
 
-    /// The calls of a thread that have not left the kernel.
+    /// Adds the calls of a thread that have not left the kernel.
     pub(crate) fn take_unsent(&mut self, thread: &TaskState, live: &LiveFigures) {
         let mut records = bytes_of_all(&thread.records).to_vec();
         let open = thread.batch.count as usize * size_of::<CallRecord>();
@@ -223,7 +222,7 @@ impl RecordStore {
         self.push(RecordClass::Samples, bytes_of(&sample), 1);
     }
 
-    /// A process that executes a file or ends has other mappings from there on.
+    /// Forgets the mappings of a process that executes a file or ends.
     fn follow_image(&mut self, payload: &[u8]) {
         let Some((record, _)) = TaskRecord::split_from(payload) else { return };
         let kind = decode::task(&record).map(|task| task.kind);
@@ -233,12 +232,12 @@ impl RecordStore {
         }
     }
 
-    /// Keeps records of a class, or adds them up when there is no room.
+    /// Keeps records of a class, or adds them to the totals when there is no room.
     pub(crate) fn push(&mut self, class: RecordClass, payload: &[u8], count: u64) {
         self.watch(class, payload);
         let store = &mut self.classes[class as usize];
         store.received += count;
-        // Tasks are few, and their ends carry the processor's time of the whole run.
+        // Tasks are few, and the records of their ends have the CPU time of the whole run.
         let is_kept = self.closing || class == RecordClass::Tasks;
         if let Some(cut) = self.cut.as_mut().filter(|_| !is_kept) {
             *cut.records.entry(class.name().to_owned()).or_default() += count;
@@ -260,7 +259,7 @@ impl RecordStore {
         let packed = match self.packer.pack(class, &store.open, record_bytes) {
             Ok(packed) => packed,
             Err(_) => {
-                // No memory. What cannot be kept is counted.
+                // Not enough memory. Records that cannot be kept are counted.
                 store.dropped += (store.open.len() / record_bytes) as u64;
                 store.open.clear();
                 return;
@@ -274,7 +273,7 @@ impl RecordStore {
         }
     }
 
-    /// Sees to it that nothing is written to a device that the tool uses.
+    /// Stops spooling when the tool uses a device that the spool may share.
     fn watch(&mut self, class: RecordClass, payload: &[u8]) {
         let log = &self.log;
         if let Some(device) = self.usage.take(class, payload, |device| log.is_apart(device)) {
@@ -283,13 +282,13 @@ impl RecordStore {
         }
     }
 
-    /// From now on records are kept even past the limit: those that waited in the kernel for
-    /// others to come with, and those that only the end proves.
+    /// Keeps records even past the limit from now on: those that waited in the kernel for a full batch, and those
+    /// that are inferred only at the end.
     pub(crate) fn close(&mut self) {
         self.closing = true;
     }
 
-    /// Waits for what is on its way to a file. To be called when the last record has come.
+    /// Waits for the chunks in flight to a file. Call it when the last record has arrived.
     pub(crate) fn settle(&mut self) {
         let unwritten: BTreeMap<u64, Vec<u8>> = self.log.settle().into_iter().collect();
         for chunk in self.classes.iter_mut().flat_map(|class| &mut class.chunks) {
@@ -301,29 +300,29 @@ impl RecordStore {
         }
     }
 
-    /// How the log was kept.
+    /// Returns how the log was kept.
     pub(crate) fn log(&self) -> EventLog {
         let cut = self.cut.clone().filter(|cut| !cut.records.is_empty());
         EventLog { cut, ..self.log.account().clone() }
     }
 
-    /// What the records past the log's cut add up to.
+    /// Returns the totals of the records past the log's cut.
     pub(crate) fn totals(&self) -> Totals {
         self.sums.totals()
     }
 
-    /// Records of a class that arrived, in the log or only in the totals.
+    /// Returns the number of records of a class that arrived, in the log or only in the totals.
     pub(crate) fn received(&self, class: RecordClass) -> u64 {
         let store = &self.classes[class as usize];
         store.received - store.dropped
     }
 
-    /// Records of a class that arrived and could not be kept for want of memory.
+    /// Returns the number of records of a class that arrived but could not be kept for lack of memory.
     pub(crate) fn dropped(&self, class: RecordClass) -> u64 {
         self.classes[class as usize].dropped
     }
 
-    /// Messages that were not understood: always a defect of ours.
+    /// Returns the number of messages that could not be parsed: always a defect of ours.
     pub(crate) fn malformed(&self) -> u64 {
         self.malformed
     }
@@ -346,7 +345,7 @@ impl RecordStore {
     }
 }
 
-/// Adds records up; gives the time of the earliest.
+/// Adds records to the totals; returns the time of the earliest.
 fn add_up(sums: &mut Sums, class: RecordClass, payload: &[u8]) -> u64 {
     fn earliest<R: Record>(payload: &[u8], mut add: impl FnMut(&R) -> Option<u64>) -> u64 {
         records_of::<R>(payload).iter().filter_map(&mut add).min().unwrap_or(u64::MAX)
@@ -361,7 +360,7 @@ fn add_up(sums: &mut Sums, class: RecordClass, payload: &[u8]) -> u64 {
         RecordClass::Tasks => earliest(payload, |record: &TaskRecord| Some(record.at_ns)),
         RecordClass::Cpu => earliest(payload, |record: &CpuRecord| Some(record.at_ns)),
         RecordClass::Samples => earliest(payload, |record: &StoredSample| Some(record.at_ns)),
-        // Never of the log.
+        // Never in the log.
         RecordClass::Payload => u64::MAX,
     }
 }
@@ -488,7 +487,7 @@ mod tests {
             store.chunks::<CallRecord>(RecordClass::Calls).map(|chunk| chunk.expect("whole").len() as u64).sum();
         let summed: u64 = store.totals().calls.iter().map(|sum| sum.calls).sum();
         assert!(summed > 0 && logged + summed == 4 * messages as u64, "{logged} in the log, {summed} added up");
-        // A group with nothing in front of it in its message.
+        // A group without a call before it in its message.
         store.take(&[bytes_of(&header), bytes_of(&group), bytes_of(&call)].concat(), &live);
         assert_eq!(store.malformed(), 1);
     }

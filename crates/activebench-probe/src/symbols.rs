@@ -1,5 +1,5 @@
-//! Names for the places of the stacks, looked up once at the end of the run: the kernel's
-//! in `/proc/kallsyms`, those of a file in its own symbol table.
+//! Looks up the names of the stacks' places once, at the end of the run: those of the kernel in `/proc/kallsyms`,
+//! those of a file in its own symbol table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,14 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use crate::mappings::{Module, ModuleId};
 use crate::stacks::{Place, StackTable};
 
-/// Farthest from its start that an address still is in a function: no table of the kernel says how
-/// long its functions are, and behind the last one may lie code that has no symbol.
+/// Maximum distance from a function's start at which an address still counts as inside it. No kernel table has the
+/// length of functions, and code without a symbol may follow the last one.
 const LONGEST_FUNCTION: usize = 1 << 20;
-/// Most bytes of one name: those of C++ templates can be kilobytes.
+/// Maximum bytes of a name: those of C++ templates can be kilobytes.
 const LONGEST_NAME: usize = 256;
 
-/// The stacks with names, as far as there are symbols. To be called while our own programs are
-/// loaded: they are a part of what the kernel ran, and it forgets their names with them.
+/// Returns the stacks with names, as far as there are symbols. Call it while our own programs are loaded: the kernel
+/// ran them too, and forgets their names when they are unloaded.
 pub(crate) fn resolve(table: &mut StackTable) -> Stacks {
     let kernel = table.kernel_module();
     let mut frames: Vec<Frame> = table.place_list.iter().map(|place| frame(*place, kernel)).collect();
@@ -45,7 +45,7 @@ pub(crate) fn resolve(table: &mut StackTable) -> Stacks {
 
 fn frame(place: Place, kernel: ModuleId) -> Frame {
     let (module, file_offset) = match place {
-        // Where the kernel lies in memory is a secret that a report must not give away.
+        // The kernel's location in memory is a secret that a report must not reveal.
         Place::Kernel(_) => (Some(kernel), None),
         Place::Module(module, offset) => (Some(module), Some(offset)),
         Place::Unknown => (None, None),
@@ -53,7 +53,7 @@ fn frame(place: Place, kernel: ModuleId) -> Frame {
     Frame { module, file_offset, symbol: None }
 }
 
-/// The places of each module (`None`: of the kernel) with their numbers.
+/// Returns the places of each module (`None`: the kernel) with their numbers.
 fn by_module(places: &[Place]) -> BTreeMap<Option<ModuleId>, Vec<(usize, u64)>> {
     let mut modules: BTreeMap<Option<ModuleId>, Vec<(usize, u64)>> = BTreeMap::new();
     for (number, place) in places.iter().enumerate() {
@@ -68,11 +68,11 @@ fn by_module(places: &[Place]) -> BTreeMap<Option<ModuleId>, Vec<(usize, u64)>> 
 
 fn kernel_names(symbolizer: &Symbolizer, places: &[(usize, u64)]) -> Vec<Option<String>> {
     let addresses: Vec<u64> = places.iter().map(|(_, address)| *address).collect();
-    // To those who may not see the addresses the kernel shows zeroes: every name would be wrong.
+    // Without the right to see addresses the kernel shows zeroes: every name would be wrong.
     if !kallsyms_has_addresses(Path::new("/proc/kallsyms")) {
         return vec![None; places.len()];
     }
-    // An image of the kernel need not be that of the running one.
+    // An image of a kernel on disk may not be that of the running one.
     let kernel = Kernel { vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() };
     names(symbolizer, &Source::Kernel(kernel), Input::AbsAddr(&addresses), places.len())
 }
@@ -80,7 +80,7 @@ fn kernel_names(symbolizer: &Symbolizer, places: &[(usize, u64)]) -> Vec<Option<
 fn kallsyms_has_addresses(path: &Path) -> bool {
     use std::io::{BufRead, BufReader};
     let Ok(file) = fs::File::open(path) else { return false };
-    // The first symbols of per-CPU variables are zero on some kernels anyway.
+    // The first symbols, of per-CPU variables, are zero on some kernels anyway.
     BufReader::new(file)
         .lines()
         .map_while(Result::ok)
@@ -89,7 +89,7 @@ fn kallsyms_has_addresses(path: &Path) -> bool {
 
 fn file_names(symbolizer: &Symbolizer, module: &Module, places: &[(usize, u64)]) -> Vec<Option<String>> {
     let none = vec![None; places.len()];
-    // The file that stands there now need not be the one that was mapped, nor a file.
+    // The file under this name may no longer be the mapped one, or may not be a regular file.
     match fs::symlink_metadata(&module.name) {
         Ok(metadata) if metadata.is_file() && metadata.ino() == module.ino => {}
         _ => return none,
@@ -99,9 +99,9 @@ fn file_names(symbolizer: &Symbolizer, module: &Module, places: &[(usize, u64)])
     names(symbolizer, &Source::Elf(elf), Input::FileOffset(&offsets), places.len())
 }
 
-/// One name an address, where there is one; none at all from a file that is not understood.
+/// Returns one entry per address, `None` where there is no name; all are `None` if the file cannot be parsed.
 fn names(symbolizer: &Symbolizer, source: &Source<'_>, input: Input<&[u64]>, count: usize) -> Vec<Option<String>> {
-    // Files are the tool's, and may be made to confuse: even a panic of the library is only a file without names.
+    // The files are the tool's and may be malicious: even a panic of the library only costs the names of the file.
     let found = catch_unwind(AssertUnwindSafe(|| symbolizer.symbolize(source, input)));
     let Ok(Ok(found)) = found else { return vec![None; count] };
     let mut names: Vec<Option<String>> = found
@@ -134,7 +134,7 @@ mod tests {
         std::hint::black_box(of) + 1
     }
 
-    /// Samples this very process at addresses of its own.
+    /// Takes a sample of this process at one of its own addresses.
     fn resolved(user: u64) -> Stacks {
         let mut table = StackTable::new(Mappings::new("/proc".into()));
         // SAFETY: all zeroes is a value of every record.

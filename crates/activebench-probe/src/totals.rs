@@ -1,4 +1,4 @@
-//! What the records past the log's cut add up to.
+//! Totals of the records past the log's cut.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,14 +8,14 @@ use activebench_model::event::{BlockAction, BlockEventKind};
 use activebench_model::log::{BlockTotals, CacheTotals, CallTotals, Totals};
 use activebench_probe_abi::{BlockRecord, CacheRecord, CallRecord, RecordClass, decode};
 
-/// Most entries of a table. Past it files are added up together: a benchmark that makes
-/// files without end must not make memory grow without end.
+/// Maximum number of entries of a table. Above it files share an entry: a benchmark that creates files without end
+/// must not make memory grow without end.
 const MOST_ENTRIES: usize = 8192;
 
 /// File, its kind, op and open flags.
 type CallKey = (Option<FileId>, FileKind, Op, u32);
 
-/// Sums being made.
+/// Running sums.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     calls: HashMap<CallKey, CallTotals>,
@@ -24,7 +24,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Adds a call, and says when it began.
+    /// Adds a call and returns its start.
     pub(crate) fn call(&mut self, record: &CallRecord) -> Option<u64> {
         let call = decode::call(record)?;
         let key = (call.file, call.kind, call.op, call.open_flags);
@@ -52,7 +52,7 @@ impl Sums {
         Some(call.start_ns)
     }
 
-    /// Adds a block event, and says when it was.
+    /// Adds a block event and returns its time.
     pub(crate) fn block(&mut self, class: RecordClass, record: &BlockRecord) -> u64 {
         let event = decode::block(class, record, |_| false);
         let key = (event.device, event.kind, event.action);
@@ -69,7 +69,7 @@ impl Sums {
         event.at_ns
     }
 
-    /// Adds an insertion, and says when it was.
+    /// Adds an insertion and returns its time.
     pub(crate) fn cache(&mut self, record: &CacheRecord) -> u64 {
         let event = decode::cache(record);
         let sum =
@@ -79,7 +79,7 @@ impl Sums {
         event.at_ns
     }
 
-    /// The sums, in the order of files and devices.
+    /// Returns the sums, in the order of files and devices.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = Totals {
             calls: self.calls.values().cloned().collect(),
@@ -93,7 +93,7 @@ impl Sums {
     }
 }
 
-/// The entry of a key, or of the shared one when there are too many.
+/// Returns the entry of a key, or the shared one when there are too many.
 fn entry<K: Copy + Eq + Hash, V>(table: &mut HashMap<K, V>, key: K, shared: K, new: impl Fn(&K) -> V) -> &mut V {
     let key = if table.len() < MOST_ENTRIES || table.contains_key(&key) { key } else { shared };
     table.entry(key).or_insert_with(|| new(&key))

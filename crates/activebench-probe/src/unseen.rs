@@ -1,5 +1,4 @@
-//! Ends that no hook saw and that no later I/O proved: what the kernel's tables still hold
-//! when the tree has ended.
+//! Completions that no hook saw and no later I/O proved: taken from the kernel's tables when the tree has ended.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,12 +11,12 @@ use aya::maps::{HashMap, MapData};
 
 use crate::kernel::{Plain, ProbeError, map_error, map_of};
 
-/// How long a device may take to come to rest.
+/// Maximum wait for a device to become idle.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The completions of everything that is still remembered on devices where nothing is in
-/// flight. On a device that stays busy nothing is concluded.
+/// Infers the completions of all remembered I/O on devices where nothing is in flight. Infers nothing for a device
+/// that stays busy.
 pub(crate) fn completions(ebpf: &mut Ebpf) -> Result<Vec<BlockRecord>, ProbeError> {
     let mut records = Vec::new();
     let bios: HashMap<&mut MapData, u64, Plain<BioOwner>> =
@@ -40,16 +39,16 @@ pub(crate) fn completions(ebpf: &mut Ebpf) -> Result<Vec<BlockRecord>, ProbeErro
     Ok(records)
 }
 
-/// Asynchronous calls that are still on their way when the tree has ended.
+/// Asynchronous calls that are still in flight when the tree has ended.
 pub(crate) struct UnseenCalls {
-    /// Requests of libaio that nobody was seen to collect: a process can read them from the
-    /// ring in its own memory.
+    /// Requests of libaio whose completion no call was seen to collect: a process can read it from the ring in its
+    /// own memory.
     pub(crate) inferred: Vec<CallRecord>,
-    /// Requests of io_uring without a completion entry: how they ended is not known.
+    /// Requests of io_uring without a completion entry: their result is unknown.
     pub(crate) lost: u64,
 }
 
-/// What was submitted and not seen to end.
+/// Returns the calls that were submitted and not seen to end.
 pub(crate) fn calls(ebpf: &mut Ebpf) -> Result<UnseenCalls, ProbeError> {
     let mut inferred = Vec::new();
     let pending: HashMap<&mut MapData, Plain<AioKey>, Plain<AsyncCall>> =
@@ -63,7 +62,7 @@ pub(crate) fn calls(ebpf: &mut Ebpf) -> Result<UnseenCalls, ProbeError> {
     Ok(UnseenCalls { inferred, lost: pending.keys().filter(Result::is_ok).count() as u64 })
 }
 
-/// Whether the device shows a moment without requests; false where it does not tell.
+/// Returns `true` if the device shows a moment without requests; `false` if the number of requests is not readable.
 fn comes_to_rest(device: DeviceNumber) -> bool {
     let path = format!("/sys/dev/block/{device}/inflight");
     let deadline = Instant::now() + PATIENCE;

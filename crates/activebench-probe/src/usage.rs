@@ -1,29 +1,28 @@
-//! Which file systems and devices the tool uses as storage, as far as the spool must know.
+//! File systems and devices that the tool uses as storage, as far as the spool must know them.
 
 use activebench_model::call::Op;
 use activebench_probe_abi::{CacheRecord, CallRecord, Record, RecordClass};
 
-/// Less data than this through calls is a tool's own configuration, log or shared library,
-/// not its work.
+/// Below this many bytes through calls, the data is a tool's configuration, log or shared library, not its work.
 const LEAST_CALLED_BYTES: u64 = 1 << 20;
 
-/// Less than this entering the page cache is the tool's own program and libraries, which come
-/// through mappings: no benchmark's are larger.
+/// Below this many bytes entering the page cache, the data is the tool's own program and libraries, which are mapped:
+/// those of all benchmarks are smaller.
 const LEAST_CACHED_BYTES: u64 = 64 << 20;
 
-/// Bytes that moved, by super block (or device, for block devices).
+/// Bytes moved, by super block (or by device, for block devices).
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// Super block, through calls, into the page cache. A few entries: searched from the front.
+    /// Super block, bytes through calls, bytes into the page cache. Has few entries: searched linearly.
     seen: Vec<(u32, u64, u64)>,
 }
 
 impl Usage {
-    /// Takes records; gives a super block or device that is in use as storage and is not apart.
+    /// Adds records; returns a super block or device that is in use as storage and is not apart from the spool.
     pub(crate) fn take(&mut self, class: RecordClass, payload: &[u8], is_apart: impl Fn(u32) -> bool) -> Option<u32> {
         match class {
             RecordClass::Calls => {
-                // Most calls of a message are on the same file system: added up before they are looked up.
+                // Most calls of a message are on the same file system: their bytes are summed before the lookup.
                 let (mut s_dev, mut bytes) = (None, 0);
                 let mut found = None;
                 each(payload, |call: CallRecord| {
@@ -68,7 +67,7 @@ impl Usage {
     }
 }
 
-/// Hands out the records of a payload.
+/// Passes on the records of a payload.
 fn each<R: Record>(mut payload: &[u8], mut take: impl FnMut(R)) {
     while let Some((record, rest)) = R::split_from(payload) {
         payload = rest;

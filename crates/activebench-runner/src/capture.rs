@@ -1,5 +1,5 @@
-//! The reading end of one of the child's output streams: a pipe, or a pseudo-terminal where
-//! our own stream is a terminal, so that the tool behaves as it would without us.
+//! Our end of one of the child's output streams: a pipe, or a pseudo-terminal if our own stream is a terminal, so
+//! that the tool behaves as it would without us.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,7 +14,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// A stream for the child and our end of it. `like` is our own stream when it is a terminal.
+    /// Opens a stream: our end, and the end for the child. `like` is our own stream when it is a terminal.
     pub(crate) fn open(like: Option<libc::c_int>) -> io::Result<(Self, Stdio)> {
         let (ours, theirs) = match like {
             Some(terminal) => open_terminal(terminal)?,
@@ -29,7 +29,7 @@ impl Capture {
         Ok((Self { fd }, Stdio::from(theirs)))
     }
 
-    /// As `read(2)`: 0 when every process has closed its end.
+    /// As `read(2)`: returns 0 when every process has closed its end.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.fd.readable().await?;
@@ -39,7 +39,7 @@ impl Capture {
                 usize::try_from(count).map_err(|_| io::Error::last_os_error())
             });
             match read {
-                // The end of a pseudo-terminal whose other side is closed.
+                // A pseudo-terminal reports EIO at the end, when its other side is closed.
                 Ok(Err(error)) if error.raw_os_error() == Some(libc::EIO) => return Ok(0),
                 Ok(result) => return result,
                 Err(_would_block) => {}
@@ -53,12 +53,11 @@ fn open_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((reader.into(), writer.into()))
 }
 
-/// A pseudo-terminal of the size of ours that passes bytes through unchanged.
+/// Opens a pseudo-terminal with the size of ours that passes bytes through unchanged.
 fn open_terminal(like: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
     let (mut ours, mut theirs) = (-1, -1);
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: both requests fill locals of the right types; openpty gives two descriptors
-    // that nobody else owns.
+    // SAFETY: both requests fill locals of the right types; openpty returns two descriptors that nobody else owns.
     unsafe {
         if libc::ioctl(like, libc::TIOCGWINSZ, &raw mut size) < 0 {
             return Err(io::Error::last_os_error());

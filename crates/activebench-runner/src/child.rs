@@ -12,7 +12,7 @@ use crate::RunOptions;
 use crate::capture::Capture;
 use crate::stub;
 
-/// A child that waits in our stub for its release.
+/// A child that waits in our stub until it is released.
 #[derive(Debug)]
 pub(crate) struct Suspended {
     pub(crate) process: Child,
@@ -23,10 +23,10 @@ pub(crate) struct Suspended {
     control: tokio::net::UnixStream,
 }
 
-/// Starts the stub and waits until it says that it is ready.
+/// Starts the stub and waits until it reports that it is ready.
 pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
     let (ours, theirs) = UnixStream::pair()?;
-    // The stub inherits its end; it closes it by executing the tool.
+    // The stub inherits its end, and closes it by executing the tool.
     set_inherited(theirs.as_fd())?;
     let mut command = Command::new(&options.own_executable);
     command.args(stub::arguments(theirs.as_raw_fd(), options.identity, &options.argv));
@@ -35,7 +35,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
     let (stderr, child_stderr) = Capture::open(terminal(libc::STDERR_FILENO, options.stderr_is_terminal))?;
     command.stdin(Stdio::inherit()).stdout(child_stdout).stderr(child_stderr).process_group(0);
     let process = command.spawn()?;
-    // Our copies of the child's ends, or its streams would never end.
+    // Drop our copies of the child's ends, or its streams would never end.
     drop(command);
     drop(theirs);
     let pid = process.id().ok_or_else(|| io::Error::other("the stub ended at once"))?;
@@ -51,7 +51,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
     })
 }
 
-/// Blocks for the stub's first byte: it comes within milliseconds or never.
+/// Blocks until the stub's first byte, which arrives within milliseconds or never.
 fn wait_ready(control: &UnixStream) -> io::Result<()> {
     use std::io::Read;
     let mut ready = [0];
@@ -64,7 +64,7 @@ impl Suspended {
         self.pidfd.as_fd()
     }
 
-    /// Lets the stub become the tool. `Some(why)` when the tool could not be executed.
+    /// Lets the stub become the tool. Returns `Some(why)` when the tool could not be executed.
     pub(crate) async fn release(&mut self) -> io::Result<Option<String>> {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         self.control.write_all(&[1]).await?;
@@ -76,7 +76,7 @@ impl Suspended {
                 count => filled += count,
             }
         }
-        // The end of the connection is the execution; four bytes are the errno that prevented it.
+        // The end of the connection means that the tool was executed; four bytes are the errno that prevented it.
         Ok((filled == answer.len()).then(|| io::Error::from_raw_os_error(i32::from_ne_bytes(answer)).to_string()))
     }
 
@@ -88,7 +88,7 @@ impl Suspended {
         self.signal_group(libc::SIGKILL);
     }
 
-    /// A group that is gone already has nothing to signal: that answer is expected.
+    /// Signals the process group. A group that has already ended cannot be signalled: that error is expected.
     fn signal_group(&self, signal: libc::c_int) {
         // SAFETY: signals a process group that we made; no memory is involved.
         unsafe { libc::kill(-(self.pid as libc::pid_t), signal) };
@@ -102,7 +102,7 @@ fn set_inherited(fd: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two integers and gives a new descriptor or an error.
+    // SAFETY: pidfd_open takes two integers and returns a new descriptor or an error.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -111,18 +111,18 @@ fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
 }
 
-/// Orphans of the tree become our children, so that we can see when the last one ends.
+/// Makes orphans of the tree our children, so that we see when the last one ends.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     // SAFETY: sets an attribute of our own process.
     let result = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Waits for adopted processes; `false` when some still live after `patience`.
+/// Waits for adopted processes; returns `false` when some still live after `patience`.
 pub(crate) async fn reap_orphans(patience: Duration) -> bool {
     let until = tokio::time::Instant::now() + patience;
     loop {
-        // SAFETY: asks for any ended child; the status is not wanted.
+        // SAFETY: waits for any ended child; the status is not used.
         let result = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
         match result {
             -1 => return true,

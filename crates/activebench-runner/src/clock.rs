@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `CLOCK_MONOTONIC` in nanoseconds: the clock of every kernel record.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds: the clock of every kernel record.
 pub fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to a local of the right type; this clock exists on every Linux.
@@ -10,7 +10,7 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Seconds since 1970, UTC; negative before.
+/// Returns the seconds since 1970, UTC; negative before.
 pub fn unix_s() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(passed) => passed.as_secs() as i64,

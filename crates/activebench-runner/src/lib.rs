@@ -1,8 +1,8 @@
-//! Runs the tool under observation: starts it suspended, follows it, releases it, passes
-//! its output on while keeping it, and ends it when asked.
+//! Runs the tool under observation: starts it suspended, follows it, releases it, passes on and keeps its output, and
+//! ends it on request.
 //!
-//! One event loop ([`run`]) sees everything: output, signals, the timeout, the child's end.
-//! Nothing is printed here; what the user should see goes through [`Hooks`].
+//! One event loop ([`run`]) handles everything: output, signals, the timeout, the child's end. Prints nothing;
+//! messages for the user go through [`Hooks`].
 
 mod capture;
 mod child;
@@ -27,29 +27,29 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 pub use output::{CapturedOutput, OutputLine, Stream};
 
-/// How long a child that was asked to end may take before it is killed.
+/// Time after which a child that was asked to end is killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long processes of the tree may outlive the tool before we go on without their end.
+/// Time that processes of the tree may outlive the tool before we continue without their end.
 const LINGER: Duration = Duration::from_secs(5);
-/// Between two progress ticks.
+/// Time between two progress ticks.
 const TICK: Duration = Duration::from_millis(500);
-/// Between two readings of the host's counters, unless one takes so long that this would cost
-/// more than one part in [`READ_COST`] of a processor.
+/// Time between two readings of the host's counters. It is longer if a reading takes so long that this would cost
+/// more than one part in [`READ_COST`] of a CPU.
 const READ_PERIOD: Duration = Duration::from_millis(100);
 const READ_COST: u32 = 500;
 
-/// What to run.
+/// The tool to run, and how.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Our own executable, which serves as the stub that waits before it becomes the tool.
+    /// Our own executable, which is also the stub that waits before it becomes the tool.
     pub own_executable: PathBuf,
     /// Program and arguments.
     pub argv: Vec<std::ffi::OsString>,
-    /// Whose identity the tool gets; `None` for our own.
+    /// The user and group under which the tool runs; `None` for our own.
     pub identity: Option<stub::Identity>,
-    /// When to stop it.
+    /// Time after which the tool is stopped.
     pub timeout: Option<Duration>,
-    /// Our standard output is a terminal: the tool gets one too, and behaves as without us.
+    /// `true` if our standard output is a terminal: the tool gets one too, and behaves as without us.
     pub stdout_is_terminal: bool,
     /// The same for standard error.
     pub stderr_is_terminal: bool,
@@ -57,13 +57,13 @@ pub struct RunOptions {
     pub probe: Option<ProbeOptions>,
 }
 
-/// What the caller shows of a run while it goes on.
+/// Receives what the caller shows of a run in progress.
 pub trait Hooks {
-    /// Bytes that the tool wrote, to be passed on at once.
+    /// Receives bytes that the tool wrote, to be passed on at once.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// Twice a second.
+    /// Called twice per second.
     fn tick(&mut self, elapsed: Duration, live: Option<&LiveFigures>);
-    /// Something the user should know.
+    /// Receives a message for the user.
     fn notice(&mut self, message: &str);
 }
 
@@ -72,36 +72,36 @@ pub trait Hooks {
 pub struct Outcome {
     /// How the child ended.
     pub child: ChildEnd,
-    /// What it wrote.
+    /// Output of the child.
     pub output: CapturedOutput,
-    /// When.
+    /// Start and end of the run.
     pub clocks: Clocks,
-    /// What was observed; `None` when [`RunOptions::probe`] was.
+    /// The observation; `None` when [`RunOptions::probe`] was `None`.
     pub observation: Option<Observation>,
     /// The host's steal time over the run.
     pub steal: Vec<StealEvent>,
-    /// Why that is not whole.
+    /// Reason why `steal` is incomplete.
     pub steal_unread: Option<String>,
-    /// Limits that control groups put on the tree's I/O while it ran.
+    /// I/O limits of control groups on the tree while it ran.
     pub io_limits: IoLimits,
-    /// Counters and levels of the host, from just before the tool was let go to after its end.
+    /// Counters and levels of the host, from just before the tool was released to after its end.
     pub readings: Readings,
-    /// Why the record of the run is not whole.
+    /// Reasons why the record of the run is incomplete.
     pub incomplete: Vec<String>,
 }
 
-/// Why there is no run.
+/// The reason why there is no run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The observation could not begin, or could not be read at the end.
+    /// The observation could not start, or could not be read at the end.
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// Our own stub could not be started or followed.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// What the system answered.
+        /// The system's answer.
         source: std::io::Error,
     },
 }
@@ -113,8 +113,8 @@ fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> RunError {
 /// Runs the tool to its end.
 ///
 /// # Errors
-/// When the observation cannot begin or the stub cannot be started. A tool that is not there
-/// or fails is no error: [`Outcome::child`] says so.
+/// Returns an error if the observation cannot start or the stub cannot be started. A tool that does not exist or
+/// fails is not an error: it is reported in [`Outcome::child`].
 pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome, RunError> {
     let mut probe = options.probe.clone().map(Probe::attach).transpose()?;
     let live: Option<Arc<LiveFigures>> = probe.as_ref().map(Probe::live);
@@ -158,7 +158,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
             }
             ended = child.process.wait(), if status.is_none() => {
                 status = Some(ended.map_err(system("wait for the child"))?);
-                // Pipes stay open while a process of the tree lives.
+                // Pipes stay open while any process of the tree lives.
                 give_up_at = Instant::now() + LINGER;
             }
             _ = interrupts.recv() => stop(&child, &mut end, &mut kill_at, "interrupted", hooks),
@@ -215,7 +215,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
     })
 }
 
-/// What is read of the host while the tool runs.
+/// The readings of the host while the tool runs.
 struct Watches {
     steal: StealWatch,
     host: HostWatch,
@@ -227,7 +227,7 @@ impl Watches {
         Self { steal: StealWatch::new(&roots), host: HostWatch::new(&roots, Process::Id(pid)) }
     }
 
-    /// Reads, and says how long to wait for the next time.
+    /// Reads once, and returns the time to wait until the next reading.
     fn read(&mut self) -> Duration {
         let begin = Instant::now();
         self.steal.read(clock::monotonic_ns());
@@ -236,7 +236,7 @@ impl Watches {
     }
 }
 
-/// Keeps and passes on what was read; `false` when the stream has ended.
+/// Keeps and passes on the output; returns `false` when the stream has ended.
 fn take_output(
     read: std::io::Result<usize>,
     buffer: &[u8],
@@ -258,7 +258,7 @@ fn take_output(
     }
 }
 
-/// Asks the tree to end; the second time it is killed.
+/// Asks the tree to end; kills it when called a second time.
 fn stop(child: &child::Suspended, end: &mut ChildEnd, kill_at: &mut Instant, why: &str, hooks: &mut impl Hooks) {
     if end.stopped_by_us.is_some() {
         hooks.notice("killing the tool");

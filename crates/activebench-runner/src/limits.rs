@@ -1,5 +1,5 @@
-//! The limits on I/O that the tree's control groups have, read while it runs: a tool can join a
-//! group of its own, and the group can be gone afterwards.
+//! The I/O limits of the tree's control groups, read while it runs: a tool can join its own group, and the group may
+//! not exist afterwards.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,28 +7,28 @@ use std::fs;
 use activebench_host::{IoLimits, Process, Roots, io_limits};
 use activebench_model::host::IoLimit;
 
-/// Processes that are looked at: a tool's workers share their groups.
+/// Maximum number of processes examined: a tool's workers share their groups.
 const MOST_PROCESSES: usize = 16;
 
-/// What was seen so far.
+/// Limits found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     found: Vec<IoLimit>,
-    /// Memberships that were read already, as the kernel words them.
+    /// Memberships that were already read, in the kernel's words.
     known: BTreeSet<String>,
-    /// Why the limits of some group are not known.
+    /// Reason why the limits of some group are unknown.
     unread: Option<String>,
 }
 
 impl Watch {
-    /// Looks at a process and its descendants. A process that has ended has no groups any more.
+    /// Reads the limits of a process and its descendants. A process that has ended does not have groups any more.
     pub(crate) fn read(&mut self, pid: u32) {
         for pid in descendants(pid) {
             let Ok(membership) = fs::read_to_string(format!("/proc/{pid}/cgroup")) else { continue };
             if self.known.contains(&membership) {
                 continue;
             }
-            // A process that ended in between is another one's turn.
+            // If the process ended in between, another process with the same groups is read later.
             let Ok(read) = io_limits(&Roots::default(), Process::Id(pid)) else { continue };
             self.known.insert(membership);
             self.unread = self.unread.take().or(read.unread);
@@ -40,7 +40,7 @@ impl Watch {
         }
     }
 
-    /// The limits, and why they need not be all.
+    /// Returns the limits, and the reason why they may be incomplete.
     pub(crate) fn finish(self) -> IoLimits {
         let never = || "the control groups of the tool were never read".to_owned();
         let unread = if self.known.is_empty() { Some(never()) } else { self.unread };
@@ -48,7 +48,8 @@ impl Watch {
     }
 }
 
-/// A process and those below it, the first ones. Children of threads other than the first are not looked for.
+/// Returns a process and its descendants, up to the maximum. Children of threads other than the first are not
+/// included.
 fn descendants(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut next = 0;

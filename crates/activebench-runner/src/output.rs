@@ -1,4 +1,4 @@
-//! The tool's output as captured: bytes, and when each line was written.
+//! The captured output of the tool: its bytes, and the time of each line.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// As a person calls it.
+    /// Returns the name as a person says it.
     pub fn name(self) -> &'static str {
         match self {
             Stream::Stdout => "standard output",
@@ -22,16 +22,16 @@ impl Stream {
     }
 }
 
-/// When a line was written.
+/// The time at which a line was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLine {
-    /// Which stream.
+    /// The stream.
     pub stream: Stream,
-    /// Line number in it, from 1.
+    /// Line number in the stream, from 1.
     pub line: u64,
-    /// When we read its first byte, `CLOCK_MONOTONIC`.
+    /// Time when we read its first byte, `CLOCK_MONOTONIC`.
     pub first_byte_ns: u64,
-    /// When we read its end (or the stream ended).
+    /// Time when we read its end (or the stream ended).
     pub end_ns: u64,
 }
 
@@ -42,7 +42,7 @@ struct StreamCapture {
     open_since_ns: Option<u64>,
 }
 
-/// All that a tool wrote.
+/// All output of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedOutput {
     stdout: StreamCapture,
@@ -51,7 +51,7 @@ pub struct CapturedOutput {
 }
 
 impl CapturedOutput {
-    /// Takes in bytes that were read at a time.
+    /// Adds bytes, with the time at which they were read.
     pub fn take(&mut self, stream: Stream, bytes: &[u8], at_ns: u64) {
         let capture = match stream {
             Stream::Stdout => &mut self.stdout,
@@ -68,7 +68,7 @@ impl CapturedOutput {
         }
     }
 
-    /// Ends lines that had no newline.
+    /// Ends lines without a newline.
     pub(crate) fn close(&mut self, at_ns: u64) {
         for (stream, capture) in [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)] {
             if let Some(first_byte_ns) = capture.open_since_ns.take() {
@@ -78,17 +78,17 @@ impl CapturedOutput {
         }
     }
 
-    /// Standard output, whole.
+    /// Returns the whole standard output.
     pub fn stdout(&self) -> &[u8] {
         &self.stdout.bytes
     }
 
-    /// Standard error, whole.
+    /// Returns the whole standard error.
     pub fn stderr(&self) -> &[u8] {
         &self.stderr.bytes
     }
 
-    /// Every line of both streams in the order of their ends.
+    /// Returns every line of both streams, in the order of their ends.
     pub fn lines(&self) -> &[OutputLine] {
         &self.lines
     }

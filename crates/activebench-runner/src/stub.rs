@@ -1,8 +1,8 @@
-//! The stub: our own executable, started in place of the tool, which waits until the
-//! observation is in place and then becomes the tool.
+//! The stub: our own executable, started in place of the tool. It waits until the observation is ready and then
+//! becomes the tool.
 //!
-//! A blocking `pre_exec` would deadlock the spawning parent; SIGSTOP would show in the tool's
-//! own wait status. So the child is a whole process that waits on a socket.
+//! A blocking `pre_exec` would deadlock the spawning parent, and SIGSTOP would be visible in the tool's own wait
+//! status. Therefore the child is a separate process that waits on a socket.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -23,18 +23,18 @@ pub struct Identity {
     pub gid: u32,
 }
 
-/// The user of a name; `None` when there is no such user.
+/// Looks up a user by name; `None` when there is no such user.
 pub fn identity_of(name: &str) -> Option<Identity> {
     let name = CString::new(name).ok()?;
-    // SAFETY: `name` is a C string; the answer is read at once, before any other call could
-    // change it, and we have not started threads that look up users.
+    // SAFETY: `name` is a C string; the result is read immediately, before any other call could change it, and we
+    // have not started threads that look up users.
     unsafe {
         let entry = libc::getpwnam(name.as_ptr());
         (!entry.is_null()).then(|| Identity { uid: (*entry).pw_uid, gid: (*entry).pw_gid })
     }
 }
 
-/// What the stub is started with.
+/// Returns the arguments with which the stub is started.
 pub(crate) fn arguments(control: RawFd, identity: Option<Identity>, argv: &[OsString]) -> Vec<OsString> {
     let identity = identity.map_or_else(|| "-".to_owned(), |identity| format!("{}:{}", identity.uid, identity.gid));
     let mut arguments: Vec<OsString> = vec![SUBCOMMAND.into(), control.to_string().into(), identity.into()];
@@ -42,14 +42,14 @@ pub(crate) fn arguments(control: RawFd, identity: Option<Identity>, argv: &[OsSt
     arguments
 }
 
-/// The stub's whole life; comes back only with an exit code for a failure.
+/// Runs the stub; returns only after a failure, with an exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
     let Some((control, identity, argv)) = understand(arguments) else { return 70 };
-    // SAFETY: the descriptor was inherited for us alone, as our argument says.
+    // SAFETY: the descriptor was inherited for us alone, as our argument states.
     let mut control = unsafe { UnixStream::from_raw_fd(control) };
     let error = match wait_for_release(&mut control) {
         Ok(true) => become_tool(&control, identity, &argv),
-        // The parent is gone: there is nobody to run for.
+        // The parent has ended, so there is nobody to run the tool for.
         Ok(false) => return 70,
         Err(error) => error,
     };
@@ -79,9 +79,9 @@ fn wait_for_release(control: &mut UnixStream) -> io::Result<bool> {
     Ok(control.read(&mut release)? == 1)
 }
 
-/// Executes the tool; comes back only with why not.
+/// Executes the tool; returns only after a failure, with the reason.
 fn become_tool(control: &UnixStream, identity: Option<Identity>, argv: &[OsString]) -> io::Error {
-    // SAFETY: makes our own descriptor close with the execution, which tells the parent of it.
+    // SAFETY: makes our own descriptor close with the execution, which informs the parent.
     if unsafe { libc::fcntl(control.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
         return io::Error::last_os_error();
     }

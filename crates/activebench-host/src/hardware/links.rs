@@ -1,4 +1,4 @@
-//! Links and what they carry at most.
+//! Links and their maximum payload.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::states::controllers;
 use super::{device_folder, text_if_any, upwards};
 use crate::reader::Reader;
 
-/// Adds every link on the way to a device: PCIe (each slot and bridge), SATA, SAS. An NVMe disk of a subsystem lies
-/// below no controller: then it is the way to its controller, where there is one alone.
+/// Adds every link on the path to a device: PCIe (each slot and bridge), SATA, SAS. An NVMe disk of a
+/// subsystem is not below a controller in sysfs. Then the links of its controller are added, if there is only one.
 pub(super) fn of_device(reader: &mut Reader, layer: &Layer, folder: &Path, links: &mut Vec<Link>) {
     let before = links.len();
     on_the_way(reader, layer, folder, links);
@@ -55,9 +55,9 @@ fn on_the_way(reader: &mut Reader, layer: &Layer, folder: &Path, links: &mut Vec
     }
 }
 
-/// Payload of one lane of PCIe in bytes a second, its encoding taken off: 8 of 10 bits up to 5 GT/s, 128 of 130 up
-/// to 32 GT/s (PCI Express Base Specification 5.0, 4.2), 242 of 256 bytes of a flit from 64 GT/s on (6.0). Headers of
-/// packets are left in, so that it is never too low.
+/// Returns the payload of one PCIe lane in bytes per second, without its encoding: 8 of 10 bits up to 5 GT/s, 128 of
+/// 130 up to 32 GT/s (PCI Express Base Specification 5.0, 4.2), 242 of 256 bytes of a flit from 64 GT/s on (6.0).
+/// Packet headers are not subtracted, so the value is never too low.
 fn pcie_lane(text: &str) -> Option<f64> {
     let transfers: f64 = text.split_whitespace().next()?.parse().ok()?;
     let share = match transfers {
@@ -69,14 +69,14 @@ fn pcie_lane(text: &str) -> Option<f64> {
     Some(transfers * 1e9 / 8.0 * share)
 }
 
-/// `6.0 Gbps`, `12.0 Gbit`: 8 of 10 bits are payload, on SAS of 22.5 Gbit 128 of 150.
+/// Parses `6.0 Gbps`, `12.0 Gbit` into payload: 8 of 10 bits, for SAS of 22.5 Gbit 128 of 150.
 fn eight_of_ten(text: &str) -> Option<f64> {
     let gigabits: f64 = text.split_whitespace().next()?.parse().ok()?;
     let share = if gigabits > 12.0 { 128.0 / 150.0 } else { 8.0 / 10.0 };
     (gigabits > 0.0).then_some(gigabits * 1e9 / 8.0 * share)
 }
 
-/// `ata1/link1/ata_link/link1/sata_spd`; `<unknown>` where nothing is attached.
+/// Reads `ata1/link1/ata_link/link1/sata_spd`; `<unknown>` where nothing is attached.
 fn sata_speeds(reader: &mut Reader, port: &Path) -> Vec<(String, String)> {
     let names = reader.names(port);
     let mut found = Vec::new();
@@ -92,7 +92,7 @@ fn sata_speeds(reader: &mut Reader, port: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// The phys of a port: links to `.../phy-0:1`, each with `sas_phy/phy-0:1/negotiated_linkrate`.
+/// Returns the phys of a port: links to `.../phy-0:1`, each with `sas_phy/phy-0:1/negotiated_linkrate`.
 fn sas_phys(reader: &mut Reader, port: &Path) -> Vec<(String, f64)> {
     let names = reader.names(port);
     let mut found = Vec::new();
@@ -111,8 +111,8 @@ fn sas_phys(reader: &mut Reader, port: &Path) -> Vec<(String, f64)> {
     found
 }
 
-/// The network interfaces of this machine, all together: by which of them a server is reached is not known. None
-/// for a server that is this machine, and for what comes another way.
+/// Adds the network interfaces of this machine as one link, because the interface that leads to a server is unknown.
+/// Adds nothing for a server that is this machine, or for traffic that does not use the interfaces.
 pub(super) fn of_network(reader: &mut Reader, target: &Target, links: &mut Vec<Link>) {
     if !target.comes_through_interfaces() || target.options.split(',').any(|option| option == OWN_SERVER) {
         return;
@@ -123,11 +123,11 @@ pub(super) fn of_network(reader: &mut Reader, target: &Target, links: &mut Vec<L
     let mut parts = Vec::new();
     for name in reader.optional(names).into_iter().flatten() {
         let folder = place.join(&name);
-        // Bridges, bonds and their kin lie on others.
+        // Bridges, bonds and similar interfaces are on top of others.
         if !reader.exists(&folder.join("device")).unwrap_or(false) {
             continue;
         }
-        // An interface without a carrier cannot be asked for its speed.
+        // The speed of an interface without a carrier is not readable.
         let speed = reader.text(&folder.join("speed")).ok().and_then(|text| text.parse::<i64>().ok());
         let is_up = reader.text(&folder.join("carrier")).is_ok_and(|text| text == "1");
         match speed {
@@ -136,7 +136,7 @@ pub(super) fn of_network(reader: &mut Reader, target: &Target, links: &mut Vec<L
                 payload += megabits as f64 * 1e6 / 8.0;
                 parts.push(format!("{} {megabits} Mbit/s", name.to_string_lossy()));
             }
-            // One of unknown speed may be the one that is used.
+            // An interface of unknown speed may be the one in use.
             _ => return,
         }
     }
@@ -150,7 +150,7 @@ pub(super) fn of_network(reader: &mut Reader, target: &Target, links: &mut Vec<L
     }
 }
 
-/// How a target's options say that its server is this machine, whose address is left out of them.
+/// Option of a target whose server is this machine, in place of the address.
 pub(crate) const OWN_SERVER: &str = "addr=(this machine)";
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn encodings_are_taken_off() {
         let near = |left: Option<f64>, right: f64| left.is_some_and(|left| (left / right - 1.0).abs() < 1e-3);
-        // A lane of PCIe 3 carries 985 MB/s, four of them 3.94 GB/s.
+        // A lane of PCIe 3 carries 985 MB/s, four lanes 3.94 GB/s.
         assert!(near(pcie_lane("8.0 GT/s PCIe"), 984.6e6));
         assert!(near(pcie_lane("2.5 GT/s"), 250e6));
         assert!(near(pcie_lane("5.0 GT/s PCIe"), 500e6));

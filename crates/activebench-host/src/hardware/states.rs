@@ -1,4 +1,4 @@
-//! What arrays, disks and file systems say of their own state.
+//! State of arrays, disks and file systems, as they report it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{device_folder, text_if_any};
 use crate::block::linked_devices;
 use crate::reader::{Reader, device_name};
 
-/// Adds what one device says.
+/// Adds the states of one device.
 pub(super) fn of_device(reader: &mut Reader, layer: &Layer, folder: &Path, states: &mut Vec<State>) {
     let mut add = |reader: &mut Reader, name: &str, file: &Path, kind| {
         if let Some(value) = text_if_any(reader, file).filter(|value| !value.is_empty()) {
@@ -25,7 +25,7 @@ pub(super) fn of_device(reader: &mut Reader, layer: &Layer, folder: &Path, state
             add(reader, &layer.name, &folder.join("md/degraded"), StateKind::ArrayDegraded);
         }
         "nvme" => {
-            // Behind a subsystem with several paths lie several controllers, behind a plain disk its own.
+            // A subsystem with several paths has several controllers, a plain disk its own one.
             for controller in controllers(reader, &device) {
                 let name = Some(device_name(&controller)).filter(|name| name.starts_with("nvme"));
                 let name = name.unwrap_or_else(|| layer.name.clone());
@@ -45,7 +45,7 @@ pub(super) fn of_device(reader: &mut Reader, layer: &Layer, folder: &Path, state
     }
 }
 
-/// The NVMe controllers of a disk: what `device` leads to, or the controllers that this subsystem lists.
+/// Returns the NVMe controllers of a disk: those that its subsystem lists, or else the folder `device` itself.
 pub(super) fn controllers(reader: &Reader, device: &Path) -> Vec<PathBuf> {
     let is_controller = |name: &str| name.strip_prefix("nvme").is_some_and(|number| number.parse::<u32>().is_ok());
     let listed = reader.names(device).unwrap_or_default();
@@ -58,8 +58,8 @@ pub(super) fn controllers(reader: &Reader, device: &Path) -> Vec<PathBuf> {
     if paths.is_empty() { vec![device.to_owned()] } else { paths }
 }
 
-/// The alarms of the temperature sensors of a device. NVMe: the critical warning on its temperature
-/// (drivers/nvme/host/hwmon.c of Linux 6.12); the sensors lie below the controller, or in a folder `hwmon` of its own.
+/// Returns the alarms of a device's temperature sensors. NVMe: the critical temperature warning
+/// (drivers/nvme/host/hwmon.c of Linux 6.12). The sensors are below the controller, or in its own folder `hwmon`.
 fn alarms_of(reader: &Reader, device: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in [device.to_owned(), device.join("hwmon"), device.join("device/hwmon")] {
@@ -73,7 +73,7 @@ fn alarms_of(reader: &Reader, device: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The alarms of all disks of the host, each with its disk and its file. A disk that is asked has to answer.
+/// Returns the alarms of all disks of the host, each with its disk and its file. Reading one makes the disk answer.
 pub(crate) fn temperature_alarms(reader: &Reader) -> Vec<(String, String, bool)> {
     let mut found = Vec::new();
     for (place, inner) in [("/sys/class/nvme", ""), ("/sys/class/scsi_disk", "device")] {
@@ -91,7 +91,7 @@ pub(crate) fn temperature_alarms(reader: &Reader) -> Vec<(String, String, bool)>
     found
 }
 
-/// `/sys/fs/btrfs/UUID/devinfo/N/{missing,error_stats}`, since Linux 5.6 and 5.14.
+/// Adds `/sys/fs/btrfs/UUID/devinfo/N/{missing,error_stats}`, since Linux 5.6 and 5.14.
 pub(super) fn of_btrfs(reader: &mut Reader, target: &Target, states: &mut Vec<State>) {
     let place = Path::new("/sys/fs/btrfs");
     let file_systems = reader.names(place);
@@ -108,7 +108,7 @@ pub(super) fn of_btrfs(reader: &mut Reader, target: &Target, states: &mut Vec<St
             for (file, kind) in [("missing", StateKind::MemberMissing), ("error_stats", StateKind::MemberErrors)] {
                 let file = info.join(file);
                 let text = match kind {
-                    // Without the device there are no counters, and the file answers with an error.
+                    // Without the device there are no counters, and reading the file fails.
                     StateKind::MemberErrors => reader.text(&file).ok(),
                     _ => text_if_any(reader, &file),
                 };

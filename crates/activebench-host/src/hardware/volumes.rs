@@ -1,4 +1,4 @@
-//! Caches inside of devices, and volumes that an array or another machine serves.
+//! Caches inside devices, and volumes served by an array or another machine.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use activebench_model::host::Layer;
 use super::{device_folder, text_if_any};
 use crate::reader::Reader;
 
-/// Caches whose size sysfs states: the caching devices of bcache
-/// (`/sys/block/bcache0/bcache/cache/cache0/`, Documentation/admin-guide/bcache.rst). Disks keep theirs to themselves.
+/// Adds the caches whose size is in sysfs: the caching devices of bcache (`/sys/block/bcache0/bcache/cache/cache0/`,
+/// Documentation/admin-guide/bcache.rst). Disks do not report theirs.
 pub(super) fn caches_of(reader: &mut Reader, layer: &Layer, folder: &Path, caches: &mut Vec<DeviceCache>) {
     if layer.kind != "bcache" {
         return;
@@ -23,7 +23,7 @@ pub(super) fn caches_of(reader: &mut Reader, layer: &Layer, folder: &Path, cache
         }
         let cache = set.join(&name);
         let cache = reader.link(&cache).unwrap_or(cache);
-        // In the folder of the block device, whose size is in sectors of 512 bytes.
+        // The folder of the block device has its size, in sectors of 512 bytes.
         let file = cache.parent().map(|device| device.join("size")).unwrap_or_default();
         if let Some(sectors) = text_if_any(reader, &file).and_then(|text| text.parse::<u64>().ok()) {
             caches.push(DeviceCache {
@@ -36,7 +36,7 @@ pub(super) fn caches_of(reader: &mut Reader, layer: &Layer, folder: &Path, cache
     }
 }
 
-/// SCSI vendors that sell arrays and controllers with caches, as they stand in `device/vendor`.
+/// SCSI vendors that sell arrays and controllers with caches, as spelled in `device/vendor`.
 const ARRAY_VENDORS: &[&str] = &[
     "3PARdata",
     "AVAGO",
@@ -65,7 +65,7 @@ const ARRAY_VENDORS: &[&str] = &[
     "Adaptec",
 ];
 
-/// Whether an array or another machine serves a device, and by what it is known.
+/// Returns the volume if an array or another machine serves the device, with the evidence; otherwise `None`.
 pub(super) fn served_by(reader: &mut Reader, layer: &Layer, folder: &Path) -> Option<RemoteVolume> {
     let device = device_folder(reader, folder);
     let path = folder.display().to_string();

@@ -32,7 +32,7 @@ fn hardware_is_read() {
     check("synthetic-nfs4", &[on(0, 50)]);
     check("synthetic-btrfs-crypt-on-lvm", &[on(0, 33)]);
     check("synthetic-host-counters", &[on(8, 1)]);
-    // A recorded virtual machine says nothing, which is not the same as not asked.
+    // A recorded virtual machine without such hardware: read and empty, which differs from not read.
     check("loop-ext4-direct-io-on", &[on(7, 0)]);
 }
 
@@ -53,7 +53,7 @@ fn counters_and_levels_are_followed() {
     write(root, "sys/fs/cgroup/bench.slice/memory.pressure", "full avg10=0.00 total=700300\n");
     write(root, "sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq", "1000000\n");
     write(root, "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "4\n");
-    // What lies in many files is read less often.
+    // Values in many files are read less often.
     watch.read(2_000);
     watch.read_all(3_000);
     let readings = watch.finish();
@@ -64,9 +64,9 @@ fn counters_and_levels_are_followed() {
     check(Watched::GroupMemoryStalled, &[(1_000, 700_000_000), (2_000, 700_300_000), (3_000, 700_300_000)]);
     check(Watched::Frequency, &[(1_000, 3_100_000), (3_000, 2_000_000)]);
     check(Watched::ThermalThrottles, &[(1_000, 11), (3_000, 15)]);
-    // Without a network file system nobody asks what came.
+    // Without a network file system the received bytes are not read.
     assert!(readings.find(Watched::NetworkReceived, "").is_err_and(|unread| unread.is_some()));
-    // No disk has a sensor: the host has no such thing.
+    // No disk has a sensor, so the value is absent on this host.
     let unread = readings.find(Watched::HotDisks, "").expect_err("there are none");
     assert!(unread.is_some_and(|unread| unread.is_absent), "{unread:?}");
 }
@@ -78,7 +78,7 @@ fn what_a_client_received_and_which_disks_are_hot() {
     let readings = watch.finish();
     assert_eq!(values(&readings, Watched::ServerReadBytes, "/mnt/bench"), [(7, 536_870_912)]);
     assert_eq!(values(&readings, Watched::NetworkReceived, ""), [(7, 600_001_000)]);
-    // There is no /proc/pressure, and none of it is taken for 0.
+    // There is no /proc/pressure; its values must not become 0.
     assert!(readings.find(Watched::MemoryStalled, "").is_err_and(|unread| unread.is_some()));
 
     let mut watch = HostWatch::new(&Roots::at(tree("synthetic-nvme-partition")), Process::Own);

@@ -1,4 +1,4 @@
-//! By what storage is known again, on recorded and synthetic trees (`fixtures/host`) and a changed copy.
+//! The identity of storage, on recorded and synthetic trees (`fixtures/host`) and a changed copy.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn identity(root: &Path, major: u32, minor: u32) -> Vec<Identity> {
 
 #[test]
 fn what_is_not_told_from_another_has_no_identity() {
-    // No serial number, and no boot to know it by.
+    // No serial number, and no boot id for an identity until the next boot.
     assert_eq!(identity(&tree("virtio-ext4"), 254, 0), []);
     assert_eq!(identity(&tree("synthetic-fuse"), 0, 51), []);
 }
@@ -41,7 +41,7 @@ fn a_disk_is_known_by_its_number_and_without_one_until_the_next_boot() {
     let root = folder.path();
     copy(&tree("synthetic-nvme-partition"), root);
     std::fs::remove_file(root.join(DISK).join("device/serial")).expect("it has one");
-    // The partition is that of a disk, which is judged.
+    // The partition's disk provides the identity.
     let of = || identity(root, 259, 2);
     write(root, "proc/sys/kernel/random/boot_id", "5f0c\n");
     let found = of();
@@ -54,10 +54,10 @@ fn a_disk_is_known_by_its_number_and_without_one_until_the_next_boot() {
     let found = of();
     assert_eq!(found[0].kind, IdentityKind::Serial);
     assert!(found[0].value.starts_with("eui.0025385b71b0a0d3, "), "{found:?}");
-    // Another size is another disk, though it has the same number.
+    // A different size means a different disk, although the number is the same.
     write(root, &format!("{DISK}/size"), "4096\n");
     assert_ne!(of(), found);
-    // Virtual disks state an empty number.
+    // Virtual disks may report an empty number.
     write(root, &format!("{DISK}/wwid"), "\n");
     assert_eq!(of()[0].kind, IdentityKind::ThisBoot);
 }
@@ -71,7 +71,7 @@ fn an_array_on_another_disk_is_other_storage() {
     write(root, "proc/sys/kernel/random/boot_id", "5f0c\n");
     write(root, "sys/devices/virtual/block/md0/md/uuid", "0f6d:91\n");
     let names = || -> Vec<String> { identity(root, 9, 0).into_iter().map(|of| of.name).collect() };
-    // The disks say nothing of themselves: until the next boot they would be known, which the array outlives.
+    // The disks do not have serial numbers. Their identity would end with the boot, which the array outlives.
     assert_eq!(names(), ["md0"]);
     write(root, &format!("{DISK}/device/wwid"), "naa.5000c500a1b2c3d4\n");
     assert_eq!(names(), ["md0", "sda"]);
@@ -92,7 +92,7 @@ fn a_loop_device_is_known_by_its_backing_file() {
     let found = of();
     assert_eq!(found[0].kind, IdentityKind::BackingFile);
     assert!(found[0].value.starts_with(file.to_str().expect("UTF-8")), "{found:?}");
-    // Another file of the same name: made before the first one goes, so that it has another inode.
+    // Another file of the same name: created before the first one is removed, so that it has another inode.
     fs::write(root.join("new.img"), "2").expect("a file");
     fs::rename(root.join("new.img"), &file).expect("it is renamed");
     assert_ne!(of(), found);

@@ -1,4 +1,4 @@
-//! The machine and what may be observed on it: recorded and synthetic trees, and this host.
+//! The machine and the observation rights on it: recorded and synthetic trees, and this host.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn machines_are_read() {
             architecture: "x86_64".to_owned(),
             cpus: 2,
             memory_bytes: Some(24_684_084 * 1024),
-            // The process's own cgroup allows 12 GiB, the one above it 8 GiB.
+            // The process's own cgroup allows 12 GiB, its parent 8 GiB.
             memory_limit_bytes: Some(8 << 30),
             ..Host::default()
         },
@@ -66,7 +66,7 @@ fn a_process_that_is_gone_leaves_our_own_mounts() {
     assert_eq!(survey.target_for(DeviceNumber::new(254, 0), None).tier, Tier::Block);
 }
 
-/// The gaps as lines: what, whether it blocks, what mends it.
+/// Formats the gaps as lines: the gap, its effect on BPF, its fix.
 fn gaps(observability: &Observability) -> Vec<String> {
     let line = |gap: activebench_host::Gap| {
         let blocks = if gap.blocks_bpf { "blocks" } else { "partly" };
@@ -109,7 +109,7 @@ fn rights_and_what_gives_them() {
     let setcap = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {program}";
     let all = "blocks: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE not held: no BPF program can be loaded";
     check(none.clone(), false, &[&format!("{all} $ {setcap}")]);
-    // CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON (include/linux/capability.h), not for CAP_SYS_PTRACE.
+    // CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON (include/linux/capability.h), but not CAP_SYS_PTRACE.
     let partly = "partly: CAP_SYS_PTRACE not held: /proc does not show the mounts and files of other users' processes";
     check(Observability { cap_sys_admin: Some(true), ..none.clone() }, true, &[&format!("{partly} $ {setcap}")]);
     check(
@@ -134,7 +134,7 @@ fn rights_and_what_gives_them() {
              $ sudo sysctl kernel.bpf_stats_enabled=0",
         ],
     );
-    // Unread is not missing.
+    // An unread value does not count as missing.
     check(Observability::default(), true, &[]);
 }
 

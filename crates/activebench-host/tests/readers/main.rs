@@ -1,4 +1,4 @@
-//! The readers of /proc and /sys, over stored and invented folders.
+//! The readers of /proc and /sys, on recorded and synthetic folders.
 
 mod hardware;
 mod identity;

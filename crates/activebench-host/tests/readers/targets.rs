@@ -151,14 +151,14 @@ fn a_number_that_no_mount_has() {
         assert_eq!(target.s_dev, s_dev);
         assert_eq!(survey.unread(), [note]);
     };
-    // What `stat` gives for a subvolume; the path helps.
+    // The number that `stat` returns for a subvolume; the path finds the mount.
     check(
         "btrfs-two-loops",
         on(0, 42, "/mnt/bench/subvolume/f"),
         ("/mnt/bench/subvolume", "btrfs", Tier::Block),
         "no mount has the device 0:42; the one that holds the path, /mnt/bench/subvolume, is taken",
     );
-    // A real device that is not mounted (any more) is walked for itself, whatever holds the path now.
+    // A real device that is not mounted (any more) is followed as a device, whatever mount contains the path now.
     check("loop-raw", on(7, 0, "/mnt/bench/f"), ("", "unknown", Tier::Block), "no mount has the device 7:0");
     check("tmpfs", on(0, 99, "/srv/f"), ("", "unknown", Tier::Unknown), "no mount has the device 0:99");
     check("tmpfs", on(0, 99, ""), ("", "unknown", Tier::Unknown), "no mount has the device 0:99");
@@ -253,7 +253,7 @@ fn what_shares_no_device_with_a_path() {
         assert!(apart.iter().all(among), "{case} {path}: {found:?}");
         assert!(!not.iter().any(among), "{case} {path}: {found:?}");
     };
-    // A loop device's backing file lies on the disk, so neither is apart from the other.
+    // A loop device's backing file is on the disk, so each shares a device with the other.
     check("loop-ext4-direct-io-on", "/mnt/bench/ext4", &[(0, 27)], &[(254, 0), (7, 0)]);
     check("loop-ext4-direct-io-on", "/dev/shm", &[(254, 0), (7, 0)], &[(0, 27)]);
     assert!(survey("synthetic-fuse").apart_from(Path::new("/mnt/bench")).is_err());

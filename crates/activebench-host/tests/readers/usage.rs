@@ -1,4 +1,4 @@
-//! Who uses a device, on recorded and synthetic trees (`fixtures/host`).
+//! The users of a device, on recorded and synthetic trees (`fixtures/host`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ fn mounts_of_a_device_and_of_its_partitions_count() {
     let partition = usage(&root, 259, 2);
     assert_eq!(partition.users, [mounted]);
     assert!(disk.size_bytes > partition.size_bytes && partition.size_bytes.is_some());
-    // The recorded tree does not say whether it takes discards: that is not known, and said.
+    // The recorded tree does not have the discard limit: the value is unknown, with a note.
     assert_eq!(disk.discards, None);
     assert!(disk.unread.iter().any(|why| why.contains("discard_max_bytes")), "{:?}", disk.unread);
 }
 
-/// A tree with one disk that nobody uses.
+/// Creates a tree with one disk without users.
 fn disk() -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("a folder");
     for (file, text) in [
@@ -82,7 +82,7 @@ fn what_cannot_be_read_is_said() {
     assert!(!usage(root.path(), 8, 32).unread.is_empty());
 }
 
-/// The same disk with a partition, which nobody uses.
+/// Creates the same disk with a partition without users.
 fn partitioned() -> tempfile::TempDir {
     let root = disk();
     for (file, text) in [
@@ -132,11 +132,11 @@ fn a_process_that_holds_a_disk_open_is_found() {
     };
     opens(40, 1, "/dev/sdb", "0100002");
     opens(41, 1, "/dev/sdb", "0100000");
-    // A name alone, another disk, no file at all.
+    // A descriptor for the name alone (`O_PATH`), another disk, not a file at all.
     opens(42, 1, "/dev/sdb", "012000000");
     opens(43, 1, "/dev/sdc", "0100002");
     opens(44, 1, "socket:[7]", "02");
-    // What we descend from took the disk for us.
+    // A process from which we descend opened the disk for us.
     add(root.path(), "proc/self/status", "Name:\tx\nPid:\t46\nPPid:\t45\n");
     opens(45, 1, "/dev/sdb", "0100002");
     opens(46, 45, "/dev/sdb", "0100002");
@@ -149,7 +149,7 @@ fn a_process_that_holds_a_disk_open_is_found() {
     assert!(found.users.is_empty() && found.unread.is_empty(), "{found:?}");
 }
 
-/// A file that cannot be read as one: a folder of its name.
+/// An unreadable file, imitated by a folder of its name.
 #[test]
 fn what_cannot_be_read_of_a_use_is_said() {
     for file in ["sys/devices/block/sdb/ro", "sys/block/loop7/loop/backing_file", "proc/swaps"] {
