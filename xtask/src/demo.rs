@@ -216,7 +216,7 @@ impl Place {
 
     /// Returns a name for the run directory that no other run has.
     fn new_run_dir(&self) -> Result<PathBuf> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
         Ok(self.folder.join(format!("run-{}-{}", now.as_secs(), std::process::id())))
     }
 
@@ -268,10 +268,10 @@ impl Outcome {
                     .to_owned()
             }
             Outcome::Exited(4) => {
-                "Exit code 4: the benchmark could not start or failed; its own message stands above.".to_owned()
+                "Exit code 4: the benchmark could not start or failed; its own message is above.".to_owned()
             }
             Outcome::Exited(5) => "Exit code 5: activebench could not observe the kernel; its message above names \
-                                   the reason, and activebench doctor the command that mends it."
+                                   the reason, and activebench doctor the command that fixes it."
                 .to_owned(),
             Outcome::Exited(70 | 101) => {
                 "activebench itself failed: a bug of ours. Please report the message above.".to_owned()

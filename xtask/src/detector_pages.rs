@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace;
+use crate::{word_list, workspace};
 
 /// Options of `cargo xtask docs`.
 #[derive(Debug, Default, clap::Args)]
@@ -30,7 +30,8 @@ const INDEX: &str = "README.md";
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let binary = workspace::build_product()?;
     if options.check {
-        check(&binary)?
+        check(&binary)?;
+        word_list::check()?;
     } else {
         write(&binary)?
     }

@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: feeds the adapters' parsers with input that no tool ever printed.
 //!
-//! The targets are a workspace of their own, built by the stable compiler with libFuzzer's instrumentation. The first
+//! The target is a workspace of its own, built by the stable compiler with libFuzzer's instrumentation. The first
 //! inputs are the fixtures. Further inputs that the fuzzer finds stay in cargo's target directory, and the next run
 //! continues from them.
 
@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use activebench_tools::ADAPTERS;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace;
@@ -22,32 +23,38 @@ const MOST_BYTES: usize = 64 << 10;
 /// Options of `cargo xtask fuzz`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The adapters whose parsers are fed; all when none is named
+    /// The tools whose adapters are fed, by name; all when none is named
     adapters: Vec<String>,
     /// How long each is fed, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
 }
 
-/// Builds the targets and runs each for the given time.
+/// Name of the target.
+const TARGET: &str = "adapter";
+/// The environment variable in which the target finds the adapter.
+const ADAPTER: &str = "ACTIVEBENCH_FUZZED_ADAPTER";
+
+/// Builds the target and runs it for each adapter for the given time.
 ///
 /// # Errors
-/// When the targets cannot be built or an adapter is not known. A parser's defect is not an error of the task: the task
+/// When the target cannot be built or an adapter is not known. A parser's defect is not an error of the task: the task
 /// names the input and ends with a failure.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let package = workspace::root().join("crates/activebench-tools/fuzz");
-    let known = targets(&package)?;
-    if let Some(unknown) = options.adapters.iter().find(|name| !known.contains(name)) {
-        bail!("no fuzz target {unknown} (hint: one of {})", known.join(", "));
+    let known: Vec<&str> = ADAPTERS.iter().map(|adapter| adapter.name()).collect();
+    if let Some(unknown) = options.adapters.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("no adapter {unknown} (hint: one of {})", known.join(", "));
     }
     let target_dir = workspace::target_dir()?.join("fuzz");
     let triple = host_triple()?;
     build(&package, &target_dir, &triple)?;
     let mut failed = Vec::new();
-    for name in known.iter().filter(|name| options.adapters.is_empty() || options.adapters.contains(name)) {
-        let program = target_dir.join(&triple).join("release").join(name);
+    let program = target_dir.join(&triple).join("release").join(TARGET);
+    let is_wanted = |name: &str| options.adapters.is_empty() || options.adapters.iter().any(|wanted| wanted == name);
+    for name in known.into_iter().filter(|name| is_wanted(name)) {
         if !feed(name, &program, &target_dir.join("corpus").join(name), options.seconds)? {
-            failed.push(name.as_str());
+            failed.push(name);
         }
     }
     if failed.is_empty() {
@@ -55,16 +62,6 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     eprintln!("xtask: failed: {}", failed.join(", "));
     Ok(ExitCode::FAILURE)
-}
-
-/// Returns the targets, one per file.
-fn targets(package: &Path) -> Result<Vec<String>> {
-    let folder = package.join("src/targets");
-    let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned())).collect();
-    names.sort();
-    Ok(names)
 }
 
 /// Returns the host's target triple. An instrumented build must name its target; otherwise build scripts would be
@@ -85,7 +82,7 @@ fn build(package: &Path, target_dir: &Path, triple: &str) -> Result<()> {
         .status()
         .context("cannot run cargo")?;
     if !status.success() {
-        bail!("the fuzz targets cannot be built: cargo build ended with {status} (hint: a C++ compiler is needed)");
+        bail!("the fuzz target cannot be built: cargo build ended with {status} (hint: a C++ compiler is needed)");
     }
     Ok(())
 }
@@ -97,6 +94,7 @@ fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool>
     let findings = corpus.with_file_name(format!("{name}-findings/"));
     fs::create_dir_all(&findings).with_context(|| format!("cannot make {}", findings.display()))?;
     let status = Command::new(program)
+        .env(ADAPTER, name)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-max_len={MOST_BYTES}"))
         .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"])
@@ -113,8 +111,7 @@ fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool>
 /// Writes an input for each fixture; returns their number.
 fn seed(name: &str, corpus: &Path) -> Result<usize> {
     fs::create_dir_all(corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-    // The binary's name does not contain `++`.
-    let folder = workspace::root().join("fixtures").join(if name == "bonnie" { "bonnie++" } else { name });
+    let folder = workspace::root().join("fixtures").join(name);
     let mut cases: Vec<PathBuf> = match fs::read_dir(&folder) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect(),
         Err(error) => bail!("cannot read {}: {error}", folder.display()),

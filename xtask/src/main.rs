@@ -24,6 +24,7 @@ mod source_once;
 mod suite;
 mod tools;
 mod truth;
+mod word_list;
 mod workspace;
 
 use std::process::ExitCode;
@@ -44,7 +45,7 @@ enum Task {
     Demo(demo::Options),
     /// Run every test of the workspace, those that need root and BPF included
     Test(suite::Options),
-    /// Begin a detector: its file, its lines in the lists, cases that fail until they are filled in
+    /// Begin a detector or an adapter: its files, its lines in the lists, tests that fail until it is filled in
     New(new::Options),
     /// Compile the kernel programs to the committed object
     Bpf(bpf::Options),

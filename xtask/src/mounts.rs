@@ -1,10 +1,10 @@
 //! Finds the file system of a folder, from `/proc/self/mountinfo`.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// The file system below a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,16 +54,9 @@ fn unescape(text: &str) -> String {
 /// # Errors
 /// When the kernel refuses the question.
 pub(crate) fn available_bytes(folder: &Path) -> Result<u64> {
-    let name = CString::new(folder.as_os_str().as_bytes()).context("the path holds a zero byte")?;
-    let mut stats = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: `name` ends with a zero byte and outlives the call; `stats` is writable
-    // memory of the size and alignment that statvfs(3) fills.
-    let result = unsafe { libc::statvfs(name.as_ptr(), stats.as_mut_ptr()) };
-    if result != 0 {
-        return Err(std::io::Error::last_os_error()).with_context(|| format!("cannot ask {}", folder.display()));
-    }
-    // SAFETY: zeroed above, and all bit patterns of its integer fields are valid.
-    let stats = unsafe { stats.assume_init() };
+    let stats = rustix::fs::statvfs(folder)
+        .map_err(std::io::Error::from)
+        .with_context(|| format!("cannot ask {}", folder.display()))?;
     Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 
@@ -79,23 +72,11 @@ pub(crate) fn with_tracefs() -> Result<()> {
     if Path::new(TRACEFS).join("events").is_dir() {
         return Ok(());
     }
-    // SAFETY: takes a number.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(std::io::Error::last_os_error()).context("cannot have mounts of our own");
-    }
-    mount("none", "/", "", libc::MS_REC | libc::MS_PRIVATE)?;
-    mount("tracefs", TRACEFS, "tracefs", 0)
-}
-
-fn mount(source: &str, target: &str, fs_type: &str, flags: libc::c_ulong) -> Result<()> {
-    let text = |text: &str| CString::new(text).context("a zero byte in the name of a mount");
-    let (source, at, fs_type) = (text(source)?, text(target)?, text(fs_type)?);
-    // SAFETY: three strings that end with zero bytes and outlive the call, and no data.
-    let result = unsafe { libc::mount(source.as_ptr(), at.as_ptr(), fs_type.as_ptr(), flags, std::ptr::null()) };
-    if result != 0 {
-        return Err(std::io::Error::last_os_error()).with_context(|| format!("cannot mount on {target}"));
-    }
-    Ok(())
+    // SAFETY: new mounts change what paths mean, and none is remembered here.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context("cannot have mounts of our own")?;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).context("cannot mount on /")?;
+    mount("tracefs", TRACEFS, "tracefs", MountFlags::empty(), None)
+        .with_context(|| format!("cannot mount on {TRACEFS}"))
 }
 
 #[cfg(test)]

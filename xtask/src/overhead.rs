@@ -56,7 +56,8 @@ pub(crate) struct Options {
     /// Rounds of each workload [default: 6, with --quick 2]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Rounds of untraced and activebench alone that follow where an aim speaks of them [default: 20 to 60, with --quick 4]
+    /// Rounds of untraced and activebench alone that follow where an aim speaks of them [default: 20 to 60, with
+    /// --quick 4]
     #[arg(long, value_name = "ROUNDS")]
     more_rounds: Option<u32>,
     /// Short runs and few rounds: to try it out, not to quote it

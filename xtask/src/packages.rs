@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use activebench_tools::PackageManager;
 use anyhow::{Context, Result, bail};
 
 use crate::source_once::{APT_FOLDER, SourceOnce};
@@ -19,54 +20,21 @@ const APT_LISTS: &str = "/var/lib/apt/lists";
 /// Longest wait for another apt to end, in seconds.
 const LOCK_TIMEOUT: &str = "DPkg::Lock::Timeout=300";
 
-/// A package manager.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manager {
-    /// Debian, Ubuntu.
-    Apt,
-    /// Fedora, RHEL.
-    Dnf,
-    /// Alpine.
-    Apk,
-    /// Arch.
-    Pacman,
-    /// SUSE.
-    Zypper,
+/// Returns this machine's package manager.
+fn detect() -> Option<PackageManager> {
+    let path = tools::search_path();
+    let folders = ["/usr/bin", "/sbin", "/usr/sbin"];
+    PackageManager::ALL.into_iter().find(|manager| tools::find_in(manager.program(), &path, &folders).is_some())
 }
 
-impl Manager {
-    const ALL: [Manager; 5] = [Manager::Apt, Manager::Dnf, Manager::Apk, Manager::Pacman, Manager::Zypper];
-
-    fn program(self) -> &'static str {
-        match self {
-            Manager::Apt => "apt-get",
-            Manager::Dnf => "dnf",
-            Manager::Apk => "apk",
-            Manager::Pacman => "pacman",
-            Manager::Zypper => "zypper",
-        }
-    }
-
-    fn detect() -> Option<Manager> {
-        let path = tools::search_path();
-        let folders = ["/usr/bin", "/sbin", "/usr/sbin"];
-        Self::ALL.into_iter().find(|manager| tools::find_in(manager.program(), &path, &folders).is_some())
-    }
-
-    /// Returns the package that contains a tool; `None` where this manager's distributions lack it.
-    fn package(self, tool: &Tool) -> Option<&'static str> {
-        tool.packages[self as usize]
-    }
-
-    /// Returns arguments that install packages without a question.
-    fn install_arguments(self) -> &'static [&'static str] {
-        match self {
-            Manager::Apt => &["install", "-y", "--no-install-recommends", "-o", LOCK_TIMEOUT],
-            Manager::Dnf => &["install", "-y"],
-            Manager::Apk => &["add"],
-            Manager::Pacman => &["-S", "--needed", "--noconfirm"],
-            Manager::Zypper => &["--non-interactive", "install"],
-        }
+/// Returns arguments that install packages without a question.
+fn install_arguments(manager: PackageManager) -> &'static [&'static str] {
+    match manager {
+        PackageManager::Apt => &["install", "-y", "--no-install-recommends", "-o", LOCK_TIMEOUT],
+        PackageManager::Dnf => &["install", "-y"],
+        PackageManager::Apk => &["add"],
+        PackageManager::Pacman => &["-S", "--needed", "--noconfirm"],
+        PackageManager::Zypper => &["--non-interactive", "install"],
     }
 }
 
@@ -95,13 +63,13 @@ pub(crate) fn ensure(wanted: &[&'static Tool]) -> Vec<Missing> {
     if !process::is_root() {
         return because("installing packages needs root");
     }
-    let Some(manager) = Manager::detect() else {
+    let Some(manager) = detect() else {
         return because("no package manager that we know is here (apt-get, dnf, apk, pacman, zypper)");
     };
     let mut still_missing = Vec::new();
     let mut wanted_packages = Vec::new();
     for tool in absent {
-        match manager.package(tool) {
+        match tool.packages.of(manager) {
             Some(package) => wanted_packages.push((tool, package)),
             None => {
                 let why = format!("{} has no package of it that we know", manager.program());
@@ -110,7 +78,7 @@ pub(crate) fn ensure(wanted: &[&'static Tool]) -> Vec<Missing> {
         }
     }
     let outcome = match manager {
-        Manager::Apt => install_with_apt(&wanted_packages),
+        PackageManager::Apt => install_with_apt(&wanted_packages),
         other => install_one_by_one(other, &wanted_packages),
     };
     for (tool, _) in wanted_packages {
@@ -151,12 +119,11 @@ pub(crate) fn run_visibly(command: &mut Command) -> Result<()> {
 }
 
 /// Makes one call per package, because dnf, apk, pacman and zypper install nothing from a list with one unknown name.
-fn install_one_by_one(manager: Manager, wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
+fn install_one_by_one(manager: PackageManager, wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
     let mut failures = Vec::new();
     for (_, package) in wanted {
         eprintln!("installing the package {package} with {}", manager.program());
-        if let Err(error) = run_visibly(Command::new(manager.program()).args(manager.install_arguments()).arg(package))
-        {
+        if let Err(error) = run_visibly(Command::new(manager.program()).args(install_arguments(manager)).arg(package)) {
             failures.push(format!("{package}: {error:#}"));
         }
     }
@@ -168,7 +135,7 @@ fn install_one_by_one(manager: Manager, wanted: &[(&'static Tool, &'static str)]
 
 /// Returns an `apt-get` command that asks nothing.
 pub(crate) fn apt_get() -> Command {
-    let mut command = Command::new(Manager::Apt.program());
+    let mut command = Command::new(PackageManager::Apt.program());
     // Package scripts must not ask either. dpkg draws its progress only on a terminal of its own, not on one that apt
     // makes for it.
     command.env("DEBIAN_FRONTEND", "noninteractive").args(["-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0"]);
@@ -190,10 +157,10 @@ fn install_with_apt(wanted: &[(&'static Tool, &'static str)]) -> Result<()> {
     let mut failures = Vec::new();
     if !enabled.is_empty() {
         eprintln!("installing with apt-get from the enabled sources: {}", enabled.join(", "));
-        let install = || run_visibly(apt_get().args(Manager::Apt.install_arguments()).args(&enabled));
+        let install = || run_visibly(apt_get().args(install_arguments(PackageManager::Apt)).args(&enabled));
         let mut outcome = install();
         if outcome.is_err() && lists_were_there {
-            eprintln!("this failed; old package lists are the usual reason: fetching them anew, then once more");
+            eprintln!("this failed; old package lists are the usual reason: fetching them again, then once more");
             update_apt();
             outcome = install();
         }
@@ -263,7 +230,7 @@ fn install_from_further_component(packages: &[&str]) -> Result<()> {
         packages.join(", ")
     );
     let outcome = run_visibly(apt_get().args(sources.options()).arg("update")).and_then(|()| {
-        run_visibly(apt_get().args(sources.options()).args(Manager::Apt.install_arguments()).args(packages))
+        run_visibly(apt_get().args(sources.options()).args(install_arguments(PackageManager::Apt)).args(packages))
     });
     sources.assert_system_unchanged()?;
     outcome
@@ -306,7 +273,7 @@ mod tests {
             .chain(tools::FOR_OVERHEAD)
             .chain(tools::FOR_KERNELS)
         {
-            assert!(Manager::Apt.package(tool).is_some(), "{}", tool.command);
+            assert!(tool.packages.apt.is_some(), "{}", tool.command);
         }
     }
 }

@@ -8,8 +8,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` when the task runs with root's rights.
 pub(crate) fn is_root() -> bool {
-    // SAFETY: geteuid takes no argument, touches no memory of ours and cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 /// From here on an interrupt from the terminal does not end this process; [`interrupted`] reports it.

@@ -23,7 +23,7 @@ pub(crate) fn line(with: &[&Tool], took: Duration) -> Result<String> {
     Ok(parts.join("; "))
 }
 
-/// Returns the CPUs, their model and the memory: `2 processors (AMD EPYC), 23.5 GiB`.
+/// Returns the CPUs, their model and the memory: `2 CPUs (AMD EPYC), 23.5 GiB`.
 pub(crate) fn machine(cpuinfo: &str, meminfo: &str) -> String {
     let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
     let processors = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
@@ -33,7 +33,7 @@ pub(crate) fn machine(cpuinfo: &str, meminfo: &str) -> String {
         .find(|line| line.starts_with("MemTotal:"))
         .and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
     let memory = kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{:.1} GiB", kib / 1024.0 / 1024.0));
-    format!("{processors} processors ({}), {memory}", model.as_deref().unwrap_or("model unknown"))
+    format!("{processors} CPUs ({}), {memory}", model.as_deref().unwrap_or("model unknown"))
 }
 
 /// Returns the first line of `--version`; `None` for a tool that is missing or has no such option.
@@ -57,7 +57,7 @@ mod tests {
     fn a_machine_is_named_by_its_class() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t: a b\n\nprocessor\t: 1\nmodel name\t: Some CPU @ 2 GHz\n";
         let meminfo = "MemTotal:       24683964 kB\nMemFree:        1 kB\n";
-        assert_eq!(machine(cpuinfo, meminfo), "2 processors (Some CPU @ 2 GHz), 23.5 GiB");
-        assert_eq!(machine("", ""), "0 processors (model unknown), memory unknown");
+        assert_eq!(machine(cpuinfo, meminfo), "2 CPUs (Some CPU @ 2 GHz), 23.5 GiB");
+        assert_eq!(machine("", ""), "0 CPUs (model unknown), memory unknown");
     }
 }

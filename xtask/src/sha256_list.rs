@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Result<Sums> {
             bail!("line {}: {sum:?} is not a SHA-256 sum", index + 1);
         }
         if name.is_empty() || sums.insert(name.to_owned(), sum.to_owned()).is_some() {
-            bail!("line {}: the name {name:?} is empty or stands twice", index + 1);
+            bail!("line {}: the name {name:?} is empty or occurs twice", index + 1);
         }
     }
     Ok(sums)
@@ -94,7 +94,7 @@ mod tests {
         }
         check("deadbeef  a.h\n", "line 1: \"deadbeef\" is not a SHA-256 sum");
         check(&format!("{OF_ABC} a.h\n"), "line 1: expected a sum, two spaces and a name");
-        check(&format!("{OF_ABC}  a.h\n{OF_ABC}  a.h\n"), "line 2: the name \"a.h\" is empty or stands twice");
+        check(&format!("{OF_ABC}  a.h\n{OF_ABC}  a.h\n"), "line 2: the name \"a.h\" is empty or occurs twice");
         check(&format!("{OF_ABC}  \n"), "line 1: the name \"\" is empty");
         check(&format!("{}  a.h\n", OF_ABC.to_uppercase()), "is not a SHA-256 sum");
     }

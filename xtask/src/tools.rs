@@ -4,105 +4,92 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use activebench_tools::{Packages, Program, bonnie, fio, iozone};
+
 /// A program from a package of the operating system.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
     /// The program's file name.
     pub(crate) command: &'static str,
-    /// The package by manager, in the order of [`crate::packages::Manager`]; `None` where a distribution lacks it.
-    pub(crate) packages: [Option<&'static str>; 5],
+    /// The packages that contain it.
+    pub(crate) packages: Packages,
+}
+
+impl Tool {
+    const fn of(program: Program) -> Self {
+        Self { command: program.name, packages: program.packages }
+    }
 }
 
 /// iozone.
-pub(crate) const IOZONE: Tool = Tool {
-    command: "iozone",
-    packages: [Some("iozone3"), Some("iozone"), Some("iozone"), Some("iozone"), Some("iozone")],
-};
+pub(crate) const IOZONE: Tool = Tool::of(iozone::PROGRAM);
 /// fio.
-pub(crate) const FIO: Tool =
-    Tool { command: "fio", packages: [Some("fio"), Some("fio"), Some("fio"), Some("fio"), Some("fio")] };
+pub(crate) const FIO: Tool = Tool::of(fio::PROGRAM);
 /// bonnie++.
-pub(crate) const BONNIE: Tool = Tool {
-    command: "bonnie++",
-    packages: [Some("bonnie++"), Some("bonnie++"), Some("bonnie++"), Some("bonnie++"), Some("bonnie")],
-};
+pub(crate) const BONNIE: Tool = Tool::of(bonnie::PROGRAM);
 /// Makes ext4.
-pub(crate) const MKFS_EXT4: Tool = Tool {
-    command: "mkfs.ext4",
-    packages: [Some("e2fsprogs"), Some("e2fsprogs"), Some("e2fsprogs"), Some("e2fsprogs"), Some("e2fsprogs")],
-};
+pub(crate) const MKFS_EXT4: Tool = Tool { command: "mkfs.ext4", packages: Packages::everywhere("e2fsprogs") };
 /// Makes XFS.
-pub(crate) const MKFS_XFS: Tool = Tool {
-    command: "mkfs.xfs",
-    packages: [Some("xfsprogs"), Some("xfsprogs"), Some("xfsprogs"), Some("xfsprogs"), Some("xfsprogs")],
-};
+pub(crate) const MKFS_XFS: Tool = Tool { command: "mkfs.xfs", packages: Packages::everywhere("xfsprogs") };
 /// Makes btrfs.
 pub(crate) const MKFS_BTRFS: Tool = Tool {
     command: "mkfs.btrfs",
-    packages: [Some("btrfs-progs"), Some("btrfs-progs"), Some("btrfs-progs"), Some("btrfs-progs"), Some("btrfsprogs")],
+    packages: Packages { zypper: Some("btrfsprogs"), ..Packages::everywhere("btrfs-progs") },
 };
 /// Sets up loop devices.
 pub(crate) const LOSETUP: Tool = Tool {
     command: "losetup",
-    packages: [Some("mount"), Some("util-linux"), Some("losetup"), Some("util-linux"), Some("util-linux")],
+    packages: Packages { apt: Some("mount"), apk: Some("losetup"), ..Packages::everywhere("util-linux") },
 };
 /// Serves ext4 through FUSE.
-pub(crate) const FUSE2FS: Tool =
-    Tool { command: "fuse2fs", packages: [Some("fuse2fs"), Some("e2fsprogs"), None, Some("fuse2fs"), None] };
+pub(crate) const FUSE2FS: Tool = Tool {
+    command: "fuse2fs",
+    packages: Packages {
+        apt: Some("fuse2fs"),
+        dnf: Some("e2fsprogs"),
+        apk: None,
+        pacman: Some("fuse2fs"),
+        zypper: None,
+    },
+};
 /// Shows the HTML report; a download of about 125 MB.
-pub(crate) const CHROMIUM: Tool = Tool {
-    command: "chromium",
-    packages: [Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium"), Some("chromium")],
-};
+pub(crate) const CHROMIUM: Tool = Tool { command: "chromium", packages: Packages::everywhere("chromium") };
 /// Binds a command to CPUs.
-pub(crate) const NUMACTL: Tool = Tool {
-    command: "numactl",
-    packages: [Some("numactl"), Some("numactl"), Some("numactl"), Some("numactl"), Some("numactl")],
-};
+pub(crate) const NUMACTL: Tool = Tool { command: "numactl", packages: Packages::everywhere("numactl") };
 /// Unpacks bundles independently of our code.
-pub(crate) const ZSTD: Tool =
-    Tool { command: "zstd", packages: [Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd"), Some("zstd")] };
+pub(crate) const ZSTD: Tool = Tool { command: "zstd", packages: Packages::everywhere("zstd") };
 /// Reads their manifests.
-pub(crate) const JQ: Tool =
-    Tool { command: "jq", packages: [Some("jq"), Some("jq"), Some("jq"), Some("jq"), Some("jq")] };
+pub(crate) const JQ: Tool = Tool { command: "jq", packages: Packages::everywhere("jq") };
 /// Checks their signatures.
-pub(crate) const OPENSSL: Tool = Tool {
-    command: "openssl",
-    packages: [Some("openssl"), Some("openssl"), Some("openssl"), Some("openssl"), Some("openssl")],
-};
+pub(crate) const OPENSSL: Tool = Tool { command: "openssl", packages: Packages::everywhere("openssl") };
 /// Traces system calls by stopping the task at each.
-pub(crate) const STRACE: Tool = Tool {
-    command: "strace",
-    packages: [Some("strace"), Some("strace"), Some("strace"), Some("strace"), Some("strace")],
-};
+pub(crate) const STRACE: Tool = Tool { command: "strace", packages: Packages::everywhere("strace") };
 /// Traces system calls through perf events, among many other functions.
 pub(crate) const PERF: Tool =
-    Tool { command: "perf", packages: [Some("linux-perf"), Some("perf"), Some("perf"), Some("perf"), Some("perf")] };
+    Tool { command: "perf", packages: Packages { apt: Some("linux-perf"), ..Packages::everywhere("perf") } };
 /// Compiles small tracing programs for the kernel.
-pub(crate) const BPFTRACE: Tool = Tool {
-    command: "bpftrace",
-    packages: [Some("bpftrace"), Some("bpftrace"), Some("bpftrace"), Some("bpftrace"), Some("bpftrace")],
-};
+pub(crate) const BPFTRACE: Tool = Tool { command: "bpftrace", packages: Packages::everywhere("bpftrace") };
 /// The compiler of the kernel programs, of the one major version that the object is pinned to.
-pub(crate) const CLANG: Tool = Tool { command: "clang-14", packages: [Some("clang-14"), None, None, None, None] };
+pub(crate) const CLANG: Tool =
+    Tool { command: "clang-14", packages: Packages { apt: Some("clang-14"), ..Packages::NONE } };
 /// Removes the debug sections from the object.
 pub(crate) const LLVM_STRIP: Tool =
-    Tool { command: "llvm-strip-14", packages: [Some("llvm-14"), None, None, None, None] };
+    Tool { command: "llvm-strip-14", packages: Packages { apt: Some("llvm-14"), ..Packages::NONE } };
 
 /// Emulates a machine.
 pub(crate) const QEMU: Tool = Tool {
     command: "qemu-system-x86_64",
-    packages: [
-        Some("qemu-system-x86"),
-        Some("qemu-system-x86-core"),
-        Some("qemu-system-x86_64"),
-        Some("qemu-system-x86"),
-        Some("qemu-x86"),
-    ],
+    packages: Packages {
+        apt: Some("qemu-system-x86"),
+        dnf: Some("qemu-system-x86-core"),
+        apk: Some("qemu-system-x86_64"),
+        pacman: Some("qemu-system-x86"),
+        zypper: Some("qemu-x86"),
+    },
 };
 /// Decompresses kernel modules.
 pub(crate) const XZ: Tool =
-    Tool { command: "xz", packages: [Some("xz-utils"), Some("xz"), Some("xz"), Some("xz"), Some("xz")] };
+    Tool { command: "xz", packages: Packages { apt: Some("xz-utils"), ..Packages::everywhere("xz") } };
 
 /// Tools of the demo.
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];

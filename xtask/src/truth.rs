@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Draw so many lies and run them instead of the corpus: each has to be found
     #[arg(long, value_name = "N", default_value_t = 0)]
     lies: u32,
-    /// What the draws begin with: the same seed makes the same runs
+    /// Seed of the draws: the same seed makes the same runs
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Put the counts of the drawn runs into the page
@@ -50,7 +50,7 @@ pub(crate) struct Options {
     /// Run each drawn run a second time, behind another program and in another format: the answers have to be the same
     #[arg(long)]
     again: bool,
-    /// Let others have more than half of each processor meanwhile
+    /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
     /// Keep the run directory of each case, and what was said of it, in this folder
@@ -81,7 +81,7 @@ impl Options {
     /// Returns the section of the page for these runs.
     fn section(&self) -> &'static str {
         match (self.busy, self.again) {
-            (true, _) => "Drawn runs on busy processors",
+            (true, _) => "Drawn runs on busy CPUs",
             (false, true) => "Drawn runs in other words",
             (false, false) => DRAWN,
         }
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     };
     let runner = binary.with_file_name(RUNNER);
     if !runner.is_file() {
-        bail!("no program {RUNNER} lies beside {} (hint: cargo build -p activebench-e2e)", binary.display());
+        bail!("no program {RUNNER} is beside {} (hint: cargo build -p activebench-e2e)", binary.display());
     }
     let folder = tempfile::Builder::new().prefix("activebench-truth-").tempdir().context("cannot make a folder")?;
     let json = folder.path().join("outcomes.json");

@@ -2,12 +2,12 @@
 //!
 //! The crate `dsse` makes the envelope, ed25519-dalek the signature; `docs/design/bundle.md` says why.
 
+use activebench_model::sha256;
 use dsse::{Ed25519Signer, Ed25519Verifier, Envelope};
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePublicKey};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 
 use crate::error::{BundleError, Fault};
-use crate::hash;
 
 /// Type of the signed document, a JSON document of in-toto. The type is inside the signed bytes.
 pub(crate) const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -84,7 +84,7 @@ impl PublicKey {
     /// When the key cannot be encoded, which does not happen to one that was decoded.
     pub fn id(&self) -> Result<String, BundleError> {
         let der = self.0.to_public_key_der().map_err(|error| BundleError::Key { why: error.to_string() })?;
-        Ok(hash::of_bytes(der.as_bytes()))
+        Ok(sha256::of_bytes(der.as_bytes()))
     }
 }
 

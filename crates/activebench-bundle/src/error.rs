@@ -108,13 +108,13 @@ pub enum Fault {
         limit: usize,
     },
     /// The first file is not the manifest.
-    #[error("it begins with {found:?} instead of bundle.json: this is no bundle of activebench")]
+    #[error("it begins with {found:?} instead of bundle.json: this is not a bundle of activebench")]
     NoManifest {
         /// Name of the first file.
         found: String,
     },
     /// The archive is empty.
-    #[error("it is empty: this is no bundle of activebench")]
+    #[error("it is empty: this is not a bundle of activebench")]
     Empty,
     /// Another version wrote it.
     #[error(
@@ -137,7 +137,7 @@ pub enum Fault {
         name: String,
     },
     /// An entry that is not a regular file.
-    #[error("{name:?} is no regular file but {what}: bundles hold nothing else")]
+    #[error("{name:?} is not a regular file but {what}: bundles hold nothing else")]
     NotAFile {
         /// Its name.
         name: String,

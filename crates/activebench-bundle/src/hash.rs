@@ -2,16 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use sha2::{Digest, Sha256};
-
-/// Returns the SHA-256 of bytes in lower-case hexadecimal.
-pub(crate) fn of_bytes(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use activebench_model::sha256::Sha256;
 
 /// Size and SHA-256 of the bytes that went through [`copy`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +19,12 @@ pub(crate) enum Stopped {
 
 /// Copies to the end of `from`.
 pub(crate) fn copy(from: &mut dyn Read, to: &mut dyn Write) -> Result<Passed, Stopped> {
-    let mut hasher = Sha256::new();
+    let mut hasher = Sha256::default();
     let mut bytes = 0;
     let mut piece = vec![0; 1 << 16];
     loop {
         let read = match from.read(&mut piece) {
-            Ok(0) => return Ok(Passed { bytes, sha256: hex(&hasher.finalize()) }),
+            Ok(0) => return Ok(Passed { bytes, sha256: hasher.finish() }),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(Stopped::Reading(error)),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use activebench_model::sha256;
 use activebench_model::verdict::RunVerdict;
 use serde::{Deserialize, Serialize};
 
+use crate::MANIFEST;
 use crate::error::{BundleError, Fault};
 use crate::manifest::BundleManifest;
-use crate::{MANIFEST, hash};
 
 /// <https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
@@ -20,11 +21,12 @@ const STRICT: &str = "strict";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum TestResult {
-    /// No claim is contradicted.
+    /// No claim is contradicted, and there are no warnings.
     Passed,
     /// No claim is contradicted, with warnings; or, outside the strict profile, the evidence does not suffice.
     Warned,
-    /// A claim is contradicted, the benchmark failed, or, in the strict profile, the evidence does not suffice.
+    /// A claim is contradicted, the benchmark failed, or, in the strict profile, the evidence does not suffice. Also
+    /// where no claim is contradicted and the run's exit code is not 0: `--fail-on warn` makes a warning a failure.
     Failed,
 }
 
@@ -107,7 +109,7 @@ fn is_configuration(name: &str) -> bool {
 /// Returns the statement that is signed, as JSON.
 pub(crate) fn make(manifest: &BundleManifest, manifest_json: &[u8], tests: Tests) -> Result<Vec<u8>, BundleError> {
     let files = manifest.files.iter().map(|file| resource(&file.name, &file.sha256));
-    let subject = std::iter::once(resource(MANIFEST, &hash::of_bytes(manifest_json))).chain(files).collect();
+    let subject = std::iter::once(resource(MANIFEST, &sha256::of_bytes(manifest_json))).chain(files).collect();
     let mut about: BTreeMap<String, serde_json::Value> = BTreeMap::new();
     about.insert("activebench".into(), manifest.activebench.clone().into());
     about.insert("command".into(), manifest.tool.command.clone().into());
@@ -166,18 +168,18 @@ pub(crate) fn check(statement: &[u8], manifest: &BundleManifest, manifest_json: 
     }
     let mut expected: BTreeMap<&str, String> =
         manifest.files.iter().map(|file| (file.name.as_str(), file.sha256.clone())).collect();
-    expected.insert(MANIFEST, hash::of_bytes(manifest_json));
+    expected.insert(MANIFEST, sha256::of_bytes(manifest_json));
     for subject in &statement.subject {
         match expected.remove(subject.name.as_str()) {
-            None => return Err(differs(format!("it speaks of {:?}, which bundle.json does not list", subject.name))),
+            None => return Err(differs(format!("it is about {:?}, which bundle.json does not list", subject.name))),
             Some(sha256) if subject.digest.get("sha256") != Some(&sha256) => {
-                return Err(differs(format!("it speaks of another {:?} than the one that is here", subject.name)));
+                return Err(differs(format!("it is about another {:?} than the one that is here", subject.name)));
             }
             Some(_) => {}
         }
     }
     if let Some(name) = expected.keys().next() {
-        return Err(differs(format!("it does not speak of {name:?}")));
+        return Err(differs(format!("it does not cover {name:?}")));
     }
     let stated = statement.predicate.result;
     let result = TestResult::of(manifest.verdict, manifest.exit_code, &manifest.profile);

@@ -206,7 +206,7 @@ fn each_kind_of_damage_is_named() {
         (with(file("/tmp/outside")), "\"/tmp/outside\" leads out of"),
         (with(file("run/\u{1b}[2J")), r#""run/\u{1b}[2J" leads out of"#),
         (with(doubled), "is in the archive twice"),
-        (of_type(EntryType::Symlink), "is no regular file but a symbolic link"),
+        (of_type(EntryType::Symlink), "is not a regular file but a symbolic link"),
         (of_type(EntryType::Link), "a hard link"),
         (of_type(EntryType::Directory), "a directory"),
         (of_type(EntryType::Char), "a device"),

@@ -1,12 +1,13 @@
-//! Acceptance: the file that two parties agreed on, and what the runs recorded for it come to. A pure function of both.
+//! Acceptance: judges the recorded runs by the file that two parties agreed on. A pure function of both.
 //!
-//! A limit is judged on the honest figures of all recorded runs of its benchmark: the claim where it is confirmed, the
-//! figure that stands for one that does not hold. One run without such a figure leaves the limit *not judged*; it is not
-//! left out, because it may be missing because it was bad. So does a condition that does not hold or is not known, and a
-//! suite that was not run as often as agreed.
+//! A limit is judged by the honest figures of all recorded runs of its benchmark: a confirmed claim, or the corrected
+//! figure of any other claim. A run without such a figure makes the limit *not judged*. It is not left out, because the
+//! figure may be missing for the reason that it was bad. The same applies to a condition that is unknown or not met, and
+//! to a suite with fewer runs than agreed.
 
 pub mod command;
 mod condition;
+mod condition_detectors;
 mod decision;
 mod document;
 mod evidence;
@@ -38,26 +39,26 @@ use crate::series::statistics::median;
 pub struct Recorded {
     /// In their order.
     pub runs: Vec<RunEvidence>,
-    /// What the detectors of a series say about them.
+    /// Findings of the series detectors about them.
     pub findings: Vec<Finding>,
-    /// Why the suite was not run to its end; empty when it was.
+    /// The reason why the suite was not run to its end; empty if it was.
     pub incomplete: Vec<String>,
 }
 
-/// What a report says besides the judgement.
+/// Information of a report besides the judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Version of activebench.
     pub activebench: String,
     /// The file.
     pub agreed: AgreedFile,
-    /// Sentences that a reader must know.
+    /// Remarks that no reader may miss.
     pub notes: Vec<String>,
-    /// The command that judges the same again.
+    /// The command that judges the same runs again.
     pub recheck: Vec<String>,
 }
 
-/// Judges. `suite` has one entry a benchmark, in the order of the file.
+/// Judges a suite. `suite` has one entry per benchmark, in the order of the file.
 pub fn judge(file: &AcceptanceFile, suite: &[Recorded], setting: Setting) -> Acceptance {
     let benchmarks: Vec<AcceptedBenchmark> =
         file.benchmarks.iter().zip(suite).map(|(benchmark, recorded)| accepted(file, benchmark, recorded)).collect();
@@ -89,7 +90,7 @@ pub fn judge(file: &AcceptanceFile, suite: &[Recorded], setting: Setting) -> Acc
     }
 }
 
-/// The phases that limits of a benchmark name, each once.
+/// Returns the phases that limits of a benchmark name, each once.
 fn phases<'a>(file: &'a AcceptanceFile, benchmark: &Benchmark) -> Vec<&'a str> {
     let mut phases: Vec<&str> = Vec::new();
     for limit in file.limits.iter().filter(|limit| limit.benchmark.value == benchmark.name.value) {
@@ -118,7 +119,7 @@ fn accepted(file: &AcceptanceFile, benchmark: &Benchmark, recorded: &Recorded) -
     }
 }
 
-/// What a run states instead of a figure: which kinds of numbers depends on a tool's options.
+/// Returns the reason why a run does not state the figure: the kinds of numbers depend on a tool's options.
 fn not_stated(limit: &Limit, run: &RunEvidence) -> String {
     let mut metrics: Vec<&str> = Vec::new();
     for stated in run.figures.iter().filter(|stated| stated.phase == limit.phase.value) {
@@ -132,7 +133,8 @@ fn not_stated(limit: &Limit, run: &RunEvidence) -> String {
     }
 }
 
-/// The figure of a limit in every run. Which of several is meant nobody agreed on.
+/// Returns the figure of a limit in every run. If several match, it has the reason in place of the figure: the file does
+/// not decide between them.
 fn figures(limit: &Limit, recorded: &Recorded) -> Vec<FigureOfRun> {
     let of = |run: &RunEvidence| {
         let is_meant =
@@ -207,7 +209,7 @@ fn judge_limit(file: &AcceptanceFile, limit: &Limit, recorded: &Recorded, accept
     }
 }
 
-/// Why nothing of a benchmark is judged.
+/// Returns the reason why nothing of a benchmark is judged.
 fn obstacle(accepted: &AcceptedBenchmark) -> Option<String> {
     let open = |condition: &&Condition| matches!(condition.state, ConditionState::NotMet | ConditionState::NotKnown);
     let of_condition = accepted.conditions.iter().find(open).map(|condition| {
@@ -216,7 +218,7 @@ fn obstacle(accepted: &AcceptedBenchmark) -> Option<String> {
     accepted.incomplete.first().cloned().or(of_condition)
 }
 
-/// What a condition rests on first, behind a colon.
+/// Returns the first ground of a condition, behind a colon.
 fn grounds(condition: &Condition) -> String {
     condition.evidence.first().map_or_else(String::new, |why| format!(": {why}"))
 }
@@ -248,7 +250,7 @@ fn overall(
     benchmarks: &[AcceptedBenchmark],
     limits: &[JudgedLimit],
 ) -> (AcceptanceOutcome, String) {
-    // What was not seen accuses nobody.
+    // Missing evidence accuses nobody.
     let fails = |condition: &&Condition| {
         file.conditions.not_met_fails
             && condition.state == ConditionState::NotMet
@@ -281,8 +283,8 @@ fn overall(
     (outcome, because)
 }
 
-/// From the best outcome up. A limit that certainly fails decides, whatever is not known of others; one that is not
-/// judged leaves more open than one near its limit.
+/// Ranks outcomes, the best first. A limit that certainly fails decides, whatever is unknown about others; one that is
+/// not judged leaves more open than one near its limit.
 fn rank(outcome: AcceptanceOutcome) -> u8 {
     match outcome {
         AcceptanceOutcome::Pass => 0,

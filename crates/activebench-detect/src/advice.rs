@@ -1,4 +1,4 @@
-//! What to change in a command: in words, and applied to it.
+//! Advice for a command: in words, and applied to it.
 
 pub mod corrected_command;
 pub(crate) mod wording;

@@ -1,6 +1,6 @@
-//! Holds runs side by side: a pure function of what each was judged to be.
+//! Compares runs side by side: a pure function of the judgement of each.
 //!
-//! Only honest figures are compared: a claim that is confirmed, or what stands for one that does not hold. A figure
+//! Only honest figures are compared: a confirmed claim, or the corrected figure of any other claim. A figure
 //! without one is shown as such.
 //!
 //! **Interval of a ratio.** Of two series the ratio of the medians gets one: each median's interval of order
@@ -27,19 +27,19 @@ const EACH: f64 = 0.975;
 /// A run, or the runs of a series, to be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// Where it lies, as the user would name it.
+    /// Its directory, as the user would name it.
     pub directory: String,
-    /// Whether it is a series.
+    /// `true` if it is a series.
     pub series: bool,
     /// Its verdict.
     pub verdict: RunVerdict,
-    /// Why its record is not whole.
+    /// The reasons why its record is not complete.
     pub incomplete: Vec<String>,
-    /// What its runs contribute, in order.
+    /// The contributions of its runs, in order.
     pub runs: Vec<OfRun>,
 }
 
-/// What one judged run contributes.
+/// The contribution of one judged run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfRun {
     figures: Vec<Stated>,
@@ -59,16 +59,16 @@ struct Stated {
     findings: Vec<String>,
 }
 
-/// What is held against each other besides the figures, and what a difference means.
+/// The aspects that are compared besides the figures, each with the meaning of a difference.
 const ASPECTS: [(&str, &str); 14] = [
     ("tool", "another program measures and divides in another way"),
     ("tool version", "versions differ in what they do and in how they compute"),
     ("command", "the ratio is one of the loads too"),
-    ("working directory", "files that the command names without a path lie elsewhere"),
+    ("working directory", "files that the command names without a path are elsewhere"),
     ("file system", "the ratio is one of the file systems too"),
-    ("device", "what lies below the file differs: mostly what is to be compared"),
+    ("device", "the storage below the file differs: mostly what is to be compared"),
     ("host", "other hardware, other neighbours"),
-    ("architecture and processors", "what the processor limits differs"),
+    ("architecture and CPUs", "what the CPU limits differs"),
     ("memory", "caches hold another part of the files"),
     ("kernel", "the I/O path differs"),
     ("profile", "they were judged by other thresholds"),
@@ -77,7 +77,7 @@ const ASPECTS: [(&str, &str); 14] = [
     ("activebench", "versions differ in what they observe and judge"),
 ];
 
-/// What a judged run contributes to a comparison.
+/// Returns the contribution of a judged run to a comparison.
 pub fn contribution(run: &JudgedRun) -> OfRun {
     let judged = |id: &str| run.judged.iter().find(|judged| judged.claim == id);
     let stated = run.parsed.claims.iter().filter_map(|claim| {
@@ -95,7 +95,7 @@ pub fn contribution(run: &JudgedRun) -> OfRun {
     OfRun { figures: stated.collect(), setting: setting(run) }
 }
 
-/// The honest figure of a claim, or why there is none.
+/// Returns the honest figure of a claim, or the reason why there is none.
 pub(crate) fn honest_or_why(claim: &Claim, judged: &JudgedClaim) -> Result<Quantity, String> {
     judged.honest(claim).filter(|honest| honest.value.is_finite()).ok_or_else(|| judged.why_no_honest())
 }
@@ -126,7 +126,7 @@ fn setting(run: &JudgedRun) -> Vec<String> {
         targets.iter().map(file_system).collect::<Vec<_>>().join("; "),
         targets.iter().map(device).collect::<Vec<_>>().join("; "),
         or_unknown(host.hostname.clone()),
-        format!("{}, {} processors", host.architecture, host.cpus),
+        format!("{}, {} CPUs", host.architecture, host.cpus),
         or_unknown(memory.map(|bytes| Quantity::bytes(bytes).to_string())),
         host.kernel.clone(),
         manifest.choices.profile.clone(),
@@ -136,16 +136,16 @@ fn setting(run: &JudgedRun) -> Vec<String> {
     ]
 }
 
-/// What the phases' files lie on, each once, in their order.
+/// Returns the storage below the phases' files, each once, in their order.
 pub(crate) fn targets(run: &JudgedRun) -> Vec<&Target> {
     let files = run.phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
     run.manifest.host.targets_of(files)
 }
 
-/// Runs side by side, in the order given.
+/// Compares runs, in the given order.
 pub fn compare(columns: &[Compare]) -> Comparison {
     let mut keys: Vec<(&str, Metric, usize)> = Vec::new();
-    // Of each figure what each run of each column states.
+    // For each figure, the values of each run of each column.
     let mut found: Vec<Vec<Vec<&Stated>>> = Vec::new();
     for (column, runs) in columns.iter().map(|column| &column.runs).enumerate() {
         for run in runs {
@@ -189,7 +189,7 @@ fn row(phase: &str, metric: Metric, stated: &[Vec<&Stated>]) -> Compared {
     Compared { phase: phase.to_owned(), metric, cells }
 }
 
-/// From the best verdict up.
+/// Ranks verdicts, the best first.
 fn rank(verdict: ClaimVerdict) -> u8 {
     match verdict {
         ClaimVerdict::Confirmed => 0,
@@ -229,7 +229,7 @@ fn cell(runs: &[&Stated]) -> Option<Cell> {
     })
 }
 
-/// The honest figure of every run. One that is missing is not left out: it may be missing because it was bad.
+/// Returns the honest figure of every run. A missing one is not left out: it may be missing because it was bad.
 fn honest(runs: &[&Stated]) -> Result<Vec<f64>, String> {
     let values: Result<Vec<f64>, &String> =
         runs.iter().map(|stated| stated.honest.as_ref().map(|honest| honest.value)).collect();
@@ -267,7 +267,8 @@ fn against(cell: &Cell, first: Option<&Cell>) -> Against {
     }
 }
 
-/// Both intervals hold together unless one of them does not.
+/// Returns the interval of a ratio of medians; `None` if the lower end of the base is not above 0. Both intervals cover
+/// their medians together with at least the stated confidence (Bonferroni).
 fn ratio_interval(base: &Interval, of: &Interval) -> Option<RatioInterval> {
     (base.low.value > 0.0).then(|| RatioInterval {
         low: of.low.value / base.high.value,
@@ -364,7 +365,7 @@ mod tests {
         use ClaimVerdict::{Misleading, Refuted, Unverifiable};
         for (first, second, expected) in [
             (confirmed(100.0), confirmed(150.0), Ok(1.5)),
-            // A claim of ten times as much is held by what stands for it.
+            // A claim that is ten times too high is compared by its corrected figure.
             (confirmed(100.0), stated(1000.0, Some(50.0), Misleading), Ok(0.5)),
             (stated(1000.0, Some(200.0), Refuted), confirmed(100.0), Ok(0.5)),
             (confirmed(100.0), stated(1000.0, None, Misleading), Err("it has no honest figure")),

@@ -1,4 +1,4 @@
-//! A detector, and everything that it says of itself. No field has a default: whoever adds a detector is asked each of them.
+//! A detector, and everything that it declares. No field has a default: the compiler asks for each of them.
 
 use activebench_model::advice::Improvement;
 use activebench_model::claim::{Claim, Subject};
@@ -6,11 +6,9 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
 use activebench_model::phase::Phase;
 
-use crate::cases::run::{Case, Halt};
-use crate::manual;
 use crate::run::{Run, Series};
 
-/// One detector. Its file in `detectors/` holds this, its rule, and its manual page.
+/// One detector. Its file in `detectors/` contains this, its rule, and its manual page.
 #[derive(Debug)]
 pub struct Detector {
     /// `AB302`.
@@ -19,62 +17,62 @@ pub struct Detector {
     pub name: &'static str,
     /// The text of its own source file, whose header is its manual page.
     pub source: &'static str,
-    /// What it judges, and how.
+    /// The subject of the rule, and the rule.
     pub judge: Judge,
     /// The facts that a finding on a phase rests on, unless the rule names others.
     pub facts: &'static [FactName],
-    /// Where its answer comes from.
+    /// The evidence of its answer.
     pub basis: Basis,
     /// The claims that cannot be confirmed while its question is undecided.
     pub decides: Decides,
-    /// What takes the place of a figure that it shows to be misleading; `None` when it shows none to be.
+    /// The figure that replaces a misleading one; `None` if the detector does not show figures to be misleading.
     pub correction: Option<Correction>,
-    /// What another run of the same command should do instead; `None` when no option of a tool helps.
+    /// The change for another run of the same command; `None` if no option of a tool helps.
     pub improvement: Option<Improvement>,
     /// The questions of active benchmarking whose answers cite its findings.
     pub questions: &'static [Question],
 }
 
-/// What a detector judges.
+/// The subject of a detector's rule, with the rule.
 #[derive(Clone, Copy, Debug)]
 pub enum Judge {
     /// An observed run: at least one finding, one per phase or claim where that is its subject.
     Run(fn(&Run<'_>) -> Vec<Finding>),
-    /// The command line alone, before anything ran (`verify --plan`). Of an observed run it says nothing: what was seen
-    /// comes before what options suggest.
+    /// The command line alone, before anything ran (`verify --plan`). It does not apply to an observed run: observation
+    /// has precedence over options.
     CommandLine(fn(&Run<'_>) -> Vec<Finding>),
-    /// The runs of a series (`verify --repeat`). To a single run it does not apply.
+    /// The runs of a series (`verify --repeat`). It does not apply to a single run.
     Series(fn(&Series<'_>) -> Vec<Finding>),
 }
 
-/// Where a detector's answer comes from.
+/// The evidence of a detector's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Its facts, which were measured. Nothing else answers.
+    /// Its facts alone, which were measured.
     Facts,
-    /// What the command line and the tool's own output say.
+    /// The command line and the tool's own output.
     Statements,
     /// The account that the observation keeps of itself.
     Coverage,
     /// The figures of the runs of a series.
     Series,
-    /// What these circumstances suggest, and facts beside them. No measurement would answer.
+    /// Inferences from circumstances, and facts beside them. No measurement would answer.
     Circumstances(&'static [Inference]),
     /// Both. A rule of this kind passes through `Case::observed_first`: a clean observation silences the inference.
     ObservedFirst(Evidence),
 }
 
-/// Two kinds of evidence for one question. What was observed answers it; only where the observation was not made, or does not
-/// reach so far, what the circumstances suggest is asked.
+/// Two kinds of evidence for one question. The observation answers it. Only if the observation was not made, or does not
+/// suffice, the circumstances answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Facts that answer the question.
     pub observed: &'static [FactName],
-    /// What suggests an answer.
+    /// The inferences that suggest an answer.
     pub inferred: &'static [Inference],
 }
 
-/// What suggests an answer without being one.
+/// Circumstances that suggest an answer but do not prove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inference {
     /// A figure of the calls or of their payload.
@@ -102,26 +100,26 @@ impl Inference {
     }
 }
 
-/// The claims that cannot be confirmed while a detector is undecided: its answer could make the figure false, or make it mean
-/// something else.
+/// The claims that cannot be confirmed while a detector is undecided: its answer could make the figure false, or make
+/// it mean something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decides {
-    /// None: the figure holds with either answer.
+    /// None: the figure is right with either answer.
     Nothing,
     /// Every claim: what was lost could confirm or refute any of them. Its findings weigh more than all others.
     Everything,
-    /// Rates and counts. Latencies and CPU shares that cannot be computed from the calls are not checked, which takes nothing
-    /// from the others.
+    /// Rates and counts. Latencies and CPU shares that cannot be computed from the calls are not checked; this does not
+    /// affect the others.
     RatesAndCounts,
-    /// Rates and latencies that are taken for what storage did: where the bytes came from or went to, and whether storage
-    /// limited the pass.
+    /// Rates and latencies that are taken for what storage did: where the bytes came from or went to, and whether
+    /// storage limited the pass.
     RatesOfStorage,
     /// Rates and latencies that are taken for durable writes.
     DurableRates,
 }
 
 impl Decides {
-    /// Whether this claim is one of them, taken for this subject.
+    /// Returns `true` if this claim is one of them, taken for this subject.
     pub(crate) fn includes(self, claim: &Claim, subject: Subject) -> bool {
         let rate = !claim.metric.is_count() && !claim.metric.is_cpu();
         match self {
@@ -134,15 +132,15 @@ impl Decides {
     }
 }
 
-/// What takes the place of a misleading figure.
+/// The replacement of a misleading figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Correction {
-    /// Of several detectors that show a figure to be misleading, the lowest decides. What never happened comes before what
-    /// was not timed, that before what limited the pass, and the CPU last. No two detectors share a rank.
+    /// Of several detectors that show a figure to be misleading, the lowest decides. What never happened comes before
+    /// what was not timed, that before what limited the pass, and the CPU last. No two detectors share a rank.
     pub rank: u16,
     /// How the honest figure follows from the facts.
     pub honest: Honest,
-    /// What the claim measured instead, in words.
+    /// Returns the quantity that the claim measured instead, in words.
     pub measured_instead: fn(&Run<'_>, &Phase) -> &'static str,
 }
 
@@ -157,10 +155,10 @@ pub enum Honest {
     ByDirection,
     /// All tasks' bytes over one wall clock.
     Together,
-    /// What was done in the last fifth of the window.
+    /// The I/O in the last fifth of the window.
     LaterPart,
-    /// The rate as it was, which holds under a condition that the claim does not state. Storage does at least as much without
-    /// it. A latency is no better for that.
+    /// The rate as it was, which holds under a condition that the claim does not state. Storage does at least as much
+    /// without it. This does not improve a latency.
     Reached {
         /// The condition, in words.
         condition: &'static str,
@@ -217,17 +215,6 @@ impl Question {
 }
 
 impl Detector {
-    /// Judges a run: at least one finding.
-    pub fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
-        match self.judge {
-            Judge::Run(judge) | Judge::CommandLine(judge) => judge(run),
-            Judge::Series(_) => {
-                let why = "a single run: `verify --repeat` compares several";
-                vec![Case::of_run(self, run).halted(Halt::not_applicable(why))]
-            }
-        }
-    }
-
     /// Judges a series: at least one finding of a detector that compares runs, none of others.
     pub fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
         match self.judge {
@@ -236,22 +223,17 @@ impl Detector {
         }
     }
 
-    /// Whether it asks the command line alone.
+    /// Returns `true` if it asks the command line alone.
     pub fn is_of_the_plan(&self) -> bool {
         matches!(self.judge, Judge::CommandLine(_))
     }
 
-    /// Whether it compares the runs of a series.
+    /// Returns `true` if it compares the runs of a series.
     pub fn is_of_the_series(&self) -> bool {
         matches!(self.judge, Judge::Series(_))
     }
 
-    /// Its manual page in Markdown: the header of its source file, with the six headings.
-    pub fn manual(&self) -> String {
-        manual::page(self.source)
-    }
-
-    /// Whether a finding is one of this detector.
+    /// Returns `true` if a finding is one of this detector.
     pub fn made(&self, finding: &Finding) -> bool {
         finding.code == self.code
     }

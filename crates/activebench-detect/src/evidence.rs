@@ -1,10 +1,11 @@
-//! What detectors share: amounts of bytes, the layers below a file, mapped files, payload, links, and figures that are computed
-//! from the calls.
+//! Evidence that detectors share: amounts of bytes, the layers below a file, mapped files, the bytes that a pass moved,
+//! payload, links, and figures that are computed from the calls.
 
 pub(crate) mod bytes;
 pub(crate) mod device_layers;
 pub(crate) mod device_link;
 pub(crate) mod interval;
 pub(crate) mod mapped_files;
+mod moved_bytes;
 pub(crate) mod payload;
 pub(crate) mod rebuilt_figure;

@@ -1,4 +1,4 @@
-//! Many runs over time: a pure function of the figures that each judged run left.
+//! Many runs over time: a pure function of the stored figures of each judged run.
 //!
 //! A *figure* is a claim of one load on one group (disk, host or model): runs that agree in tool, command (but for the
 //! place of the measured storage), phase, kind of number, subject and unit. Statistics rest on runs that are verified,
@@ -28,33 +28,33 @@ use shift::Held;
 
 pub use contribution::figures;
 
-/// A run with the place where it lies.
+/// A run with its position in the history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     /// As the user would name it.
     pub directory: String,
     /// Its figures.
     pub run: RunFigures,
-    /// Whether it belongs to the baseline.
+    /// `true` if it belongs to the baseline.
     pub in_baseline: bool,
-    /// Whether it is held against the baseline.
+    /// `true` if it is compared with the baseline.
     pub is_later: bool,
 }
 
-/// What is asked.
+/// The request of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Which number is followed.
+    /// The figure that is followed.
     pub kind: FigureKind,
-    /// What keeps figures apart.
+    /// The property by which figures are separated.
     pub by: By,
-    /// Whether figures of one load are held side by side.
+    /// `true` if figures of one load are shown side by side.
     pub side_by_side: bool,
     /// Only figures of these phases and metrics; all when empty.
     pub figures: Vec<Wanted>,
     /// The baseline as the user named it.
     pub baseline: Option<String>,
-    /// From which share on a regression fails.
+    /// The share from which on a regression fails.
     pub limit_ratio: Option<f64>,
 }
 
@@ -76,7 +76,7 @@ impl Wanted {
     }
 }
 
-/// What makes figures of several runs one. Texts are the runs' own.
+/// The key that figures of several runs have in common. Texts are the runs' own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key<'run> {
     tool: &'run str,
@@ -89,7 +89,7 @@ struct Key<'run> {
     unit: Unit,
 }
 
-/// The history of these runs.
+/// Returns the history of these runs.
 pub fn history(mut reading: Reading, mut runs: Vec<Placed>, asked: &Asked, thresholds: &Thresholds) -> History {
     runs.sort_by(|one, other| {
         (one.run.started_unix_s, &one.directory).cmp(&(other.run.started_unix_s, &other.directory))
@@ -110,7 +110,7 @@ pub fn history(mut reading: Reading, mut runs: Vec<Placed>, asked: &Asked, thres
         }
         reading.without_figures += usize::from(!any);
     }
-    // Figures of one load stand together, in the order in which its first run states them; groups by their names.
+    // Figures of one load are listed together, in the order in which its first run states them; groups by their names.
     let mut loads: HashMap<(&str, &str), usize> = HashMap::new();
     let mut of_load: HashMap<(&str, Metric, u32, Subject, Unit), usize> = HashMap::new();
     let placed = found.into_iter().map(|(key, stated)| {
@@ -177,7 +177,7 @@ fn group(run: &RunFigures, disk: &Disk, by: By) -> String {
         (By::Device, Some(model), Some(serial)) => format!("{model} {serial}"),
         (By::Device, None, Some(serial)) => serial.clone(),
         (By::Model, None, _) => "model not known".to_owned(),
-        // Without a serial number a disk is known by its place alone: the same name on another host is another disk.
+        // Without a serial number, a disk is identified by host and name alone.
         (By::Device, ..) => {
             let name = disk.name.as_deref().unwrap_or("disk not known");
             match &run.host {
@@ -235,7 +235,7 @@ fn point(run: usize, figure: &RunFigure, verdict: RunVerdict, kind: FigureKind) 
     };
     let open = matches!(verdict, RunVerdict::Inconclusive | RunVerdict::Failed);
     let why_not = match (value, open) {
-        (None, _) => Some(figure.no_honest.clone().unwrap_or_else(|| "it is no number".to_owned())),
+        (None, _) => Some(figure.no_honest.clone().unwrap_or_else(|| "it is not a number".to_owned())),
         (Some(_), true) => Some(format!("the run is {}: it may have measured a part of the load", verdict.as_str())),
         (Some(_), false) => None,
     };
@@ -262,7 +262,7 @@ fn summary(values: &[f64], unit: Unit) -> Option<Summary> {
     })
 }
 
-/// What differs between the runs of a figure, besides the figure.
+/// Returns the circumstances that differ between the runs of a figure.
 fn varied(stated: &[(usize, &RunFigure)], runs: &[Placed], by: By) -> BTreeMap<String, Vec<String>> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let mut varied: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -302,7 +302,7 @@ fn against(metric: Metric, counted: &[(&Placed, f64)], points: &[Point], runs: &
     match (has(|placed| placed.in_baseline), has(|placed| placed.is_later)) {
         (false, _) => not("the baseline does not have this figure", false),
         (true, false) => not("no later run has this figure", true),
-        // What the baseline never had cannot have become worse.
+        // A figure that the baseline never had cannot have become worse.
         (true, true) if baseline.is_empty() && later.is_empty() => not("no run has a value that counts", false),
         (true, true) => shift::shift(metric, &baseline, &later),
     }
@@ -330,7 +330,7 @@ fn gate(figures: &[Followed], limit_ratio: f64) -> Gate {
     gate
 }
 
-/// Like that of a verdict: a regression is a discrepancy, an open question is no success.
+/// As for a verdict: a regression is a discrepancy, and an open question is not a success.
 fn exit_code(gate: &Gate) -> i32 {
     match (gate.failing.is_empty(), gate.open.is_empty() && gate.compared > 0) {
         (false, _) => 1,

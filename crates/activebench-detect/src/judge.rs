@@ -1,4 +1,4 @@
-//! From findings to verdicts, and what a report says of a run beside them.
+//! Verdicts from findings, and the other conclusions of a report about a run.
 
 pub(crate) mod bottleneck;
 pub(crate) mod confirmation;

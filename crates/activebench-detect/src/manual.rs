@@ -1,5 +1,5 @@
 //! A detector's manual page is the `//!` header of its source file, so that the rule and
-//! its explanation are written once and stand beside each other.
+//! its explanation are written once and are in one place.
 
 use activebench_model::fact::FactName;
 use activebench_model::report::DetectorPage;
@@ -40,7 +40,14 @@ pub fn section(page: &str, heading: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// A detector as a report introduces it.
+impl Detector {
+    /// Its manual page in Markdown: the header of its source file, with the six headings.
+    pub fn manual(&self) -> String {
+        page(self.source)
+    }
+}
+
+/// Returns a detector as reports introduce it.
 pub fn introduction(detector: &Detector) -> DetectorPage {
     let page = detector.manual();
     let first_paragraph = |text: String| text.split("\n\n").next().unwrap_or_default().to_owned();
@@ -53,7 +60,7 @@ pub fn introduction(detector: &Detector) -> DetectorPage {
     }
 }
 
-/// The manual page as it stands in `docs/detectors/` and as `activebench explain` prints it:
+/// Returns the manual page for `docs/detectors/` and for `activebench explain`:
 /// code and name as the title, then the header of the detector's file, its headings one
 /// level down.
 pub fn manual_page(detector: &Detector) -> String {
@@ -71,7 +78,7 @@ pub fn manual_page(detector: &Detector) -> String {
     text
 }
 
-/// Where a detector's answer comes from, as a paragraph of its page.
+/// Returns the evidence of a detector's answer, as a paragraph of its page.
 fn basis(detector: &Detector) -> String {
     let names =
         |facts: &[FactName]| facts.iter().map(|fact| format!("`{}`", fact.as_str())).collect::<Vec<_>>().join(", ");

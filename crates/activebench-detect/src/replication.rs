@@ -1,6 +1,6 @@
-//! Holds a run beside its replays: a pure function of what was recorded of both.
+//! Compares a run with its replays: a pure function of the records of both.
 //!
-//! A replay counts when it did what was recorded, operation by operation, and found the same in the cache. Then its
+//! A replay counts if it repeated the recorded operations and found the same part of its files in the cache. Then its
 //! amount of work is that of the recorded pass, and its rate is that amount over its own time: the same definition as
 //! the observed rate's.
 
@@ -16,21 +16,21 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::series::statistics::median;
 
-/// Up to this share of what a pass reads may lie in the cache for it to be cold, and from one less this on it is
+/// Up to this share of a pass's reads may be in the cache for the pass to be cold, and from one less this on it is
 /// warm. Proposed: room for what readahead brings in while the pass begins, and for a file's first blocks that were read
 /// before.
 const NEARLY: f64 = 0.1;
-/// From this share of its bytes on a pass goes past the cache. Proposed: room for the end of a file, which direct I/O may
-/// not be able to take; the replay asks for all of it directly.
+/// From this share of its bytes on, a pass counts as direct I/O. Proposed: leaves room for the end of a file, which
+/// direct I/O may not be able to read; the replay uses direct I/O for all of it.
 const PASSED_BY: f64 = 0.99;
-/// From this share of the window on, the time between a tool's calls is said: the replay leaves it out. Proposed: less
-/// moves the rate by about the default tolerance at most.
+/// From this share of the window on, the report mentions the time between a tool's calls, which the replay leaves out.
+/// Proposed: less moves the rate by about the default tolerance at most.
 const THINKS_RATIO: f64 = 0.1;
 /// A phase whose own window is shorter than this share of the pass's has no rate of its own. Proposed: what
 /// the others do alone then moves its rate by about the default tolerance at most.
 const WHOLE: f64 = 0.9;
 
-/// Rates that a pass can have claimed, those that are held first in front.
+/// Rates that a pass can have claimed, in the order in which they are compared.
 const RATES: [Metric; 6] = [
     Metric::Throughput,
     Metric::OperationRate,
@@ -40,7 +40,7 @@ const RATES: [Metric; 6] = [
     Metric::SumOfTaskOperationRate,
 ];
 
-/// What phases that ran at once found of their files in the page cache.
+/// Returns how much of their files phases that ran at once found in the page cache.
 pub fn cache_state(phases: &[&Phase]) -> CacheState {
     let unknown = |why: &str| CacheState::Unknown { why: why.to_owned() };
     let share = |phase: &&Phase| phase.facts.complete(FactName::DirectShare).ok();
@@ -49,7 +49,7 @@ pub fn cache_state(phases: &[&Phase]) -> CacheState {
     }
     let mut groups: Vec<&Phase> = Vec::new();
     for phase in phases {
-        // Both directions of a mix are over the same parts, and so are their facts on the cache.
+        // Both directions of a mix have the same parts, and the same facts about the cache.
         if !groups.iter().any(|known| known.parts == phase.parts) {
             groups.push(phase);
         }
@@ -100,13 +100,13 @@ pub fn device_read_bytes(phases: &[&Phase]) -> Option<u64> {
     (!of_files.is_empty()).then(|| of_files.iter().map(|(_, bytes)| *bytes).sum::<f64>() as u64)
 }
 
-/// Whether a replay found in the cache what the recorded pass found.
+/// Returns `true` if a replay found in the cache what the recorded pass found.
 pub fn same_cache(recorded: &CacheState, replay: &CacheState) -> bool {
     use CacheState::{Cold, PassedBy, Warm, WritesOnly};
     matches!((recorded, replay), (Cold, Cold) | (Warm, Warm) | (PassedBy, PassedBy) | (WritesOnly, WritesOnly))
 }
 
-/// Says how long the tasks of phases did something else between their calls; `None` where it is hardly anything.
+/// Returns a sentence on the time between the calls of the phases' tasks; `None` if it is short.
 pub fn think_time(phases: &[&Phase]) -> Option<String> {
     let sum = |name| phases.iter().map(|phase| phase.facts.complete(name).ok()).sum::<Option<f64>>();
     let (busy, whole) = (sum(FactName::InFlight)?, sum(FactName::TaskWindows)?);
@@ -119,7 +119,7 @@ pub fn think_time(phases: &[&Phase]) -> Option<String> {
     })
 }
 
-/// What an engine printed as the rate of all its jobs together, and the text of its counts that its observation
+/// Returns the rate that an engine printed for all its jobs together, and the text of its counts that its observation
 /// refutes.
 pub fn engine_claims(replay: &JudgedRun) -> (Option<Quantity>, Vec<String>) {
     let claims = || replay.parsed.claims.iter().zip(&replay.judged);
@@ -150,10 +150,10 @@ pub fn judge(run: &JudgedRun, mut replication: Replication) -> Replication {
     replication
 }
 
-/// Why a replay does not count; `None` for one that does.
+/// Returns the reason why a replay does not count; `None` if it counts.
 pub fn void(replay: &Replay) -> Option<String> {
     if let Some(why) = replay.incomplete.first() {
-        return Some(format!("its observation is not whole: {why}"));
+        return Some(format!("its observation is incomplete: {why}"));
     }
     if let Some(differs) = &replay.differs {
         return Some(format!("it did something else: {differs}"));
@@ -273,7 +273,7 @@ fn figures(run: &JudgedRun, pass: &ReplicatedPass, tolerance: f64) -> Vec<Replic
     figures
 }
 
-/// Why no replay of a pass has a time.
+/// Returns the reason why no replay of a pass has a time.
 fn why_none(pass: &ReplicatedPass) -> String {
     let first = pass.replays.iter().find_map(void);
     match (&pass.not_replayed, first) {
@@ -284,19 +284,19 @@ fn why_none(pass: &ReplicatedPass) -> String {
     }
 }
 
-/// The rate that a phase claimed.
+/// Returns the rate that a phase claimed.
 fn rate_claim<'run>(run: &'run JudgedRun, phase: &Phase) -> Option<(&'run Claim, &'run JudgedClaim)> {
     let claims = || run.parsed.claims.iter().filter(|claim| claim.phase == phase.id);
     let claim = RATES.iter().find_map(|metric| claims().find(|claim| claim.metric == *metric))?;
     Some((claim, run.judged.iter().find(|judged| judged.claim == claim.id)?))
 }
 
-/// What a phase did while its clock ran, in the unit that its rate counts.
+/// Returns the work of a phase inside its window, in the unit that its rate counts.
 ///
-/// Where the claim could be rebuilt, what it counts (bonnie++ counts a rewritten block once); otherwise everything.
+/// If the claim could be rebuilt, the work that it counts (bonnie++ counts a rewritten block once), otherwise all work.
 ///
 /// # Errors
-/// The fact that is in the way.
+/// The fact that is missing.
 fn amount(phase: &Phase, metric: Metric, claim: Option<(&Claim, &JudgedClaim)>) -> Result<f64, String> {
     let fact = |name| phase.facts.complete(name);
     let rebuilt = claim.and_then(|(_, judged)| judged.observed()).filter(|rate| rate.unit == unit(metric));
@@ -419,7 +419,7 @@ mod tests {
             exit_code: 0,
             changed_thresholds: Vec::new(),
             limiters: Vec::new(),
-            courses: Vec::new(),
+            timelines: Vec::new(),
             shares: Default::default(),
             questions: Default::default(),
             detectors: Vec::new(),
@@ -515,7 +515,7 @@ mod tests {
         for (bad, expected) in [
             (other(|replay| replay.differs = Some("f0: 3 reads".to_owned())), "it did something else: f0: 3 reads"),
             (other(|replay| replay.same_cache = false), "it found the cache otherwise: cold"),
-            (other(|replay| replay.incomplete.push("cut".to_owned())), "its observation is not whole: cut"),
+            (other(|replay| replay.incomplete.push("cut".to_owned())), "its observation is incomplete: cut"),
             (other(|replay| replay.clock_ns = None), "no operation of it was seen"),
         ] {
             let replication = judged(&run, vec![replay(100), bad.clone()], |_| {});

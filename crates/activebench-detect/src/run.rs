@@ -1,15 +1,15 @@
-//! What a detector sees: one judged run, before judgement.
+//! The input of a detector: one judged run, before judgement.
 
 use activebench_model::advice::Advisor;
 use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::host::Target;
 use activebench_model::phase::{Direction, Part, Phase};
-use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
+use activebench_model::thread_stacks::Profiles;
 
-use crate::evidence::mapped_files::{self, Mapped};
+pub use crate::evidence::rebuilt_figure::RebuiltFigures;
 use crate::thresholds::Thresholds;
 
 /// The stored run as detectors see it.
@@ -29,10 +29,12 @@ pub struct Run<'a> {
     pub thresholds: &'a Thresholds,
     /// Who knows the tool's options.
     pub advisor: &'a dyn Advisor,
+    /// The claims' figures that were rebuilt so far; empty before the judgement.
+    pub rebuilt: &'a RebuiltFigures,
 }
 
 impl<'a> Run<'a> {
-    /// Whether an adapter knows the tool; without one nothing is claimed.
+    /// Returns `true` if an adapter knows the tool; without one nothing is claimed.
     pub fn has_adapter(&self) -> bool {
         !self.parsed.tool.is_empty()
     }
@@ -43,12 +45,12 @@ impl<'a> Run<'a> {
         self.parsed.claims.iter().filter(move |claim| claim.phase == id)
     }
 
-    /// The phase that a claim speaks of.
+    /// Returns the phase that a claim belongs to.
     pub fn phase_of(&self, claim: &Claim) -> Option<&'a Phase> {
         self.phases.iter().find(|phase| phase.id == claim.phase)
     }
 
-    /// What a claim is taken to describe: the user's `--subject` where there is one,
+    /// Returns the subject of a claim: the user's `--subject` if it was given,
     /// otherwise what the adapter proposed.
     pub fn subject_of(&self, claim: &Claim) -> Subject {
         self.manifest.choices.subject.unwrap_or(claim.subject)
@@ -63,7 +65,7 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// What the phase's first file lies on; `None` when the phase has no file or its file
+    /// Returns the storage below the phase's first file; `None` if the phase does not have a file or its file
     /// system is not known.
     pub fn target_of(&self, phase: &Phase) -> Option<&'a Target> {
         self.manifest.host.target_of(phase.parts.first()?.file)
@@ -75,34 +77,6 @@ impl<'a> Run<'a> {
     /// When the fact was not computed, is missing, or is partial.
     pub fn fact(&self, phase: &Phase, name: FactName) -> Result<f64, String> {
         phase.facts.complete(name)
-    }
-
-    /// Bytes that the phase's calls moved in the direction of the pass, inside the window.
-    ///
-    /// # Errors
-    /// When a count is missing or partial, when the pass moves no data, or when data moved
-    /// through a mapping, which calls do not show, and the device does not answer for it.
-    pub fn moved(&self, phase: &Phase) -> Result<f64, String> {
-        let bytes = match phase.direction {
-            Direction::Read => phase.facts.complete(FactName::ReadBytes)?,
-            Direction::Write => phase.facts.complete(FactName::WriteBytes)?,
-            Direction::Discard => phase.facts.complete(FactName::DiscardBytes)?,
-            Direction::Mixed => {
-                phase.facts.complete(FactName::ReadBytes)? + phase.facts.complete(FactName::WriteBytes)?
-            }
-            Direction::None => return Err("the pass moves no data".to_owned()),
-        };
-        // Without calls only mappings can have moved data; that there were none must be known.
-        if bytes == 0.0
-            && phase.facts.get(FactName::Mappings).is_some()
-            && phase.facts.complete(FactName::Mappings)? > 0.0
-        {
-            return match mapped_files::of(self, phase)? {
-                Some(Mapped::AtDevice(bytes)) => Ok(bytes),
-                _ => Err("data moved through a mapping, which calls do not show".to_owned()),
-            };
-        }
-        Ok(bytes)
     }
 
     /// The phase of the other direction of a mix that the tool reports apart. Records of before named it by its parts.
@@ -128,7 +102,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the phase mapped its files.
+    /// Returns `true` if the phase mapped its files.
     pub(crate) fn maps_files(&self, phase: &Phase) -> bool {
         phase.facts.complete(FactName::Mappings).is_ok_and(|mappings| mappings > 0.0)
     }

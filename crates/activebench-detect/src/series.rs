@@ -1,4 +1,4 @@
-//! Judges repeated runs: a pure function of what each of them was judged to be.
+//! Judges repeated runs: a pure function of the judgement of each.
 
 pub(crate) mod causes;
 pub mod statistics;
@@ -22,7 +22,7 @@ use crate::series::statistics::figures;
 use crate::series::stopping::stopping;
 use crate::thresholds::Thresholds;
 
-/// What a judged run contributes to its series.
+/// Returns the contribution of a judged run to its series.
 pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSeries {
     let claims = run.parsed.claims.iter().zip(&run.judged).map(|(claim, judged)| ClaimOfRun {
         phase: claim.phase.clone(),
@@ -52,7 +52,8 @@ pub fn contribution(number: u32, directory: &str, run: &JudgedRun) -> RunOfSerie
     }
 }
 
-/// Blocks that a pass could have begun at: what was asked for, or what was seen where that is more.
+/// Returns the number of blocks at which a pass could have begun: the requested or the observed one, whichever is
+/// larger.
 fn region_blocks(phase: &Phase) -> Option<f64> {
     let seen = phase.facts.complete(FactName::RegionBlocks).ok();
     let block = phase.facts.complete(FactName::BlockGrid).ok().filter(|block| *block > 0.0);
@@ -63,7 +64,7 @@ fn region_blocks(phase: &Phase) -> Option<f64> {
     }
 }
 
-/// Judges a series. `directory` is where it lies, as the user would name it.
+/// Judges a series. `directory` is its directory, as the user would name it.
 pub fn judge(
     manifest: SeriesManifest,
     directory: String,
@@ -90,7 +91,7 @@ pub fn judge(
     JudgedSeries { manifest, directory, runs, figures, steadiness, stopping, findings, verdict, because, exit_code }
 }
 
-/// The figures of the runs with what explains their variance, and how steady they were.
+/// Returns the figures of the runs, with explanations of their variance, and their steadiness.
 pub fn computed(runs: &[RunOfSeries], thresholds: &Thresholds) -> (Vec<Repeated>, Vec<Steadiness>) {
     let mut figures = figures(runs);
     for figure in &mut figures {
@@ -100,7 +101,7 @@ pub fn computed(runs: &[RunOfSeries], thresholds: &Thresholds) -> (Vec<Repeated>
     (figures, steadiness)
 }
 
-/// What the series itself adds to the verdicts of its runs.
+/// Returns the verdict of the series itself, added to those of its runs.
 fn own_verdict(
     manifest: &SeriesManifest,
     runs: &[RunOfSeries],
@@ -137,7 +138,7 @@ fn own_verdict(
     (RunVerdict::Verified, format!("{} runs agree with each other", runs.len()))
 }
 
-/// From the best verdict up.
+/// Ranks verdicts, the best first.
 fn rank(verdict: RunVerdict) -> u8 {
     match verdict {
         RunVerdict::Verified => 0,
@@ -148,7 +149,7 @@ fn rank(verdict: RunVerdict) -> u8 {
     }
 }
 
-/// From the best exit code up: one that says nothing comes before one that accuses.
+/// Ranks exit codes, the best first: an inconclusive one comes before one that accuses.
 fn weight(code: i32) -> u8 {
     match code {
         0 => 0,

@@ -55,8 +55,7 @@ fn append(log: &OsStr, line: &str) {
 
 /// Returns the reason why tests with kernel probes and the given programs cannot run here; `None` when they can.
 pub fn obstacle(programs: &[&str]) -> Option<String> {
-    // SAFETY: only returns a number.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return Some("needs root for kernel probes and loop devices".to_owned());
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {

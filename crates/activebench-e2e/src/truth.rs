@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::truth::case::Drawn;
 use crate::truth::case::{Case, How};
-use crate::truth::drawn::Drawn;
 use crate::truth::outcome::Outcome;
 use crate::truth::stage::Stage;
 use crate::{Verified, binary, obstacle, recheck, verify_in, verify_within};

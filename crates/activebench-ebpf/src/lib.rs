@@ -8,7 +8,7 @@ pub static OBJECT: &[u8] = &aligned::OBJECT.0;
 
 /// An object of programs that do nothing, named `sys_enter` and `sys_exit` like their
 /// hooks: the floor that the cost of observing is compared with.
-pub static FLOOR: &[u8] = &aligned::FLOOR.0;
+pub static EMPTY_PROGRAMS: &[u8] = &aligned::EMPTY_PROGRAMS.0;
 
 mod aligned {
     /// ELF parsers read headers in place, so the bytes must be aligned like them.
@@ -16,5 +16,5 @@ mod aligned {
     pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
 
     pub(crate) static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../prebuilt/activebench.bpf.o"));
-    pub(crate) static FLOOR: &Aligned<[u8]> = &Aligned(*include_bytes!("../prebuilt/floor.bpf.o"));
+    pub(crate) static EMPTY_PROGRAMS: &Aligned<[u8]> = &Aligned(*include_bytes!("../prebuilt/empty_programs.bpf.o"));
 }

@@ -12,16 +12,16 @@
 /* Classes of records, each with its own counters. Completions have their own because they
  * interrupt the other programs. */
 enum record_class {
-	CLASS_CALLS = 0,
-	CLASS_NAMES = 1,
-	CLASS_TASKS = 2,
-	CLASS_BLOCK_QUEUED = 3,
-	CLASS_BLOCK_COMPLETED = 4,
-	CLASS_PAGE_CACHE = 5,
-	CLASS_CPU = 6,
-	CLASS_SAMPLES = 7,
-	CLASS_PAYLOAD = 8,
-	CLASS_COUNT = 9,
+	CLASS_CALLS,
+	CLASS_NAMES,
+	CLASS_TASKS,
+	CLASS_BLOCK_QUEUED,
+	CLASS_BLOCK_COMPLETED,
+	CLASS_PAGE_CACHE,
+	CLASS_CPU,
+	CLASS_SAMPLES,
+	CLASS_PAYLOAD,
+	CLASS_COUNT,
 };
 
 /* Every message of the ring starts with this; `count` records of the class follow. */

@@ -11,6 +11,8 @@ use std::time::Instant;
 
 use activebench_facts::{BlockHits, fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
+use activebench_model::coverage::Backend;
+use activebench_model::event::RecordClass;
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
 use activebench_model::run::{FORMAT, Manifest};
@@ -76,14 +78,15 @@ fn manifest() -> Manifest {
         command: Default::default(),
         added_arguments: Vec::new(),
         tool_command: None,
+        executed_tools: None,
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),
         host: Default::default(),
         coverage: activebench_model::coverage::Coverage {
             // No account of a probe is needed where the calls come from the ptrace backend.
-            backend: "ptrace".to_owned(),
-            records: [("calls".to_owned(), Default::default())].into(),
+            backend: Backend::Ptrace,
+            records: [(RecordClass::Calls, Default::default())].into(),
             ..Default::default()
         },
         incomplete: Vec::new(),
@@ -126,8 +129,8 @@ fn count_hits(reads: u64, set: u64) -> (u64, u64) {
 /// Returns the same from the facts of the phase.
 fn resolve(reads: u64, set: u64) -> (u64, u64) {
     let source = Reads { reads, set };
-    let activity = fold_activity(&source).expect("made in memory");
-    let (phases, _) = resolve_phases(&source, &manifest(), &activity, vec![phase(reads)]).expect("made in memory");
+    let folded = fold_activity(&source).expect("made in memory");
+    let (phases, _) = resolve_phases(&source, &manifest(), &folded, vec![phase(reads)]).expect("made in memory");
     let fact = |name| phases[0].facts.complete(name).map(|value| value as u64);
     (fact(FactName::UniqueBlocks).expect("complete"), fact(FactName::MaxBlockHits).expect("complete"))
 }

@@ -1,8 +1,8 @@
 //! Builds [`Activity`] from the calls of a run.
 //!
-//! The calls are read twice. The first reading keeps the *structural* calls (everything but data
-//! and seeks). There are few of them; sorted by time, they divide each descriptor's life into
-//! slots. The second reading puts every data call and seek into its slot by its start. Inside a slot,
+//! The *structural* calls (everything but data and seeks) are collected first, because a source finds them without
+//! reading all calls. There are few of them; sorted by time, they divide each descriptor's life into
+//! slots. Then the calls are read once, and every data call and seek is put into its slot by its start. Inside a slot,
 //! consecutive calls of one kind by one thread form a run, in their exact order. The runs of several
 //! threads are ordered by their first calls. So the order of one thread's calls is exact, and the
 //! place of every call between opens, closes and syncs is exact by time. Only the alternation of two
@@ -21,15 +21,18 @@ mod tasks;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, Burst, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass};
-use activebench_model::call::{Call, FileId, FileKind, Op};
+use activebench_model::activity::{Activity, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass};
+use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use activebench_model::event::{NameEvent, TaskEvent};
 
+use crate::undecoded_io::Undecoded;
+use activebench_model::coverage::{BlindPath, ProbeStatus};
+use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
 pub(crate) use tasks::Stub;
 
 /// Returns the file of a call on a descriptor of a tracked kind of file.
-fn on_followed_file(call: &Call) -> Option<FileId> {
+fn on_followed_file(call: &PlainCall) -> Option<FileId> {
     match call.kind {
         FileKind::Regular | FileKind::BlockDevice => call.file,
         FileKind::Other => None,
@@ -40,6 +43,26 @@ fn moves_data_or_position(op: Op) -> bool {
     op.is_data() || op == Op::Lseek
 }
 
+/// The aggregated calls of a run, and what the facts need of them besides the activity.
+#[derive(Clone, Debug, Default)]
+pub struct Folded {
+    /// The activity.
+    pub activity: Activity,
+    /// Calls that make data durable or cut a file, in the order of their starts. 80 bytes each.
+    pub(crate) syncs: Vec<PlainCall>,
+    pub(crate) undecoded: Undecoded,
+}
+
+impl Folded {
+    /// Counts the calls that lead into I/O which is not decoded, by name of the path. Unused paths are left out.
+    ///
+    /// A mapping counts where it can carry a benchmark's data: on a file that the tree opened for writing or that a
+    /// phase names. Neither is true of mapped programs and libraries.
+    pub fn blind_paths(&self, phases: &[Phase], probes: &[ProbeStatus]) -> Vec<BlindPath> {
+        self.undecoded.paths(&self.activity, phases, probes)
+    }
+}
+
 /// Builds the activity from the calls of a run.
 ///
 /// Calls of the tree's first process before it executed the tool are activebench's own stub
@@ -47,20 +70,42 @@ fn moves_data_or_position(op: Op) -> bool {
 ///
 /// # Errors
 /// Returns the errors of the source.
-pub fn fold_activity(source: &dyn EventSource) -> Result<Activity, Unreadable> {
+pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     let (tasks, mut execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
-    let Structure { calls: structure, unlink_spans, links, global_syncs, files, output_writes, bursts } =
-        read_structure(source, &stub)?;
+    let Structure { calls, unlink_spans, links, global_syncs } = read_structure(source, &stub)?;
     let Names { opened, unlinks, arguments } = read_names(source, &stub, &unlink_spans)?;
     add_arguments(&mut execs, &arguments);
 
-    let timelines = slots::Timelines::new(structure, &execs);
-    let mut passes = slots::fill(source, &stub, timelines)?.into_passes();
+    let mut slots = slots::Slots::new(slots::Timelines::new(calls, &execs));
+    let mut uses = Uses::default();
+    for batch in source.plain_calls() {
+        for call in batch?.iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
+            uses.feed(call);
+            slots.feed(call);
+        }
+    }
+    let (mut passes, mut syncs) = slots.into_timelines().into_passes();
     name_passes(&mut passes, &opened);
+    syncs.retain(|call| call.op.is_file_sync() || matches!(call.op, Op::MsyncAsync | Op::Ftruncate));
+    syncs.extend(&global_syncs);
+    syncs.sort_by_key(|call| call.start_ns);
 
-    let files = with_names(files, &opened);
-    Ok(Activity { tasks, files, passes, global_syncs, unlinks, links, execs, output_writes, bursts })
+    let Uses { files, mut output_writes, bursts, undecoded, .. } = uses;
+    output_writes.sort_by_key(|write| write.span.start_ns);
+    output_writes.truncate(Activity::MOST_OUTPUT_WRITES);
+    let activity = Activity {
+        tasks,
+        files: with_names(files, &opened),
+        passes,
+        global_syncs: global_syncs.iter().map(CallSpan::from).collect(),
+        unlinks,
+        links,
+        execs,
+        output_writes,
+        bursts: bursts.close(),
+    };
+    Ok(Folded { activity, syncs, undecoded })
 }
 
 /// Returns the executions of a tree, with the arguments where all of them are known.
@@ -74,43 +119,23 @@ pub fn executions(tasks: impl IntoIterator<Item = TaskEvent>, names: impl IntoIt
     execs
 }
 
-/// Result of the first reading of the calls.
+/// The structural calls.
 #[derive(Default)]
 struct Structure {
     /// Calls that begin, end or divide the passes.
-    calls: Vec<Call>,
+    calls: Vec<PlainCall>,
     unlink_spans: HashMap<(u32, u64), CallSpan>,
     links: Vec<MadeLink>,
-    global_syncs: Vec<CallSpan>,
-    /// Each file with its kind and first use.
-    files: HashMap<FileId, (FileKind, u64)>,
-    output_writes: Vec<OutputWrite>,
-    bursts: Vec<Burst>,
+    /// Calls of `sync(2)` and `syncfs(2)`.
+    global_syncs: Vec<PlainCall>,
 }
 
 fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Unreadable> {
     let mut structure = Structure::default();
-    let mut last_file = None;
-    let mut bursts = bursts::Bursts::default();
-    for batch in source.calls() {
+    for batch in source.structural_calls() {
         for call in batch?.into_iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
-            if let Some(file) = on_followed_file(&call) {
-                // Consecutive calls are mostly on one file, and in order: only its first use counts.
-                if last_file != Some((call.tid, file)) {
-                    last_file = Some((call.tid, file));
-                    let (_, first_ns) = structure.files.entry(file).or_insert((call.kind, call.start_ns));
-                    *first_ns = call.start_ns.min(*first_ns);
-                }
-            }
-            bursts.feed(&call);
             match call.op {
-                Op::Write | Op::Writev if call.kind == FileKind::Other && matches!(call.fd, 1 | 2) => {
-                    let write = OutputWrite { span: (&call).into(), tgid: call.tgid, fd: call.fd };
-                    structure.output_writes.push(write);
-                }
-                op if moves_data_or_position(op) => {}
-                Op::Sync => structure.global_syncs.push((&call).into()),
-                Op::Syncfs => structure.global_syncs.push((&call).into()),
+                Op::Sync | Op::Syncfs => structure.global_syncs.push(call),
                 Op::Link if call.returned >= 0 => {
                     structure.links.push(MadeLink { span: (&call).into(), tgid: call.tgid });
                 }
@@ -125,12 +150,39 @@ fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Un
         }
     }
     structure.calls.sort_by_key(|call| (call.start_ns, call.end_ns));
-    structure.global_syncs.sort_by_key(|span| span.start_ns);
+    structure.global_syncs.sort_by_key(|call| call.start_ns);
     structure.links.sort_by_key(|link| link.span.start_ns);
-    structure.output_writes.sort_by_key(|write| write.span.start_ns);
-    structure.output_writes.truncate(Activity::MOST_OUTPUT_WRITES);
-    structure.bursts = bursts.close();
     Ok(structure)
+}
+
+/// Findings from calls of all kinds, besides the passes.
+#[derive(Default)]
+struct Uses {
+    /// Each file with its kind and first use.
+    files: HashMap<FileId, (FileKind, u64)>,
+    /// Thread and file of the last call on a file.
+    last_file: Option<(u32, FileId)>,
+    output_writes: Vec<OutputWrite>,
+    bursts: bursts::Bursts,
+    undecoded: Undecoded,
+}
+
+impl Uses {
+    fn feed(&mut self, call: &PlainCall) {
+        if let Some(file) = on_followed_file(call) {
+            // Consecutive calls are mostly on one file, and in order: only its first use counts.
+            if self.last_file != Some((call.tid, file)) {
+                self.last_file = Some((call.tid, file));
+                let (_, first_ns) = self.files.entry(file).or_insert((call.kind, call.start_ns));
+                *first_ns = call.start_ns.min(*first_ns);
+            }
+        }
+        self.bursts.feed(call);
+        self.undecoded.feed(call);
+        if matches!(call.op, Op::Write | Op::Writev) && call.kind == FileKind::Other && matches!(call.fd, 1 | 2) {
+            self.output_writes.push(OutputWrite { span: call.into(), tgid: call.tgid, fd: call.fd });
+        }
+    }
 }
 
 struct Names {

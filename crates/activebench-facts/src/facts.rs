@@ -1,69 +1,79 @@
 //! Computes the facts of phases: every figure of [`FactName`](activebench_model::fact::FactName),
 //! exactly as its doc comment there defines it.
 //!
-//! The first reading of the calls finds where clocks stopped, the request sizes and the syncs; the
-//! second one counts. Block events are read twice, page-cache events once. Memory: the parts' tallies
-//! (a fixed size per part), the syncs of the phases' files (56 bytes each), the touched blocks
-//! ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows
+//! Every table is read once, after the activity has been folded (phases follow from the activity, so calls can be
+//! assigned to phases only then). Two readings of the calls are added where they cannot be avoided:
+//!
+//! * before the others, if a clock stopped after a number of bytes ([`windows::resolve`]): what counts inside a window
+//!   needs its end;
+//! * after the others, if the blocks of a phase were guessed wrong from its first calls ([`tally`]).
+//!
+//! Block events count both as completed requests and as queued bios, because only their end shows which of the two
+//! a device has ([`device`]). The block events are read after the calls: how long written data belongs to a phase
+//! depends on the syncs that cover its calls.
+//!
+//! Memory: the parts' tallies (a fixed size per part), the syncs of the phases' files (56 bytes each), the touched
+//! blocks ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows
 //! with the number of calls.
 //!
-//! Losses of the observation determine each fact's completeness ([`gaps`]). A probe that was not attached
+//! Losses of the observation determine each fact's completeness ([`record_losses`]). A probe that was not attached
 //! makes the facts that depend on it `Missing`. A lost record makes them `Partial`, and so does an event
 //! log that ends before the phase does. Facts of the whole run include events after that end where sums
 //! suffice.
 
 mod blocks;
 mod call_facts;
+mod call_family;
 mod completions;
-mod courses;
 mod cpu_times;
 mod depth;
 mod device;
 mod device_facts;
-mod fifths;
-mod gaps;
+mod host_counters;
 mod index;
 mod inserted;
 mod intervals;
 mod latency;
 mod names;
 mod order;
-mod pace;
 mod payload;
 mod places;
-mod profile;
+mod rate_in_fifths;
+mod record_losses;
 mod requests;
 mod run_facts;
 mod shape;
 mod shared;
 mod span_index;
 mod steal;
-mod surroundings;
 mod syncs;
 mod tally;
+mod task_rates;
+mod thread_time;
+mod timeline;
 mod windows;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::Activity;
-use activebench_model::call::FileId;
+use activebench_model::call::{Call, FileId};
+use activebench_model::event::RecordClass;
 use activebench_model::fact::Facts;
+use activebench_model::hook::Hook;
 use activebench_model::phase::{Part, Phase};
 use activebench_model::run::Manifest;
 
-use crate::activity::Stub;
+use crate::activity::{Folded, Stub};
 use activebench_model::source::{EventSource, Unreadable};
 pub use blocks::{BlockHits, HitDistribution};
-pub use courses::courses;
+use call_family::CallFamily;
 use device::DevicePlan;
-use gaps::{CALLS_HOOK, Gap};
 use index::Index;
 pub use places::hits_by_file;
-pub use profile::profile_phases;
-use requests::RequestSizes;
+use record_losses::Gap;
 use syncs::SyncLog;
 use tally::Tally;
-use windows::EndSeekers;
+pub use thread_time::profile_phases;
+pub use timeline::timelines;
 
 /// Gaps of the observation, for each tier of the observation.
 struct Gaps {
@@ -83,21 +93,30 @@ impl Gaps {
 
     /// Returns the gaps of figures that need the log up to a time.
     fn of_log(manifest: &Manifest, until_ns: u64) -> Self {
-        let cut = |class: &str| Gap::of_log(&manifest.coverage, manifest.clocks.started_ns, class, until_ns);
+        let cut = |class| Gap::of_log(&manifest.coverage, manifest.clocks.started_ns, class, until_ns);
         Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class).and(&cut(class)))
     }
 
-    fn with(gap: impl Fn(&str, &str) -> Gap) -> Self {
-        let calls = gap(CALLS_HOOK, "calls");
+    fn with(gap: impl Fn(Hook, RecordClass) -> Gap) -> Self {
+        let calls = gap(Hook::SysExit, RecordClass::Calls);
         Self {
-            cpu: calls.clone().and(&gap("tp_btf/sched_switch", "calls")),
-            tasks: gap("tp_btf/task_newtask", "tasks").and(&gap("tp_btf/sched_process_exit", "tasks")),
-            cache: gap(device_facts::CACHE_HOOK, "page_cache"),
-            completed: gap(device_facts::COMPLETED_HOOK, "block"),
-            queued: gap(device_facts::QUEUED_HOOK, "block_queued"),
+            cpu: calls.clone().and(&gap(Hook::Switch, RecordClass::Calls)),
+            tasks: gap(Hook::NewTask, RecordClass::Tasks).and(&gap(Hook::ProcessExit, RecordClass::Tasks)),
+            cache: gap(Hook::AddToPageCache, RecordClass::PageCache),
+            completed: gap(Hook::RequestComplete, RecordClass::BlockCompleted),
+            queued: gap(Hook::BioQueue, RecordClass::BlockQueued),
             calls,
         }
     }
+}
+
+/// Returns every family, before the first call.
+fn families(phases: &[Phase]) -> Vec<Box<dyn CallFamily>> {
+    vec![
+        Box::new(names::NameTally::new(phases)),
+        Box::new(shared::SharedBytes::new(phases)),
+        Box::new(task_rates::Paces::new(phases)),
+    ]
 }
 
 /// Resolves where each phase's clock stopped and fills the windows and the facts. Also returns the
@@ -110,50 +129,40 @@ impl Gaps {
 pub fn resolve_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
-    activity: &Activity,
+    folded: &Folded,
     mut phases: Vec<Phase>,
 ) -> Result<(Vec<Phase>, Facts), Unreadable> {
+    let activity = &folded.activity;
     let totals = source.totals()?;
     let stub = Stub::new(&activity.tasks, &activity.execs);
-    let own = |call: &activebench_model::call::Call| !stub.made(call.tgid, call.start_ns);
+    let own = |call: &Call| !stub.made(call.tgid, call.start_ns);
 
     let index = Index::new(activity);
-    let mut ends = EndSeekers::new(&index, &phases);
-    let mut sizes = RequestSizes::new(&phases);
-    let mut syncs = SyncLog::new(activity, &phases);
-    for batch in source.calls() {
-        for call in batch?.iter().filter(|call| own(call)) {
-            ends.feed(call);
-            sizes.feed(call);
-            syncs.feed(call);
-        }
-    }
-    ends.resolve(&mut phases);
-    syncs.close();
-    let blocks = sizes.blocks();
+    windows::resolve(source, own, &index, &mut phases)?;
+    let syncs = SyncLog::new(folded, &phases);
     let parts = index::parts_by_file(&phases);
     let limits = limits(&index, &phases, &parts, &syncs);
 
-    let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits, &blocks);
-    let mut paces = pace::Paces::new(&phases);
-    let mut names = names::NameTally::new(&phases);
-    let mut shared = shared::SharedBytes::new(&phases);
+    let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits);
+    let mut families = families(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
             tally.feed(call);
-            paces.feed(&phases, call);
-            names.feed(call);
-            shared.feed(call);
+            families.iter_mut().for_each(|family| family.feed(&phases, call));
             whole.feed(call);
         }
     }
-    tally.close();
+    if tally.close() {
+        for batch in source.calls() {
+            batch?.iter().filter(|call| own(call)).for_each(|call| tally.recount(call));
+        }
+    }
     for sum in &totals.calls {
         whole.feed_sum(sum);
     }
-    let inserted = inserted::read(source, &index, &phases, &parts)?;
-    let seen = device::Seen::read(source)?;
+    whole.close();
+    let (inserted, inserted_in_run) = inserted::read(source, &index, &phases, &parts, &totals)?;
 
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());
@@ -169,7 +178,7 @@ pub fn resolve_phases(
             tally: &tally,
             syncs: &syncs,
             limits: &limits,
-            blocks: blocks[number],
+            blocks: tally.blocks_of(number),
             touched,
         };
         let mut of_phase = Facts::default();
@@ -178,43 +187,33 @@ pub fn resolve_phases(
             view.add_time_facts(&mut of_phase);
             let in_process = inserted::shares_a_process(&phases, number);
             view.add_cache_facts(inserted[number], in_process, &mut of_phase);
-            shared.add_facts(number, &gaps[number].calls, &mut of_phase);
-            names.add_facts(number, phase, &gaps[number].calls, &mut of_phase);
         }
         durable.push(view.durable_ends());
         facts.push(of_phase);
     }
 
     let own_files: HashSet<FileId> = activity.files.iter().map(|file| file.id).collect();
-    let mut plans: Vec<(DevicePlan, device::Devices)> = phases
-        .iter()
-        .zip(&durable)
-        .map(|(phase, durable)| device_facts::plan(manifest, &index, &seen, phase, durable))
-        .collect();
-    plans.push(whole.device_plan(manifest, &seen));
+    let planned = phases.iter().zip(&durable);
+    let mut plans: Vec<DevicePlan> =
+        planned.map(|(phase, durable)| device_facts::plan(manifest, &index, phase, durable)).collect();
+    plans.push(whole.device_plan(manifest));
     // The largest structure in memory, and not needed for the device.
     drop(tally);
     for (number, phase) in phases.iter_mut().enumerate().filter(|(_, phase)| phase.window.is_some()) {
-        paces.add_facts(number, phase, &gaps[number].calls, &mut facts[number]);
+        families.iter_mut().for_each(|family| family.add_facts(number, phase, &gaps[number].calls, &mut facts[number]));
     }
-    drop(paces);
-    let mut tallies = device::read(source, &plans, &own_files)?;
-    for (index, phase) in phases.iter_mut().enumerate() {
-        phase.facts = std::mem::take(&mut facts[index]);
+    drop(families);
+    let mut seen = device::read(source, plans, &own_files)?;
+    let of_run = seen.pop();
+    for ((phase, gaps), (facts, seen)) in phases.iter_mut().zip(&gaps).zip(facts.into_iter().zip(seen)) {
+        phase.facts = facts;
         if phase.window.is_some() {
-            let (plan, devices) = &plans[index];
-            device_facts::add(&gaps[index], (plan, devices), std::mem::take(&mut tallies[index]), &mut phase.facts);
+            device_facts::add(gaps, seen, &mut phase.facts);
         }
     }
     payload::add(source, manifest, &mut phases)?;
-    surroundings::add(manifest, activity, &mut phases);
-    let of_run = match (plans.last(), tallies.pop()) {
-        (Some((plan, devices)), Some(device)) => {
-            let cached = run_facts::inserted(source, &totals)?;
-            whole.facts(manifest, activity, cached, (plan, devices), device)
-        }
-        _ => Facts::default(),
-    };
+    host_counters::add(manifest, activity, &mut phases);
+    let of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
     Ok((phases, of_run))
 }
 

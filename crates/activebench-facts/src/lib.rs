@@ -5,22 +5,21 @@
 //! * [`resolve_phases`] takes the phases that the adapter found and computes their facts,
 //!   and the facts of the whole run.
 //! * [`profile_phases`] adds how the threads spent their time, and in which functions.
-//! * [`courses`] computes the time series of each phase, for charts.
+//! * [`timelines`] computes the time series of each phase, for charts.
 //! * [`evidence_phases`] creates phases for a tool that no adapter knows.
 //! * [`BlockHits`] counts how often each block of a file was hit.
 //! * [`hits_by_file`] does so for a whole run, only from the places of its calls.
-//! * [`blind_paths`] counts the I/O that was done and is not decoded.
+//! * [`Folded::blind_paths`] counts the I/O that was done and is not decoded.
 //!
 //! This crate does not judge, read files or know how a run is stored. Events come from an
-//! [`EventSource`](activebench_model::source::EventSource), as often as needed. The activity reads the calls twice and the
-//! facts two or three times; they are never kept.
+//! [`EventSource`](activebench_model::source::EventSource). They are never kept: the activity reads the calls once, and
+//! the facts read every table once more; `docs/architecture.md` says which other readings there are and why.
 
 mod activity;
-mod blind;
 mod evidence;
 mod facts;
+mod undecoded_io;
 
-pub use activity::{executions, fold_activity};
-pub use blind::blind_paths;
+pub use activity::{Folded, executions, fold_activity};
 pub use evidence::evidence_phases;
-pub use facts::{BlockHits, HitDistribution, courses, hits_by_file, profile_phases, resolve_phases};
+pub use facts::{BlockHits, HitDistribution, hits_by_file, profile_phases, resolve_phases, timelines};

@@ -29,7 +29,9 @@ pub(crate) fn memory_limit(reader: &mut Reader, mounts: &Mounts) -> Option<u64> 
         return None;
     };
     let Some(below) = below_root(path, mount) else {
-        reader.note(format!("the memory limit is not known: the cgroup {path} lies outside of what is mounted"));
+        reader.note(format!(
+            "the memory limit is not known: the cgroup {path} is outside every mounted cgroup hierarchy"
+        ));
         return None;
     };
     let name = if unified { "memory.max" } else { "memory.limit_in_bytes" };
@@ -78,7 +80,9 @@ pub fn io_limits(roots: &Roots, process: Process) -> Result<IoLimits, String> {
         return unknown("the limits on I/O are not known: their cgroup hierarchy is not mounted".to_owned());
     };
     let Some(below) = below_root(path, mount) else {
-        return unknown(format!("the limits on I/O are not known: the cgroup {path} lies outside of what is mounted"));
+        return unknown(format!(
+            "the limits on I/O are not known: the cgroup {path} is outside every mounted cgroup hierarchy"
+        ));
     };
     let mut limits = Vec::new();
     for group in below.ancestors() {

@@ -3,17 +3,18 @@
 //!
 //! Read once, after the run. The only value that the device itself has to answer is its temperature.
 
+mod device_folder;
 mod links;
 mod states;
 mod volumes;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use activebench_model::call::DeviceNumber;
 use activebench_model::hardware::Hardware;
 use activebench_model::host::{Target, Tier};
 
-use crate::reader::{ReadError, Reader};
+use crate::reader::Reader;
 use crate::roots::{Process, Roots};
 pub(crate) use links::OWN_SERVER;
 pub(crate) use states::temperature_alarms;
@@ -65,21 +66,4 @@ fn governors(reader: &mut Reader) -> Vec<String> {
         }
     }
     governors
-}
-
-/// Iterates over the folders from a device's own up to `/sys/devices`, the nearest first.
-fn upwards(folder: &Path) -> impl Iterator<Item = &Path> {
-    folder.ancestors().take_while(|folder| *folder != Path::new("/sys/devices") && folder.parent().is_some())
-}
-
-/// Returns the folder behind `device`, which is a link in sysfs and a folder in recorded trees.
-fn device_folder(reader: &Reader, folder: &Path) -> PathBuf {
-    let device = folder.join("device");
-    reader.link(&device).unwrap_or(device)
-}
-
-/// Reads a file's text if the file exists; adds a note to `unread` if it cannot be read.
-fn text_if_any(reader: &mut Reader, path: &Path) -> Option<String> {
-    let text: Result<String, ReadError> = reader.text(path);
-    reader.optional(text)
 }

@@ -55,7 +55,7 @@ fn architecture(reader: &mut Reader) -> String {
 fn online_cpus(reader: &mut Reader) -> u32 {
     let path = Path::new("/sys/devices/system/cpu/online");
     let read = reader.text(path).and_then(|text| {
-        count_list(&text).ok_or(ReadError::Content { path: path.to_owned(), text, expected: "a list of processors" })
+        count_list(&text).ok_or(ReadError::Content { path: path.to_owned(), text, expected: "a list of CPUs" })
     });
     reader.wanted(read).unwrap_or(0)
 }

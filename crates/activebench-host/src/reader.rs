@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, str};
 
 use activebench_model::call::DeviceNumber;
+use rustix::io::Errno;
 
 use crate::roots::{Process, Roots};
 
@@ -27,6 +28,11 @@ pub(crate) enum ReadError {
     Links { path: PathBuf },
 }
 
+/// Returns a device number as `stat(2)` reports it (`st_dev`, `st_rdev`) as major and minor number.
+pub fn device_number(number: u64) -> DeviceNumber {
+    DeviceNumber::new(rustix::fs::major(number), rustix::fs::minor(number))
+}
+
 impl ReadError {
     /// Returns `true` when the kernel does not have the file, as opposed to a file that could not be read.
     pub(crate) fn is_absent(&self) -> bool {
@@ -35,7 +41,8 @@ impl ReadError {
 
     /// Returns `true` when the process or descriptor that the file describes has ended meanwhile.
     pub(crate) fn is_gone(&self) -> bool {
-        self.is_absent() || matches!(self, ReadError::Io { source, .. } if source.raw_os_error() == Some(libc::ESRCH))
+        self.is_absent()
+            || matches!(self, ReadError::Io { source, .. } if Errno::from_io_error(source) == Some(Errno::SRCH))
     }
 }
 
@@ -143,7 +150,7 @@ impl Reader {
             fs::metadata(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let number = metadata.rdev();
         let is_block = metadata.file_type().is_block_device();
-        Ok(is_block.then(|| DeviceNumber::new(libc::major(number), libc::minor(number))))
+        Ok(is_block.then(|| device_number(number)))
     }
 
     /// Returns the inode number of a file, following links.

@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
         let role = if upper.is_some() { "upper" } else { "lower" };
         let directories = directories_of_overlay(self.reader, mount);
         let Some(path) = directories.into_iter().next() else {
-            self.reader.note(format!("the overlay at {place} does not say what it lies on"));
+            self.reader.note(format!("the overlay at {place} does not name its upper directory"));
             return Some(Tier::Unknown);
         };
         if !path.is_absolute() {

@@ -95,7 +95,7 @@ impl StealWatch {
         }
         self.kept.push(event);
         if event.steal_ns < before.event.steal_ns {
-            self.fall_short(format!("the steal time of processor {} went backwards", event.cpu));
+            self.fall_short(format!("the steal time of CPU {} went backwards", event.cpu));
         }
     }
 }
@@ -135,6 +135,6 @@ mod tests {
         let (events, short) = watch(&[]);
         assert_eq!((events.len(), short.as_deref()), (0, Some("the steal time was never read")));
         let (_, short) = watch(&[&stat(5), &stat(4)]);
-        assert_eq!(short.as_deref(), Some("the steal time of processor 3 went backwards"));
+        assert_eq!(short.as_deref(), Some("the steal time of CPU 3 went backwards"));
     }
 }

@@ -210,7 +210,7 @@ impl Survey {
     /// Returns an error with the reason when the path's own stack is unknown.
     pub fn apart_from(&mut self, path: &Path) -> Result<BTreeSet<DeviceNumber>, String> {
         let Some(own) = self.target_of_path(path) else {
-            return Err(format!("it is not known what {} lies on", path.display()));
+            return Err(format!("the device below {} is not known", path.display()));
         };
         if !matches!(own.tier, Tier::Block | Tier::Memory | Tier::Network) {
             return Err(format!("it is not known what holds the bytes of {} ({})", path.display(), own.fs_type));

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Call, FileId, FileKind, Op};
+use crate::call::{Call, FileId, FileKind, Op, PlainCall};
 
 /// The aggregated calls of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -165,6 +165,12 @@ pub struct CallSpan {
 
 impl From<&Call> for CallSpan {
     fn from(call: &Call) -> Self {
+        Self::from(&PlainCall::from(call))
+    }
+}
+
+impl From<&PlainCall> for CallSpan {
+    fn from(call: &PlainCall) -> Self {
         Self { start_ns: call.start_ns, end_ns: call.end_ns, tid: call.tid, op: call.op, returned: call.returned }
     }
 }
@@ -261,6 +267,12 @@ pub struct CallBrief {
 
 impl From<&Call> for CallBrief {
     fn from(call: &Call) -> Self {
+        Self::from(&PlainCall::from(call))
+    }
+}
+
+impl From<&PlainCall> for CallBrief {
+    fn from(call: &PlainCall) -> Self {
         Self { span: call.into(), offset: call.offset, requested: call.requested }
     }
 }

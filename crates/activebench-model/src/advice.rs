@@ -61,34 +61,40 @@ pub enum Change {
     AddFirst(&'static [&'static str]),
     /// Words that go after all others.
     AddLast(&'static [&'static str]),
-    /// Long options, by name, that are removed with their values. Those of the second list do not take a value in a word of
-    /// their own.
+    /// Long options, by name, that are removed with their values. Those of the second list do not take a value in a
+    /// word of their own.
     Drop(&'static [&'static str], &'static [&'static str]),
 }
 
 /// A tool adapter's knowledge of changing its command line. It never advises an option that was already given.
 pub trait Advisor: Debug + Sync {
     /// Returns how to change the command, as a lower-case sentence; `None` where the tool has no way of its own.
-    fn advise(&self, _wanted: Improvement, _about: &Circumstances<'_>) -> Option<String> {
-        None
-    }
+    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String>;
 
     /// Returns the change of the command line.
     ///
     /// # Errors
     /// Returns the reason, in words, when there is no such change.
-    fn change(&self, _wanted: Option<Improvement>, _about: &Circumstances<'_>) -> Result<Change, String> {
-        Err("no option of the tool mends it".to_owned())
-    }
+    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String>;
 
     /// Returns the option that makes the tool pause, as it was given; `None` where no word of the command does.
-    fn option_of_pauses(&self, _argv: &[String]) -> Option<String> {
-        None
-    }
+    fn option_of_pauses(&self, argv: &[String]) -> Option<String>;
 }
 
 /// The advisor for tools that no adapter knows.
 #[derive(Clone, Copy, Debug)]
 pub struct NoAdvisor;
 
-impl Advisor for NoAdvisor {}
+impl Advisor for NoAdvisor {
+    fn advise(&self, _wanted: Improvement, _about: &Circumstances<'_>) -> Option<String> {
+        None
+    }
+
+    fn change(&self, _wanted: Option<Improvement>, _about: &Circumstances<'_>) -> Result<Change, String> {
+        Err("no option of the tool fixes it".to_owned())
+    }
+
+    fn option_of_pauses(&self, _argv: &[String]) -> Option<String> {
+        None
+    }
+}

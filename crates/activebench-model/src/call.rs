@@ -249,6 +249,65 @@ pub struct Call {
     pub stands_for: u8,
 }
 
+/// A [`Call`] without what it cost: when it was made, by whom, on what, and with which result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainCall {
+    /// See [`Call::start_ns`].
+    pub start_ns: u64,
+    /// See [`Call::end_ns`].
+    pub end_ns: u64,
+    /// The thread.
+    pub tid: u32,
+    /// The process.
+    pub tgid: u32,
+    /// Class of the call.
+    pub op: Op,
+    /// See [`Call::fd`].
+    pub fd: i32,
+    /// The file behind the descriptor; `None` where there is none.
+    pub file: Option<FileId>,
+    /// Kind of file.
+    pub kind: FileKind,
+    /// See [`Call::open_flags`].
+    pub open_flags: u32,
+    /// See [`Call::offset`].
+    pub offset: i64,
+    /// Requested bytes.
+    pub requested: u64,
+    /// Return value of the call; a negative errno on failure.
+    pub returned: i64,
+}
+
+impl From<&Call> for PlainCall {
+    fn from(call: &Call) -> Self {
+        Self {
+            start_ns: call.start_ns,
+            end_ns: call.end_ns,
+            tid: call.tid,
+            tgid: call.tgid,
+            op: call.op,
+            fd: call.fd,
+            file: call.file,
+            kind: call.kind,
+            open_flags: call.open_flags,
+            offset: call.offset,
+            requested: call.requested,
+            returned: call.returned,
+        }
+    }
+}
+
+impl PlainCall {
+    /// Returns `true` for a call of this operation on this kind of file that can begin, end or divide a pass over a
+    /// file. Calls that move data or the position in a file do not, nor do most calls on files of other kinds.
+    pub fn is_structural(op: Op, kind: FileKind) -> bool {
+        match op {
+            Op::Open | Op::Unlink | Op::Link | Op::Sync | Op::Syncfs | Op::Munmap | Op::Msync | Op::MsyncAsync => true,
+            op => kind != FileKind::Other && !op.is_data() && op != Op::Lseek,
+        }
+    }
+}
+
 /// Where a call moved data: the part of a [`Call`] that is kept when millions are counted by place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {

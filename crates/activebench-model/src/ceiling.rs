@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::DeviceNumber;
+use crate::direction::Direction;
 use crate::hardware::Link;
 use crate::host::Target;
-use crate::phase::Direction;
 use crate::units::Quantity;
 
 /// The value of the key `schema`. A program that reads ceilings refuses a schema that it does not know.
@@ -17,8 +17,6 @@ pub const SCHEMA: &str = "activebench.ceiling/1";
 /// The ceiling of one target, stored in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// See [`SCHEMA`].
-    pub schema: String,
     /// Version of activebench that measured it.
     pub activebench: String,
     /// When the measurement was complete: UTC, seconds since the epoch.
@@ -178,7 +176,7 @@ impl Ceiling {
         }
         if (&then.architecture, then.cpus) != (&now.architecture, now.cpus) {
             let of = |machine: &Machine| format!("{} {}", machine.cpus, machine.architecture);
-            return Some(format!("the machine had {} processors and has {}", of(then), of(now)));
+            return Some(format!("the machine had {} CPUs and has {}", of(then), of(now)));
         }
         // The memory that the kernel reserves at boot varies a little.
         let near = |one: u64, other: u64| one.abs_diff(other) <= one.max(other) / 50;
@@ -227,7 +225,6 @@ mod tests {
     #[test]
     fn a_ceiling_holds_for_the_machine_as_it_was() {
         let ceiling = Ceiling {
-            schema: SCHEMA.into(),
             activebench: String::new(),
             measured_unix_s: 0,
             place: String::new(),
@@ -251,7 +248,7 @@ mod tests {
             (machine(), None),
             (Machine { memory_bytes: Some(99 << 30), ..machine() }, None),
             (Machine { kernel: "6.12.2".into(), ..machine() }, Some("the kernel was 6.12.1 and is 6.12.2")),
-            (Machine { cpus: 4, ..machine() }, Some("the machine had 8 x86_64 processors and has 4 x86_64")),
+            (Machine { cpus: 4, ..machine() }, Some("the machine had 8 x86_64 CPUs and has 4 x86_64")),
             (Machine { memory_bytes: Some(50 << 30), ..machine() }, Some("the memory was 100.0 GiB and is 50.00 GiB")),
             (Machine { memory_bytes: None, ..machine() }, Some("the memory was 100.0 GiB and is not known")),
         ] {

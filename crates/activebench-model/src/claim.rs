@@ -188,8 +188,8 @@ impl Metric {
         }
     }
 
-    /// Returns `true` for a rate, or for the time of one operation. With `of_all_tasks` only for what the tasks of a pass
-    /// did together, over one clock or each over its own.
+    /// Returns `true` for a rate, or for the time of one operation. With `of_all_tasks` only for what the tasks of a
+    /// pass did together, over one clock or each over its own.
     pub fn is_rate(self, of_all_tasks: bool) -> bool {
         let together = matches!(self, Metric::Throughput | Metric::OperationRate | Metric::TimePerOperation)
             || matches!(self, Metric::SumOfTaskThroughput | Metric::SumOfTaskOperationRate);

@@ -24,7 +24,9 @@ pub fn shell_word(argument: &str) -> String {
     if !argument.is_empty() && argument.chars().all(is_plain) {
         argument.to_owned()
     } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
+        // A word of a stored command can be anything, even what no command can contain.
+        let quoted = shlex::Quoter::new().allow_nul(true).quote(argument);
+        quoted.map_or_else(|_| argument.to_owned(), std::borrow::Cow::into_owned)
     }
 }
 
@@ -41,7 +43,7 @@ mod tests {
     fn commands_can_be_pasted_into_a_shell() {
         for (argv, expected) in [
             (vec!["iozone", "-i0", "-f", "/mnt/a b"], "iozone -i0 -f '/mnt/a b'"),
-            (vec!["sh", "-c", "echo 'x'; y"], "sh -c 'echo '\\''x'\\''; y'"),
+            (vec!["sh", "-c", "echo 'x'; y"], "sh -c \"echo 'x'; y\""),
             (vec!["x", ""], "x ''"),
         ] {
             let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::RecordClass;
+use crate::hook::Hook;
 use crate::log::EventLog;
 
 /// The quality of the observation of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// `bpf`, `ptrace` or `none`.
-    pub backend: String,
+    /// The observer.
+    pub backend: Backend,
     /// One entry per probe.
     pub probes: Vec<ProbeStatus>,
     /// I/O of the tree that no probe decodes, by path, with the number of calls.
     pub blind_paths: Vec<BlindPath>,
     /// One entry per record class: the account of its records.
-    pub records: BTreeMap<String, RecordAccount>,
+    pub records: BTreeMap<RecordClass, RecordAccount>,
     /// How the event log was kept; `None` from an activebench that did not record it.
     #[serde(default)]
     pub log: Option<EventLog>,
@@ -39,6 +41,31 @@ pub struct Coverage {
     /// end of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked_programs: BTreeMap<String, String>,
+}
+
+/// The observer of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// Kernel programs.
+    Bpf,
+    /// `ptrace`: it stops the tool at each call, attaches no hooks and sees no device.
+    Ptrace,
+    /// Nothing was observed.
+    #[default]
+    #[serde(alias = "")]
+    None,
+}
+
+impl Backend {
+    /// Returns its name in the manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Backend::Bpf => "bpf",
+            Backend::Ptrace => "ptrace",
+            Backend::None => "none",
+        }
+    }
 }
 
 /// How stacks were sampled.
@@ -88,8 +115,8 @@ pub struct OtherTracer {
 /// A probe and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeStatus {
-    /// Kernel hook: `tp_btf/sys_enter`.
-    pub hook: String,
+    /// Kernel hook.
+    pub hook: Hook,
     /// True if it was attached before the tool's first instruction.
     pub attached: bool,
     /// Why it was not.

@@ -1,10 +1,224 @@
-//! The other observed events: names, tasks, block requests, page-cache insertions.
+//! The classes of kernel records, the kinds of events made from them, and the types of these events. Calls have a
+//! module of their own ([`crate::call`]).
 //!
 //! Times are `CLOCK_MONOTONIC` nanoseconds throughout.
+//!
+//! # Adding a class of records
+//!
+//! Four files, besides the C program with its layout in `activebench-ebpf/src/records.h`:
+//!
+//! 1. this file: the class in [`record_classes`], the kind in [`event_kinds`](crate::event_kinds), the event's type;
+//! 2. `activebench-probe-abi/src/records.rs`: the record's layout, which a test compares with the object's BTF;
+//! 3. `activebench-probe-abi/src/decode.rs`: the conversion of the record into the event, and the record's way out of
+//!    the kernel;
+//! 4. `activebench-record/src/tables.rs`: the columns of the events' table, and which of them a redacted copy cleans.
+//!
+//! Everything else follows from these: packing and counting of the records, the collections of events, the files of
+//! the run directory, `show`, redaction and coverage.
+
+use std::cmp::Ordering;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::call::{DeviceNumber, FileId, Op};
+
+/// Declares the classes: first those of the kernel programs, in the order of the kernel's counters, then the others.
+/// `needed` are classes that a judgement on I/O needs, `spare` those that it does not.
+macro_rules! record_classes {
+    (
+        kernel { $($(#[$doc:meta])* $class:ident = $name:literal, $need:ident;)* }
+        other { $($(#[$other_doc:meta])* $other:ident = $other_name:literal, $other_need:ident;)* }
+    ) => {
+        /// A class of records of the kernel programs. Its number there is its position.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum KernelClass { $($(#[$doc])* $class,)* }
+
+        impl KernelClass {
+            /// Every class, in the order of the kernel's counters.
+            pub const ALL: &'static [KernelClass] = &[$(KernelClass::$class,)*];
+
+            /// Returns the class in the run's account of records.
+            pub const fn class(self) -> RecordClass {
+                match self { $(KernelClass::$class => RecordClass::$class,)* }
+            }
+        }
+
+        /// A class in the run's account of records. A reader refuses a run with a class that it does not know.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum RecordClass {
+            $($(#[$doc])* #[serde(rename = $name)] $class,)*
+            $($(#[$other_doc])* #[serde(rename = $other_name)] $other,)*
+        }
+
+        impl RecordClass {
+            /// Returns its name in the account.
+            pub const fn name(self) -> &'static str {
+                match self { $(RecordClass::$class => $name,)* $(RecordClass::$other => $other_name,)* }
+            }
+
+            /// Returns `true` if no judgement on I/O needs the class.
+            pub const fn is_spare(self) -> bool {
+                match self {
+                    $(RecordClass::$class => record_classes!(@spare $need),)*
+                    $(RecordClass::$other => record_classes!(@spare $other_need),)*
+                }
+            }
+        }
+    };
+    (@spare needed) => { false };
+    (@spare spare) => { true };
+}
+
+record_classes! {
+    kernel {
+        /// Ends of system calls.
+        Calls = "calls", needed;
+        /// Ends of calls with a name argument.
+        Names = "names", needed;
+        /// Creation, execution and end of tasks.
+        Tasks = "tasks", needed;
+        /// Queued bios.
+        BlockQueued = "block_queued", needed;
+        /// Completed requests.
+        BlockCompleted = "block", needed;
+        /// Folios that entered the page cache.
+        PageCache = "page_cache", needed;
+        /// Threads' running totals.
+        Cpu = "cpu", spare;
+        /// Interrupts of the sampling clock.
+        Samples = "samples", spare;
+        /// First bytes of sampled writes.
+        Payload = "payload", spare;
+    }
+    other {
+        /// Readings of the host's steal time.
+        Steal = "steal", spare;
+        /// Messages of the kernel programs that could not be parsed.
+        Malformed = "malformed", needed;
+    }
+}
+
+impl KernelClass {
+    /// Returns the class of a message; `None` for a number that this version does not know.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// Returns its name in the run's account of records.
+    pub const fn name(self) -> &'static str {
+        self.class().name()
+    }
+}
+
+impl fmt::Display for RecordClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// By name: the order in which an account lists the classes.
+impl Ord for RecordClass {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for RecordClass {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Passes the list of the kinds of events to a macro of the caller's scope. For each kind:
+///
+/// - its documentation, variant of [`EventKind`](crate::event::EventKind) and method of
+///   [`EventSource`](crate::source::EventSource);
+/// - `from`: `kernel` if its records are kept and decoded one by one, `digest` if they are reduced as they arrive,
+///   `host` if it is not made from kernel records;
+/// - the type of the event, the name of its table, the class of an event in the account, the help text of `show`.
+#[macro_export]
+macro_rules! event_kinds {
+    ($receiver:ident) => {
+        $receiver! {
+            /// The system calls. Those of one thread are in chronological order.
+            Calls calls from kernel: $crate::call::Call, "calls", |_| $crate::event::RecordClass::Calls,
+                "Observed system calls, one row each";
+            /// The names of calls that took one.
+            Names names from kernel: $crate::event::NameEvent, "names", |_| $crate::event::RecordClass::Names,
+                "Observed names";
+            /// Births, executions and ends of tasks.
+            Tasks tasks from kernel: $crate::event::TaskEvent, "tasks", |_| $crate::event::RecordClass::Tasks,
+                "Births, executions and ends of tasks";
+            /// The events of the block layer.
+            Block block from kernel: $crate::event::BlockEvent, "block", $crate::event::BlockEvent::class,
+                "Bios queued and requests completed";
+            /// The pages that entered the page cache.
+            Cache cache from kernel: $crate::event::CacheEvent, "page_cache", |_| $crate::event::RecordClass::PageCache,
+                "Pages that entered the page cache";
+            /// The threads' running totals.
+            Cpu cpu from kernel: $crate::event::CpuEvent, "cpu", |_| $crate::event::RecordClass::Cpu,
+                "CPU time of each thread, read whenever the thread gets a CPU again";
+            /// The stack samples.
+            Samples samples from kernel: $crate::event::SampleEvent, "samples", |_| $crate::event::RecordClass::Samples,
+                "Stack samples";
+            /// Readings of the host's steal time; those of one CPU are in order.
+            Steal steal from host: $crate::event::StealEvent, "steal", |_| $crate::event::RecordClass::Steal,
+                "The host's steal time";
+            /// The figures of sampled writes.
+            Payload payload from digest: $crate::event::PayloadEvent, "payload", |_| $crate::event::RecordClass::Payload,
+                "Figures of sampled writes";
+        }
+    };
+}
+
+macro_rules! declare_kinds {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        /// A kind of events.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum EventKind { $($(#[$doc])* $kind,)* }
+
+        impl EventKind {
+            /// Every kind.
+            pub const ALL: &'static [EventKind] = &[$(EventKind::$kind,)*];
+
+            /// Returns its name on the command line.
+            pub const fn name(self) -> &'static str {
+                match self { $(EventKind::$kind => stringify!($method),)* }
+            }
+
+            /// Returns the help text of `show`: a fragment.
+            pub const fn about(self) -> &'static str {
+                match self { $(EventKind::$kind => $about,)* }
+            }
+        }
+
+        $(
+            impl Event for $event {
+                const TABLE: &'static str = $table;
+
+                fn class(&self) -> RecordClass {
+                    let class: fn(&Self) -> RecordClass = $class;
+                    class(self)
+                }
+            }
+        )*
+    };
+}
+
+/// An event of one of the [`event_kinds`](crate::event_kinds).
+pub trait Event: Clone + Serialize {
+    /// Name of its table in a run directory.
+    const TABLE: &'static str;
+
+    /// Returns the class in the account of records that the event belongs to.
+    fn class(&self) -> RecordClass;
+}
+
+event_kinds!(declare_kinds);
 
 /// A call that took a name: open, unlink, rename, truncate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +318,16 @@ pub struct BlockEvent {
     pub origin: Origin,
     /// 0, or the block layer's status of a failed request.
     pub status: u8,
+}
+
+impl BlockEvent {
+    /// Returns the class in the account of records.
+    pub const fn class(&self) -> RecordClass {
+        match self.kind {
+            BlockEventKind::Queued | BlockEventKind::Inferred => RecordClass::BlockQueued,
+            BlockEventKind::Completed => RecordClass::BlockCompleted,
+        }
+    }
 }
 
 /// Kind of block layer event.
@@ -278,4 +502,19 @@ pub struct PayloadEvent {
 impl PayloadEvent {
     /// Largest number of bytes of a sample.
     pub const MOST_BYTES: u32 = 4096;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_one_name_everywhere() {
+        for (number, kernel) in KernelClass::ALL.iter().enumerate() {
+            assert_eq!(KernelClass::from_number(number as u32), Some(*kernel));
+            let class = kernel.class();
+            assert_eq!(serde_json::to_value(class).expect("a word"), class.name());
+        }
+        assert_eq!(KernelClass::from_number(KernelClass::ALL.len() as u32), None);
+    }
 }

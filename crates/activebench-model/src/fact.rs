@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::FileId;
-use crate::phase::Direction;
+use crate::direction::Direction;
 use crate::units::{Quantity, Unit};
 
 /// How much of a figure was observed.
@@ -164,10 +164,10 @@ fact_names! {
     /// window. The device counts bytes by file, so its bytes include these. Absent where no other phase ran on the files
     /// at that time. Scope: file. Source: calls.
     OthersReadBytes = "others_read_bytes", Bytes;
-    /// As above, bytes that their write calls accepted.
+    /// As above, bytes that their write calls accepted, and bytes that they discarded.
     OthersWriteBytes = "others_write_bytes", Bytes;
-    /// Share of data bytes through descriptors with `O_DIRECT`, as requested by the tool. Without a value for a pass whose
-    /// data moves only through mappings. Source: calls.
+    /// Share of data bytes through descriptors with `O_DIRECT`, as requested by the tool. Without a value for a pass
+    /// whose data moves only through mappings. Source: calls.
     DirectShare = "direct_ratio", Ratio;
     /// Share of written bytes through descriptors with `O_SYNC` or `O_DSYNC`. Source: calls.
     SyncWriteShare = "sync_write_ratio", Ratio;
@@ -176,8 +176,8 @@ fact_names! {
     /// inserted at the same time are not counted. Scope: file. Source: page cache probe.
     CacheInsertedBytes = "cache_inserted_bytes", Bytes;
     /// Bytes of pages that the phase's own processes put into the page cache for its files inside the window. Missing
-    /// where threads of other phases, in one of these processes, used the same files and any of them inserted pages. Scope:
-    /// tree. Source: page cache probe.
+    /// where threads of other phases, in one of these processes, used the same files and any of them inserted pages.
+    /// Scope: tree. Source: page cache probe.
     TaskInsertedBytes = "task_inserted_bytes", Bytes;
     /// The part of `cache_inserted_bytes` that entered the page cache inside the window. Scope: file. Source: page cache
     /// probe.
@@ -197,15 +197,16 @@ fact_names! {
     /// As above, to the end of the sync that made them durable, or to the next pass over the file. Scope: device.
     DeviceWriteBytesDurable = "device_write_bytes_until_durable", Bytes;
     /// Data bytes that the devices below the target device read inside the window, at the layer that read least. These
-    /// are the devices below a loop device, a device mapper or RAID, down to the disks. Requests of other processes and of
-    /// files outside the phase do not count. Requests of kernel workers count, because they carry the data down. Absent
-    /// where there is no device below the target device. Scope: device. Source: block probe.
+    /// are the devices below a loop device, a device mapper or RAID, down to the disks. Requests of other processes and
+    /// of files outside the phase do not count. Requests of kernel workers count, because they carry the data down.
+    /// Absent where there is no device below the target device. Scope: device. Source: block probe.
     BelowReadBytes = "below_device_read_bytes", Bytes;
     /// As above, bytes written. Scope: device.
     BelowWriteBytes = "below_device_write_bytes", Bytes;
     /// As above, for the time of `device_write_bytes_until_durable`. Scope: device.
     BelowWriteBytesDurable = "below_device_write_bytes_until_durable", Bytes;
-    /// All bytes at the target device inside the window (for writes: until durable), whoever requested them. Scope: device.
+    /// All bytes at the target device inside the window (for writes: until durable), whoever requested them. Scope:
+    /// device.
     DeviceTotalBytes = "device_total_bytes", Bytes;
     /// The part of `device_total_bytes` by processes outside the tree on files outside the run (file system
     /// metadata and journal do not count). Scope: device.
@@ -257,11 +258,12 @@ fact_names! {
     /// of the window. Otherwise it is computed from the times between the recorded calls, without the time before
     /// each thread's first call. Source: scheduler and calls.
     UserCpu = "user_cpu_ns", Ns;
-    /// On-CPU time in the kernel of the phase's threads inside the window; for the whole run that of
-    /// every task over its life. Page faults and interrupts count for the thread that they interrupted. When computed from
-    /// the recorded calls, it is without calls that are not recorded. Source: as above.
+    /// On-CPU time in the kernel of the phase's threads inside the window; for the whole run that of every task over
+    /// its life. Page faults and interrupts count for the thread that they interrupted. When computed from the recorded
+    /// calls, it is without calls that are not recorded. Source: as above.
     KernelCpu = "kernel_cpu_ns", Ns;
-    /// Time of the phase's threads inside the window off CPU: `blocked_ns` and `preempted_ns` together. Source: as above.
+    /// Time of the phase's threads inside the window off CPU: `blocked_ns` and `preempted_ns` together. Source: as
+    /// above.
     OffCpu = "off_cpu_ns", Ns;
     /// Time of the phase's threads inside the window off CPU and not runnable, I/O wait included.
     /// Partial when `cpu_times_error_ns` is more than 1 % of the threads' windows. Source: scheduler.
@@ -288,8 +290,10 @@ fact_names! {
     /// Missing where readings are missing. Scope: host. Source: `/proc/stat`.
     StealError = "steal_error_ns", Ns;
     /// Data of others that was waiting for writeback when the window began (`Dirty` and `Writeback` of the whole host):
-    /// the smallest reading from the start of the run to then. Partial, and an upper bound, where the tree itself
-    /// had written before. Scope: host. Source: `/proc/meminfo`.
+    /// the smallest reading from the start of the run to then. What the tree itself had written and not synced is
+    /// subtracted where it is at most a sixteenth of the reading; where it is more, or goes through a mapping, the fact
+    /// is partial and an upper bound. Missing without a reading before the window. Scope: host. Source:
+    /// `/proc/meminfo`.
     ForeignDirtyAtStart = "foreign_dirty_at_start_bytes", Bytes;
     /// Pages swapped in and out between the last reading before the window and the first after it. Partial where
     /// some or all of them may be from outside the window. Scope: host. Source: `/proc/vmstat`.
@@ -303,7 +307,8 @@ fact_names! {
     /// Largest possible error of `memory_stalled_ns`: the part that may have been just before or after the window.
     MemoryStallError = "memory_stalled_error_ns", Ns;
     /// Largest fall of the CPUs' mean frequency from a reading inside the window to a later one, as a share of
-    /// the former. Absent where the host does not scale frequencies. Scope: host. Source: cpufreq.
+    /// the former. With fewer than two readings inside, the readings just before and after the window count too. Absent
+    /// where the host does not scale frequencies, missing with fewer than two readings. Scope: host. Source: cpufreq.
     FrequencyDrop = "frequency_drop_ratio", Ratio;
     /// Largest possible number of times that CPUs and their packages were slowed down because of heat during the window:
     /// from the last reading before it to the first after it. Absent where the host does not count. Scope: host.
@@ -312,9 +317,10 @@ fact_names! {
     /// Disks that reported after the run that they were too hot, and not before it. Absent without such sensors.
     /// Partial when not 0, because the start of the alarm is unknown. Scope: host. Source: hwmon.
     HotDisks = "hot_disks", Count;
-    /// Largest number of bytes that the client of the phase's network file system can have received: from the last reading
-    /// before the window to the first after it. Where the file system does not count them: all bytes received by the host's
-    /// network interfaces. Absent for other file systems, missing without any counter (virtiofs, RDMA). Scope: host.
+    /// Largest number of bytes that the client of the phase's network file system can have received: from the last
+    /// reading before the window to the first after it. Where the file system does not count them: all bytes received
+    /// by the host's network interfaces. Absent for other file systems, missing without any counter (virtiofs, RDMA).
+    /// Scope: host.
     NetworkReceived = "network_received_bytes", Bytes;
     /// Writes that began inside the window and whose first 4 KiB were examined, at most 256
     /// per second per CPU. Writes that do not come from process memory (splice, copy_file_range, mappings) are
@@ -331,7 +337,8 @@ fact_names! {
     /// Calls on names that count (see [`crate::phase::NameOperation`]) and succeeded, inside the
     /// window. Absent for passes of data. Source: calls.
     NameCalls = "name_calls", Count;
-    /// The longest of these calls. Exact. Absent for passes of data, missing without such calls. Source: calls.
+    /// Time of the longest call on names that counts, failed ones included. Absent for passes of data, missing without
+    /// such calls. Source: calls.
     NameLatencyMax = "name_latency_max_ns", Ns;
     /// Mean time of the successful syncs of the phase's files inside the window. The facts named `sync_latency` are
     /// absent without such syncs. The quantiles are at most 0.1 % too high. Source: calls.
@@ -354,10 +361,10 @@ fact_names! {
     /// such calls. Source: calls.
     SubmitTime = "io_submit_time_ns", Ns;
     /// Mean time of the asynchronous requests of the phase's direction from the return of the submitting call until the
-    /// thread learned of their completion. With libaio this is the return of the call that collected them. With io_uring it
-    /// is when the thread took the completion from its ring, which its next submission shows. The facts named
-    /// `completion_latency` and `collected_latency` are absent without such requests, and partial where the submission of
-    /// some was not seen. The quantiles are at most 0.1 % too high. Source: calls.
+    /// thread learned of their completion. With libaio this is the return of the call that collected them. With
+    /// io_uring it is when the thread took the completion from its ring, which its next submission shows. The facts
+    /// named `completion_latency` and `collected_latency` are absent without such requests, and partial where the
+    /// submission of some was not seen. The quantiles are at most 0.1 % too high. Source: calls.
     CompletionLatencyMean = "completion_latency_mean_ns", Ns;
     /// Time that half of these requests do not exceed. Source: calls.
     CompletionLatencyP50 = "completion_latency_p50_ns", Ns;
@@ -383,8 +390,8 @@ fact_names! {
     TaskWindows = "task_windows_ns", Ns;
     /// Length of the longest of the tasks' own windows; `window_ns` for one task. Source: calls.
     LongestTask = "longest_task_window_ns", Ns;
-    /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs was in
-    /// flight: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
+    /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs was
+    /// in flight: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
     InFlight = "calls_in_flight_ns", Ns;
     /// Bytes in the phase's direction of the task that moved the fewest, inside its own window. Tasks that moved nothing
     /// are left out, as in iozone. Missing where no task moved data. Source: calls.
@@ -430,15 +437,15 @@ fact_names! {
     ReadSizeModalShare = "read_size_modal_ratio", Ratio;
     /// Distinct requested sizes of read calls. Partial, and a lower bound, above 65,536. Source: calls.
     ReadSizes = "read_sizes", Count;
-    /// Share of the read calls that begin where the previous call in the same stream ended. A stream is one thread's read
-    /// calls through one descriptor on one file. The five shares add up to 1. Each stream's first call, and calls that
-    /// moved nothing, are not in any of them. Missing when no stream has a second call; partial when offsets
-    /// are unknown. Threads that share a file position look strided or random. Source: calls.
+    /// Share of the read calls that begin where the previous call in the same stream ended. A stream is one thread's
+    /// read calls through one descriptor on one file. The five shares add up to 1. Each stream's first call, and calls
+    /// that moved nothing, are not in any of them. Missing when no stream has a second call; partial when offsets are
+    /// unknown. Threads that share a file position look strided or random. Source: calls.
     ReadSequential = "read_sequential_ratio", Ratio;
     /// Share that ends where the previous call began. Source: calls.
     ReadBackward = "read_backward_ratio", Ratio;
-    /// Share that is in none of the other classes, but has the same gap from the end of the previous call as a neighbour in
-    /// the stream. Source: calls.
+    /// Share that is in none of the other classes, but has the same gap from the end of the previous call as a
+    /// neighbour in the stream. Source: calls.
     ReadStrided = "read_strided_ratio", Ratio;
     /// Share that begins where the previous call began. Source: calls.
     ReadRepeated = "read_repeated_ratio", Ratio;
@@ -473,15 +480,15 @@ fact_names! {
     WriteSizeModalShare = "write_size_modal_ratio", Ratio;
     /// Distinct requested sizes of write calls. Partial, and a lower bound, above 65,536. Source: calls.
     WriteSizes = "write_sizes", Count;
-    /// Share of the write calls that begin where the previous call in the same stream ended. A stream is one thread's write
-    /// calls through one descriptor on one file. The five shares add up to 1. Each stream's first call, and calls that
-    /// moved nothing, are not in any of them. Missing when no stream has a second call; partial when offsets
-    /// are unknown. Threads that share a file position look strided or random. Source: calls.
+    /// Share of the write calls that begin where the previous call in the same stream ended. A stream is one thread's
+    /// write calls through one descriptor on one file. The five shares add up to 1. Each stream's first call, and calls
+    /// that moved nothing, are not in any of them. Missing when no stream has a second call; partial when offsets are
+    /// unknown. Threads that share a file position look strided or random. Source: calls.
     WriteSequential = "write_sequential_ratio", Ratio;
     /// Share that ends where the previous call began. Source: calls.
     WriteBackward = "write_backward_ratio", Ratio;
-    /// Share that is in none of the other classes, but has the same gap from the end of the previous call as a neighbour in
-    /// the stream. Source: calls.
+    /// Share that is in none of the other classes, but has the same gap from the end of the previous call as a
+    /// neighbour in the stream. Source: calls.
     WriteStrided = "write_strided_ratio", Ratio;
     /// Share that begins where the previous call began. Source: calls.
     WriteRepeated = "write_repeated_ratio", Ratio;

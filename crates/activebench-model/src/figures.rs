@@ -103,8 +103,8 @@ pub struct RunFigure {
 /// The storage below a phase's files, by the properties that distinguish it. All text is the host's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Disk {
-    /// The kernel's name: `nvme0n1`, `loop0 (/srv/disk.img)`, for several devices `sda, sdb`. For a file system without a
-    /// device its type and mount point. `None` where it is unknown.
+    /// The kernel's name: `nvme0n1`, `loop0 (/srv/disk.img)`, for several devices `sda, sdb`. For a file system without
+    /// a device its type and mount point. `None` where it is unknown.
     pub name: Option<String>,
     /// Vendor's model; `None` where the kernel does not report one.
     pub model: Option<String>,
@@ -147,7 +147,8 @@ impl Disk {
     }
 }
 
-/// Returns what distinguishes a disk from others of its model. An NVMe controller can have several disks, its namespaces.
+/// Returns what distinguishes a disk from others of its model. An NVMe controller can have several disks, its
+/// namespaces.
 fn serial(layer: &Layer) -> Option<String> {
     let serial = layer.serial()?;
     match layer.attributes.get("nsid").map(|number| number.trim()) {

@@ -258,8 +258,8 @@ pub struct Gate {
     /// Figures that are shown to be worse by at least the limit, with [`Rules::confidence_ratio`] for all compared
     /// figures together.
     pub failing: Vec<String>,
-    /// Figures of the baseline that are undecided: not compared, or with values worse by at least the limit, which chance
-    /// can also cause.
+    /// Figures of the baseline that are undecided: not compared, or with values worse by at least the limit, which
+    /// chance can also cause.
     pub open: Vec<String>,
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{DeviceNumber, FileId};
+use crate::direction::Direction;
 use crate::hardware::Hardware;
-use crate::phase::Direction;
 use crate::readings::Readings;
 use crate::units::Quantity;
 
@@ -139,7 +139,8 @@ pub const MOST_COPIES: &str = "most_copies";
 pub const RAW_DEVICE: &str = "block-device";
 
 impl Host {
-    /// Returns the memory available to the tree: the machine's, or its control group's limit. `None` when neither is known.
+    /// Returns the memory available to the tree: the machine's, or its control group's limit. `None` when neither is
+    /// known.
     pub fn usable_memory_bytes(&self) -> Option<u64> {
         self.memory_bytes.into_iter().chain(self.memory_limit_bytes).min()
     }
@@ -179,8 +180,9 @@ impl Layer {
 }
 
 impl Target {
-    /// Returns `true` when a network file system's bytes come through the host's network interfaces, which then count and
-    /// limit them. Not true for a hypervisor (virtiofs, 9p over virtio) or RDMA, which bypasses the interfaces' counters.
+    /// Returns `true` when a network file system's bytes come through the host's network interfaces, which then count
+    /// and limit them. Not true for a hypervisor (virtiofs, 9p over virtio) or RDMA, which bypasses the interfaces'
+    /// counters.
     pub fn comes_through_interfaces(&self) -> bool {
         let has = |name: &str| self.options.split(',').any(|option| option == name);
         let by_sockets = match self.fs_type.as_str() {
@@ -197,8 +199,8 @@ impl Target {
         self.layers.iter().find(|layer| layer.kind != "partition")
     }
 
-    /// Returns the size of a raw device, which may be a partition, or of the device below a file system; `None` when it is
-    /// unknown.
+    /// Returns the size of a raw device, which may be a partition, or of the device below a file system; `None` when it
+    /// is unknown.
     pub fn device_bytes(&self) -> Option<u64> {
         let device = if self.fs_type == RAW_DEVICE { self.layers.first() } else { self.device() };
         device?.size_bytes
@@ -218,9 +220,10 @@ impl Target {
         })
     }
 
-    /// Returns the layers below the devices at which the claim is judged, one set per level, from the topmost to the disks.
-    /// All data of the target passes each set. A device without listed devices below it stays in the sets of lower levels.
-    /// Partitions are left out, because requests carry the whole disk's number. Empty when there are no layers below.
+    /// Returns the layers below the devices at which the claim is judged, one set per level, from the topmost to the
+    /// disks. All data of the target passes each set. A device without listed devices below it stays in the sets of
+    /// lower levels. Partitions are left out, because requests carry the whole disk's number. Empty when there are no
+    /// layers below.
     pub fn levels_below(&self) -> Vec<Vec<&Layer>> {
         let mut levels: Vec<Vec<&Layer>> = Vec::new();
         let mut level: Vec<&Layer> = self.devices().collect();
@@ -237,7 +240,8 @@ impl Target {
         levels
     }
 
-    /// Returns the devices that carry a device, a disk in place of its partition; the device itself where none is listed.
+    /// Returns the devices that carry a device, a disk in place of its partition; the device itself where none is
+    /// listed.
     fn directly_below<'a>(&'a self, layer: &'a Layer) -> Vec<&'a Layer> {
         let mut below: Vec<&Layer> = Vec::new();
         for member in self.carriers_of(&layer.name) {

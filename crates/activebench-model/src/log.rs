@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{DeviceNumber, FileId, FileKind, Op};
-use crate::event::{BlockAction, BlockEventKind};
+use crate::event::{BlockAction, BlockEventKind, RecordClass};
 
 /// How the log of a run's events was kept while the tool ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct LogCut {
     /// Reason for the cut.
     pub why: String,
     /// Records that are not in the log, by class. They arrived, so they are not lost.
-    pub records: BTreeMap<String, u64>,
+    pub records: BTreeMap<RecordClass, u64>,
 }
 
 /// Exact sums of the events past the log's cut. Empty for a complete log.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::CallSpan;
 use crate::call::{FileId, Op};
+pub use crate::direction::Direction;
 use crate::fact::{FactName, Facts};
 
 /// One pass of a tool.
@@ -27,7 +28,8 @@ pub struct Phase {
     /// Bytes to be moved according to the command, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
     /// Bytes that the command names as the size of the pass without promising that all of them move this way. A time
-    /// limit can end the pass earlier, and both directions of a mix share them. `None` where `requested_bytes` has the size.
+    /// limit can end the pass earlier, and both directions of a mix share them. `None` where `requested_bytes` has the
+    /// size.
     #[serde(default)]
     pub size_bytes: Option<u64>,
     /// Bytes of the region that it covers, all files together; `None` when not stated. Fewer than the requested
@@ -37,7 +39,7 @@ pub struct Phase {
     /// Number of times that the command makes it cover the same offsets: loops, and tasks that share a
     /// file in the same order. At least 1.
     #[serde(default = "once")]
-    pub rounds: u32,
+    pub loops: u32,
     /// Number of tasks that the command requests.
     pub requested_tasks: u32,
     /// Span that the tool's clock covers, in words: `first write to last write`.
@@ -71,14 +73,14 @@ pub struct Phase {
     /// True if the pass's reads should come from storage, because the tool purged the cache
     /// before (iozone -U) or the command says so.
     pub cold_by_design: bool,
-    /// True if the tool's clock begins after a ramp, with the first operation that ends after it. The clock then begins up
-    /// to one operation later than the window.
+    /// True if the tool's clock begins after a ramp, with the first operation that ends after it. The clock then begins
+    /// up to one operation later than the window.
     #[serde(default)]
     pub after_ramp: bool,
     /// The option by which the command requests checking of the data inside the clock.
     pub verifies: Option<String>,
-    /// Why the pass may have options of the command that were not read; `None` when all were read. Then anything that the
-    /// command does not state is unknown, and no default is assumed.
+    /// Why the pass may have options of the command that were not read; `None` when all were read. Then anything that
+    /// the command does not state is unknown, and no default is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
     /// Who makes the I/O of this pass instead of the observed processes: `the fio server at 192.0.2.1`. `None` where the
@@ -105,16 +107,16 @@ impl Phase {
     /// Largest number of first offsets that are kept per phase.
     pub const MOST_FIRST_OFFSETS: usize = 1024;
 
-    /// Returns the bytes that others moved at the device during the window / all bytes that it moved, 0 to 1. `None` where
-    /// this is not completely known, or nothing was moved.
+    /// Returns the bytes that others moved at the device during the window / all bytes that it moved, 0 to 1. `None`
+    /// where this is not completely known, or nothing was moved.
     pub fn foreign_io_ratio(&self) -> Option<f64> {
         let fact = |name| self.facts.complete(name).ok();
         let (foreign, total) = (fact(FactName::ForeignBytes)?, fact(FactName::DeviceTotalBytes)?);
         (total > 0.0).then_some(foreign / total)
     }
 
-    /// Returns the number of operations that the command keeps in flight for each task, and the option that sets it; `None`
-    /// where no option does.
+    /// Returns the number of operations that the command keeps in flight for each task, and the option that sets it;
+    /// `None` where no option does.
     pub fn promised_depth(&self) -> Option<(u32, &str)> {
         self.promises.iter().find_map(|promise| match promise.mechanism {
             Mechanism::QueueDepth(depth) => Some((depth, promise.option.as_str())),
@@ -134,7 +136,7 @@ impl Phase {
             requested_bytes: None,
             size_bytes: None,
             region_bytes: None,
-            rounds: once(),
+            loops: once(),
             requested_tasks: 1,
             clock: String::new(),
             rate_clock: RateClock::default(),
@@ -181,22 +183,6 @@ impl Phase {
     }
 }
 
-/// Direction of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// From storage.
-    Read,
-    /// To storage.
-    Write,
-    /// Both.
-    Mixed,
-    /// No data moves; space is released.
-    Discard,
-    /// Neither (metadata).
-    None,
-}
-
 /// The order of offsets of a pass by design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -226,8 +212,8 @@ pub struct Mix {
     pub read_ratio: f64,
     /// Base of the share.
     pub of: MixOf,
-    /// The phase of the other direction, by its id, where the tool prints separate figures for each direction. A task may
-    /// have moved data in only one of them, so that the two phases share no part.
+    /// The phase of the other direction, by its id, where the tool prints separate figures for each direction. A task
+    /// may have moved data in only one of them, so that the two phases share no part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_phase: Option<String>,
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watched {
-    /// `Dirty` and `Writeback` of `/proc/meminfo` together: data of the whole host that waits for writeback. A level, bytes.
+    /// `Dirty` and `Writeback` of `/proc/meminfo` together: data of the whole host that waits for writeback. A level,
+    /// bytes.
     DirtyBytes,
     /// `pswpin` and `pswpout` of `/proc/vmstat` together. A counter, pages.
     SwappedPages,

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::Shares;
 use crate::claim::Parsed;
-use crate::course::Course;
 use crate::finding::{Finding, Threshold};
 use crate::limiter::Limiter;
 use crate::phase::Phase;
-use crate::profile::Profiles;
 use crate::run::Manifest;
+use crate::thread_stacks::Profiles;
+use crate::timeline::Timeline;
 use crate::units::Quantity;
 use crate::verdict::{JudgedClaim, RunVerdict};
 
@@ -32,9 +32,9 @@ pub struct JudgedRun {
     #[serde(default)]
     pub profiles: Profiles,
     /// Time series of the phases, in the order of the phases. Phases without a window have none; of many phases only the
-    /// first ones have one.
+    /// first ones have one. Empty if no output shows them.
     #[serde(default)]
-    pub courses: Vec<Course>,
+    pub timelines: Vec<Timeline>,
     /// Every detector's outcome.
     pub findings: Vec<Finding>,
     /// One entry per claim, in the order of the claims.

@@ -1,6 +1,7 @@
 //! The manifest of a run directory: `run.json`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,10 +29,14 @@ pub struct Manifest {
     /// was passed on without these figures.
     #[serde(default)]
     pub added_arguments: Vec<String>,
-    /// The tool's own command line, as executed: without the wrappers and scripts that started it and without the arguments
-    /// that activebench appended. `None` where no known tool was executed, and before the run is judged.
+    /// The tool's own command line, as executed: without the wrappers and scripts that started it and without the
+    /// arguments that activebench appended. `None` where no known tool was executed, and before the run is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_command: Option<CommandLine>,
+    /// The known tools that the command executed, found once when the run was recorded. `None` in a record of an
+    /// activebench that did not store them, and before the run is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executed_tools: Option<ExecutedTools>,
     /// `verify`'s choices that affect the judgement.
     pub choices: Choices,
     /// How the child ended.
@@ -63,6 +68,16 @@ impl Manifest {
     pub fn tool_argv(&self) -> &[String] {
         &self.tool_command.as_ref().unwrap_or(&self.command).argv
     }
+}
+
+/// The known tools that a command executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecutedTools {
+    /// Name of the tool that measured, whose command line is [`Manifest::tool_command`]; `None` where no known tool was
+    /// executed.
+    pub tool: Option<String>,
+    /// Names of all tools that measured, in order.
+    pub measuring: Vec<String>,
 }
 
 /// The replaced words in a redacted copy of a run. The same word has the same replacement everywhere.
@@ -136,8 +151,43 @@ pub struct ChildEnd {
     pub signal: Option<i32>,
     /// Why it could not be started.
     pub start_error: Option<String>,
-    /// Why activebench stopped it: `interrupted`, `timed out`. `None` when it did not.
-    pub stopped_by_us: Option<String>,
+    /// Why activebench stopped it; `None` when it did not.
+    pub stopped_by_us: Option<StopReason>,
+}
+
+/// Why activebench stopped a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StopReason {
+    /// The user interrupted it.
+    #[serde(rename = "interrupted")]
+    Interrupted,
+    /// activebench was asked to end.
+    #[serde(rename = "terminated")]
+    Terminated,
+    /// activebench's terminal was closed.
+    #[serde(rename = "hung up")]
+    HungUp,
+    /// It ran longer than `--timeout` allows.
+    #[serde(rename = "timed out")]
+    TimedOut,
+}
+
+impl StopReason {
+    /// Returns the reason as a fragment: `timed out`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            StopReason::Interrupted => "interrupted",
+            StopReason::Terminated => "terminated",
+            StopReason::HungUp => "hung up",
+            StopReason::TimedOut => "timed out",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// Start and end by two clocks.

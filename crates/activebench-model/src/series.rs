@@ -29,8 +29,8 @@ pub struct SeriesManifest {
     pub until: Option<Until>,
     /// Folders of the runs that were recorded, relative to the series' own, in order.
     pub runs: Vec<String>,
-    /// Folder of the run that preconditioned the device before them; `None` without such a run. It is evidence, but not one
-    /// of the runs.
+    /// Folder of the run that preconditioned the device before them; `None` without such a run. It is evidence, but not
+    /// one of the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioning: Option<String>,
     /// Choices that affect the judgement of the series.
@@ -220,8 +220,8 @@ pub struct Steadiness {
     pub figure: String,
     /// [`crate::phase::Phase::id`].
     pub phase: String,
-    /// True if the honest figures were tested instead of the claimed ones: where a claim is refuted, or a run has another
-    /// figure in the place of its claim.
+    /// True if the honest figures were tested instead of the claimed ones: where a claim is refuted, or a run has
+    /// another figure in the place of its claim.
     pub of_honest: bool,
     /// Largest permitted (largest - smallest) / mean.
     pub range_limit_ratio: f64,

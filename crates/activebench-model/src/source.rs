@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::call::Call;
-use crate::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent};
+use crate::call::{Call, PlainCall};
+use crate::event_kinds;
 use crate::log::Totals;
-use crate::profile::Stacks;
+use crate::thread_stacks::Stacks;
 
 /// Error: events could not be read, with the reason from the code that read them.
 #[derive(Debug)]
@@ -34,91 +34,8 @@ impl Error for Unreadable {
 /// Events in batches.
 pub type Batches<'a, T> = Box<dyn Iterator<Item = Result<Vec<T>, Unreadable>> + 'a>;
 
-/// The events of one run, in batches, which can be read any number of times. A source implements only the kinds that
-/// it has.
-///
-/// The calls of one thread are chronological. The calls of different threads and all other
-/// events can be in any order.
-pub trait EventSource {
-    /// The system calls.
-    fn calls(&self) -> Batches<'_, Call> {
-        none()
-    }
-    /// The names of calls that took one.
-    fn names(&self) -> Batches<'_, NameEvent> {
-        none()
-    }
-    /// Births, executions and ends of tasks.
-    fn tasks(&self) -> Batches<'_, TaskEvent> {
-        none()
-    }
-    /// The events of the block layer.
-    fn block(&self) -> Batches<'_, BlockEvent> {
-        none()
-    }
-    /// The pages that entered the page cache.
-    fn cache(&self) -> Batches<'_, CacheEvent> {
-        none()
-    }
-    /// The threads' running totals.
-    fn cpu(&self) -> Batches<'_, CpuEvent> {
-        none()
-    }
-    /// The stack samples.
-    fn samples(&self) -> Batches<'_, SampleEvent> {
-        none()
-    }
-    /// Returns the stacks that the samples refer to.
-    ///
-    /// # Errors
-    /// Returns an error if they cannot be read.
-    fn stacks(&self) -> Result<Stacks, Unreadable> {
-        Ok(Stacks::default())
-    }
-    /// Readings of the host's steal time; those of one CPU are in order.
-    fn steal(&self) -> Batches<'_, StealEvent> {
-        none()
-    }
-    /// The figures of sampled writes.
-    fn payload(&self) -> Batches<'_, PayloadEvent> {
-        none()
-    }
-    /// Returns the sums of the events past the log's cut; empty for a log that was not cut.
-    ///
-    /// # Errors
-    /// Returns an error if they cannot be read.
-    fn totals(&self) -> Result<Totals, Unreadable> {
-        Ok(Totals::default())
-    }
-}
-
 fn none<'a, T: 'a>() -> Batches<'a, T> {
     Box::new(std::iter::empty())
-}
-
-/// Events in memory: for tests, and for runs that are not stored.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Events {
-    /// See [`EventSource::calls`].
-    pub calls: Vec<Call>,
-    /// See [`EventSource::names`].
-    pub names: Vec<NameEvent>,
-    /// See [`EventSource::tasks`].
-    pub tasks: Vec<TaskEvent>,
-    /// See [`EventSource::block`].
-    pub block: Vec<BlockEvent>,
-    /// See [`EventSource::cache`].
-    pub cache: Vec<CacheEvent>,
-    /// See [`EventSource::cpu`].
-    pub cpu: Vec<CpuEvent>,
-    /// See [`EventSource::samples`].
-    pub samples: Vec<SampleEvent>,
-    /// See [`EventSource::stacks`].
-    pub stacks: Stacks,
-    /// See [`EventSource::steal`].
-    pub steal: Vec<StealEvent>,
-    /// See [`EventSource::payload`].
-    pub payload: Vec<PayloadEvent>,
 }
 
 /// Rows of one batch.
@@ -128,35 +45,83 @@ fn batches<T: Clone>(rows: &[T]) -> Batches<'_, T> {
     Box::new(rows.chunks(BATCH).map(|batch| Ok(batch.to_vec())))
 }
 
-impl EventSource for Events {
-    fn calls(&self) -> Batches<'_, Call> {
-        batches(&self.calls)
-    }
-    fn names(&self) -> Batches<'_, NameEvent> {
-        batches(&self.names)
-    }
-    fn tasks(&self) -> Batches<'_, TaskEvent> {
-        batches(&self.tasks)
-    }
-    fn block(&self) -> Batches<'_, BlockEvent> {
-        batches(&self.block)
-    }
-    fn cache(&self) -> Batches<'_, CacheEvent> {
-        batches(&self.cache)
-    }
-    fn cpu(&self) -> Batches<'_, CpuEvent> {
-        batches(&self.cpu)
-    }
-    fn samples(&self) -> Batches<'_, SampleEvent> {
-        batches(&self.samples)
-    }
-    fn stacks(&self) -> Result<Stacks, Unreadable> {
-        Ok(self.stacks.clone())
-    }
-    fn steal(&self) -> Batches<'_, StealEvent> {
-        batches(&self.steal)
-    }
-    fn payload(&self) -> Batches<'_, PayloadEvent> {
-        batches(&self.payload)
-    }
+fn plain<'a>(calls: Batches<'a, Call>) -> Batches<'a, PlainCall> {
+    Box::new(calls.map(|batch| batch.map(|calls| calls.iter().map(PlainCall::from).collect())))
 }
+
+fn structural<'a>(calls: Batches<'a, PlainCall>) -> Batches<'a, PlainCall> {
+    let structural = |mut batch: Vec<PlainCall>| {
+        batch.retain(|call| PlainCall::is_structural(call.op, call.kind));
+        batch
+    };
+    Box::new(calls.map(move |batch| batch.map(structural)))
+}
+
+macro_rules! declare_source {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        /// The events of one run, in batches, which can be read any number of times. A source implements only the
+        /// kinds that it has.
+        ///
+        /// The calls of one thread are chronological. The calls of different threads and all other
+        /// events can be in any order.
+        pub trait EventSource {
+            $(
+                $(#[$doc])*
+                fn $method(&self) -> Batches<'_, $event> {
+                    none()
+                }
+            )*
+
+            /// The same calls without their costs. A source that reads them in less time than the whole calls does so.
+            fn plain_calls(&self) -> Batches<'_, PlainCall> {
+                plain(self.calls())
+            }
+
+            /// The calls for which [`PlainCall::is_structural`] returns `true`, in the order of [`EventSource::calls`].
+            /// A source that finds them without reading all calls does so.
+            fn structural_calls(&self) -> Batches<'_, PlainCall> {
+                structural(self.plain_calls())
+            }
+
+            /// Returns the stacks that the samples refer to.
+            ///
+            /// # Errors
+            /// Returns an error if they cannot be read.
+            fn stacks(&self) -> Result<Stacks, Unreadable> {
+                Ok(Stacks::default())
+            }
+
+            /// Returns the sums of the events past the log's cut; empty for a log that was not cut.
+            ///
+            /// # Errors
+            /// Returns an error if they cannot be read.
+            fn totals(&self) -> Result<Totals, Unreadable> {
+                Ok(Totals::default())
+            }
+        }
+
+        /// Events in memory: for tests, and for runs that are not stored.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Events {
+            $($(#[$doc])* pub $method: Vec<$event>,)*
+            /// See [`EventSource::stacks`].
+            pub stacks: Stacks,
+        }
+
+        impl EventSource for Events {
+            $(
+                fn $method(&self) -> Batches<'_, $event> {
+                    batches(&self.$method)
+                }
+            )*
+
+            fn stacks(&self) -> Result<Stacks, Unreadable> {
+                Ok(self.stacks.clone())
+            }
+        }
+    };
+}
+
+event_kinds!(declare_source);

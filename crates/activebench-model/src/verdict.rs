@@ -171,8 +171,8 @@ impl JudgedClaim {
         }
     }
 
-    /// Creates the judgement of a claim whose arithmetic is right but that measures something else, which `instead` names.
-    /// `honest` is the corrected figure, or why there is none.
+    /// Creates the judgement of a claim whose arithmetic is right but that measures something else, which `instead`
+    /// names. `honest` is the corrected figure, or why there is none.
     pub fn misleading(
         claim: &str,
         observed: Option<Quantity>,
@@ -230,7 +230,8 @@ impl JudgedClaim {
         self.verdict
     }
 
-    /// Returns the same figure computed from the observation; `None` when this was not possible. A confirmed claim has one.
+    /// Returns the same figure computed from the observation; `None` when this was not possible. A confirmed claim has
+    /// one.
     pub fn observed(&self) -> Option<Quantity> {
         self.observed
     }
@@ -240,8 +241,8 @@ impl JudgedClaim {
         self.tolerance.as_ref()
     }
 
-    /// Returns the honest figure: the claim itself where it is confirmed, the corrected figure where it does not hold and
-    /// there is one of the same unit; `None` otherwise. `claim` is the judged claim.
+    /// Returns the honest figure: the claim itself where it is confirmed, the corrected figure where it does not hold
+    /// and there is one of the same unit; `None` otherwise. `claim` is the judged claim.
     pub fn honest(&self, claim: &Claim) -> Option<Quantity> {
         self.verdict.honest(claim.value, self.corrected.as_ref().map(|corrected| corrected.value))
     }
@@ -256,7 +257,7 @@ impl JudgedClaim {
 pub fn why_no_honest(no_correction: Option<&str>, is_corrected: bool) -> String {
     match no_correction {
         Some(why) => why.to_owned(),
-        None if is_corrected => "the figure that stands for it is of another kind".to_owned(),
+        None if is_corrected => "the honest figure is of another kind".to_owned(),
         None => "there is no honest figure".to_owned(),
     }
 }

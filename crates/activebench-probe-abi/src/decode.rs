@@ -1,15 +1,94 @@
-//! Converts kernel records into the model's events.
+//! The conversion of each class of kernel records into the model's events.
 //!
-//! Records come from our own kernel programs, yet they are not trusted: an unknown code gives `None`, and the caller
-//! counts it.
+//! Records come from our own kernel programs, yet they are not trusted. A record with an unknown code makes its chunk
+//! unreadable. If the model has a value for the unknown (the kind of a file, the origin or action of a request), the
+//! event has that value.
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
-    ThreadState, ThreadTimes,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, KernelClass, NameEvent, Origin, SampleEvent,
+    TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
 
-use crate::{BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, RecordClass, TaskRecord};
+use crate::layout::Record;
+use crate::records::{BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, StoredSample, TaskRecord};
+
+/// The form in which the records of a class leave the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Travel {
+    /// Several in a message, after its header.
+    Batched,
+    /// Several in a message, calls and groups of calls: see [`add_calls`](crate::add_calls).
+    Merged,
+    /// Each is a message, with its header.
+    Alone,
+    /// Each is a message with a stack, which is replaced by its number: see [`StoredSample`].
+    WithStack,
+}
+
+/// An event that is made from one kept record.
+pub trait KernelEvent: Sized + 'static {
+    /// The record as it is kept until the end of the run.
+    type Record: Record;
+    /// The classes of these records.
+    const CLASSES: &'static [KernelClass];
+    /// The form in which they leave the kernel.
+    const TRAVEL: Travel;
+    /// `true` if decoding depends on the block devices that the tree opened itself.
+    const NEEDS_DEVICES: bool = false;
+
+    /// Returns the time of the record: the earliest time that it is about.
+    fn at_ns(record: &Self::Record) -> u64;
+
+    /// Decodes a record; `None` for a code that this version does not know. `is_opened` returns `true` if the tree
+    /// itself opened a block device.
+    fn decode(class: KernelClass, record: &Self::Record, is_opened: &dyn Fn(u32) -> bool) -> Option<Self>;
+
+    /// Returns the event for the creation of the first task, which no record reports; `None` for other kinds.
+    fn of_root(_root: &TaskEvent) -> Option<Self> {
+        None
+    }
+}
+
+/// Evaluates an expression with a type for the event that a class of records is made into. The records of payload are
+/// not kept, but reduced as they arrive.
+#[macro_export]
+macro_rules! with_kernel_event {
+    ($class:expr, $event:ident => $kept:expr, reduced => $reduced:expr) => {{
+        use activebench_model::event::KernelClass;
+        match $class {
+            KernelClass::Calls => {
+                type $event = activebench_model::call::Call;
+                $kept
+            }
+            KernelClass::Names => {
+                type $event = activebench_model::event::NameEvent;
+                $kept
+            }
+            KernelClass::Tasks => {
+                type $event = activebench_model::event::TaskEvent;
+                $kept
+            }
+            KernelClass::BlockQueued | KernelClass::BlockCompleted => {
+                type $event = activebench_model::event::BlockEvent;
+                $kept
+            }
+            KernelClass::PageCache => {
+                type $event = activebench_model::event::CacheEvent;
+                $kept
+            }
+            KernelClass::Cpu => {
+                type $event = activebench_model::event::CpuEvent;
+                $kept
+            }
+            KernelClass::Samples => {
+                type $event = activebench_model::event::SampleEvent;
+                $kept
+            }
+            KernelClass::Payload => $reduced,
+        }
+    }};
+}
 
 /// Size of a page on every architecture that has a call table.
 const PAGE_BYTES: u64 = 4096;
@@ -70,152 +149,232 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Decodes a call; `None` for an op code that this version does not know.
-pub fn call(record: &CallRecord) -> Option<Call> {
-    let op = Op::from_code(record.op)?;
-    let kind = file_kind(record.file_kind);
-    let has_file = record.ino != 0 || record.s_dev != 0;
-    // Opens have the requested flags in place of a length: O_CREAT and O_TRUNC are not kept in f_flags.
-    let (requested, asked_flags) = if op == Op::Open { (0, record.requested as u32) } else { (record.requested, 0) };
-    Some(Call {
-        start_ns: record.start_ns,
-        end_ns: record.end_ns,
-        tid: record.tid,
-        tgid: record.tgid,
-        op,
-        fd: record.fd,
-        file: has_file.then_some(FileId { s_dev: record.s_dev, ino: record.ino }),
-        kind,
-        open_flags: neutral_open_flags(record.open_flags | asked_flags),
-        offset: record.offset,
-        requested,
-        returned: match (op, record.returned) {
-            (Op::Discard, 0) => i64::try_from(record.requested).unwrap_or(i64::MAX),
-            (_, returned) => returned,
-        },
-        storage_read_bytes: u64::from(record.storage_read_bytes),
-        cached_bytes: u64::from(record.cached_pages) * PAGE_BYTES,
-        cpu_ns: record.cpu_ns,
-        user_before_ns: record.user_before_ns,
-        stands_for: record.stands_for,
-    })
-}
+impl KernelEvent for Call {
+    type Record = CallRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Calls];
+    const TRAVEL: Travel = Travel::Merged;
 
-/// Decodes a name; `None` for an op code that this version does not know.
-pub fn name(record: &NameRecord) -> Option<NameEvent> {
-    Some(NameEvent {
-        at_ns: record.at_ns,
-        tid: record.tid,
-        tgid: record.tgid,
-        op: Op::from_code(record.op)?,
-        returned: record.returned,
-        file: (record.ino != 0 || record.s_dev != 0).then_some(FileId { s_dev: record.s_dev, ino: record.ino }),
-        name: text(&record.name),
-    })
-}
+    fn at_ns(record: &CallRecord) -> u64 {
+        record.start_ns
+    }
 
-/// Decodes a task event; `None` for a kind that this version does not know.
-pub fn task(record: &TaskRecord) -> Option<TaskEvent> {
-    let kind = match record.kind {
-        1 => TaskEventKind::Born,
-        2 => TaskEventKind::Executed,
-        3 => TaskEventKind::Exited,
-        _ => return None,
-    };
-    Some(TaskEvent {
-        at_ns: record.at_ns,
-        kind,
-        tid: record.tid,
-        tgid: record.tgid,
-        parent_tgid: record.parent_tgid,
-        exit_status: record.exit_code,
-        comm: text(&record.comm),
-        filename: text(&record.filename),
-        user_ns: record.user_ns,
-        kernel_ns: record.kernel_ns,
-        blocked_ns: record.blocked_ns,
-        iowait_ns: record.iowait_ns,
-        preempted_ns: record.preempted_ns,
-    })
-}
-
-/// Decodes a block event. `device_is_used` returns `true` if the tree itself opened a block device. Only then is data
-/// in that device's own page cache the data of a file; otherwise it is the metadata of the file system on it.
-pub fn block(class: RecordClass, record: &BlockRecord, device_is_used: impl Fn(u32) -> bool) -> BlockEvent {
-    let owned = record.flags & block_flags::OWNED != 0;
-    let by_device = record.flags & block_flags::OWNER_IS_DEVICE != 0;
-    let file = (owned && (!by_device || device_is_used(record.s_dev)))
-        .then_some(FileId { s_dev: record.s_dev, ino: record.ino });
-    BlockEvent {
-        at_ns: record.at_ns,
-        kind: match class {
-            _ if record.flags & block_flags::INFERRED != 0 => BlockEventKind::Inferred,
-            RecordClass::BlockQueued => BlockEventKind::Queued,
-            _ => BlockEventKind::Completed,
-        },
-        device: DeviceNumber(record.device),
-        sector: record.sector,
-        bytes: u64::from(record.bytes),
-        // `enum req_op`, the same numbers since Linux 4.10.
-        action: match record.operation {
-            0 => BlockAction::Read,
-            1 => BlockAction::Write,
-            2 => BlockAction::Flush,
-            3 | 5 | 9 => BlockAction::Discard,
-            _ => BlockAction::Other,
-        },
-        preflush: record.flags & block_flags::PREFLUSH != 0,
-        fua: record.flags & block_flags::FUA != 0,
-        latency_ns: record.latency_ns,
-        first_of_request: record.flags & block_flags::FIRST_OF_REQUEST != 0,
-        file,
-        tgid: record.tgid,
-        comm: text(&record.comm),
-        origin: match record.origin {
-            1 => Origin::Tree,
-            2 => Origin::Observer,
-            3 => Origin::Kernel,
-            4 => Origin::Foreign,
-            _ => Origin::Unknown,
-        },
-        status: record.status,
+    fn decode(_: KernelClass, record: &CallRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        let op = Op::from_code(record.op)?;
+        let kind = file_kind(record.file_kind);
+        let has_file = record.ino != 0 || record.s_dev != 0;
+        // Opens have the requested flags in place of a length: O_CREAT and O_TRUNC are not kept in f_flags.
+        let (requested, asked_flags) =
+            if op == Op::Open { (0, record.requested as u32) } else { (record.requested, 0) };
+        Some(Call {
+            start_ns: record.start_ns,
+            end_ns: record.end_ns,
+            tid: record.tid,
+            tgid: record.tgid,
+            op,
+            fd: record.fd,
+            file: has_file.then_some(FileId { s_dev: record.s_dev, ino: record.ino }),
+            kind,
+            open_flags: neutral_open_flags(record.open_flags | asked_flags),
+            offset: record.offset,
+            requested,
+            returned: match (op, record.returned) {
+                (Op::Discard, 0) => i64::try_from(record.requested).unwrap_or(i64::MAX),
+                (_, returned) => returned,
+            },
+            storage_read_bytes: u64::from(record.storage_read_bytes),
+            cached_bytes: u64::from(record.cached_pages) * PAGE_BYTES,
+            cpu_ns: record.cpu_ns,
+            user_before_ns: record.user_before_ns,
+            stands_for: record.stands_for,
+        })
     }
 }
 
-/// Decodes a page-cache insertion.
-pub fn cache(record: &CacheRecord) -> CacheEvent {
-    CacheEvent {
-        at_ns: record.at_ns,
-        file: FileId { s_dev: record.s_dev, ino: record.ino },
-        offset: record.index * PAGE_BYTES,
-        bytes: u64::from(record.pages) * PAGE_BYTES,
-        tgid: record.tgid,
-        in_tree: record.in_tree != 0,
+impl KernelEvent for NameEvent {
+    type Record = NameRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Names];
+    const TRAVEL: Travel = Travel::Alone;
+
+    fn at_ns(record: &NameRecord) -> u64 {
+        record.at_ns
+    }
+
+    fn decode(_: KernelClass, record: &NameRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        Some(NameEvent {
+            at_ns: record.at_ns,
+            tid: record.tid,
+            tgid: record.tgid,
+            op: Op::from_code(record.op)?,
+            returned: record.returned,
+            file: (record.ino != 0 || record.s_dev != 0).then_some(FileId { s_dev: record.s_dev, ino: record.ino }),
+            name: text(&record.name),
+        })
     }
 }
 
-/// Decodes a thread's totals; `None` for a state that this version does not know.
-pub fn cpu(record: &CpuRecord) -> Option<CpuEvent> {
-    let state = match record.state {
-        0 => ThreadState::User,
-        1 => ThreadState::Kernel,
-        2 => ThreadState::Blocked,
-        3 => ThreadState::IoWait,
-        4 => ThreadState::Preempted,
-        _ => return None,
-    };
-    Some(CpuEvent {
-        at_ns: record.at_ns,
-        since_ns: record.since_ns,
-        state,
-        tid: record.tid,
-        tgid: record.tgid,
-        times: ThreadTimes {
+impl KernelEvent for TaskEvent {
+    type Record = TaskRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Tasks];
+    const TRAVEL: Travel = Travel::Alone;
+
+    fn at_ns(record: &TaskRecord) -> u64 {
+        record.at_ns
+    }
+
+    fn decode(_: KernelClass, record: &TaskRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        let kind = match record.kind {
+            1 => TaskEventKind::Born,
+            2 => TaskEventKind::Executed,
+            3 => TaskEventKind::Exited,
+            _ => return None,
+        };
+        Some(TaskEvent {
+            at_ns: record.at_ns,
+            kind,
+            tid: record.tid,
+            tgid: record.tgid,
+            parent_tgid: record.parent_tgid,
+            exit_status: record.exit_code,
+            comm: text(&record.comm),
+            filename: text(&record.filename),
             user_ns: record.user_ns,
             kernel_ns: record.kernel_ns,
             blocked_ns: record.blocked_ns,
             iowait_ns: record.iowait_ns,
             preempted_ns: record.preempted_ns,
-        },
-    })
+        })
+    }
+
+    fn of_root(root: &TaskEvent) -> Option<Self> {
+        Some(root.clone())
+    }
+}
+
+impl KernelEvent for BlockEvent {
+    type Record = BlockRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::BlockQueued, KernelClass::BlockCompleted];
+    const TRAVEL: Travel = Travel::Batched;
+    const NEEDS_DEVICES: bool = true;
+
+    fn at_ns(record: &BlockRecord) -> u64 {
+        record.at_ns
+    }
+
+    fn decode(class: KernelClass, record: &BlockRecord, is_opened: &dyn Fn(u32) -> bool) -> Option<Self> {
+        // Data in a device's own page cache is the data of a file only if the tree opened the device. Otherwise it is
+        // the metadata of the file system on it.
+        let owned = record.flags & block_flags::OWNED != 0;
+        let by_device = record.flags & block_flags::OWNER_IS_DEVICE != 0;
+        let file = (owned && (!by_device || is_opened(record.s_dev)))
+            .then_some(FileId { s_dev: record.s_dev, ino: record.ino });
+        Some(BlockEvent {
+            at_ns: record.at_ns,
+            kind: match class {
+                _ if record.flags & block_flags::INFERRED != 0 => BlockEventKind::Inferred,
+                KernelClass::BlockQueued => BlockEventKind::Queued,
+                _ => BlockEventKind::Completed,
+            },
+            device: DeviceNumber(record.device),
+            sector: record.sector,
+            bytes: u64::from(record.bytes),
+            // `enum req_op`, the same numbers since Linux 4.10.
+            action: match record.operation {
+                0 => BlockAction::Read,
+                1 => BlockAction::Write,
+                2 => BlockAction::Flush,
+                3 | 5 | 9 => BlockAction::Discard,
+                _ => BlockAction::Other,
+            },
+            preflush: record.flags & block_flags::PREFLUSH != 0,
+            fua: record.flags & block_flags::FUA != 0,
+            latency_ns: record.latency_ns,
+            first_of_request: record.flags & block_flags::FIRST_OF_REQUEST != 0,
+            file,
+            tgid: record.tgid,
+            comm: text(&record.comm),
+            origin: match record.origin {
+                1 => Origin::Tree,
+                2 => Origin::Observer,
+                3 => Origin::Kernel,
+                4 => Origin::Foreign,
+                _ => Origin::Unknown,
+            },
+            status: record.status,
+        })
+    }
+}
+
+impl KernelEvent for CacheEvent {
+    type Record = CacheRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::PageCache];
+    const TRAVEL: Travel = Travel::Batched;
+
+    fn at_ns(record: &CacheRecord) -> u64 {
+        record.at_ns
+    }
+
+    fn decode(_: KernelClass, record: &CacheRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        Some(CacheEvent {
+            at_ns: record.at_ns,
+            file: FileId { s_dev: record.s_dev, ino: record.ino },
+            offset: record.index * PAGE_BYTES,
+            bytes: u64::from(record.pages) * PAGE_BYTES,
+            tgid: record.tgid,
+            in_tree: record.in_tree != 0,
+        })
+    }
+}
+
+impl KernelEvent for CpuEvent {
+    type Record = CpuRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Cpu];
+    const TRAVEL: Travel = Travel::Batched;
+
+    fn at_ns(record: &CpuRecord) -> u64 {
+        record.at_ns
+    }
+
+    fn decode(_: KernelClass, record: &CpuRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        let state = match record.state {
+            0 => ThreadState::User,
+            1 => ThreadState::Kernel,
+            2 => ThreadState::Blocked,
+            3 => ThreadState::IoWait,
+            4 => ThreadState::Preempted,
+            _ => return None,
+        };
+        Some(CpuEvent {
+            at_ns: record.at_ns,
+            since_ns: record.since_ns,
+            state,
+            tid: record.tid,
+            tgid: record.tgid,
+            times: ThreadTimes {
+                user_ns: record.user_ns,
+                kernel_ns: record.kernel_ns,
+                blocked_ns: record.blocked_ns,
+                iowait_ns: record.iowait_ns,
+                preempted_ns: record.preempted_ns,
+            },
+        })
+    }
+}
+
+impl KernelEvent for SampleEvent {
+    type Record = StoredSample;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Samples];
+    const TRAVEL: Travel = Travel::WithStack;
+
+    fn at_ns(record: &StoredSample) -> u64 {
+        record.at_ns
+    }
+
+    fn decode(class: KernelClass, record: &StoredSample, is_opened: &dyn Fn(u32) -> bool) -> Option<Self> {
+        Some(SampleEvent {
+            at_ns: record.at_ns,
+            in_user_mode: record.user_mode != 0,
+            stack: (record.stack != StoredSample::NO_STACK).then_some(record.stack),
+            cpu: CpuEvent::decode(class, &record.cpu, is_opened)?,
+        })
+    }
 }

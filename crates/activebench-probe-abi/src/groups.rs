@@ -1,6 +1,8 @@
 //! Splits groups of fast calls, which the kernel programs merged, into one record per call.
 
-use crate::{CallGroup, CallRecord, GroupedCall, Record, TaskState};
+use crate::layout::Record;
+use crate::records::{CallGroup, CallRecord, GroupedCall};
+use crate::tables::TaskState;
 
 /// Set in the first word of a group: start times never reach this bit.
 const GROUP_MARK: u64 = 1 << 63;
@@ -9,7 +11,7 @@ const COUNT_SHIFT: u32 = 60;
 /// Mask of the bits below: the end of the last call.
 const END_MASK: u64 = (1 << COUNT_SHIFT) - 1;
 
-/// Adds the calls of a message to `calls`: the call of each record, the calls of each group. `None` when the message
+/// Adds the calls of a message to `calls`: the call of each record, the calls of each group. `None` if the message
 /// is truncated, or has a group without a call before it; calls added up to there stay.
 pub fn add_calls(mut records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> {
     let first = calls.len();
@@ -71,11 +73,7 @@ impl CallGroup {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn bytes_of<T: Record>(value: &T) -> &[u8] {
-        // SAFETY: the bytes of a live value of integers without padding.
-        unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
-    }
+    use crate::layout::bytes_of;
 
     fn call() -> CallRecord {
         // SAFETY: all zeroes is a value of every `Record`.
@@ -122,7 +120,7 @@ mod tests {
         let mut calls = vec![call()];
         assert_eq!(add_calls(bytes_of(&group(5, 1)), &mut calls), None, "the call in front is another message's");
         assert_eq!(add_calls(&bytes_of(&call())[1..], &mut calls), None);
-        // An impossible count and impossible times: no more calls than the group holds, and none goes back in time.
+        // An impossible count and impossible times: at most the calls of the group, and none goes back in time.
         let message = [bytes_of(&call()), bytes_of(&group(7, 1))].concat();
         calls.clear();
         add_calls(&message, &mut calls).expect("whole");

@@ -1,7 +1,8 @@
 //! Infers completions that no hook saw, from the start of the I/O as the kernel side stored it.
 
 use crate::decode::block_flags;
-use crate::{AsyncCall, BioOwner, BlockRecord, CallRecord, IssuedRequest};
+use crate::records::{BlockRecord, CallRecord};
+use crate::tables::{AsyncCall, BioOwner, IssuedRequest};
 
 /// `REQ_OP_FLUSH`.
 const OP_FLUSH: u32 = 2;

@@ -4,19 +4,19 @@
 
 use activebench_model::call::Op;
 
-use crate::CallDescription;
+use crate::tables::CallDescription;
 
 /// The length argument counts iovecs.
 pub const VECTOR: u8 = 1;
 /// Data moves at the file position.
 pub const FILE_POSITION: u8 = 2;
-/// The file is the one behind the returned descriptor.
+/// The file is that of the returned descriptor.
 pub const RETURNS_FD: u8 = 4;
 /// `fcntl` and `ioctl`: recorded only when the call duplicates a descriptor or discards a range.
 pub const BY_COMMAND: u8 = 8;
 /// Remembered descriptors are stale afterwards.
 pub const CHANGES_FDS: u8 = 16;
-/// The offset arguments are addresses of offsets; where they are NULL, data moves at the file position.
+/// The offset arguments are addresses of offsets; if they are NULL, data moves at the file position.
 pub const OFFSET_POINTERS: u8 = 32;
 
 /// Data goes to a second file: the `second_` fields are set.
@@ -49,7 +49,7 @@ const fn on_fd(op: Op, fd_argument: u8) -> CallDescription {
     CallDescription { fd_argument, ..call(op) }
 }
 
-/// Returns the table of this architecture: number and meaning; `None` where there is no table yet.
+/// Returns the table of this architecture: number and meaning; `None` if it has no table yet.
 pub fn table() -> Option<Vec<(u32, CallDescription)>> {
     cfg!(target_arch = "x86_64").then(x86_64)
 }
@@ -67,7 +67,7 @@ fn x86_64() -> Vec<(u32, CallDescription)> {
     };
     let opening = |name_argument, flags_argument| CallDescription {
         name_argument,
-        // The record's length holds the requested O_* flags.
+        // The record's length contains the requested O_* flags.
         length_argument: flags_argument,
         flags: RETURNS_FD | CHANGES_FDS,
         ..call(Op::Open)

@@ -1,8 +1,10 @@
-//! Compares every record's Rust layout with the BTF of the committed kernel object.
+//! Compares every record's Rust layout with the BTF of the committed kernel object, and the classes of records with its
+//! source: the object has no type for them.
 
 use std::collections::HashMap;
 
-use activebench_probe_abi::LAYOUTS;
+use activebench_model::event::KernelClass;
+use activebench_probe_abi::layouts;
 use object::{Object, ObjectSection};
 
 /// A struct of the object: its size and its fields with byte offsets, in order.
@@ -53,12 +55,32 @@ fn layouts_agree_with_the_committed_object() {
     let elf = object::File::parse(activebench_ebpf::OBJECT).expect("the committed object is an ELF file");
     let section = elf.section_by_name(".BTF").expect("the committed object has BTF");
     let structs = structs_of(section.data().expect("section data"));
-    for layout in LAYOUTS {
+    for layout in layouts() {
         let rust = CStruct {
             size: layout.size,
             fields: layout.fields.iter().map(|(name, offset)| ((*name).to_owned(), *offset)).collect(),
         };
         assert_eq!(structs.get(layout.c_name), Some(&rust), "struct {}", layout.c_name);
     }
-    assert!(LAYOUTS.len() >= 10);
+    assert!(layouts().count() >= 10);
+}
+
+#[test]
+fn classes_agree_with_the_kernel_programs() {
+    let source = include_str!("../../activebench-ebpf/src/records.h");
+    let listed =
+        source.split_once("enum record_class {").and_then(|(_, rest)| rest.split_once('}')).expect("the enum").0;
+    // In C, too, the number of a class is its position.
+    let in_c: Vec<&str> = listed.split(',').map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut expected: Vec<String> = Vec::new();
+    for class in KernelClass::ALL {
+        let mut name = "CLASS".to_owned();
+        for letter in format!("{class:?}").chars() {
+            name.extend(letter.is_uppercase().then_some('_'));
+            name.push(letter.to_ascii_uppercase());
+        }
+        expected.push(name);
+    }
+    expected.push("CLASS_COUNT".to_owned());
+    assert_eq!(in_c, expected);
 }

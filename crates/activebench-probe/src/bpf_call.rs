@@ -16,8 +16,8 @@ pub(crate) fn zeroed_attributes() -> bpf_attr {
 /// The error of the kernel.
 ///
 /// # Safety
-/// Every pointer that the command reads from `attributes` must be valid for the length that is beside it, or that the command
-/// implies, for reads and writes until the call returns.
+/// Every pointer that the command reads from `attributes` must be valid for the length that is beside it, or that the
+/// command implies, for reads and writes until the call returns.
 pub(crate) unsafe fn bpf(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<i32> {
     // SAFETY: `attributes` is a whole, initialised `bpf_attr`; the caller answers for its pointers.
     let result = unsafe {

@@ -1,23 +1,53 @@
-//! The tracepoints that an observation depends on, the loss without each, and a check whether a kernel has them.
+//! The hooks with their programs, the tracepoints that an observation depends on, the loss without each, and a check
+//! whether a kernel has them.
 
 use std::path::Path;
 
+use activebench_model::hook::Hook;
 use aya::Endianness;
 use aya_obj::btf::{Btf, BtfKind};
-
-use crate::kernel;
 
 /// Oldest kernel, as major and minor number, that has everything that the kernel programs call (`bpf_loop` was added
 /// in 5.17, kernel/bpf/bpf_iter.c).
 pub const LEAST_KERNEL: (u32, u32) = (5, 17);
 
+/// A program of the object and its tracepoint.
+pub(crate) type Program = (&'static str, &'static str);
+
+/// Every hook with its programs. Where kernels differ there are several: the first that this kernel accepts is
+/// attached.
+pub(crate) const PROGRAMS: &[(Hook, &[Program])] = &[
+    (Hook::ProcessExit, &[("sched_process_exit", "sched_process_exit")]),
+    (Hook::ProcessExec, &[("sched_process_exec", "sched_process_exec")]),
+    (Hook::Switch, &[("sched_switch", "sched_switch")]),
+    (Hook::NewTask, &[("task_newtask", "task_newtask")]),
+    (Hook::BioQueue, &[("block_bio_queue", "block_bio_queue")]),
+    (Hook::RequestIssue, &[("block_rq_issue", "block_rq_issue")]),
+    (Hook::RequestRequeue, &[("block_rq_requeue", "block_rq_requeue")]),
+    (Hook::RequestComplete, &[("block_rq_complete", "block_rq_complete")]),
+    (Hook::BioComplete, &[("block_bio_complete", "block_bio_complete")]),
+    (Hook::AddToPageCache, &[("mm_filemap_add_to_page_cache", "mm_filemap_add_to_page_cache")]),
+    (
+        Hook::UringComplete,
+        // The one that takes the result as an argument does not load where the argument does not exist.
+        &[("io_uring_complete_result", "io_uring_complete"), ("io_uring_complete", "io_uring_complete")],
+    ),
+    (
+        Hook::UringSubmit,
+        // Before Linux 6.3 it had another name.
+        &[("io_uring_submit_req", "io_uring_submit_req"), ("io_uring_submit_sqe", "io_uring_submit_sqe")],
+    ),
+    (Hook::SysExit, &[("sys_exit", "sys_exit")]),
+    (Hook::SysEnter, &[("sys_enter", "sys_enter")]),
+];
+
 /// A tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hook {
+pub struct Tracepoint {
     /// Its name in the kernel: `block_rq_complete`.
-    pub tracepoint: &'static str,
-    /// `true` if this version attaches a program to it.
-    pub attached: bool,
+    pub name: &'static str,
+    /// The hook on it; `None` if this version does not attach a program to it.
+    pub hook: Option<Hook>,
     /// The loss without it: a lower-case fragment.
     pub without: &'static str,
 }
@@ -30,14 +60,14 @@ const WITHOUT: &[(&str, &str)] = &[
     ("sched_process_exit", "the end of tasks is not seen: every claim is unverifiable"),
     (
         "mm_filemap_add_to_page_cache",
-        "reads from memory are not told from reads from storage: every claim is unverifiable",
+        "reads from memory and reads from storage are not distinguished: every claim is unverifiable",
     ),
     ("block_rq_complete", "what the device completed is not seen: every claim is unverifiable"),
-    ("block_bio_queue", "who asked for a request is not known: writeback and the I/O of others are not told apart"),
+    ("block_bio_queue", "who asked for a request is not known: writeback and the I/O of others are not distinguished"),
     ("block_rq_issue", "time at the device is not known: figures on its latency and busy time are missing"),
     ("block_rq_requeue", "a request that is issued again counts its time from the first issue"),
     ("block_bio_complete", "devices that complete bios without requests (zram, device mapper) are not seen"),
-    ("sched_switch", "processor time is not known: AB501 and AB502 are undecided"),
+    ("sched_switch", "CPU time is not known: AB501 and AB502 are undecided"),
     ("sched_process_exec", "a tool behind a wrapper is not recognised by what it executes"),
     (
         "io_uring_submit_req",
@@ -54,15 +84,15 @@ const WITHOUT: &[(&str, &str)] = &[
 /// The text for a tracepoint that is not in the table above.
 const WITHOUT_OTHERS: &str = "the facts that rest on it are missing, and their detectors undecided";
 
-/// Returns every tracepoint that this version attaches to, and those of paths that it may decode (io_uring, page
-/// faults), the most severe loss first.
-pub fn hooks() -> Vec<Hook> {
-    let ours = kernel::tracepoints();
-    let known = WITHOUT.iter().map(|(tracepoint, without)| (*tracepoint, *without));
-    let others = ours.iter().filter(|name| !WITHOUT.iter().any(|(known, _)| known == *name));
+/// Returns every tracepoint that this version attaches to, and those of paths that it may decode (page faults), the most
+/// severe loss first.
+pub fn tracepoints() -> Vec<Tracepoint> {
+    let hook_on = |name: &str| PROGRAMS.iter().map(|(hook, _)| *hook).find(|hook| hook.place() == name);
+    let known = WITHOUT.iter().map(|(name, without)| Tracepoint { name, hook: hook_on(name), without });
+    let is_known = |hook: &Hook| WITHOUT.iter().any(|(name, _)| *name == hook.place());
+    let others = PROGRAMS.iter().map(|(hook, _)| *hook).filter(|hook| !is_known(hook));
     known
-        .chain(others.map(|name| (*name, WITHOUT_OTHERS)))
-        .map(|(tracepoint, without)| Hook { tracepoint, attached: ours.contains(&tracepoint), without })
+        .chain(others.map(|hook| Tracepoint { name: hook.place(), hook: Some(hook), without: WITHOUT_OTHERS }))
         .collect()
 }
 
@@ -96,12 +126,13 @@ mod tests {
 
     #[test]
     fn every_attached_tracepoint_says_what_is_lost_without_it() {
-        let hooks = hooks();
-        for name in kernel::tracepoints() {
-            let hook = hooks.iter().find(|hook| hook.tracepoint == name).expect("it is listed");
-            assert!(hook.attached, "{name}");
-            assert_ne!(hook.without, WITHOUT_OTHERS, "{name} needs words of its own");
+        let tracepoints = tracepoints();
+        for (hook, _) in PROGRAMS {
+            let listed = tracepoints.iter().find(|tracepoint| tracepoint.hook == Some(*hook)).expect("it is listed");
+            assert_ne!(listed.without, WITHOUT_OTHERS, "{hook} needs words of its own");
         }
+        let unattached = |hook: &&Hook| !PROGRAMS.iter().any(|(attached, _)| attached == *hook);
+        assert_eq!(Hook::ALL.iter().filter(unattached).collect::<Vec<_>>(), [&Hook::CpuClock]);
     }
 
     #[test]

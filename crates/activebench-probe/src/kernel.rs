@@ -9,19 +9,26 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::coverage::{Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
-use activebench_model::event::{TaskEvent, TaskEventKind};
+use activebench_model::coverage::{Backend, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
+use activebench_model::hook::Hook;
 use activebench_probe_abi::{
-    BlockBatch, CacheBatch, CallDescription, Membership, Record, RecordClass, RecordCounters, TaskState, syscalls,
+    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, bytes_of, syscalls,
 };
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
+use aya::maps::{Array, HashMap, Map, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError, ProgramFd};
-use aya::{Btf, Ebpf, EbpfLoader, Pod};
+use aya::{Btf, Ebpf, EbpfLoader};
 use aya_obj::generated::bpf_cmd;
+use rustix::process::setpriority_process;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::bpf_call::{bpf, zeroed_attributes};
-use crate::log::LogOptions;
+use crate::chunk_storage::LogOptions;
+use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
+use crate::hidden_completions;
+use crate::hooks::{PROGRAMS, Program};
+use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map};
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
@@ -29,37 +36,6 @@ use crate::run_time::{RunTimeMeter, program_info};
 use crate::sampling::Sampler;
 use crate::store::{LiveFigures, RecordStore};
 use crate::symbols;
-use crate::unseen;
-
-/// A program of the object and its tracepoint.
-type Program = (&'static str, &'static str);
-
-/// Every hook with its programs. Where kernels differ there are several: the first that this kernel accepts is
-/// attached.
-const PROGRAMS: &[(&str, &[Program])] = &[
-    ("sched_process_exit", &[("sched_process_exit", "sched_process_exit")]),
-    ("sched_process_exec", &[("sched_process_exec", "sched_process_exec")]),
-    ("sched_switch", &[("sched_switch", "sched_switch")]),
-    ("task_newtask", &[("task_newtask", "task_newtask")]),
-    ("block_bio_queue", &[("block_bio_queue", "block_bio_queue")]),
-    ("block_rq_issue", &[("block_rq_issue", "block_rq_issue")]),
-    ("block_rq_requeue", &[("block_rq_requeue", "block_rq_requeue")]),
-    ("block_rq_complete", &[("block_rq_complete", "block_rq_complete")]),
-    ("block_bio_complete", &[("block_bio_complete", "block_bio_complete")]),
-    ("mm_filemap_add_to_page_cache", &[("mm_filemap_add_to_page_cache", "mm_filemap_add_to_page_cache")]),
-    (
-        "io_uring_complete",
-        // The one that takes the result as an argument does not load where the argument does not exist.
-        &[("io_uring_complete_result", "io_uring_complete"), ("io_uring_complete", "io_uring_complete")],
-    ),
-    (
-        "io_uring_submit_req",
-        // Before Linux 6.3 it had another name.
-        &[("io_uring_submit_req", "io_uring_submit_req"), ("io_uring_submit_sqe", "io_uring_submit_sqe")],
-    ),
-    ("sys_exit", &[("sys_exit", "sys_exit")]),
-    ("sys_enter", &[("sys_enter", "sys_enter")]),
-];
 
 /// Time between two readings of the ring. The kernel side never wakes us, because a wake-up per record costs the
 /// benchmark seven times as much as the record. At a million records per second this is half a megabyte of a ring of
@@ -74,7 +50,7 @@ const UNUSED_RING_BYTES: u32 = 4096;
 /// Bytes taken from the payload ring per reading, before the events are read: 1 ms of work.
 const MOST_PAYLOAD: usize = 64 << 10;
 
-/// How to observe.
+/// Options of the observation.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
     /// Bytes of the ring, a power of two and a multiple of the page size.
@@ -84,7 +60,7 @@ pub struct ProbeOptions {
     /// Find the thread of every call on the slow path, as on systems where the addresses of registers are not
     /// constant. For measuring the cost of that path.
     pub look_every_caller_up: bool,
-    /// How the event log is kept.
+    /// Storage of the event log.
     pub log: LogOptions,
     /// Overlays, each with the file system that all its directories are on, by device. Their files are then
     /// identified by the numbers that the page cache and the device use. An overlay that is not listed keeps its own
@@ -116,61 +92,6 @@ impl Default for ProbeOptions {
     }
 }
 
-/// The reason why there is no observation.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeError {
-    /// The kernel does not permit it.
-    #[error("cannot load the kernel programs: {0} (hint: run as root, or grant CAP_BPF and CAP_PERFMON)")]
-    NotPermitted(String),
-    /// The kernel finds a program unsafe. Its error code is the same as for missing rights.
-    #[error(
-        "cannot load the kernel programs: the kernel's verifier refuses {program}: {why} \
-         (hint: docs/kernels.md lists the kernels that were tried; please report this one)"
-    )]
-    Refused {
-        /// The program.
-        program: &'static str,
-        /// The last line of the verifier's log.
-        why: String,
-    },
-    /// The kernel has no type information.
-    #[error("cannot read the kernel's type information: {0} (hint: a kernel with CONFIG_DEBUG_INFO_BTF is needed)")]
-    NoBtf(String),
-    /// There is no table of system calls for this architecture.
-    #[error("no table of system calls for this processor architecture (hint: only x86-64 is known so far)")]
-    UnknownArchitecture,
-    /// Any other error of aya or the kernel.
-    #[error("cannot load the kernel programs: {0}")]
-    Load(String),
-    /// A map is not as the object promises: the object and this program do not fit.
-    #[error("cannot use map {map}: {why}")]
-    Map {
-        /// Its name.
-        map: &'static str,
-        /// The problem.
-        why: String,
-    },
-    /// The first task could not be followed.
-    #[error("cannot follow process {pid}: {source}")]
-    Seed {
-        /// The child.
-        pid: u32,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// The thread that reads the ring could not be started, or died.
-    #[error("the thread that reads the records: {0}")]
-    Reader(String),
-}
-
-/// A type that aya may copy from and to a map.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct Plain<T>(pub(crate) T);
-
-// SAFETY: `Record` promises that every bit pattern is a value and that there are no pointers.
-unsafe impl<T: Record> Pod for Plain<T> {}
-
 /// Both rings and the records taken from them.
 #[derive(Debug)]
 struct Taken {
@@ -199,7 +120,7 @@ impl Taken {
 pub struct Probe {
     ebpf: Ebpf,
     /// Program, hook and link.
-    links: Vec<(&'static str, String, BtfTracePointLinkId)>,
+    links: Vec<(&'static str, Hook, BtfTracePointLinkId)>,
     statuses: Vec<ProbeStatus>,
     live: Arc<LiveFigures>,
     stop: Arc<AtomicBool>,
@@ -264,7 +185,7 @@ impl Probe {
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
         };
         for (hook, programs) in PROGRAMS {
-            probe.attach_hook(hook, programs, &btf)?;
+            probe.attach_hook(*hook, programs, &btf)?;
         }
         // Mapped after memory is free again: the rings are as large as the types.
         drop(btf);
@@ -277,8 +198,8 @@ impl Probe {
         Ok(probe)
     }
 
-    fn attach_hook(&mut self, hook: &str, programs: &[Program], btf: &Btf) -> Result<(), ProbeError> {
-        let mut status = ProbeStatus { hook: hook_of(hook), attached: false, why_not: None, missed: 0 };
+    fn attach_hook(&mut self, hook: Hook, programs: &[Program], btf: &Btf) -> Result<(), ProbeError> {
+        let mut status = ProbeStatus { hook, attached: false, why_not: None, missed: 0 };
         for (name, tracepoint) in programs {
             let attached = self
                 .ebpf
@@ -290,7 +211,7 @@ impl Probe {
                 .map(|program| program.load(tracepoint, btf).and_then(|()| program.attach()))?;
             match attached {
                 Ok(link) => {
-                    self.links.push((name, status.hook.clone(), link));
+                    self.links.push((name, hook, link));
                     (status.attached, status.why_not) = (true, None);
                     break;
                 }
@@ -372,7 +293,7 @@ impl Probe {
         unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
         self.meter = Some(RunTimeMeter::start(self.program_descriptors()?)?);
-        self.cpu_at_start_ns = own_cpu_ns();
+        self.cpu_at_start_ns = Some(own_cpu_ns());
         // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {
             at_ns: now_ns,
@@ -403,9 +324,9 @@ impl Probe {
     /// Returns an error if the records or the kernel's counters cannot be read.
     pub fn finish(mut self, run_ns: u64) -> Result<Observation, ProbeError> {
         let bpf_run_ns = self.meter.take().and_then(|meter| meter.finish(run_ns));
-        let observer_cpu_ns = own_cpu_ns().zip(self.cpu_at_start_ns).map(|(end, start)| end - start);
+        let observer_cpu_ns = self.cpu_at_start_ns.map(|start| own_cpu_ns() - start);
         for index in 0..self.links.len() {
-            let (name, hook) = (self.links[index].0, self.links[index].1.clone());
+            let (name, hook) = (self.links[index].0, self.links[index].1);
             let missed = self.missed_events(name)?;
             if let Some(status) = self.statuses.iter_mut().find(|status| status.hook == hook) {
                 status.missed = missed;
@@ -432,23 +353,23 @@ impl Probe {
         drop((ring, payload_ring));
         store.close();
         let unsent = self.take_leftovers(&mut store)?;
-        let completions = unseen::completions(&mut self.ebpf)?;
+        let completions = hidden_completions::completions(&mut self.ebpf)?;
         for record in &completions {
-            store.push(RecordClass::BlockQueued, bytes_of(record), 1);
+            store.push(KernelClass::BlockQueued, bytes_of(record), 1);
         }
-        let calls = unseen::calls(&mut self.ebpf)?;
+        let calls = hidden_completions::calls(&mut self.ebpf)?;
         for record in &calls.inferred {
-            store.push(RecordClass::Calls, bytes_of(record), 1);
+            store.push(KernelClass::Calls, bytes_of(record), 1);
         }
         let mut records = self.account(&store, &payload)?;
-        if let Some(account) = records.get_mut(RecordClass::Calls.name()) {
+        if let Some(account) = records.get_mut(&RecordClass::Calls) {
             account.made += unsent.made;
             account.estimated += unsent.estimated;
         }
         for (class, inferred, lost) in
-            [(RecordClass::BlockQueued, completions.len(), 0), (RecordClass::Calls, calls.inferred.len(), calls.lost)]
+            [(KernelClass::BlockQueued, completions.len(), 0), (KernelClass::Calls, calls.inferred.len(), calls.lost)]
         {
-            if let Some(account) = records.get_mut(class.name()) {
+            if let Some(account) = records.get_mut(&class.class()) {
                 account.made += inferred as u64 + lost;
                 account.inferred += inferred as u64;
                 account.lost += lost;
@@ -457,7 +378,7 @@ impl Probe {
         store.settle();
         let coverage = Coverage {
             log: Some(store.log()),
-            backend: "bpf".to_owned(),
+            backend: Backend::Bpf,
             probes: std::mem::take(&mut self.statuses),
             blind_paths: Vec::new(),
             records,
@@ -499,9 +420,9 @@ impl Probe {
             if thread.used == 0 {
                 continue;
             }
-            let before = store.received(RecordClass::Calls);
+            let before = store.received(KernelClass::Calls);
             store.take_unsent(&thread, &self.live);
-            unsent.made += store.received(RecordClass::Calls) - before;
+            unsent.made += store.received(KernelClass::Calls) - before;
             unsent.estimated += u64::from(thread.estimated) + u64::from(thread.grouped);
         }
         Ok(unsent)
@@ -511,12 +432,12 @@ impl Probe {
         &mut self,
         store: &RecordStore,
         payload: &PayloadStore,
-    ) -> Result<BTreeMap<String, RecordAccount>, ProbeError> {
+    ) -> Result<BTreeMap<RecordClass, RecordAccount>, ProbeError> {
         let counters: PerCpuArray<_, Plain<RecordCounters>> = per_cpu_map(&mut self.ebpf, "counters")?;
         let mut accounts = BTreeMap::new();
-        for class in RecordClass::ALL {
+        for class in KernelClass::ALL.iter().copied() {
             let values = counters.get(&(class as u32), 0).map_err(|error| map_error("counters", &error))?;
-            let received = if class == RecordClass::Payload { payload.received() } else { store.received(class) };
+            let received = if class == KernelClass::Payload { payload.received() } else { store.received(class) };
             let mut account = RecordAccount { received, ..RecordAccount::default() };
             for Plain(counter) in values.iter() {
                 account.made += counter.made;
@@ -526,12 +447,12 @@ impl Probe {
                 account.looked_up += counter.looked_up;
             }
             account.lost += store.dropped(class);
-            accounts.insert(class.name().to_owned(), account);
+            accounts.insert(class.class(), account);
         }
         let malformed = store.malformed() + payload.malformed();
         if malformed > 0 {
             let account = RecordAccount { made: malformed, lost: malformed, ..RecordAccount::default() };
-            accounts.insert("malformed".to_owned(), account);
+            accounts.insert(RecordClass::Malformed, account);
         }
         Ok(accounts)
     }
@@ -584,32 +505,13 @@ impl Pace {
         let wanted = bytes >= if self.hurried { self.too_much() / 4 } else { self.too_much() };
         if wanted != self.hurried {
             self.hurried = wanted;
-            // SAFETY: three numbers; 0 is the calling thread. Without the right to do it nothing changes.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, if wanted { -20 } else { 0 }) };
+            // `None` is the calling thread.
+            match setpriority_process(None, if wanted { -20 } else { 0 }) {
+                // Without the right to do it nothing changes.
+                Ok(()) | Err(_) => {}
+            }
         }
     }
-}
-
-/// Returns every hooked tracepoint.
-pub(crate) fn tracepoints() -> Vec<&'static str> {
-    PROGRAMS.iter().map(|(hook, _)| *hook).collect()
-}
-
-/// Returns the name of a program's hook in the coverage.
-fn hook_of(name: &str) -> String {
-    format!("tp_btf/{name}")
-}
-
-pub(crate) fn bytes_of<T: Record>(value: &T) -> &[u8] {
-    // SAFETY: the bytes of a live value, read only. `Record`s have only integers, and the kernel zeroes any padding
-    // of its maps.
-    unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
-}
-
-/// As [`bytes_of`], for consecutive values.
-pub(crate) fn bytes_of_all<T: Record>(values: &[T]) -> &[u8] {
-    // SAFETY: as above.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// Gives memory used for loading, mostly for the kernel's types, back to the system before the benchmark runs. It would
@@ -622,102 +524,8 @@ fn give_back() {
     }
 }
 
-/// Maps a ring of the object.
-fn ring_of(ebpf: &Ebpf, name: &'static str, bytes: u32) -> Result<Ring, ProbeError> {
-    let failed = |why: String| ProbeError::Map { map: name, why };
-    match ebpf.map(name) {
-        None => Err(failed("it is not in the object".to_owned())),
-        Some(Map::RingBuf(ring)) => {
-            Ring::new(ring.fd(), bytes as usize).map_err(|error| failed(format!("it cannot be mapped: {error}")))
-        }
-        Some(_) => Err(failed("it is not a ring".to_owned())),
-    }
-}
-
-pub(crate) fn map_of<'a>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Map, ProbeError> {
-    ebpf.map_mut(name).ok_or_else(|| ProbeError::Map { map: name, why: "it is not in the object".to_owned() })
-}
-
-fn typed_map<'a, T: Record>(
-    ebpf: &'a mut Ebpf,
-    name: &'static str,
-) -> Result<Array<&'a mut MapData, Plain<T>>, ProbeError> {
-    Array::try_from(map_of(ebpf, name)?).map_err(|error| map_error(name, &error))
-}
-
-fn per_cpu_map<'a, T: Record>(
-    ebpf: &'a mut Ebpf,
-    name: &'static str,
-) -> Result<PerCpuArray<&'a mut MapData, Plain<T>>, ProbeError> {
-    PerCpuArray::try_from(map_of(ebpf, name)?).map_err(|error| map_error(name, &error))
-}
-
-pub(crate) fn map_error(map: &'static str, error: &aya::maps::MapError) -> ProbeError {
-    ProbeError::Map { map, why: error.to_string() }
-}
-
-/// Returns the errno at the bottom of an error chain.
-fn os_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
-    let mut current = Some(error);
-    while let Some(error) = current {
-        if let Some(code) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
-            return Some(code);
-        }
-        current = error.source();
-    }
-    None
-}
-
-/// Returns the reason why the kernel's verifier refuses a program; `None` when it gave none, as when we lack the
-/// right to load any.
-fn verifier_verdict(error: &ProgramError) -> Option<String> {
-    let ProgramError::LoadError { verifier_log, .. } = error else { return None };
-    last_words(&verifier_log.to_string()).map(str::to_owned)
-}
-
-/// Returns the last line of a verifier's log that is not a figure about its own work.
-fn last_words(log: &str) -> Option<&str> {
-    const FIGURES: [&str; 3] = ["processed ", "verification time ", "stack depth "];
-    log.lines().map(str::trim).rfind(|line| !line.is_empty() && !FIGURES.iter().any(|figure| line.starts_with(figure)))
-}
-
-pub(crate) fn refusal(error: &aya::EbpfError) -> ProbeError {
-    match os_error(error) {
-        Some(code @ (libc::EPERM | libc::EACCES)) => {
-            ProbeError::NotPermitted(io::Error::from_raw_os_error(code).to_string())
-        }
-        _ => ProbeError::Load(error.to_string()),
-    }
-}
-
-/// Returns the CPU time of this process; `None` where the kernel does not report it.
-fn own_cpu_ns() -> Option<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to a local of the right type.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use aya_obj::VerifierLog;
-
-    #[track_caller]
-    fn check(code: i32, log: &str, expected: Option<&str>) {
-        let io_error = io::Error::from_raw_os_error(code);
-        let error = ProgramError::LoadError { io_error, verifier_log: VerifierLog::new(log.to_owned()) };
-        assert_eq!(verifier_verdict(&error).as_deref(), expected, "{log}");
-    }
-
-    #[test]
-    fn a_refusal_of_the_verifier_is_told_from_a_lack_of_rights() {
-        // The end of the log on Linux 6.12: the figures follow the reason.
-        let log = "1358: (85) call bpf_ringbuf_output#130\nR3 min value is negative, either use unsigned or 'var &= const'\n\
-                   verification time 32900 usec\nstack depth 80+0+16\nprocessed 678 insns (limit 1000000) total_states 56\n\n";
-        check(libc::EACCES, log, Some("R3 min value is negative, either use unsigned or 'var &= const'"));
-        check(libc::EPERM, "", None);
-        check(libc::EACCES, "processed 0 insns (limit 1000000)\n", None);
-        assert_eq!(verifier_verdict(&ProgramError::NotLoaded), None);
-    }
+/// Returns the CPU time of this process.
+fn own_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

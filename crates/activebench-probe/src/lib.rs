@@ -5,13 +5,16 @@
 //! cannot disturb the device under test.
 
 mod bpf_call;
-mod floor;
+mod chunk_storage;
+mod empty_programs;
+mod error;
+mod hidden_completions;
 mod hooks;
 mod kernel;
-mod log;
 mod mappings;
-mod neighbours;
+mod maps;
 mod observation;
+mod other_tracers;
 mod pack;
 mod payload;
 mod ring;
@@ -20,16 +23,15 @@ mod sampling;
 mod stacks;
 mod store;
 mod symbols;
+mod tool_storage;
 mod totals;
-mod unseen;
-mod usage;
 
-pub use floor::{Floor, FloorHooks, tracing_programs};
-pub use hooks::{Hook, KernelTypes, LEAST_KERNEL, has_call_table, hooks};
-pub use kernel::{Probe, ProbeError, ProbeOptions};
-pub use log::{LogOptions, Spool};
-pub use neighbours::{NeighbourError, other_tracers};
+pub use chunk_storage::{LogOptions, Spool};
+pub use empty_programs::{Floor, FloorHooks, tracing_programs};
+pub use error::ProbeError;
+pub use hooks::{KernelTypes, LEAST_KERNEL, Tracepoint, has_call_table, tracepoints};
+pub use kernel::{Probe, ProbeOptions};
 pub use observation::Observation;
+pub use other_tracers::{NeighbourError, other_tracers};
 pub use payload::Payload;
-pub use sampling::HOOK as SAMPLING_HOOK;
 pub use store::{DamagedChunk, LiveFigures};

@@ -1,18 +1,19 @@
 //! The observation of one run: its records and their account.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
-use activebench_model::call::{Call, FileKind};
+use activebench_model::call::FileKind;
 use activebench_model::coverage::Coverage;
-use activebench_model::event::{BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, TaskEvent};
+use activebench_model::event::{KernelClass, TaskEvent};
+use activebench_model::event_kinds;
 use activebench_model::log::Totals;
-use activebench_model::profile::Stacks;
-use activebench_probe_abi::{
-    BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, RecordClass, TaskRecord, decode,
-};
+use activebench_model::source::{Batches, EventSource, Unreadable};
+use activebench_model::thread_stacks::Stacks;
+use activebench_probe_abi::decode::KernelEvent;
 
 use crate::payload::PayloadStore;
-use crate::store::{DamagedChunk, RecordStore, StoredSample};
+use crate::store::{DamagedChunk, RecordStore};
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
 /// of one thread are in order, those of different threads are not.
@@ -37,49 +38,8 @@ impl Observation {
         Self { store, payload, root, stacks, coverage }
     }
 
-    /// Returns the totals of the records past the log's cut.
-    pub fn totals(&self) -> Totals {
-        self.store.totals()
-    }
-
-    /// Returns the calls.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn calls(&self) -> impl Iterator<Item = Result<Vec<Call>, DamagedChunk>> + '_ {
-        self.store
-            .chunks::<CallRecord>(RecordClass::Calls)
-            .map(|chunk| decoded(RecordClass::Calls, chunk, decode::call))
-    }
-
-    /// Returns the names.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn names(&self) -> impl Iterator<Item = Result<Vec<NameEvent>, DamagedChunk>> + '_ {
-        self.store
-            .chunks::<NameRecord>(RecordClass::Names)
-            .map(|chunk| decoded(RecordClass::Names, chunk, decode::name))
-    }
-
-    /// Returns the tasks, starting with the creation of the first one.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn tasks(&self) -> impl Iterator<Item = Result<Vec<TaskEvent>, DamagedChunk>> + '_ {
-        let root = self.root.iter().map(|birth| Ok(vec![birth.clone()]));
-        let followed = self
-            .store
-            .chunks::<TaskRecord>(RecordClass::Tasks)
-            .map(|chunk| decoded(RecordClass::Tasks, chunk, decode::task));
-        root.chain(followed)
-    }
-
     /// Returns the block devices that the tree opened itself, by number.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn block_devices_used(&self) -> Result<HashSet<u32>, DamagedChunk> {
+    fn block_devices_used(&self) -> Result<HashSet<u32>, Unreadable> {
         let mut devices = HashSet::new();
         for chunk in self.calls() {
             let used = chunk?.into_iter().filter(|call| call.kind == FileKind::BlockDevice);
@@ -88,80 +48,63 @@ impl Observation {
         Ok(devices)
     }
 
-    /// Returns the block events, queued ones first, then completed ones.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn block<'a>(
-        &'a self,
-        devices_used: &'a HashSet<u32>,
-    ) -> impl Iterator<Item = Result<Vec<BlockEvent>, DamagedChunk>> + 'a {
-        [RecordClass::BlockQueued, RecordClass::BlockCompleted].into_iter().flat_map(move |class| {
-            self.store.chunks::<BlockRecord>(class).map(move |chunk| {
-                chunk.map(|records| {
-                    let decode = |record| decode::block(class, record, |device| devices_used.contains(&device));
-                    records.iter().map(decode).collect()
-                })
-            })
-        })
-    }
-
-    /// Returns the page-cache insertions.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn cache(&self) -> impl Iterator<Item = Result<Vec<CacheEvent>, DamagedChunk>> + '_ {
-        self.store
-            .chunks::<CacheRecord>(RecordClass::PageCache)
-            .map(|chunk| chunk.map(|records| records.iter().map(decode::cache).collect()))
-    }
-
-    /// Returns the threads' running totals.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn cpu(&self) -> impl Iterator<Item = Result<Vec<CpuEvent>, DamagedChunk>> + '_ {
-        self.store.chunks::<CpuRecord>(RecordClass::Cpu).map(|chunk| decoded(RecordClass::Cpu, chunk, decode::cpu))
-    }
-
-    /// Returns the stack samples.
-    ///
-    /// # Errors
-    /// Returns an error if a chunk does not unpack, or contains a record of an unknown kind.
-    pub fn samples(&self) -> impl Iterator<Item = Result<Vec<SampleEvent>, DamagedChunk>> + '_ {
-        let sample = |stored: &StoredSample| {
-            Some(SampleEvent {
-                at_ns: stored.at_ns,
-                in_user_mode: stored.user_mode != 0,
-                stack: (stored.stack != StoredSample::NO_STACK).then_some(stored.stack),
-                cpu: decode::cpu(&stored.cpu)?,
-            })
+    /// Returns the events of one kind, class by class.
+    fn kept<E: KernelEvent>(&self) -> Batches<'_, E> {
+        let devices = match E::NEEDS_DEVICES {
+            true => match self.block_devices_used() {
+                Ok(devices) => devices,
+                Err(error) => return Box::new(std::iter::once(Err(error))),
+            },
+            false => HashSet::new(),
         };
-        self.store
-            .chunks::<StoredSample>(RecordClass::Samples)
-            .map(move |chunk| decoded(RecordClass::Samples, chunk, sample))
-    }
-
-    /// Returns the figures of the sampled writes.
-    pub fn payload(&self) -> &[PayloadEvent] {
-        self.payload.events()
+        let devices = Rc::new(devices);
+        let root = self.root.iter().filter_map(E::of_root).map(|first| Ok(vec![first]));
+        let kept = E::CLASSES.iter().flat_map(move |class| {
+            let devices = Rc::clone(&devices);
+            let decode = move |record: &E::Record| E::decode(*class, record, &|device| devices.contains(&device));
+            self.store.chunks::<E::Record>(*class).map(move |chunk| decoded(*class, chunk, &decode))
+        });
+        Box::new(root.chain(kept.map(|chunk| chunk.map_err(Unreadable::new))))
     }
 
     /// Returns the sampled bytes that were kept, one sample after the other; empty if none were.
     pub fn kept_payload(&self) -> &[u8] {
         self.payload.kept()
     }
-
-    /// Returns the stacks of the samples, with names.
-    pub fn stacks(&self) -> &Stacks {
-        &self.stacks
-    }
 }
+
+macro_rules! observed {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        /// A chunk that does not unpack, or contains a record of an unknown kind, is an error; the next chunk follows.
+        impl EventSource for Observation {
+            $(
+                fn $method(&self) -> Batches<'_, $event> {
+                    observed!(@from $from, self)
+                }
+            )*
+
+            fn stacks(&self) -> Result<Stacks, Unreadable> {
+                Ok(self.stacks.clone())
+            }
+
+            fn totals(&self) -> Result<Totals, Unreadable> {
+                Ok(self.store.totals())
+            }
+        }
+    };
+    (@from kernel, $self:ident) => { $self.kept() };
+    (@from digest, $self:ident) => { Box::new(std::iter::once(Ok($self.payload.events().to_vec()))) };
+    (@from host, $self:ident) => { Box::new(std::iter::empty()) };
+}
+
+event_kinds!(observed);
 
 /// Decodes the records of a chunk. One record of an unknown kind makes the whole chunk unreadable: it comes from
 /// kernel programs that this version does not know, and no record is left out silently.
 fn decoded<R, T>(
-    class: RecordClass,
+    class: KernelClass,
     chunk: Result<Vec<R>, DamagedChunk>,
     decode: impl Fn(&R) -> Option<T>,
 ) -> Result<Vec<T>, DamagedChunk> {
@@ -175,8 +118,8 @@ mod tests {
     #[test]
     fn a_record_of_an_unknown_kind_is_an_error_and_never_left_out() {
         let odd = |number: &u32| (number % 2 == 1).then_some(*number);
-        assert_eq!(decoded(RecordClass::Calls, Ok(vec![1, 3]), odd).expect("all are known"), [1, 3]);
-        let error = decoded(RecordClass::Calls, Ok(vec![1, 2, 3]), odd).expect_err("one is not known");
+        assert_eq!(decoded(KernelClass::Calls, Ok(vec![1, 3]), odd).expect("all are known"), [1, 3]);
+        let error = decoded(KernelClass::Calls, Ok(vec![1, 2, 3]), odd).expect_err("one is not known");
         assert_eq!(error.to_string(), "a chunk of calls records cannot be read: it holds a record of an unknown kind");
     }
 }

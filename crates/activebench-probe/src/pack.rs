@@ -5,7 +5,7 @@
 //! plane (most planes are then all zeroes), and zstd compresses the planes. The 96 bytes of a cached pread become 2
 //! (`docs/design/event-log.md`).
 
-use activebench_probe_abi::RecordClass;
+use activebench_model::event::KernelClass;
 use zstd::bulk::{Compressor, Decompressor};
 
 /// Bytes of a word; records are `repr(C)` with 8-byte fields, so they are whole words.
@@ -38,7 +38,7 @@ impl Packer {
     ///
     /// # Errors
     /// Returns an error if there is not enough memory.
-    pub(crate) fn pack(&mut self, class: RecordClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn pack(&mut self, class: KernelClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
         let count = records.len() / record_bytes;
         self.planes.clear();
         self.planes.resize(count * record_bytes, 0);
@@ -68,7 +68,7 @@ impl Packer {
 /// # Errors
 /// Returns an error if the chunk is damaged.
 pub(crate) fn unpack(
-    class: RecordClass,
+    class: KernelClass,
     packed: &[u8],
     record_bytes: usize,
     most_bytes: usize,
@@ -100,15 +100,15 @@ pub(crate) fn unpack(
 
 /// Predicts a word of a record from the words before it and the record before, which are all that is known when a
 /// chunk is unpacked. A wrong prediction costs only bytes.
-fn expected(class: RecordClass, word: usize, record: &[u8], before: Option<&[u8]>) -> u64 {
+fn expected(class: KernelClass, word: usize, record: &[u8], before: Option<&[u8]>) -> u64 {
     let earlier = |word| before.map_or(0, |before| word_of(before, word));
     match (class, word) {
         // A call starts soon after the previous one ended, ends soon after it started, and is on the CPU for most of
         // that time. Its thread was in user mode for most of the gap before it.
-        (RecordClass::Calls, 0) => earlier(1),
-        (RecordClass::Calls, 1) => word_of(record, 0),
-        (RecordClass::Calls, 6) => word_of(record, 1).wrapping_sub(word_of(record, 0)),
-        (RecordClass::Calls, 7) => word_of(record, 0).wrapping_sub(earlier(1)),
+        (KernelClass::Calls, 0) => earlier(1),
+        (KernelClass::Calls, 1) => word_of(record, 0),
+        (KernelClass::Calls, 6) => word_of(record, 1).wrapping_sub(word_of(record, 0)),
+        (KernelClass::Calls, 7) => word_of(record, 0).wrapping_sub(earlier(1)),
         _ => earlier(word),
     }
 }
@@ -140,14 +140,14 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 11
         };
-        for class in RecordClass::ALL {
+        for class in KernelClass::ALL.iter().copied() {
             for (record_bytes, count) in [(96, 0), (96, 1), (96, 1000), (40, 77), (72, 3)] {
                 let bytes: Vec<u8> = (0..record_bytes * count).map(|_| random() as u8).collect();
                 let packed = packer.pack(class, &bytes, record_bytes).expect("packs");
                 assert_eq!(unpack(class, &packed, record_bytes, bytes.len()).expect("unpacks"), bytes, "{class:?}");
             }
         }
-        assert!(unpack(RecordClass::Calls, b"nonsense", 96, 1 << 20).is_err());
+        assert!(unpack(KernelClass::Calls, b"nonsense", 96, 1 << 20).is_err());
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use activebench_model::call::{FileId, Op};
 use activebench_model::coverage::PayloadSampling;
+use activebench_model::event::KernelClass;
 use activebench_model::event::PayloadEvent;
-use activebench_probe_abi::{BatchHeader, PAYLOAD_BYTES, PayloadRecord, Record, RecordClass};
+use activebench_probe_abi::{BatchHeader, PAYLOAD_BYTES, PayloadRecord, Record};
 use zstd::bulk::Compressor;
 
 /// Maximum number of samples; each takes about 100 bytes, its number included. At the maximum every second one is
@@ -98,9 +99,8 @@ impl PayloadStore {
 
     /// Adds one message of the payload's ring.
     pub(crate) fn take(&mut self, message: &[u8]) {
-        let class =
-            BatchHeader::split_from(message).and_then(|(header, _)| RecordClass::from_number(header.record_class));
-        let record = PayloadRecord::split_from(message).filter(|_| class == Some(RecordClass::Payload));
+        let class = BatchHeader::split_from(message).and_then(|(header, _)| header.class());
+        let record = PayloadRecord::split_from(message).filter(|_| class == Some(KernelClass::Payload));
         match record.and_then(|(record, _)| Some((Op::from_code(record.op)?, record))) {
             Some((op, record)) => {
                 self.received += 1;
@@ -143,7 +143,7 @@ impl PayloadStore {
 
     fn compressed(&mut self, sample: &[u8]) -> usize {
         self.packed.clear();
-        // It does not fail, because there is room for the worst case. If it did, the sample would count as
+        // It does not fail, because the buffer is large enough for the worst case. If it did, the sample would count as
         // incompressible.
         self.zstd.compress_to_buffer(sample, &mut self.packed).map_or(sample.len(), |bytes| bytes.min(sample.len()))
     }
@@ -217,12 +217,12 @@ impl PayloadStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::bytes_of;
+    use activebench_probe_abi::bytes_of;
 
     fn record(sample: &[u8]) -> PayloadRecord {
         // SAFETY: all zeroes is a value of every record.
         let mut record: PayloadRecord = unsafe { std::mem::zeroed() };
-        record.header = BatchHeader { record_class: RecordClass::Payload as u32, count: 1 };
+        record.header = BatchHeader { record_class: KernelClass::Payload as u32, count: 1 };
         (record.op, record.s_dev) = (Op::Pwrite as u16, 7);
         record.bytes = sample.len() as u32;
         // The bytes after the sample are left over from another one.
@@ -294,7 +294,7 @@ mod tests {
     fn what_is_no_sample_is_counted() {
         let mut store = store(Payload::Figures);
         let mut other = record(b"x");
-        other.header.record_class = RecordClass::Calls as u32;
+        other.header.record_class = KernelClass::Calls as u32;
         let mut unknown = record(b"x");
         unknown.op = u16::MAX;
         for message in [&bytes_of(&record(b"x"))[..100], bytes_of(&other), bytes_of(&unknown)] {

@@ -7,8 +7,11 @@
 //! bytes; its first 4 are the length and two flags.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::param::page_size;
 
 /// `BPF_RINGBUF_BUSY_BIT`: the kernel is still writing the record.
 const BUSY: u32 = 1 << 31;
@@ -29,23 +32,18 @@ struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    fn new(fd: BorrowedFd<'_>, bytes: usize, offset: usize, protection: libc::c_int) -> io::Result<Self> {
+    fn new(fd: BorrowedFd<'_>, bytes: usize, offset: usize, protection: ProtFlags) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let address = unsafe {
-            libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), offset as libc::off_t)
-        };
-        if address == libc::MAP_FAILED {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(Self { address: address.cast(), bytes })
-        }
+        let address = unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, offset as u64) }?;
+        Ok(Self { address: address.cast(), bytes })
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: our own mapping, unmapped once; references to it end with `self`.
-        unsafe { libc::munmap(self.address.cast(), self.bytes) };
+        let unmapped = unsafe { munmap(self.address.cast(), self.bytes) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
 }
 
@@ -67,10 +65,9 @@ impl Ring {
     /// # Errors
     /// Returns an error if the kernel does not map it.
     pub(crate) fn new(map: &impl AsFd, data_bytes: usize) -> io::Result<Self> {
-        // SAFETY: asks for a number.
-        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        let consumer = Mapping::new(map.as_fd(), page_bytes, 0, libc::PROT_READ | libc::PROT_WRITE)?;
-        let producer = Mapping::new(map.as_fd(), page_bytes + data_bytes, page_bytes, libc::PROT_READ)?;
+        let page_bytes = page_size();
+        let consumer = Mapping::new(map.as_fd(), page_bytes, 0, ProtFlags::READ | ProtFlags::WRITE)?;
+        let producer = Mapping::new(map.as_fd(), page_bytes + data_bytes, page_bytes, ProtFlags::READ)?;
         Ok(Self { consumer, producer, page_bytes, data_bytes, seam: Vec::new() })
     }
 
@@ -117,7 +114,7 @@ impl Ring {
     }
 
     fn data(&self, position: u64) -> *const u8 {
-        // SAFETY: the index is below `data_bytes`, which are mapped behind the producer's page.
+        // SAFETY: the index is below `data_bytes`, which are mapped after the producer's page.
         unsafe { self.producer.address.add(self.page_bytes + self.index(position)) }
     }
 
@@ -141,8 +138,7 @@ mod tests {
 
     impl Kernel {
         fn new() -> Self {
-            // SAFETY: asks for a number.
-            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+            let page = page_size() as u64;
             let file = tempfile::tempfile().expect("a file");
             file.set_len(2 * page + page).expect("room");
             Self { file, page, size: page, position: 0 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use aya_obj::generated::bpf_cmd;
 
 use crate::bpf_call::{bpf, zeroed_attributes};
-use crate::kernel::ProbeError;
+use crate::error::ProbeError;
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(2);

@@ -2,17 +2,16 @@
 //! there.
 
 use activebench_model::coverage::ProbeStatus;
+use activebench_model::hook::Hook;
 use aya::Ebpf;
 use aya::programs::PerfEvent;
 use aya::programs::perf_event::{PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent};
 use aya::util::online_cpus;
 
-use crate::kernel::ProbeError;
+use crate::error::ProbeError;
 
 /// Name of the program in the object.
 const PROGRAM: &str = "sample_cpu";
-/// Name of the clock in the coverage.
-pub const HOOK: &str = "perf_event/cpu-clock";
 
 /// The attached clock.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ impl Sampler {
     pub(crate) fn attach(ebpf: &mut Ebpf, frequency_hz: u32) -> (Self, ProbeStatus) {
         let mut sampler = Self { links: Vec::new() };
         let why_not = sampler.try_attach(ebpf, frequency_hz).err();
-        let status = ProbeStatus { hook: HOOK.to_owned(), attached: why_not.is_none(), why_not, missed: 0 };
+        let status = ProbeStatus { hook: Hook::CpuClock, attached: why_not.is_none(), why_not, missed: 0 };
         (sampler, status)
     }
 

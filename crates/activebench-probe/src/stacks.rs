@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use activebench_model::profile::KERNEL_MODULE;
+use activebench_model::thread_stacks::KERNEL_MODULE;
 use activebench_probe_abi::SampleRecord;
 
 use crate::mappings::{Mappings, ModuleId};
@@ -51,7 +51,7 @@ impl StackTable {
         }
     }
 
-    /// Returns the number of a sample's stack; `None`, counted in `stackless`, when there is no room for another one.
+    /// Returns the number of a sample's stack; `None`, counted in `stackless`, if there is no space for another one.
     pub(crate) fn intern(&mut self, record: &SampleRecord) -> Option<u32> {
         let tgid = record.cpu.tgid;
         if let Some(innermost) = record.user_stack().first() {

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use activebench_model::call::{DeviceNumber, Op};
-use activebench_model::event::TaskEventKind;
+use activebench_model::event::{KernelClass, TaskEvent, TaskEventKind};
 use activebench_model::log::{EventLog, LogCut, Totals};
+use activebench_probe_abi::decode::{KernelEvent, Travel};
 use activebench_probe_abi::{
-    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, NameRecord, PayloadRecord, Record,
-    RecordClass, SampleRecord, TaskRecord, TaskState, add_calls, decode,
+    BatchHeader, BlockRecord, CallGroup, CallRecord, Record, SampleRecord, StoredSample, TaskRecord, TaskState,
+    add_calls, bytes_of, bytes_of_all, with_kernel_event,
 };
 
-use crate::kernel::{bytes_of, bytes_of_all};
-use crate::log::{Log, LogOptions, Place};
+use crate::chunk_storage::{Log, LogOptions, Place};
 use crate::mappings::Mappings;
 use crate::pack::{Packer, unpack};
 use crate::stacks::StackTable;
+use crate::tool_storage::Usage;
 use crate::totals::Sums;
-use crate::usage::Usage;
 
 /// Unpacked bytes of one chunk: large enough to pack well, and small enough that packing does not delay the next
 /// reading of the ring (2 ms) and that one chunk per class takes little memory.
@@ -75,29 +75,11 @@ struct ClassStore {
     dropped: u64,
 }
 
-/// A sample as stored: its stack by number.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StoredSample {
-    pub(crate) at_ns: u64,
-    pub(crate) cpu: CpuRecord,
-    /// [`StoredSample::NO_STACK`] when there was no room for it.
-    pub(crate) stack: u32,
-    pub(crate) user_mode: u32,
-}
-
-impl StoredSample {
-    pub(crate) const NO_STACK: u32 = u32::MAX;
-}
-
-// SAFETY: `repr(C)` and integers only.
-unsafe impl Record for StoredSample {}
-
 /// The records of one run, by class.
 #[derive(Debug)]
 pub(crate) struct RecordStore {
     pub(crate) stacks: StackTable,
-    classes: [ClassStore; RecordClass::ALL.len()],
+    classes: [ClassStore; KernelClass::ALL.len()],
     packer: Packer,
     log: Log,
     usage: Usage,
@@ -119,7 +101,7 @@ pub struct DamagedChunk {
 }
 
 impl DamagedChunk {
-    pub(crate) fn of_unknown_kind(class: RecordClass) -> Self {
+    pub(crate) fn of_unknown_kind(class: KernelClass) -> Self {
         let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "it holds a record of an unknown kind");
         Self { class: class.name(), source }
     }
@@ -147,48 +129,39 @@ impl RecordStore {
 
     /// Adds one message of the ring.
     pub(crate) fn take(&mut self, message: &[u8], live: &LiveFigures) {
-        let Some((header, records)) = BatchHeader::split_from(message) else {
+        if self.try_take(message, live).is_none() {
             self.malformed += 1;
-            return;
-        };
-        let Some(class) = RecordClass::from_number(header.record_class) else {
-            self.malformed += 1;
-            return;
-        };
-        if class == RecordClass::Calls {
-            match records.get(..record_size(class) * header.count as usize) {
-                Some(records) => self.take_calls(records, live),
-                None => self.malformed += 1,
+        }
+    }
+
+    /// As [`RecordStore::take`]; `None` if the message is too short, or its class is unknown or has another ring.
+    fn try_take(&mut self, message: &[u8], live: &LiveFigures) -> Option<()> {
+        let (header, records) = BatchHeader::split_from(message)?;
+        let class = header.class()?;
+        let (travel, record_bytes) = with_kernel_event!(
+            class,
+            E => (E::TRAVEL, size_of::<<E as KernelEvent>::Record>()),
+            reduced => return None
+        );
+        let batched = || records.get(..record_bytes * header.count as usize);
+        let payload = match travel {
+            Travel::Merged => {
+                self.take_calls(batched()?, live);
+                return Some(());
             }
-            return;
-        }
-        let record_bytes = record_size(class);
-        if class == RecordClass::Payload {
-            // It has its own ring.
-            self.malformed += 1;
-            return;
-        }
-        if class == RecordClass::Samples {
-            match SampleRecord::split_from(message) {
-                Some((record, _)) => self.take_sample(&record),
-                None => self.malformed += 1,
+            Travel::WithStack => {
+                self.take_sample(class, &SampleRecord::split_from(message)?.0);
+                return Some(());
             }
-            return;
-        }
-        // Names and tasks are complete messages, header included.
-        let payload = match class {
-            RecordClass::Names | RecordClass::Tasks => message.get(..record_bytes),
-            _ => records.get(..record_bytes * header.count as usize),
+            Travel::Alone => message.get(..record_bytes)?,
+            Travel::Batched => batched()?,
         };
-        let Some(payload) = payload else {
-            self.malformed += 1;
-            return;
-        };
-        if class == RecordClass::Tasks {
+        if class == KernelClass::Tasks {
             self.follow_image(payload);
         }
         count_live(class, payload, live);
         self.push(class, payload, u64::from(header.count));
+        Some(())
     }
 
     /// Adds the calls of a message, or of a batch in the kernel's memory with the same layout.
@@ -199,7 +172,7 @@ impl RecordStore {
             self.malformed += 1;
         }
         live.count_calls(&calls);
-        self.push(RecordClass::Calls, bytes_of_all(&calls), calls.len() as u64);
+        self.push(KernelClass::Calls, bytes_of_all(&calls), calls.len() as u64);
         self.calls = calls;
     }
 
@@ -216,31 +189,31 @@ impl RecordStore {
         self.take_calls(&records, live);
     }
 
-    fn take_sample(&mut self, record: &SampleRecord) {
+    fn take_sample(&mut self, class: KernelClass, record: &SampleRecord) {
         let stack = self.stacks.intern(record).unwrap_or(StoredSample::NO_STACK);
         let sample = StoredSample { at_ns: record.at_ns, cpu: record.cpu, stack, user_mode: record.user_mode };
-        self.push(RecordClass::Samples, bytes_of(&sample), 1);
+        self.push(class, bytes_of(&sample), 1);
     }
 
     /// Forgets the mappings of a process that executes a file or ends.
     fn follow_image(&mut self, payload: &[u8]) {
         let Some((record, _)) = TaskRecord::split_from(payload) else { return };
-        let kind = decode::task(&record).map(|task| task.kind);
+        let kind = TaskEvent::decode(KernelClass::Tasks, &record, &|_| false).map(|task| task.kind);
         let leads = record.tid == record.tgid;
         if kind == Some(TaskEventKind::Executed) || kind == Some(TaskEventKind::Exited) && leads {
             self.stacks.mappings.forget(record.tgid);
         }
     }
 
-    /// Keeps records of a class, or adds them to the totals when there is no room.
-    pub(crate) fn push(&mut self, class: RecordClass, payload: &[u8], count: u64) {
+    /// Keeps records of a class, or adds them to the totals if there is no space.
+    pub(crate) fn push(&mut self, class: KernelClass, payload: &[u8], count: u64) {
         self.watch(class, payload);
         let store = &mut self.classes[class as usize];
         store.received += count;
         // Tasks are few, and the records of their ends have the CPU time of the whole run.
-        let is_kept = self.closing || class == RecordClass::Tasks;
+        let is_kept = self.closing || class == KernelClass::Tasks;
         if let Some(cut) = self.cut.as_mut().filter(|_| !is_kept) {
-            *cut.records.entry(class.name().to_owned()).or_default() += count;
+            *cut.records.entry(class.class()).or_default() += count;
             cut.at_ns = cut.at_ns.min(add_up(&mut self.sums, class, payload));
             return;
         }
@@ -253,7 +226,7 @@ impl RecordStore {
         }
     }
 
-    fn close_chunk(&mut self, class: RecordClass) {
+    fn close_chunk(&mut self, class: KernelClass) {
         let record_bytes = record_size(class);
         let store = &mut self.classes[class as usize];
         let packed = match self.packer.pack(class, &store.open, record_bytes) {
@@ -274,7 +247,7 @@ impl RecordStore {
     }
 
     /// Stops spooling when the tool uses a device that the spool may share.
-    fn watch(&mut self, class: RecordClass, payload: &[u8]) {
+    fn watch(&mut self, class: KernelClass, payload: &[u8]) {
         let log = &self.log;
         if let Some(device) = self.usage.take(class, payload, |device| log.is_apart(device)) {
             let device = DeviceNumber(device);
@@ -312,13 +285,13 @@ impl RecordStore {
     }
 
     /// Returns the number of records of a class that arrived, in the log or only in the totals.
-    pub(crate) fn received(&self, class: RecordClass) -> u64 {
+    pub(crate) fn received(&self, class: KernelClass) -> u64 {
         let store = &self.classes[class as usize];
         store.received - store.dropped
     }
 
     /// Returns the number of records of a class that arrived but could not be kept for lack of memory.
-    pub(crate) fn dropped(&self, class: RecordClass) -> u64 {
+    pub(crate) fn dropped(&self, class: KernelClass) -> u64 {
         self.classes[class as usize].dropped
     }
 
@@ -330,7 +303,7 @@ impl RecordStore {
     /// Unpacks a class chunk by chunk, in the order of arrival.
     pub(crate) fn chunks<R: Record>(
         &self,
-        class: RecordClass,
+        class: KernelClass,
     ) -> impl Iterator<Item = Result<Vec<R>, DamagedChunk>> + '_ {
         let store = &self.classes[class as usize];
         let packed = store.chunks.iter().map(move |chunk| {
@@ -345,38 +318,31 @@ impl RecordStore {
     }
 }
 
-/// Adds records to the totals; returns the time of the earliest.
-fn add_up(sums: &mut Sums, class: RecordClass, payload: &[u8]) -> u64 {
+/// Adds records to the totals, if their class has any; returns the time of the earliest.
+fn add_up(sums: &mut Sums, class: KernelClass, payload: &[u8]) -> u64 {
     fn earliest<R: Record>(payload: &[u8], mut add: impl FnMut(&R) -> Option<u64>) -> u64 {
         records_of::<R>(payload).iter().filter_map(&mut add).min().unwrap_or(u64::MAX)
     }
     match class {
-        RecordClass::Calls => earliest(payload, |record| sums.call(record)),
-        RecordClass::BlockQueued | RecordClass::BlockCompleted => {
-            earliest(payload, |record| Some(sums.block(class, record)))
-        }
-        RecordClass::PageCache => earliest(payload, |record: &CacheRecord| Some(sums.cache(record))),
-        RecordClass::Names => earliest(payload, |record: &NameRecord| Some(record.at_ns)),
-        RecordClass::Tasks => earliest(payload, |record: &TaskRecord| Some(record.at_ns)),
-        RecordClass::Cpu => earliest(payload, |record: &CpuRecord| Some(record.at_ns)),
-        RecordClass::Samples => earliest(payload, |record: &StoredSample| Some(record.at_ns)),
-        // Never in the log.
-        RecordClass::Payload => u64::MAX,
+        KernelClass::Calls => earliest(payload, |record| sums.call(record)),
+        KernelClass::BlockQueued | KernelClass::BlockCompleted => earliest(payload, |record| sums.block(class, record)),
+        KernelClass::PageCache => earliest(payload, |record| sums.cache(record)),
+        _ => with_kernel_event!(
+            class,
+            E => earliest(payload, |record| Some(E::at_ns(record))),
+            // Never in the log.
+            reduced => u64::MAX
+        ),
     }
 }
 
-fn record_size(class: RecordClass) -> usize {
-    use activebench_probe_abi::{CacheRecord, NameRecord};
-    match class {
-        RecordClass::Calls => size_of::<CallRecord>(),
-        RecordClass::Names => size_of::<NameRecord>(),
-        RecordClass::Tasks => size_of::<TaskRecord>(),
-        RecordClass::BlockQueued | RecordClass::BlockCompleted => size_of::<BlockRecord>(),
-        RecordClass::PageCache => size_of::<CacheRecord>(),
-        RecordClass::Cpu => size_of::<CpuRecord>(),
-        RecordClass::Samples => size_of::<StoredSample>(),
-        RecordClass::Payload => size_of::<PayloadRecord>(),
-    }
+/// Returns the bytes of a kept record.
+fn record_size(class: KernelClass) -> usize {
+    with_kernel_event!(
+        class,
+        E => size_of::<<E as KernelEvent>::Record>(),
+        reduced => size_of::<activebench_probe_abi::PayloadRecord>()
+    )
 }
 
 fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
@@ -388,8 +354,8 @@ fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
     records
 }
 
-fn count_live(class: RecordClass, records: &[u8], live: &LiveFigures) {
-    if class == RecordClass::BlockCompleted {
+fn count_live(class: KernelClass, records: &[u8], live: &LiveFigures) {
+    if class == KernelClass::BlockCompleted {
         let bytes = records_of::<BlockRecord>(records).iter().map(|record| u64::from(record.bytes)).sum();
         live.device_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -397,6 +363,9 @@ fn count_live(class: RecordClass, records: &[u8], live: &LiveFigures) {
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::event::RecordClass;
+    use activebench_probe_abi::CacheRecord;
+
     use super::*;
 
     fn message(class: u32, records: &[CacheRecord]) -> Vec<u8> {
@@ -423,7 +392,7 @@ mod tests {
     }
 
     fn indices(store: &RecordStore) -> Vec<u64> {
-        let chunks = store.chunks::<CacheRecord>(RecordClass::PageCache);
+        let chunks = store.chunks::<CacheRecord>(KernelClass::PageCache);
         chunks.flat_map(|chunk| chunk.expect("chunk unpacks")).map(|record| record.index).collect()
     }
 
@@ -435,11 +404,11 @@ mod tests {
         let live = LiveFigures::default();
         let total = 3 * PER_CHUNK - 5;
         for index in 0..total {
-            store.take(&message(RecordClass::PageCache as u32, &[record(index)]), &live);
+            store.take(&message(KernelClass::PageCache as u32, &[record(index)]), &live);
         }
         store.settle();
         assert!(indices(&store).into_iter().eq(0..total));
-        assert_eq!(store.received(RecordClass::PageCache), total);
+        assert_eq!(store.received(KernelClass::PageCache), total);
         assert_eq!((store.log().cut, store.totals()), (None, Totals::default()));
     }
 
@@ -449,13 +418,13 @@ mod tests {
         let live = LiveFigures::default();
         let total = 2 * PER_CHUNK;
         for index in 0..total {
-            store.take(&message(RecordClass::PageCache as u32, &[record(index)]), &live);
+            store.take(&message(KernelClass::PageCache as u32, &[record(index)]), &live);
         }
         store.settle();
         assert!(indices(&store).into_iter().eq(0..PER_CHUNK), "the log is whole up to the cut");
-        assert_eq!(store.received(RecordClass::PageCache), total);
+        assert_eq!(store.received(KernelClass::PageCache), total);
         let cut = store.log().cut.expect("a cut");
-        assert_eq!((cut.at_ns, cut.records["page_cache"]), (PER_CHUNK, total - PER_CHUNK));
+        assert_eq!((cut.at_ns, cut.records[&RecordClass::PageCache]), (PER_CHUNK, total - PER_CHUNK));
         assert!(cut.why.contains("--events-limit"), "{}", cut.why);
         let totals = store.totals();
         assert_eq!(totals.cache.len(), 1);
@@ -472,7 +441,7 @@ mod tests {
             (merged.offset_and_op, merged.returned) = (2, 10);
         }
         let parts = [bytes_of(&call), bytes_of(&group)].concat();
-        let header = BatchHeader { record_class: RecordClass::Calls as u32, count: 2 };
+        let header = BatchHeader { record_class: KernelClass::Calls as u32, count: 2 };
         let whole = [bytes_of(&header), &parts[..]].concat();
         let live = LiveFigures::default();
         let mut store = store(1);
@@ -481,10 +450,10 @@ mod tests {
             store.take(&whole, &live);
         }
         store.settle();
-        assert_eq!(store.received(RecordClass::Calls), 4 * messages as u64);
+        assert_eq!(store.received(KernelClass::Calls), 4 * messages as u64);
         assert_eq!(live.read_bytes(), 130 * messages as u64);
         let logged: u64 =
-            store.chunks::<CallRecord>(RecordClass::Calls).map(|chunk| chunk.expect("whole").len() as u64).sum();
+            store.chunks::<CallRecord>(KernelClass::Calls).map(|chunk| chunk.expect("whole").len() as u64).sum();
         let summed: u64 = store.totals().calls.iter().map(|sum| sum.calls).sum();
         assert!(summed > 0 && logged + summed == 4 * messages as u64, "{logged} in the log, {summed} added up");
         // A group without a call before it in its message.
@@ -498,7 +467,7 @@ mod tests {
         let live = LiveFigures::default();
         store.take(&message(99, &[]), &live);
         store.take(&[1, 2, 3], &live);
-        let mut cut = message(RecordClass::PageCache as u32, &[record(0)]);
+        let mut cut = message(KernelClass::PageCache as u32, &[record(0)]);
         cut.pop();
         store.take(&cut, &live);
         assert_eq!(store.malformed(), 3);

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use activebench_model::profile::{Frame, Stacks};
+use activebench_model::thread_stacks::{Frame, Stacks};
 use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
@@ -99,7 +99,7 @@ fn file_names(symbolizer: &Symbolizer, module: &Module, places: &[(usize, u64)])
     names(symbolizer, &Source::Elf(elf), Input::FileOffset(&offsets), places.len())
 }
 
-/// Returns one entry per address, `None` where there is no name; all are `None` if the file cannot be parsed.
+/// Returns one entry per address, `None` for an address without a name; all are `None` if the file cannot be parsed.
 fn names(symbolizer: &Symbolizer, source: &Source<'_>, input: Input<&[u64]>, count: usize) -> Vec<Option<String>> {
     // The files are the tool's and may be malicious: even a panic of the library only costs the names of the file.
     let found = catch_unwind(AssertUnwindSafe(|| symbolizer.symbolize(source, input)));

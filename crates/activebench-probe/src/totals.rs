@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use activebench_model::call::{DeviceNumber, FileId, FileKind, Op};
-use activebench_model::event::{BlockAction, BlockEventKind};
+use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
+use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, CacheEvent, KernelClass};
 use activebench_model::log::{BlockTotals, CacheTotals, CallTotals, Totals};
-use activebench_probe_abi::{BlockRecord, CacheRecord, CallRecord, RecordClass, decode};
+use activebench_probe_abi::decode::KernelEvent;
+use activebench_probe_abi::{BlockRecord, CacheRecord, CallRecord};
 
 /// Maximum number of entries of a table. Above it files share an entry: a benchmark that creates files without end
 /// must not make memory grow without end.
@@ -26,7 +27,7 @@ pub(crate) struct Sums {
 impl Sums {
     /// Adds a call and returns its start.
     pub(crate) fn call(&mut self, record: &CallRecord) -> Option<u64> {
-        let call = decode::call(record)?;
+        let call = Call::decode(KernelClass::Calls, record, &|_| false)?;
         let key = (call.file, call.kind, call.op, call.open_flags);
         let shared = (None, call.kind, call.op, call.open_flags);
         let sum = entry(&mut self.calls, key, shared, |(file, kind, op, open_flags)| CallTotals {
@@ -53,8 +54,8 @@ impl Sums {
     }
 
     /// Adds a block event and returns its time.
-    pub(crate) fn block(&mut self, class: RecordClass, record: &BlockRecord) -> u64 {
-        let event = decode::block(class, record, |_| false);
+    pub(crate) fn block(&mut self, class: KernelClass, record: &BlockRecord) -> Option<u64> {
+        let event = BlockEvent::decode(class, record, &|_| false)?;
         let key = (event.device, event.kind, event.action);
         // Devices are few: no entry is shared.
         let sum = entry(&mut self.block, key, key, |(device, kind, action)| BlockTotals {
@@ -66,17 +67,17 @@ impl Sums {
         });
         sum.requests += u64::from(event.first_of_request || event.kind == BlockEventKind::Queued);
         sum.bytes += event.bytes;
-        event.at_ns
+        Some(event.at_ns)
     }
 
     /// Adds an insertion and returns its time.
-    pub(crate) fn cache(&mut self, record: &CacheRecord) -> u64 {
-        let event = decode::cache(record);
+    pub(crate) fn cache(&mut self, record: &CacheRecord) -> Option<u64> {
+        let event = CacheEvent::decode(KernelClass::PageCache, record, &|_| false)?;
         let sum =
             entry(&mut self.cache, Some(event.file), None, |file| CacheTotals { file: *file, folios: 0, bytes: 0 });
         sum.folios += 1;
         sum.bytes += event.bytes;
-        event.at_ns
+        Some(event.at_ns)
     }
 
     /// Returns the sums, in the order of files and devices.

@@ -96,7 +96,7 @@ pub enum RecordError {
         /// The part.
         path: PathBuf,
         /// The column.
-        column: &'static str,
+        column: String,
         /// The problem with it.
         why: String,
     },

@@ -4,16 +4,19 @@
 //! A derived file: `verify` and `recheck` write it, `history.rs` reads it. If it is missing or of another version, the
 //! same rows are made from the run's `report.json`.
 
+use std::path::Path;
+
 use activebench_model::claim::{Metric, Subject};
 use activebench_model::figures::{Disk, RunFigure, RunFigures};
+use activebench_model::sha256;
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use polars::prelude::ParquetCompression;
+use polars::prelude::{DataFrame, ParquetCompression};
 use serde::de::DeserializeOwned;
 
+use crate::columns::{ColumnsIn, ColumnsOut, Optional, Stored, columns, optional_columns};
 use crate::error::RecordError;
-use crate::hash;
-use crate::part::{ColumnsIn, ColumnsOut, Row, Table, encode_as};
+use crate::part::{Table, encode_as, rows_of_frame};
 
 /// The file's name.
 pub const FIGURES: &str = "figures.parquet";
@@ -40,7 +43,11 @@ pub fn encode_figures(run: &RunFigures, run_sha256: &str) -> Result<Vec<u8>, Rec
 pub(crate) fn rows(run: &RunFigures, run_sha256: &str) -> Vec<FigureRow> {
     let mut about = run.clone();
     let figures = std::mem::take(&mut about.figures);
-    let row = |figure| FigureRow { run_sha256: run_sha256.to_owned(), run: about.clone(), figure };
+    let row = |figure| {
+        let (run_sha256, run) = (run_sha256.to_owned(), about.clone());
+        let row = FigureRow { table_version: VERSION, run_sha256, row_sha256: String::new(), run, figure };
+        FigureRow { row_sha256: row.sum(), ..row }
+    };
     match figures.is_empty() {
         true => vec![row(None)],
         false => figures.into_iter().map(|figure| row(Some(figure))).collect(),
@@ -50,7 +57,9 @@ pub(crate) fn rows(run: &RunFigures, run_sha256: &str) -> Vec<FigureRow> {
 /// One row: the run without its figures, and one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FigureRow {
+    pub(crate) table_version: u32,
     pub(crate) run_sha256: String,
+    pub(crate) row_sha256: String,
     pub(crate) run: RunFigures,
     pub(crate) figure: Option<RunFigure>,
 }
@@ -60,137 +69,125 @@ impl FigureRow {
     /// would pass for a figure.
     fn sum(&self) -> String {
         let contents = serde_json::to_vec(&(&self.run_sha256, &self.run, &self.figure));
-        hash::of_bytes(&contents.expect("it has text keys only and no serialiser of its own that fails"))
+        sha256::of_bytes(&contents.expect("it has text keys only and no serialiser of its own that fails"))
+    }
+}
+
+impl Table for FigureRow {
+    const TABLE: &'static str = "figures";
+}
+
+/// Returns the rows of a table. `path` is the file that it was read from.
+///
+/// # Errors
+/// Returns an error if a column is missing or of another type, or a row is not what was written.
+pub(crate) fn rows_of_table(frame: &DataFrame, path: &Path) -> Result<Vec<FigureRow>, RecordError> {
+    let mut rows: Vec<FigureRow> = rows_of_frame(frame, path)?;
+    for row in &mut rows {
+        if let Some(figure) = &mut row.figure {
+            figure.honest = figure.honest.filter(|value| value.is_finite());
+            figure.foreign_io_ratio = figure.foreign_io_ratio.filter(|value| value.is_finite());
+        }
+        if row.row_sha256 != row.sum() {
+            return Err(ColumnsIn::of(frame, path).error(ROW_COLUMN, "a row is not what was written"));
+        }
+    }
+    Ok(rows)
+}
+
+columns! {
+    FigureRow {
+        table_version = VERSION_COLUMN;
+        run_sha256 = RUN_COLUMN;
+        row_sha256 = ROW_COLUMN;
+        run;
+        figure;
+    }
+}
+
+columns! {
+    RunFigures {
+        activebench;
+        started_unix_s;
+        host;
+        kernel;
+        tool;
+        version = "tool_version";
+        command;
+        load;
+        profile;
+        verdict = "run_verdict";
+        incomplete;
+    }
+    { figures: Vec::new(), }
+}
+
+optional_columns! {
+    RunFigure {
+        phase;
+        metric;
+        place;
+        subject;
+        claimed;
+        honest;
+        no_honest;
+        verdict = "claim_verdict";
+        disk;
+        foreign_io_ratio;
+    }
+}
+
+optional_columns! {
+    Quantity {
+        unit;
+        value = "claimed";
+    }
+}
+
+optional_columns! {
+    Disk {
+        name = "device";
+        model;
+        serial;
+        file_system;
+    }
+}
+
+/// Stores enumerations by their words in JSON.
+macro_rules! words {
+    ($($type:ty,)*) => {
+        $(
+            impl Optional for $type {
+                fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> Option<&Self>) {
+                    let words: Vec<_> = rows.iter().map(|row| value(row).map(|value| value.as_str().to_owned())).collect();
+                    <String as Optional>::write(columns, name, &words, Option::as_ref);
+                }
+
+                fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Option<Self>>, RecordError> {
+                    let unknown = |word| columns.error(name, format!("{word:?} is nothing that this version knows"));
+                    let value = |word: String| of_word(&word).ok_or_else(|| unknown(word));
+                    let words = <String as Optional>::read(columns, name)?;
+                    words.into_iter().map(|word| word.map(value).transpose()).collect()
+                }
+            }
+        )*
+    };
+}
+
+words! { RunVerdict, Metric, Subject, Unit, ClaimVerdict, }
+
+impl Stored for RunVerdict {
+    fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> &Self) {
+        <Self as Optional>::write(columns, name, rows, |row| Some(value(row)));
+    }
+
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Self>, RecordError> {
+        let missing = || columns.error(name, "a value is missing");
+        <Self as Optional>::read(columns, name)?.into_iter().map(|value| value.ok_or_else(missing)).collect()
     }
 }
 
 /// Returns the value of a word; `None` for one that this version does not know.
 fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
     serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
-}
-
-impl Row for FigureRow {
-    fn write(rows: &[Self], columns: &mut ColumnsOut) {
-        macro_rules! of_run {
-            ($field:ident) => {
-                |row: &FigureRow| row.run.$field.clone()
-            };
-        }
-        fn of<T>(row: &FigureRow, value: impl Fn(&RunFigure) -> T) -> Option<T> {
-            row.figure.as_ref().map(value)
-        }
-        columns.u32(VERSION_COLUMN, rows, |_| VERSION);
-        columns.text(RUN_COLUMN, rows, |row| &row.run_sha256);
-        columns.optional_text(ROW_COLUMN, rows, |row| Some(row.sum()));
-        columns.text("activebench", rows, |row| &row.run.activebench);
-        columns.i64("started_unix_s", rows, |row| row.run.started_unix_s);
-        columns.optional_text("host", rows, of_run!(host));
-        columns.text("kernel", rows, |row| &row.run.kernel);
-        columns.text("tool", rows, |row| &row.run.tool);
-        columns.optional_text("tool_version", rows, of_run!(version));
-        columns.text("command", rows, |row| &row.run.command);
-        columns.text("load", rows, |row| &row.run.load);
-        columns.text("profile", rows, |row| &row.run.profile);
-        columns.optional_text("run_verdict", rows, |row| Some(row.run.verdict.as_str().to_owned()));
-        columns.optional_text("incomplete", rows, of_run!(incomplete));
-        columns.optional_text("phase", rows, |row| of(row, |figure| figure.phase.clone()));
-        columns.optional_text("metric", rows, |row| of(row, |figure| figure.metric.as_str().to_owned()));
-        columns.optional_u32("place", rows, |row| of(row, |figure| figure.place));
-        columns.optional_text("subject", rows, |row| of(row, |figure| figure.subject.as_str().to_owned()));
-        columns.optional_text("unit", rows, |row| of(row, |figure| figure.claimed.unit.as_str().to_owned()));
-        columns.optional_f64("claimed", rows, |row| of(row, |figure| figure.claimed.value));
-        columns.optional_f64("honest", rows, |row| of(row, |figure| figure.honest).flatten());
-        columns.optional_text("no_honest", rows, |row| of(row, |figure| figure.no_honest.clone()).flatten());
-        columns.optional_text("claim_verdict", rows, |row| of(row, |figure| figure.verdict.as_str().to_owned()));
-        columns.optional_text("device", rows, |row| of(row, |figure| figure.disk.name.clone()).flatten());
-        columns.optional_text("model", rows, |row| of(row, |figure| figure.disk.model.clone()).flatten());
-        columns.optional_text("serial", rows, |row| of(row, |figure| figure.disk.serial.clone()).flatten());
-        columns.optional_text("file_system", rows, |row| of(row, |figure| figure.disk.file_system.clone()).flatten());
-        columns.optional_f64("foreign_io_ratio", rows, |row| of(row, |figure| figure.foreign_io_ratio).flatten());
-    }
-}
-
-impl Table for FigureRow {
-    const TABLE: &'static str = "figures";
-
-    fn read(columns: &ColumnsIn<'_>) -> Result<Vec<Self>, RecordError> {
-        fn known<T: DeserializeOwned>(
-            columns: &ColumnsIn<'_>,
-            name: &'static str,
-        ) -> Result<Vec<Option<T>>, RecordError> {
-            let mut values = Vec::new();
-            for text in columns.optional_text(name)? {
-                let value = text.as_deref().map(|text| {
-                    let unknown = || columns.error(name, format!("{text:?} is nothing that this version knows"));
-                    of_word(text).ok_or_else(unknown)
-                });
-                values.push(value.transpose()?);
-            }
-            Ok(values)
-        }
-        let (text, optional) = (|name| columns.text(name), |name| columns.optional_text(name));
-        let (run_sha256, activebench, kernel) = (text(RUN_COLUMN)?, text("activebench")?, text("kernel")?);
-        let row_sha256 = text(ROW_COLUMN)?;
-        let (tool, command, load, profile) = (text("tool")?, text("command")?, text("load")?, text("profile")?);
-        let (host, version, incomplete) = (optional("host")?, optional("tool_version")?, optional("incomplete")?);
-        let (phase, no_honest) = (optional("phase")?, optional("no_honest")?);
-        let (device, model) = (optional("device")?, optional("model")?);
-        let (serial, file_system) = (optional("serial")?, optional("file_system")?);
-        let started_unix_s = columns.i64("started_unix_s")?;
-        let place = columns.optional_u32("place")?;
-        let (claimed, honest) = (columns.optional_f64("claimed")?, columns.optional_f64("honest")?);
-        let foreign_io_ratio = columns.optional_f64("foreign_io_ratio")?;
-        let run_verdict = known::<RunVerdict>(columns, "run_verdict")?;
-        let (metric, subject) = (known::<Metric>(columns, "metric")?, known::<Subject>(columns, "subject")?);
-        let (unit, claim_verdict) = (known::<Unit>(columns, "unit")?, known::<ClaimVerdict>(columns, "claim_verdict")?);
-        let mut rows = Vec::with_capacity(started_unix_s.len());
-        // A frame's columns are of one length.
-        for at in 0..started_unix_s.len() {
-            let run = RunFigures {
-                activebench: activebench[at].clone(),
-                started_unix_s: started_unix_s[at],
-                host: host[at].clone(),
-                kernel: kernel[at].clone(),
-                tool: tool[at].clone(),
-                version: version[at].clone(),
-                command: command[at].clone(),
-                load: load[at].clone(),
-                profile: profile[at].clone(),
-                verdict: run_verdict[at].ok_or_else(|| columns.error("run_verdict", "a value is missing"))?,
-                incomplete: incomplete[at].clone(),
-                figures: Vec::new(),
-            };
-            let kind = metric[at].zip(subject[at]).zip(unit[at]).zip(place[at]);
-            let figure = match (&phase[at], kind, claimed[at], claim_verdict[at]) {
-                (Some(phase), Some((((metric, subject), unit), place)), Some(value), Some(verdict)) => {
-                    let honest = honest[at].filter(|value| value.is_finite());
-                    Some(RunFigure {
-                        phase: phase.clone(),
-                        metric,
-                        place,
-                        subject,
-                        claimed: Quantity { value, unit },
-                        honest,
-                        no_honest: no_honest[at].clone(),
-                        verdict,
-                        disk: Disk {
-                            name: device[at].clone(),
-                            model: model[at].clone(),
-                            serial: serial[at].clone(),
-                            file_system: file_system[at].clone(),
-                        },
-                        foreign_io_ratio: foreign_io_ratio[at].filter(|value| value.is_finite()),
-                    })
-                }
-                (None, None, None, None) => None,
-                _ => return Err(columns.error("phase", "a figure lacks a part")),
-            };
-            let row = Self { run_sha256: run_sha256[at].clone(), run, figure };
-            if row_sha256[at] != row.sum() {
-                return Err(columns.error(ROW_COLUMN, "a row is not what was written"));
-            }
-            rows.push(row);
-        }
-        Ok(rows)
-    }
 }

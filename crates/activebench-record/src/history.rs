@@ -15,13 +15,16 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use activebench_model::figures::RunFigures;
+use activebench_model::sha256;
 use polars::prelude::{DataFrame, Schema};
 use serde::Deserialize;
 
 use crate::error::RecordError;
-use crate::figures::{FIGURES, FigureRow, RUN_COLUMN, VERSION, VERSION_COLUMN, rows};
-use crate::part::{ColumnsIn, Table, frame_of_bytes, frame_of_rows};
-use crate::{MANIFEST, hash};
+use crate::figures::{FIGURES, FigureRow, RUN_COLUMN, VERSION, VERSION_COLUMN, rows, rows_of_table};
+use crate::layout::MANIFEST;
+use crate::part::{frame_of_bytes, frame_of_rows};
+
+use from_report::RECHECK;
 
 pub use find::{Found, find_runs};
 
@@ -156,14 +159,15 @@ struct Loaded {
 /// Reads a run from its table or its report, with the rows that pass.
 fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Loaded, String> {
     let manifest = bounded(&directory.join(MANIFEST))?.ok_or("its run.json is gone")?;
-    let head: Head = serde_json::from_slice(&manifest).map_err(|error| format!("run.json is no manifest: {error}"))?;
+    let head: Head =
+        serde_json::from_slice(&manifest).map_err(|error| format!("run.json is not a manifest: {error}"))?;
     if head.format > activebench_model::run::FORMAT {
         return Err(format!("its format version is {}: a newer activebench wrote it", head.format));
     }
     if head.unfinished {
         return Err("it was never finished".to_owned());
     }
-    let run_sha256 = hash::of_bytes(&manifest);
+    let run_sha256 = sha256::of_bytes(&manifest);
     let path = directory.join(FIGURES);
     let table = match bounded(&path)? {
         Some(bytes) => table(bytes, schema, &run_sha256)?,
@@ -180,7 +184,7 @@ fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Load
             frame_of_rows(&rows(&run, &run_sha256)).map_err(|error| error.to_string())?
         }
     };
-    let mut rows = FigureRow::read(&ColumnsIn::of(&frame, &path)).map_err(|why| garbled(&why.to_string()))?;
+    let mut rows = rows_of_table(&frame, &path).map_err(|why| garbled(&why.to_string()))?;
     rows.retain(|row| filter.admits(row));
     Ok(Loaded { run_sha256, of_table, figures: together(rows) })
 }
@@ -188,9 +192,6 @@ fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Load
 fn garbled(why: &str) -> String {
     format!("{FIGURES} is garbled: {why} (hint: {RECHECK})")
 }
-
-/// Hint that says how to fix a derived file.
-const RECHECK: &str = "`activebench recheck RUN` writes it anew";
 
 /// Returns the rows of a table; `None` for one of another version.
 fn table(bytes: Vec<u8>, schema: &Schema, run_sha256: &str) -> Result<Option<DataFrame>, String> {
@@ -226,7 +227,7 @@ fn bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Err(error) => return Err(failed(error)),
     };
     if !about.is_file() || about.len() > MOST_BYTES {
-        return Err(format!("{name} is no file of at most {MOST_BYTES} bytes"));
+        return Err(format!("{name} is not a regular file of at most {MOST_BYTES} bytes"));
     }
     let mut bytes = Vec::with_capacity(about.len() as usize);
     let file = fs::File::open(path).map_err(failed)?;

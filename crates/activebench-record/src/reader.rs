@@ -5,21 +5,22 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use activebench_model::call::{Call, Place};
-use activebench_model::event::{
-    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
-};
+use activebench_model::call::{Place, PlainCall};
+use activebench_model::event_kinds;
 use activebench_model::log::Totals;
 use activebench_model::output::{ToolFile, ToolOutput};
-use activebench_model::profile::Stacks;
 use activebench_model::run::{FORMAT, Manifest};
+use activebench_model::sha256;
+use activebench_model::source::{Batches, EventSource, Unreadable};
+use activebench_model::thread_stacks::Stacks;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
+use crate::layout::{FILES, KeptFile, MANIFEST, STACKS, TOTALS, is_derived, is_inside};
 use crate::part::{Table, decode};
-use crate::storage::{Disk, Storage};
+use crate::storage::{Disk, Storage, sha256_of_file};
+use crate::tables::CallClass;
 use crate::writer::json;
-use crate::{FILES, KeptFile, MANIFEST, STACKS, TOTALS, hash, is_derived, is_inside};
 
 /// A stored run. Only files that the manifest lists are read as evidence: one that was
 /// added to the directory later changes nothing.
@@ -82,7 +83,7 @@ impl RunReader {
                 return Err(RecordError::MissingFile { path: file });
             }
         }
-        Ok(Self { directory: directory.to_owned(), manifest, manifest_sha256: hash::of_bytes(&bytes) })
+        Ok(Self { directory: directory.to_owned(), manifest, manifest_sha256: sha256::of_bytes(&bytes) })
     }
 
     /// The manifest.
@@ -103,7 +104,7 @@ impl RunReader {
     /// Every evidence file whose content is not what was recorded; empty when all are.
     pub fn verify_hashes(&self) -> Vec<Mismatch> {
         let check = |(name, expected): (&String, &String)| {
-            let found = hash::of_file(&self.directory.join(name)).map_err(|error| error.to_string());
+            let found = sha256_of_file(&self.directory.join(name)).map_err(|error| error.to_string());
             (found.as_ref() != Ok(expected)).then(|| Mismatch { name: name.clone(), expected: expected.clone(), found })
         };
         self.manifest.sha256.iter().filter_map(check).collect()
@@ -150,9 +151,24 @@ impl RunReader {
         }
     }
 
-    /// The calls, part by part.
-    pub fn calls(&self) -> Parts<'_, Call> {
+    /// Returns the calls without their costs, part by part: without the columns of the costs.
+    pub fn plain_calls(&self) -> Parts<'_, PlainCall> {
         self.parts()
+    }
+
+    /// Returns the calls for which [`PlainCall::is_structural`] returns `true`. Only two columns are read of a part
+    /// without such calls.
+    pub fn structural_calls(&self) -> impl Iterator<Item = Result<Vec<PlainCall>, RecordError>> {
+        let classes = self.parts::<CallClass>();
+        let names = classes.names.clone();
+        classes.zip(names).filter_map(|(classes, name)| match classes {
+            Ok(classes) if !classes.iter().any(|class| PlainCall::is_structural(class.op, class.kind)) => None,
+            Ok(_) => Some(read_part(&self.directory, name).map(|mut calls: Vec<PlainCall>| {
+                calls.retain(|call| PlainCall::is_structural(call.op, call.kind));
+                calls
+            })),
+            Err(error) => Some(Err(error)),
+        })
     }
 
     /// Returns where the calls moved data, part by part: only a few of their columns, read in a fraction of the time.
@@ -160,46 +176,6 @@ impl RunReader {
     pub fn places(&self) -> impl Iterator<Item = Result<Vec<Place>, RecordError>> + use<> {
         let Parts { directory, names, .. } = self.parts::<Place>();
         ahead(directory.to_owned(), names.map(str::to_owned).collect())
-    }
-
-    /// The names, part by part.
-    pub fn names(&self) -> Parts<'_, NameEvent> {
-        self.parts()
-    }
-
-    /// The task events, part by part.
-    pub fn tasks(&self) -> Parts<'_, TaskEvent> {
-        self.parts()
-    }
-
-    /// The block events, part by part.
-    pub fn block(&self) -> Parts<'_, BlockEvent> {
-        self.parts()
-    }
-
-    /// The page-cache insertions, part by part.
-    pub fn cache(&self) -> Parts<'_, CacheEvent> {
-        self.parts()
-    }
-
-    /// The threads' running totals, part by part.
-    pub fn cpu(&self) -> Parts<'_, CpuEvent> {
-        self.parts()
-    }
-
-    /// The stack samples, part by part.
-    pub fn samples(&self) -> Parts<'_, SampleEvent> {
-        self.parts()
-    }
-
-    /// The readings of the CPUs' steal time, part by part.
-    pub fn steal(&self) -> Parts<'_, StealEvent> {
-        self.parts()
-    }
-
-    /// The figures of sampled writes, part by part.
-    pub fn payload(&self) -> Parts<'_, PayloadEvent> {
-        self.parts()
     }
 
     /// The stacks that samples point into; empty in a run without samples.
@@ -247,6 +223,48 @@ impl RunReader {
     }
 }
 
+macro_rules! parts {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        impl RunReader {
+            $(
+                $(#[$doc])*
+                /// Part by part.
+                pub fn $method(&self) -> Parts<'_, $event> {
+                    self.parts()
+                }
+            )*
+        }
+
+        impl EventSource for RunReader {
+            $(
+                fn $method(&self) -> Batches<'_, $event> {
+                    Box::new(self.parts().map(|part| part.map_err(Unreadable::new)))
+                }
+            )*
+
+            fn plain_calls(&self) -> Batches<'_, PlainCall> {
+                Box::new(self.plain_calls().map(|part| part.map_err(Unreadable::new)))
+            }
+
+            fn structural_calls(&self) -> Batches<'_, PlainCall> {
+                Box::new(self.structural_calls().map(|part| part.map_err(Unreadable::new)))
+            }
+
+            fn stacks(&self) -> Result<Stacks, Unreadable> {
+                self.stacks().map_err(Unreadable::new)
+            }
+
+            fn totals(&self) -> Result<Totals, Unreadable> {
+                self.totals().map_err(Unreadable::new)
+            }
+        }
+    };
+}
+
+event_kinds!(parts);
+
 fn parse<'a, T: Deserialize<'a>>(path: &Path, bytes: &'a [u8]) -> Result<T, RecordError> {
     serde_json::from_slice(bytes).map_err(|error| RecordError::Manifest {
         path: path.to_owned(),
@@ -284,14 +302,18 @@ impl<R: Table> Iterator for Parts<'_, R> {
     type Item = Result<Vec<R>, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let path = self.directory.join(self.names.next()?);
-        let rows = match fs::read(&path) {
-            Ok(bytes) => decode(&path, bytes),
-            Err(source) => Err(RecordError::Io { path, source }),
-        };
+        let rows = read_part(self.directory, self.names.next()?);
         if rows.is_err() {
             self.names = Vec::new().into_iter();
         }
         Some(rows)
+    }
+}
+
+fn read_part<R: Table>(directory: &Path, name: &str) -> Result<Vec<R>, RecordError> {
+    let path = directory.join(name);
+    match fs::read(&path) {
+        Ok(bytes) => decode(&path, bytes),
+        Err(source) => Err(RecordError::Io { path, source }),
     }
 }

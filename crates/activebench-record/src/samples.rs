@@ -11,6 +11,7 @@ pub(crate) fn manifest() -> Manifest {
         command: Default::default(),
         added_arguments: Vec::new(),
         tool_command: None,
+        executed_tools: None,
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),

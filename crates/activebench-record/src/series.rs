@@ -9,7 +9,7 @@ use activebench_model::series::{FORMAT, SeriesManifest};
 use serde::Deserialize;
 
 use crate::error::RecordError;
-use crate::is_inside;
+use crate::layout::is_inside;
 use crate::writer::json;
 
 /// The file that makes a directory one of a series.

@@ -5,6 +5,16 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use activebench_model::sha256;
+
+/// Returns the SHA-256 of a file, read in pieces, in lower-case hexadecimal.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn sha256_of_file(path: &Path) -> io::Result<String> {
+    sha256::of_reader(File::open(path)?)
+}
+
 /// A write that stopped.
 #[derive(Debug)]
 pub(crate) struct Stopped {

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use activebench_model::call::Call;
-use activebench_model::event::{
-    BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
-};
+use activebench_model::event::RecordClass;
+use activebench_model::event_kinds;
 use activebench_model::output::ToolFile;
 use activebench_model::run::{FORMAT, Manifest};
+use activebench_model::sha256;
+use activebench_model::source::EventSource;
 use serde::Serialize;
 
 use crate::error::RecordError;
-use crate::part::{ROWS_PER_PART, Row, encode};
+use crate::layout::{FILES, KeptFile, MANIFEST, is_derived, is_inside};
+use crate::part::{ROWS_PER_PART, Table, encode};
 use crate::storage::{Disk, Stopped, Storage};
-use crate::{FILES, KeptFile, MANIFEST, hash, is_derived, is_inside};
+use crate::tables::Row;
 
 /// Room that the placeholder manifest holds, so that the real one fits on a disk that has
 /// filled up since: a hash line is about 110 bytes, so this is enough for 2,000 parts.
@@ -30,53 +31,70 @@ pub struct RunWriter {
     directory: PathBuf,
     storage: Box<dyn Storage>,
     rows_per_part: usize,
-    calls: Table<Call>,
-    names: Table<NameEvent>,
-    tasks: Table<TaskEvent>,
-    block: Table<BlockEvent>,
-    cache: Table<CacheEvent>,
-    cpu: Table<CpuEvent>,
-    samples: Table<SampleEvent>,
-    steal: Table<StealEvent>,
-    payload: Table<PayloadEvent>,
+    tables: Tables,
     sha256: BTreeMap<String, String>,
-    dropped_rows: BTreeMap<&'static str, u64>,
+    dropped_rows: BTreeMap<RecordClass, u64>,
     incomplete: Vec<String>,
 }
 
-struct Table<R> {
-    waiting: Vec<R>,
+/// Rows of a table that wait for a whole part, and the number of parts written.
+pub struct Waiting<R> {
+    rows: Vec<R>,
     parts: usize,
 }
 
 // Not derived: that would ask for `R: Default`.
-impl<R> Default for Table<R> {
+impl<R> Default for Waiting<R> {
     fn default() -> Self {
-        Self { waiting: Vec::new(), parts: 0 }
+        Self { rows: Vec::new(), parts: 0 }
     }
 }
 
-macro_rules! append {
-    ($($(#[$doc:meta])* $method:ident: $table:ident, $row:ty;)*) => {
+/// A kind of events with its place among the tables. Not exported: the kinds are those of this version.
+pub trait Appended: Row {
+    /// Returns the rows that wait.
+    fn waiting(tables: &mut Tables) -> &mut Waiting<Self>;
+}
+
+macro_rules! tables {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        /// The rows that wait, by kind.
+        #[derive(Default)]
+        pub struct Tables { $($method: Waiting<$event>,)* }
+
         $(
-            $(#[$doc])*
-            pub fn $method(&mut self, rows: &[$row]) {
-                let mut rest = rows;
-                while !rest.is_empty() {
-                    let room = self.rows_per_part - self.$table.waiting.len();
-                    let (now, later) = rest.split_at(room.min(rest.len()));
-                    self.$table.waiting.extend_from_slice(now);
-                    rest = later;
-                    if self.$table.waiting.len() == self.rows_per_part {
-                        let part = std::mem::take(&mut self.$table.waiting);
-                        self.write_part(self.$table.parts, &part);
-                        self.$table.parts += 1;
-                    }
+            impl Appended for $event {
+                fn waiting(tables: &mut Tables) -> &mut Waiting<Self> {
+                    &mut tables.$method
                 }
             }
         )*
+
+        impl RunWriter {
+            /// Adds all events of a source; returns why some are not there.
+            pub fn append_all(&mut self, source: &dyn EventSource) -> Vec<String> {
+                let mut unread = Vec::new();
+                $(
+                    for batch in source.$method() {
+                        match batch {
+                            Ok(events) => self.append(&events),
+                            Err(error) => unread.push(error.to_string()),
+                        }
+                    }
+                )*
+                unread
+            }
+
+            fn finish_tables(&mut self) {
+                $(self.finish_table::<$event>();)*
+            }
+        }
     };
 }
+
+event_kinds!(tables);
 
 impl RunWriter {
     /// Creates the directory and its parents, and reserves room for the manifest.
@@ -116,15 +134,7 @@ impl RunWriter {
             directory: directory.to_owned(),
             storage,
             rows_per_part,
-            calls: Table::default(),
-            names: Table::default(),
-            tasks: Table::default(),
-            block: Table::default(),
-            cache: Table::default(),
-            cpu: Table::default(),
-            samples: Table::default(),
-            steal: Table::default(),
-            payload: Table::default(),
+            tables: Tables::default(),
             sha256: BTreeMap::new(),
             dropped_rows: BTreeMap::new(),
             incomplete: Vec::new(),
@@ -141,25 +151,21 @@ impl RunWriter {
         &self.incomplete
     }
 
-    append! {
-        /// Adds calls. Those of one thread must come in chronological order.
-        append_calls: calls, Call;
-        /// Adds names.
-        append_names: names, NameEvent;
-        /// Adds task events.
-        append_tasks: tasks, TaskEvent;
-        /// Adds block events.
-        append_block: block, BlockEvent;
-        /// Adds page-cache insertions.
-        append_cache: cache, CacheEvent;
-        /// Adds the threads' running totals.
-        append_cpu: cpu, CpuEvent;
-        /// Adds stack samples.
-        append_samples: samples, SampleEvent;
-        /// Adds readings of the CPUs' steal time.
-        append_steal: steal, StealEvent;
-        /// Adds the figures of sampled writes.
-        append_payload: payload, PayloadEvent;
+    /// Adds events. The calls of one thread must come in chronological order.
+    pub fn append<R: Appended>(&mut self, rows: &[R]) {
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let waiting = R::waiting(&mut self.tables);
+            let room = self.rows_per_part - waiting.rows.len();
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            waiting.rows.extend_from_slice(now);
+            rest = later;
+            if waiting.rows.len() == self.rows_per_part {
+                let (number, part) = (waiting.parts, std::mem::take(&mut waiting.rows));
+                waiting.parts += 1;
+                self.write_part(number, &part);
+            }
+        }
     }
 
     /// Writes a file whole: the tool's output, or a derived stage. When the disk fills up in a
@@ -210,19 +216,11 @@ impl RunWriter {
     /// # Errors
     /// When the manifest could not be written.
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Manifest, RecordError> {
-        self.finish_table(|writer| &mut writer.calls);
-        self.finish_table(|writer| &mut writer.names);
-        self.finish_table(|writer| &mut writer.tasks);
-        self.finish_table(|writer| &mut writer.block);
-        self.finish_table(|writer| &mut writer.cache);
-        self.finish_table(|writer| &mut writer.cpu);
-        self.finish_table(|writer| &mut writer.samples);
-        self.finish_table(|writer| &mut writer.steal);
-        self.finish_table(|writer| &mut writer.payload);
+        self.finish_tables();
         manifest.format = FORMAT;
         manifest.sha256 = self.sha256;
         for (class, dropped) in self.dropped_rows {
-            let account = manifest.coverage.records.entry(class.to_owned()).or_default();
+            let account = manifest.coverage.records.entry(class).or_default();
             // The rows had arrived. If the caller gave no account, they are at least known to have been made.
             match account.received.checked_sub(dropped) {
                 Some(received) => account.received = received,
@@ -244,15 +242,15 @@ impl RunWriter {
         Ok(manifest)
     }
 
-    fn finish_table<R: Row>(&mut self, table: impl Fn(&mut Self) -> &mut Table<R>) {
-        let rest = std::mem::take(table(self));
-        if !rest.waiting.is_empty() {
-            self.write_part(rest.parts, &rest.waiting);
+    fn finish_table<R: Appended>(&mut self) {
+        let rest = std::mem::take(R::waiting(&mut self.tables));
+        if !rest.rows.is_empty() {
+            self.write_part(rest.parts, &rest.rows);
         }
     }
 
-    fn write_part<R: Row>(&mut self, number: usize, rows: &[R]) {
-        let name = format!("events/{}-{number:04}.parquet", R::TABLE);
+    fn write_part<R: Appended>(&mut self, number: usize, rows: &[R]) {
+        let name = format!("events/{}-{number:04}.parquet", <R as Table>::TABLE);
         let stored = match encode(rows) {
             Ok(bytes) => self.store(&name, &bytes),
             Err(error) => {
@@ -290,7 +288,7 @@ impl RunWriter {
 
     fn account(&mut self, name: &str, bytes: &[u8]) {
         if !is_derived(name) {
-            self.sha256.insert(name.to_owned(), hash::of_bytes(bytes));
+            self.sha256.insert(name.to_owned(), sha256::of_bytes(bytes));
         }
     }
 
@@ -310,6 +308,7 @@ pub(crate) fn json<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<Vec<u
 mod tests {
     use std::io;
 
+    use activebench_model::call::Call;
     use activebench_model::command::CommandLine;
     use activebench_model::coverage::RecordAccount;
 
@@ -356,12 +355,12 @@ mod tests {
         let calls = samples::calls(1_000);
         let mut manifest = samples::manifest();
         let account = RecordAccount { made: 1_000, received: 1_000, lost: 0, ..RecordAccount::default() };
-        manifest.coverage.records.insert("calls".to_owned(), account);
+        manifest.coverage.records.insert(RecordClass::Calls, account);
         // Whole parts, no part at all, and manifests by both ways.
         for (room, may_replace) in [(30_000, false), (30_000, true), (0, false), (1, true)] {
             let directory = tempfile::tempdir().unwrap();
             let mut writer = writer_on(directory.path(), room, may_replace);
-            writer.append_calls(&calls);
+            writer.append(&calls);
             let written = writer.finish(manifest.clone()).unwrap();
 
             assert!(!written.incomplete.is_empty(), "{room}");
@@ -374,7 +373,7 @@ mod tests {
             assert_eq!(room > 1, !kept.is_empty());
             let lost = (calls.len() - kept.len()) as u64;
             let expected = RecordAccount { made: 1_000, received: 1_000 - lost, lost, ..RecordAccount::default() };
-            assert_eq!(written.coverage.records["calls"], expected);
+            assert_eq!(written.coverage.records[&RecordClass::Calls], expected);
         }
     }
 
@@ -382,10 +381,10 @@ mod tests {
     fn rows_without_an_account_are_still_counted_as_lost() {
         let directory = tempfile::tempdir().unwrap();
         let mut writer = writer_on(directory.path(), 0, true);
-        writer.append_cache(&samples::cache(7));
+        writer.append(&samples::cache(7));
         let written = writer.finish(samples::manifest()).unwrap();
         let expected = RecordAccount { made: 7, received: 0, lost: 7, ..RecordAccount::default() };
-        assert_eq!(written.coverage.records["page_cache"], expected);
+        assert_eq!(written.coverage.records[&RecordClass::PageCache], expected);
     }
 
     #[test]
@@ -408,7 +407,7 @@ mod tests {
     fn the_reserved_room_holds_a_long_manifest() {
         let mut manifest = samples::manifest();
         for part in 0..2_000 {
-            manifest.sha256.insert(format!("events/calls-{part:04}.parquet"), hash::of_bytes(b""));
+            manifest.sha256.insert(format!("events/calls-{part:04}.parquet"), sha256::of_bytes(b""));
         }
         assert!(json(MANIFEST, &manifest).unwrap().len() < RESERVED_BYTES);
     }

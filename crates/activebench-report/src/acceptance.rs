@@ -1,12 +1,5 @@
-//! Reports of an acceptance, fit for a contract: the agreement and its parties, the tested hardware, each condition
-//! with its evidence, each limit with its outcome, and the command that checks all of it again. A renderer computes
-//! nothing.
-//!
-//! This module has the wording and table rows that all formats share.
-
-mod html;
-mod markdown;
-mod text;
+//! An acceptance as a document, fit for a contract: the agreement and its parties, the tested hardware, each condition
+//! with its evidence, each limit with its outcome, and the command that checks all of it again.
 
 use activebench_model::acceptance::{
     Acceptance, AcceptanceOutcome, AcceptedBenchmark, Condition, ConditionState, DeviceIdentity, FigureOfRun,
@@ -15,13 +8,11 @@ use activebench_model::acceptance::{
 use activebench_model::units::Quantity;
 use serde::Serialize;
 
+use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::escape;
+use crate::page::{Set, Tone};
 use crate::wording::{count, metric, shell_command, utc};
-use crate::{Style, escape};
 
-/// Value of the key `schema`. A consumer refuses a value that it does not know.
-const SCHEMA: &str = "activebench.acceptance/1";
-/// Formats of an acceptance report.
-pub const ACCEPTANCE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 200;
 /// Runs of a limit whose figures are shown to a person; the rest is counted.
@@ -29,37 +20,89 @@ const FIGURES_SHOWN: usize = 30;
 /// Reasons of a condition that are shown to a person; the rest is counted.
 const EVIDENCE_SHOWN: usize = 5;
 
-/// Renders the acceptance; `None` for a format that is not in [`ACCEPTANCE_FORMATS`].
-pub fn render(format: &str, acceptance: &Acceptance, style: Style) -> Option<String> {
-    match format {
-        "text" => Some(text::render(acceptance, style)),
-        "json" => Some(json(acceptance)),
-        "markdown" => Some(markdown::render(acceptance)),
-        "html" => Some(html::render(acceptance)),
-        _ => None,
+impl Document for Acceptance {
+    const NOUN: &'static str = "an acceptance";
+    const SCHEMA: &'static str = "activebench.acceptance/1";
+
+    fn keys(&self) -> impl Serialize {
+        self
+    }
+
+    fn content(&self) -> Content {
+        let tone = match self.outcome {
+            AcceptanceOutcome::Pass => Tone::Good,
+            AcceptanceOutcome::ConditionalPass | AcceptanceOutcome::NotJudged => Tone::Doubtful,
+            AcceptanceOutcome::ConditionalFail | AcceptanceOutcome::Fail => Tone::Bad,
+        };
+        let sections = vec![
+            Section::new("", "notes", self.notes.iter().cloned().map(Block::Notice).collect()),
+            Section::new("Limits", "limits", limits(self)),
+            Section::new("Conditions", "conditions", self.benchmarks.iter().flat_map(conditions).collect()),
+            Section::new("Tested target", "lines", tested(self)),
+            Section::new("Agreement", "lines", vec![Block::Facts(agreement(self))]),
+            Section::new("Evidence", "runs", evidence(self)),
+        ];
+        Content {
+            title: "acceptance".to_owned(),
+            head: Line::new(headline(self.outcome), tone, format!("{}.", self.because)),
+            sections,
+            version: self.activebench.clone(),
+        }
     }
 }
 
-/// Ending of a format's file, without dot.
-pub fn extension(format: &str) -> &str {
-    match format {
-        "text" => "txt",
-        "markdown" => "md",
-        other => other,
+fn limits(acceptance: &Acceptance) -> Vec<Block> {
+    if acceptance.limits.is_empty() {
+        return vec![Block::Paragraph("The file has no limit.".to_owned())];
+    }
+    let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Right, Set::Whole];
+    let table = Table { tone: tone_of, ..Table::new("Limits", &LIMIT_HEADS, &sets, limit_rows(acceptance)) };
+    let mut blocks = vec![Block::Table(table)];
+    for limit in &acceptance.limits {
+        blocks.push(Block::Heading(Line::new(limit_name(limit), Tone::Head, "")));
+        blocks.extend(limit_reasons(limit).into_iter().map(Block::Paragraph));
+    }
+    blocks
+}
+
+/// Tone of an outcome, by its first word.
+fn tone_of(word: &str) -> Tone {
+    match word {
+        "pass" => Tone::Good,
+        "conditional" | "not" => Tone::Doubtful,
+        "fail" => Tone::Bad,
+        _ => Tone::Plain,
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    #[serde(flatten)]
-    acceptance: &'a Acceptance,
+fn conditions(benchmark: &AcceptedBenchmark) -> Vec<Block> {
+    let heading = Line::new(format!("conditions of {}", benchmark.name), Tone::Head, "");
+    let rows = condition_rows(benchmark);
+    vec![
+        Block::Heading(heading),
+        Block::Table(Table::new("Conditions", &CONDITION_HEADS, &[Set::Left; 3], rows)),
+        Block::Facts(suite(benchmark)),
+    ]
 }
 
-fn json(acceptance: &Acceptance) -> String {
-    let text = serde_json::to_string_pretty(&Document { schema: SCHEMA, acceptance })
-        .expect("it has text keys only and no serialiser of its own that fails");
-    escape::json(&text) + "\n"
+fn tested(acceptance: &Acceptance) -> Vec<Block> {
+    let devices = Table::new("Devices", &DEVICE_HEADS, &[Set::Left; 7], device_rows(acceptance));
+    vec![Block::Facts(target_lines(acceptance)), Block::Table(devices)]
+}
+
+/// The recorded runs with their checksums, which are never wrapped, because readers copy them.
+fn evidence(acceptance: &Acceptance) -> Vec<Block> {
+    let runs = acceptance.benchmarks.iter().flat_map(|benchmark| &benchmark.runs);
+    let mut blocks = Vec::new();
+    for run in runs {
+        let began = utc(run.started_unix_s).unwrap_or_else(|| "not known".to_owned());
+        blocks
+            .push(Block::Facts(vec![("run", format!("{}  {began}  {}", clip(&run.directory), run.verdict.as_str()))]));
+        blocks.push(Block::Verbatim { label: "run.json", text: run.run_json_sha256.clone() });
+    }
+    blocks.push(Block::Paragraph(HOW_TO_CHECK.to_owned()));
+    blocks.push(Block::Verbatim { label: "recheck", text: shell_command(&acceptance.recheck) });
+    blocks
 }
 
 /// Headline of an outcome: `CONDITIONAL PASS`.
@@ -87,7 +130,7 @@ fn agreement(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
 }
 
 /// The tested target, as pairs of label and text.
-fn tested(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
+fn target_lines(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
     let target = &acceptance.target;
     let destroy = if target.destroy { ", whose contents may be destroyed" } else { "" };
     let mut lines = vec![("target", format!("{}{destroy}", clip(&target.path)))];
@@ -220,26 +263,6 @@ fn suite(benchmark: &AcceptedBenchmark) -> Vec<(&'static str, String)> {
     lines
 }
 
-const EVIDENCE_HEADS: [&str; 4] = ["run", "began", "verdict", "SHA-256 of its run.json"];
-
-fn evidence_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
-    let runs = acceptance.benchmarks.iter().flat_map(|benchmark| &benchmark.runs);
-    runs.map(|run| {
-        vec![
-            clip(&run.directory),
-            utc(run.started_unix_s).unwrap_or_else(|| "not known".to_owned()),
-            run.verdict.as_str().to_owned(),
-            run.run_json_sha256.clone(),
-        ]
-    })
-    .collect()
-}
-
-/// Command that checks the acceptance again, for anyone who doubts it.
-fn recheck(acceptance: &Acceptance) -> String {
-    shell_command(&acceptance.recheck)
-}
-
 /// Purpose of the checksums.
-const HOW_TO_CHECK: &str = "Each run.json holds the SHA-256 of every file of its run; a file that was changed leaves its \
+const HOW_TO_CHECK: &str = "Each run is listed with the SHA-256 of its run.json. Each run.json holds the SHA-256 of every file of its run; a file that was changed leaves its \
                             run's figures unverifiable. The command judges the stored runs again, without root, on any machine.";

@@ -9,7 +9,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::bound;
-use crate::likeness::{Said, condensed};
+use crate::similar_sentences::{Said, condensed};
 use crate::wording::{self, PHASES_NAMED, PhaseNames, count, list, merged, quoted};
 
 /// Maximum rows of a table that fits a screen. Beyond it confirmed claims are only counted.
@@ -168,7 +168,7 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
         remark("not checked", unchecked.collect()),
         remark("measured", if says_more { instead } else { Vec::new() }),
         remark("bound", bound::of_phases(run)),
-        bound::notes(run).map(|notes| format!("on bounds: {notes}")),
+        bound::notes(run).map(|notes| format!("ceiling: {notes}")),
         judged_as(run, &names),
         remark("not as the command promises", cut.collect()),
         note,
@@ -200,12 +200,12 @@ fn judged_as(run: &JudgedRun, names: &PhaseNames<'_>) -> Option<String> {
     let subject = run.parsed.claims.first()?.subject;
     let pairs: Vec<_> = run.parsed.claims.iter().map(|c| (names.get(&c.phase).to_owned(), with_reason(c))).collect();
     if pairs.iter().all(|pair| pair.1 == pairs[0].1) {
-        return Some(format!("judged as: {}", pairs[0].1));
+        return Some(format!("subject: {}", pairs[0].1));
     }
     if run.parsed.claims.iter().all(|claim| claim.subject == subject) {
-        return Some(format!("judged as: {}", subject.as_str()));
+        return Some(format!("subject: {}", subject.as_str()));
     }
-    remark("judged as", pairs)
+    remark("subject", pairs)
 }
 
 /// Every fact as a row: phase, name, value. For runs without claims.

@@ -1,19 +1,16 @@
-//! Reports of runs side by side. As for single runs, a renderer computes nothing and escapes every text.
+//! Runs side by side, as a document.
 
 use activebench_model::compare::{Against, Cell, Compared, Comparison};
 use activebench_model::units::significant;
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
-use crate::page::{Page, Set, Tone};
-use crate::ticket::{LIMIT, Section, assembled};
+use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::escape;
+use crate::page::{Set, Tone};
 use crate::wording::{count, metric};
-use crate::{Style, escape, html};
 
-/// Value of the key `schema`. A consumer refuses a value that it does not know.
-const SCHEMA: &str = "activebench.compare/1";
-/// Formats of a comparison.
-pub const COMPARE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
+const TITLE: &str = "Runs side by side";
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 48;
 /// Columns of a table for a person; the rest is counted.
@@ -23,17 +20,6 @@ const NAME_SHOWN: usize = 160;
 
 /// Sentence for runs that do not differ.
 const ALIKE: &str = "Nothing but the figures: same tool, command, host, storage and rules.";
-
-/// Renders the comparison; `None` for a format that is not in [`COMPARE_FORMATS`].
-pub fn render(format: &str, comparison: &Comparison, style: Style) -> Option<String> {
-    match format {
-        "text" => Some(text(comparison, style)),
-        "json" => Some(json(comparison)),
-        "markdown" => Some(markdown(comparison)),
-        "html" => Some(page(comparison)),
-        _ => None,
-    }
-}
 
 /// Column heads of the table: one per run, and one per ratio.
 fn heads(comparison: &Comparison) -> Vec<String> {
@@ -125,7 +111,8 @@ fn intervals(comparison: &Comparison) -> String {
     let has_interval = |cell: &Cell| matches!(cell.against_first, Some(Against::Compared { interval: Some(_), .. }));
     match comparison.figures.iter().flat_map(|figure| figure.cells.iter().flatten()).any(has_interval) {
         true => {
-            "in brackets: where the ratio of the medians lies with at least 95 %, whatever the distribution".to_owned()
+            "in brackets: the interval of the ratio of the medians, with at least 95 % confidence for any distribution"
+                .to_owned()
         }
         false => "a ratio has an interval where both are series of at least 7 runs (`verify --repeat 7`)".to_owned(),
     }
@@ -155,126 +142,51 @@ fn differences(comparison: &Comparison) -> Vec<String> {
             .incomplete
             .iter()
             .take(COLUMNS_SHOWN)
-            .map(move |why| format!("the record of run {number} is not whole: {why}"))
+            .map(move |why| format!("the record of run {number} is incomplete: {why}"))
     });
     said.chain(incomplete).collect()
 }
 
-fn text(comparison: &Comparison, style: Style) -> String {
-    let mut page = Page::new(style);
-    let tone = |verdict: RunVerdict| match verdict {
-        RunVerdict::Verified => Tone::Good,
-        RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
-        RunVerdict::Discrepancy | RunVerdict::Failed => Tone::Bad,
-    };
-    for (place, column) in comparison.columns.iter().enumerate() {
-        page.headed(&format!("run {}", place + 1), tone(column.verdict), &format!("  {}", named(comparison, place)));
-    }
-    page.blank();
-    let rows = rows(comparison);
-    if rows.is_empty() {
-        page.paragraph("No run states a figure.", Tone::Plain);
-    } else {
-        let heads = heads(comparison);
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        let set = |head: &&str| if head.contains(" : ") { Set::Right } else { Set::Left };
-        page.table(&heads, &heads.iter().map(set).collect::<Vec<_>>(), &rows, |_| Tone::Plain);
-    }
-    page.blank();
-    for (index, note) in notes(comparison).iter().enumerate() {
-        page.labelled(if index == 0 { "notes" } else { "" }, note);
-    }
-    page.blank();
-    let differences = differences(comparison);
-    for (index, difference) in differences.iter().enumerate() {
-        page.labelled(if index == 0 { "differs" } else { "" }, difference);
-    }
-    if differences.is_empty() {
-        page.labelled("differs", ALIKE);
-    }
-    page.finish()
-}
+impl Document for Comparison {
+    const NOUN: &'static str = "several runs";
+    const SCHEMA: &'static str = "activebench.compare/1";
 
-fn markdown(comparison: &Comparison) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let list = |sentences: &[String]| -> Vec<String> {
-        sentences.iter().map(|sentence| format!("- {}\n", escape::markdown(sentence))).collect()
-    };
-    let columns = (0..comparison.columns.len()).map(|place| format!("run {}: {}", place + 1, named(comparison, place)));
-    let heads = heads(comparison);
-    let differences = differences(comparison);
-    let alike = if differences.is_empty() { format!("{ALIKE}\n") } else { String::new() };
-    let sections = [
-        Section {
-            lead: "# Runs side by side\n\n".to_owned(),
-            items: list(&columns.collect::<Vec<_>>()),
-            noun: "runs",
-            share: 150,
-        },
-        Section {
-            lead: format!("{}| {} |\n", line(&heads), vec!["---"; heads.len()].join(" | ")),
-            items: rows(comparison).iter().map(|cells| line(cells)).collect(),
-            noun: "figures",
-            share: 450,
-        },
-        Section { lead: String::new(), items: list(&notes(comparison)), noun: "notes", share: 150 },
-        Section {
-            lead: format!("## What differs\n\n{alike}"),
-            items: list(&differences),
-            noun: "differences",
-            share: 200,
-        },
-    ];
-    assembled(&sections, LIMIT)
-}
+    fn keys(&self) -> impl Serialize {
+        self
+    }
 
-fn page(comparison: &Comparison) -> String {
-    use escape::terminal as shown;
-    const TITLE: &str = "Runs side by side";
-    let header = maud::html! {
-        h1 { (TITLE) }
-        ol {
-            @for (place, column) in comparison.columns.iter().enumerate() {
-                li { (html::verdict(column.verdict)) " " (shown(&named(comparison, place))) }
-            }
+    fn content(&self) -> Content {
+        let tone = |verdict: RunVerdict| match verdict {
+            RunVerdict::Verified => Tone::Good,
+            RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
+            RunVerdict::Discrepancy | RunVerdict::Failed => Tone::Bad,
+        };
+        let columns = self.columns.iter().enumerate();
+        let runs = columns
+            .map(|(place, column)| Line::new(format!("run {}", place + 1), tone(column.verdict), named(self, place)));
+        let heads = heads(self);
+        let set = |head: &String| if head.contains(" : ") { Set::Right } else { Set::Left };
+        let sets = heads.iter().map(set).collect();
+        let rows = rows(self);
+        let mut figures = Vec::new();
+        if rows.is_empty() {
+            figures.push(Block::Paragraph("No run states a figure.".to_owned()));
         }
-    };
-    let contents = maud::html! {
-        ol {
-            li { a href="#figures" { "Figures" } }
-            li { a href="#differences" { "What differs" } }
+        figures.push(Block::Table(Table { heads, sets, ..Table::new("Figures", &[], &[], rows) }));
+        figures.push(Block::List { label: "notes", items: notes(self) });
+        let mut differences = differences(self);
+        if differences.is_empty() {
+            differences.push(ALIKE.to_owned());
         }
-    };
-    let (heads, rows) = (heads(comparison), rows(comparison));
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let figures = maud::html! {
-        @if rows.is_empty() { p { "No run states a figure." } } @else { (html::table("Figures", &heads, &rows)) }
-        ul { @for note in notes(comparison) { li { (html::prose(&note)) } } }
-    };
-    let differences = differences(comparison);
-    let differences = maud::html! {
-        @if differences.is_empty() { p { (ALIKE) } }
-        ul { @for difference in differences { li { (html::prose(&difference)) } } }
-    };
-    let main = maud::html! {
-        (html::part("figures", "Figures", figures))
-        (html::part("differences", "What differs", differences))
-    };
-    html::visible(&html::page(TITLE, header, contents, main, env!("CARGO_PKG_VERSION")).into_string())
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    #[serde(flatten)]
-    comparison: &'a Comparison,
-}
-
-fn json(comparison: &Comparison) -> String {
-    let text = serde_json::to_string_pretty(&Document { schema: SCHEMA, comparison })
-        .expect("it has text keys only and no serialiser of its own that fails");
-    escape::json(&text) + "\n"
+        Content {
+            title: TITLE.to_owned(),
+            head: Line::new(TITLE, Tone::Head, String::new()),
+            sections: vec![
+                Section::new("", "runs", vec![Block::Lines(runs.collect())]),
+                Section::new("Figures", "figures", figures),
+                Section::new("Differences", "differences", vec![Block::List { label: "differs", items: differences }]),
+            ],
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
 }

@@ -32,6 +32,10 @@ impl Format for Csv {
         self.extension
     }
 
+    fn shows_timelines(&self) -> bool {
+        self.table.shows_timelines
+    }
+
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
         written(&(self.table.of)(run))
     }

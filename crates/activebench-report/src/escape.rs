@@ -146,6 +146,19 @@ pub(crate) fn clipped(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain([CUT]).collect()
 }
 
+/// Cuts the name of a function as [`clipped`] does, but keeps its end if it is a path (`crate::module::function`): the
+/// last part is the function.
+pub(crate) fn clipped_symbol(symbol: &str, most: usize) -> String {
+    let length = symbol.chars().count();
+    if length <= most || !symbol.contains("::") {
+        return clipped(symbol, most);
+    }
+    let end: String = symbol.chars().skip(length + 1 - most).collect();
+    // The cut is between two parts of the path, unless the last one alone is too long.
+    let end = end.find("::").map_or(end.as_str(), |at| &end[at..]);
+    format!("{CUT}{end}")
+}
+
 /// Joins the pieces up to [`FIELD_LIMIT`]. It keeps only whole pieces, so no escape is cut in two.
 fn bounded(pieces: impl Iterator<Item = String>) -> String {
     bounded_to(FIELD_LIMIT, pieces)
@@ -173,6 +186,15 @@ mod tests {
         for (input, expected) in cases {
             assert_eq!(&escape(input), expected, "{input:?}");
         }
+    }
+
+    #[test]
+    fn a_long_path_of_a_function_keeps_the_function() {
+        assert_eq!(clipped_symbol("fio_io_end", 20), "fio_io_end");
+        assert_eq!(clipped_symbol("tool::commands::workload::compute", 19), "…::compute");
+        assert_eq!(clipped_symbol("tool::workload::compute", 20), "…::workload::compute");
+        assert_eq!(clipped_symbol("tool::a_function_with_a_long_name", 10), "…long_name");
+        assert_eq!(clipped_symbol("a_function_with_a_long_name", 10), "a_functio…");
     }
 
     #[test]

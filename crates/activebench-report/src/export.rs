@@ -13,6 +13,7 @@ use std::path::Path;
 
 pub use self::iolog::passes;
 
+use activebench_model::event::RecordClass;
 use activebench_model::report::JudgedRun;
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::units::Quantity;
@@ -25,6 +26,8 @@ pub const EXPORTS: &[&dyn Export] =
 pub trait Export: Sync {
     /// Name, as given to `--format`.
     fn name(&self) -> &'static str;
+    /// Returns `true` if it shows [`JudgedRun::timelines`], which are computed only for formats that show them.
+    fn shows_timelines(&self) -> bool;
     /// Writes the whole export, or nothing if the run has nothing that the export can represent. Memory does not grow
     /// with the number of events. It grows with the number of names, tasks and open descriptors.
     ///
@@ -66,10 +69,10 @@ pub enum ExportError {
 pub fn gaps_of_the_record(run: &JudgedRun) -> Vec<String> {
     let manifest = &run.manifest;
     let mut gaps: Vec<String> =
-        manifest.incomplete.iter().map(|why| format!("the record is not whole: {why}")).collect();
+        manifest.incomplete.iter().map(|why| format!("the record is incomplete: {why}")).collect();
     if let Some(cut) = manifest.coverage.log.as_ref().and_then(|log| log.cut.as_ref()) {
         let after = Quantity::ns(cut.at_ns.saturating_sub(manifest.clocks.started_ns));
-        let calls = cut.records.get("calls").copied().unwrap_or(0);
+        let calls = cut.records.get(&RecordClass::Calls).copied().unwrap_or(0);
         gaps.push(format!("the event log was cut after {after}: {}; {calls} calls are not here", cut.why));
     }
     for (class, account) in manifest.coverage.records.iter().filter(|(_, account)| !account.is_whole()) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::finding::{Finding, Outcome, Severity, Threshold};
 use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
 
-use crate::likeness::{Said, condensed};
+use crate::similar_sentences::{Said, condensed};
 use crate::wording::{PHASES_NAMED, PhaseNames, list, merged};
 
 /// Maximum statements per detector; the rest is counted.
@@ -35,10 +36,29 @@ pub(crate) struct Group {
     pub(crate) meaning: String,
     /// Advice; only one, unless phases differ.
     pub(crate) advice: String,
-    /// Text after the title: `: limit 5.000 %, proposed`; empty without a threshold.
+    /// Text after the title: `: threshold 5 %`; empty without a threshold.
     pub(crate) limit: String,
     /// Thresholds with their full origin, and the facts; empty without either.
     pub(crate) evidence: String,
+}
+
+/// Returns a threshold as it is shown beside a title: with the first of its origins, unless that is our own default.
+fn beside_title(threshold: &Threshold) -> String {
+    let value = round(threshold.value);
+    match threshold.source.split([';', ',', ':']).next().unwrap_or_default().trim() {
+        "" | "default" => value,
+        origin => format!("{value}, {origin}"),
+    }
+}
+
+/// Returns a threshold without the zeros after its last significant digit: `20 %`.
+pub(crate) fn round(value: Quantity) -> String {
+    let text = value.to_string();
+    let Some((number, unit)) = text.split_once(' ') else { return text };
+    match number.contains('.') {
+        true => format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.')),
+        false => text,
+    }
 }
 
 /// Returns the printed name of a severity: `fail`.
@@ -63,7 +83,7 @@ pub(crate) fn firing(run: &JudgedRun) -> Vec<Group> {
         .into_iter()
         .map(|(findings, (severity, code, name))| {
             let findings: Vec<&Finding> = findings.into_iter().map(|finding| finding.0).collect();
-            group(run, &names, &findings, severity, code, name)
+            group(&names, &findings, severity, code, name)
         })
         .collect();
     groups.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
@@ -79,26 +99,17 @@ impl PartialEq for ByIdentity<'_> {
     }
 }
 
-fn group(
-    run: &JudgedRun,
-    names: &PhaseNames<'_>,
-    findings: &[&Finding],
-    severity: Severity,
-    code: &str,
-    name: &str,
-) -> Group {
+fn group(names: &PhaseNames<'_>, findings: &[&Finding], severity: Severity, code: &str, name: &str) -> Group {
     let phases = distinct(findings.iter().map(|f| names.of_finding(f.phase.as_deref())));
     let facts = distinct(findings.iter().flat_map(|f| f.facts.iter().map(|fact| fact.as_str())));
     let thresholds = || findings.iter().filter_map(|f| f.threshold.as_ref());
-    let limits = distinct(thresholds().map(|limit| format!("limit {} ({})", limit.value, limit.source)));
+    let limits = distinct(thresholds().map(|limit| format!("threshold {} ({})", round(limit.value), limit.source)));
     let mut evidence: Vec<String> = limits.into_iter().take(STATEMENTS).collect();
     if !facts.is_empty() {
         evidence.push(format!("from {}", list(&facts, 8)));
     }
-    // Only the first of several origins is shown beside the title.
-    let origin = |source: &str| source.split(';').next().unwrap_or(source).trim().to_owned();
-    let limits = distinct(thresholds().map(|limit| format!("{}, {}", limit.value, origin(&limit.source))));
-    let limit = if limits.is_empty() { String::new() } else { format!(": limit {}", list(&limits, LIMITS_NAMED)) };
+    let limits = distinct(thresholds().map(beside_title));
+    let limit = if limits.is_empty() { String::new() } else { format!(": threshold {}", list(&limits, LIMITS_NAMED)) };
 
     // Several claims of one phase make one statement. Findings on the whole run may differ.
     let mut once: Vec<&Finding> = Vec::new();
@@ -111,7 +122,7 @@ fn group(
         once.iter().map(|f| (names.of_finding(f.phase.as_deref()), text(f))).collect()
     };
     let statements: Vec<(&str, &str)> =
-        once.iter().map(|f| (names.of_finding(f.phase.as_deref()), message(run, f))).collect();
+        once.iter().map(|f| (names.of_finding(f.phase.as_deref()), f.message.sentence())).collect();
     let figure = |message: &str| {
         let place = statements.iter().position(|(_, known)| *known == message)?;
         once[place].observed.map(|observed| observed.to_string())
@@ -122,7 +133,9 @@ fn group(
         name: name.to_owned(),
         severity,
         phases: list(&phases, PHASES_NAMED),
-        statements: sentences(merged(findings.iter().map(|f| (names.of_finding(f.phase.as_deref()), message(run, f))))),
+        statements: sentences(merged(
+            findings.iter().map(|f| (names.of_finding(f.phase.as_deref()), f.message.sentence())),
+        )),
         statement: one_sentence(&statements, figure),
         meaning: one_sentence(&per_phase(|finding| &finding.meaning), |_| None),
         advice: one_sentence(&per_phase(|finding| &finding.advice), |_| None),
@@ -140,14 +153,6 @@ fn one_sentence(said: &[(&str, &str)], short: impl Fn(&str) -> Option<String>) -
 /// Removes duplicates and keeps the order of first appearance.
 fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     merged(items.map(|item| ((), item))).into_iter().map(|(_, item)| item).collect()
-}
-
-/// Returns the first sentence without the user's reason for suppressing the detector, which the notices contain.
-pub(crate) fn message<'run>(run: &'run JudgedRun, finding: &'run Finding) -> &'run str {
-    let message = finding.message.as_str();
-    let is_named = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
-    let reason = run.manifest.choices.suppressed.iter().find(|(key, _)| is_named(key)).map(|(_, reason)| reason);
-    reason.and_then(|reason| message.strip_suffix(&format!(" (suppressed: {reason})"))).unwrap_or(message)
 }
 
 /// A sentence that all phases share has no prefix; differing sentences are preceded by their phases.
@@ -171,7 +176,7 @@ fn sentences(groups: Vec<(Vec<&str>, &str)>) -> Vec<String> {
 /// Returns the detectors that could not decide: `AB201, AB601: block records were lost`. `None` when all could.
 pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
     let undecided = run.findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
-    let reasons = merged(undecided.map(|f| (f.code.as_str(), message(run, f).trim_end_matches('.'))));
+    let reasons = merged(undecided.map(|f| (f.code.as_str(), f.message.sentence().trim_end_matches('.'))));
     if reasons.is_empty() {
         return None;
     }

@@ -6,7 +6,6 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
-use crate::findings::message;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
 /// Maximum quoted errors of the tool; the rest is counted.
@@ -178,11 +177,11 @@ fn why_inconclusive(run: &JudgedRun) -> String {
         .map(String::as_str)
         .or_else(|| {
             let unverifiable = |f: &&Finding| f.outcome == Outcome::Fires && f.effect == Some(Effect::Unverifiable);
-            run.findings.iter().find(unverifiable).map(|finding| message(run, finding))
+            run.findings.iter().find(unverifiable).map(|finding| finding.message.sentence())
         })
         .or_else(|| {
             let undecided = |f: &&Finding| f.outcome == Outcome::Undecided;
-            run.findings.iter().find(undecided).map(|finding| message(run, finding))
+            run.findings.iter().find(undecided).map(|finding| finding.message.sentence())
         });
     match reason {
         Some(reason) if !reason.is_empty() => format!("{claims}: {}", reason.trim_end_matches('.')),

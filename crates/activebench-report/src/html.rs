@@ -53,6 +53,10 @@ impl Format for Html {
         "html"
     }
 
+    fn shows_timelines(&self) -> bool {
+        true
+    }
+
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
         visible(&document(run, None).into_string())
     }

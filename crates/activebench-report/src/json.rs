@@ -9,23 +9,25 @@ use activebench_model::bound::{Bound, Share, ShareOf};
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
 use activebench_model::coverage::{
-    BlindPath, OtherTracer, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling,
+    Backend, BlindPath, OtherTracer, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling,
 };
+use activebench_model::event::RecordClass;
 use activebench_model::fact::{Completeness, Fact, Facts, Scope};
-use activebench_model::finding::{Effect, Finding, Outcome, Severity};
+use activebench_model::finding::{Effect, Finding, Message, Outcome, Severity};
 use activebench_model::host::Host;
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::preparation::Preparation;
-use activebench_model::profile::CpuProfile;
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, Redaction};
+use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance};
 use serde::Serialize;
 
-use crate::{Format, Style, escape};
+use crate::envelope::Envelope;
+use crate::{Format, Style};
 
 /// Value of the key `schema`. A consumer refuses a value that it does not know.
 pub const SCHEMA: &str = "activebench.report/1";
@@ -45,16 +47,22 @@ impl Format for Json {
         "json"
     }
 
-    fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        let document = serde_json::to_string_pretty(&Report::of(run))
-            .expect("a report has text keys only and no serialiser of its own that fails");
-        escape::json(&document) + "\n"
+    fn shows_timelines(&self) -> bool {
+        false
     }
+
+    fn render(&self, run: &JudgedRun, _style: Style) -> String {
+        report(run).json()
+    }
+}
+
+/// Returns the report as a document, which can also be a part of another one.
+pub(crate) fn report(run: &JudgedRun) -> Envelope<Report<'_>> {
+    Envelope { schema: SCHEMA, keys: Report::of(run) }
 }
 
 #[derive(Serialize)]
 pub(crate) struct Report<'run> {
-    schema: &'static str,
     verdict: RunVerdict,
     exit_code: i32,
     tool: Tool<'run>,
@@ -197,7 +205,7 @@ struct FindingEntry<'run> {
     observed: Option<Value>,
     threshold: Option<Value>,
     threshold_source: Option<&'run str>,
-    message: &'run str,
+    message: &'run Message,
     meaning: &'run str,
     advice: &'run str,
     facts: Vec<&'static str>,
@@ -206,10 +214,10 @@ struct FindingEntry<'run> {
 
 #[derive(Serialize)]
 struct CoverageEntry<'run> {
-    backend: &'run str,
+    backend: Backend,
     probes: &'run [ProbeStatus],
     blind_paths: &'run [BlindPath],
-    lost: &'run BTreeMap<String, RecordAccount>,
+    lost: &'run BTreeMap<RecordClass, RecordAccount>,
     log: Option<&'run EventLog>,
     overhead: Overhead,
     other_tracers: Option<&'run [OtherTracer]>,
@@ -265,13 +273,12 @@ impl From<Quantity> for Value {
 }
 
 impl<'run> Report<'run> {
-    pub(crate) fn of(run: &'run JudgedRun) -> Self {
+    fn of(run: &'run JudgedRun) -> Self {
         let manifest = &run.manifest;
         let parsed = &run.parsed;
         let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
         let adapter = (!parsed.tool.is_empty()).then_some(parsed.tool.as_str());
         Self {
-            schema: SCHEMA,
             verdict: run.verdict,
             exit_code: run.exit_code,
             tool: Tool {
@@ -295,7 +302,7 @@ impl<'run> Report<'run> {
             findings: run.findings.iter().flat_map(finding_entries).collect(),
             questions: &run.questions,
             coverage: CoverageEntry {
-                backend: &manifest.coverage.backend,
+                backend: manifest.coverage.backend,
                 probes: &manifest.coverage.probes,
                 blind_paths: &manifest.coverage.blind_paths,
                 lost: &manifest.coverage.records,

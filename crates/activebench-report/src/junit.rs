@@ -18,7 +18,7 @@ use activebench_model::run::FailOn;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::findings::{message, severity_name};
+use crate::findings::severity_name;
 use crate::json::claims_by_verdict;
 use crate::wording::{metric, quoted, shell_command, utc};
 use crate::{Format, Style, escape, headline};
@@ -36,6 +36,10 @@ impl Format for Junit {
 
     fn extension(&self) -> &'static str {
         "junit.xml"
+    }
+
+    fn shows_timelines(&self) -> bool {
+        false
     }
 
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
@@ -213,7 +217,7 @@ fn case_of_claim(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -
 }
 
 fn case_of_finding(run: &JudgedRun, finding: &Finding) -> Case {
-    let sentence = message(run, finding);
+    let sentence = finding.message.sentence();
     let because = |outcome: &str| match sentence.is_empty() {
         true => outcome.to_owned(),
         false => format!("{outcome}: {sentence}"),

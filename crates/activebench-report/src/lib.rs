@@ -4,14 +4,18 @@
 //! escaped in every format (`escape`). To add a format: a file here and an entry in [`FORMATS`].
 //!
 //! The formats for people share their sentences, their order and their merging. These are in `headline`, `claims`,
-//! `findings`, `likeness` and `surroundings`, which return raw text; `text` and `markdown` only lay it out and escape
-//! it.
+//! `findings`, `similar_sentences` and `run_context`, which return raw text; `text` and `markdown` only lay it out and
+//! escape it.
 
 pub mod acceptance;
 mod bound;
+pub mod ceiling;
 mod claims;
 pub mod compare;
+mod cpu_time;
 pub mod csv;
+pub mod document;
+mod envelope;
 pub mod escape;
 pub mod export;
 mod findings;
@@ -20,18 +24,17 @@ pub mod history;
 pub mod html;
 pub mod json;
 pub mod junit;
-mod likeness;
 mod limiter;
 pub mod markdown;
-mod page;
+pub mod page;
 pub mod plan;
-mod processor;
 mod questions;
 pub mod replication;
+mod run_context;
 pub mod sarif;
 pub mod series;
 pub mod side_by_side;
-mod surroundings;
+mod similar_sentences;
 pub mod tables;
 pub mod text;
 pub mod ticket;
@@ -67,6 +70,8 @@ pub trait Format: Sync {
     fn name(&self) -> &'static str;
     /// File name extension of the default file, without the dot.
     fn extension(&self) -> &'static str;
+    /// Returns `true` if it shows [`JudgedRun::timelines`], which are computed only for formats that show them.
+    fn shows_timelines(&self) -> bool;
     /// Renders the whole report.
     fn render(&self, run: &JudgedRun, style: Style) -> String;
 }
@@ -74,7 +79,7 @@ pub trait Format: Sync {
 /// Returns the stack of devices below a file system in one line, as in reports. Raw text: the mount point comes from
 /// the host.
 pub fn target_line(target: &activebench_model::host::Target) -> String {
-    surroundings::target(target)
+    run_context::target(target)
 }
 
 /// Returns the format with this name.

@@ -9,7 +9,7 @@ use crate::escape::{clipped, markdown as text, markdown_code as code};
 use crate::findings::Group;
 use crate::ticket::{LIMIT, Section, assembled};
 use crate::wording::list;
-use crate::{Format, Style, claims, findings, headline, limiter, processor, questions, surroundings};
+use crate::{Format, Style, claims, cpu_time, findings, headline, limiter, questions, run_context};
 
 /// Number of rows above which unconfirmed claims come first.
 const ROWS_IN_ORDER: usize = claims::SCREEN_ROWS;
@@ -26,6 +26,10 @@ impl Format for Markdown {
         "md"
     }
 
+    fn shows_timelines(&self) -> bool {
+        false
+    }
+
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
         within(run, LIMIT)
     }
@@ -38,7 +42,7 @@ pub(crate) fn within(run: &JudgedRun, limit: usize) -> String {
         figures(run),
         remarks(run),
         findings_section(run),
-        surroundings_section(run),
+        run_context_section(run),
         questions_section(run),
         record(run),
     ];
@@ -127,23 +131,22 @@ fn finding(group: &Group) -> String {
 /// Maximum phases whose thread times and bottlenecks are shown.
 const PROFILES_SHOWN: usize = 12;
 
-fn surroundings_section(run: &JudgedRun) -> Section {
+fn run_context_section(run: &JudgedRun) -> Section {
     let host = &run.manifest.host;
     let mut items = vec![
-        bullet(&format!("Observed: {}.", surroundings::observation(&run.manifest.coverage))),
-        bullet(&format!("Machine: {}.", surroundings::machine(host))),
-        bullet(&format!("Checked: {}.", surroundings::checked(run))),
+        bullet(&format!("Observed: {}.", run_context::observation(&run.manifest.coverage))),
+        bullet(&format!("Machine: {}.", run_context::machine(host))),
+        bullet(&format!("Checked: {}.", run_context::checked(run))),
     ];
-    items.extend(surroundings::redacted(run).map(|redacted| bullet(&format!("Redacted: {redacted}."))));
-    items.extend(
-        surroundings::changed_thresholds(run).map(|changed| bullet(&format!("Changed thresholds: {changed}."))),
-    );
-    let times = processor::lines(run, PROFILES_SHOWN);
+    items.extend(run_context::redacted(run).map(|redacted| bullet(&format!("Redacted: {redacted}."))));
+    items
+        .extend(run_context::changed_thresholds(run).map(|changed| bullet(&format!("Changed thresholds: {changed}."))));
+    let times = cpu_time::lines(run, PROFILES_SHOWN);
     items.splice(1..1, times.iter().map(|line| bullet(&format!("Time of the threads in {line}."))));
     let limits = limiter::lines(run, PROFILES_SHOWN);
     items.splice(1..1, limits.iter().map(|line| bullet(&format!("Limit of {line}."))));
-    let targets = surroundings::targets(host);
-    let prepared = run.manifest.preparation.as_ref().map(surroundings::prepared);
+    let targets = run_context::targets(host);
+    let prepared = run.manifest.preparation.as_ref().map(run_context::prepared);
     items.splice(1..1, prepared.map(|prepared| bullet(&format!("Prepared: {prepared}."))));
     items.splice(1..1, targets.iter().map(|target| bullet(&format!("Target: {target}."))));
     if !host.unread.is_empty() {
@@ -171,7 +174,7 @@ fn questions_section(run: &JudgedRun) -> Section {
 /// Location of the whole record.
 fn record(run: &JudgedRun) -> Section {
     let mut items = vec![format!("- Run directory: {}\n", code(&run.directory))];
-    items.extend(surroundings::next_commands(run).iter().map(|command| format!("- {}\n", code(command))));
+    items.extend(run_context::next_commands(run).iter().map(|command| format!("- {}\n", code(command))));
     let lead = format!("## Record\n\nWritten by activebench {}.\n\n", text(&run.manifest.activebench));
     Section { lead, items, noun: "lines", share: 40 }
 }

@@ -15,7 +15,7 @@ const DEFAULT_WIDTH: u16 = 100;
 /// Minimum width of a readable table of figures; a narrower terminal wraps by itself.
 const LEAST_WIDTH: u16 = 60;
 /// Width of the label of a line.
-const LABEL_COLUMNS: usize = 10;
+const LABEL_COLUMNS: usize = 12;
 /// Columns between two columns of a table.
 const GAP: u16 = 2;
 /// Longest word that is not broken: `unverifiable` has 12 characters.
@@ -27,7 +27,7 @@ pub(crate) const INDENT: &str = "  ";
 
 /// Kind of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// Normal text.
     Plain,
     /// A head.
@@ -57,7 +57,7 @@ impl Tone {
 
 /// Layout of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Set {
+pub enum Set {
     /// Words.
     Left,
     /// Figures, which are kept on one line if there is room.
@@ -130,22 +130,27 @@ impl Page {
 
     /// Adds a label and its text, aligned with the other labels.
     pub(crate) fn labelled(&mut self, label: &str, text: &str) {
+        self.labelled_in(label, Tone::Aside, text);
+    }
+
+    /// Like [`Page::labelled`], with a tone for the label.
+    pub(crate) fn labelled_in(&mut self, label: &str, tone: Tone, text: &str) {
         let indent = format!("{label:<LABEL_COLUMNS$}");
         let lines = self.wrapped(&escape::terminal(text), &indent, &" ".repeat(LABEL_COLUMNS));
-        self.push_labelled(&indent, lines);
+        self.push_labelled(&indent, tone, lines);
     }
 
     /// Like [`Page::labelled`], for text that people copy: it is never wrapped.
     pub(crate) fn labelled_verbatim(&mut self, label: &str, text: &str) {
         let indent = format!("{label:<LABEL_COLUMNS$}");
         let line = format!("{indent}{}", escape::terminal(text));
-        self.push_labelled(&indent, vec![line]);
+        self.push_labelled(&indent, Tone::Aside, vec![line]);
     }
 
-    fn push_labelled(&mut self, indent: &str, lines: Vec<String>) {
+    fn push_labelled(&mut self, indent: &str, tone: Tone, lines: Vec<String>) {
         for (index, line) in lines.into_iter().enumerate() {
             let painted = match line.strip_prefix(indent) {
-                Some(text) if index == 0 => format!("{}{text}", self.painted(indent, Tone::Aside)),
+                Some(text) if index == 0 => format!("{}{text}", self.painted(indent, tone)),
                 _ => line,
             };
             self.lines.push(painted);

@@ -5,22 +5,19 @@ use activebench_model::phase::{Direction, Mechanism, Phase};
 use activebench_model::units::Quantity;
 use serde::Serialize;
 
-use crate::page::{Page, Set, Tone};
+use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::findings;
+use crate::page::{Set, Tone};
 use crate::wording::{PHASES_NAMED, list, merged, shell_command};
-use crate::{Style, escape, findings};
 
-/// Value of the key `schema`.
-const SCHEMA: &str = "activebench.plan/1";
 /// Passes shown; the rest is counted (iozone's auto mode makes hundreds).
 const PASSES_SHOWN: usize = 24;
 /// Maximum hooks named.
 const HOOKS_NAMED: usize = 4;
 
 /// A plan in its displayed form.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct PlanReport {
-    /// Version of this format.
-    pub schema: &'static str,
     /// Command that would be started.
     pub command: Vec<String>,
     /// Arguments that activebench would add, so that the tool also prints figures for programs.
@@ -45,105 +42,87 @@ pub struct PlanReport {
     pub profile: String,
 }
 
-impl Default for PlanReport {
-    fn default() -> Self {
-        Self {
-            schema: SCHEMA,
-            command: Vec::new(),
-            added_arguments: Vec::new(),
-            cwd: String::new(),
-            tool: None,
-            phases: Vec::new(),
-            notes: Vec::new(),
-            findings: Vec::new(),
-            hooks: Vec::new(),
-            target: None,
-            detectors: Vec::new(),
-            profile: String::new(),
+impl Document for PlanReport {
+    const NOUN: &'static str = "a plan";
+    const SCHEMA: &'static str = "activebench.plan/1";
+
+    fn keys(&self) -> impl Serialize {
+        self
+    }
+
+    fn content(&self) -> Content {
+        let command = shell_command(&self.command);
+        let mut passes = self.passes();
+        passes.extend(self.finding_blocks());
+        Content {
+            title: "Plan".to_owned(),
+            head: Line::new("PLAN", Tone::Head, format!("{command}: nothing is run.")),
+            sections: vec![
+                Section::new("Passes", "passes", passes),
+                Section::new("Run", "lines", self.run_blocks(&command)),
+            ],
+            version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
 }
 
 impl PlanReport {
-    /// Returns the plan as JSON, without control characters.
-    ///
-    /// # Errors
-    /// Returns an error if the plan cannot be represented as JSON.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|json| escape::json(&json) + "\n")
-    }
-
-    /// Renders the plan for a terminal.
-    pub fn text(&self, style: Style) -> String {
-        let mut page = Page::new(style);
-        let command = shell_command(&self.command);
-        page.headed("PLAN", Tone::Head, &format!("  {command}: nothing is run."));
-        page.blank();
-        self.add_passes(&mut page);
-        self.add_findings(&mut page);
-        page.blank();
+    fn run_blocks(&self, command: &str) -> Vec<Block> {
         let added = match self.added_arguments.as_slice() {
             [] => String::new(),
             added => format!(" and {}", shell_command(added)),
         };
-        page.labelled("run", &format!("{command}{added}, in {}", self.cwd));
+        let mut facts = vec![("run", format!("{command}{added}, in {}", self.cwd))];
         if !added.is_empty() {
-            page.labelled("", "the added figures are taken out again of what you see");
+            facts.push(("", "the added figures are removed again from what you see".to_owned()));
         }
         let hooks = match self.hooks.len() {
             0 => "nothing: this kernel has no call table".to_owned(),
             count => format!("{count} tracepoints: {}", list(&self.hooks, HOOKS_NAMED)),
         };
-        page.labelled("observe", &hooks);
-        if let Some(target) = &self.target {
-            page.labelled("target", target);
-        }
-        page.labelled("check", &format!("{} detectors; profile {}", self.detectors.len(), self.profile));
-        for note in &self.notes {
-            page.labelled("note", note);
-        }
-        page.labelled_verbatim("next", &format!("activebench verify -- {command}"));
-        page.finish()
+        facts.push(("observe", hooks));
+        facts.extend(self.target.clone().map(|target| ("target", target)));
+        facts.push(("check", format!("{} detectors; profile {}", self.detectors.len(), self.profile)));
+        facts.extend(self.notes.iter().map(|note| ("note", note.clone())));
+        let next = Block::Verbatim { label: "next", text: format!("activebench verify -- {command}") };
+        vec![Block::Facts(facts), next]
     }
 
-    fn add_passes(&self, page: &mut Page) {
+    fn passes(&self) -> Vec<Block> {
         let Some(tool) = &self.tool else {
-            page.paragraph(
-                "no adapter knows this tool: its I/O would be observed and reported, with no claims to check",
-                Tone::Plain,
-            );
-            return;
+            let text = "no adapter knows this tool: its I/O would be observed and reported, with no claims to check";
+            return vec![Block::Paragraph(text.to_owned())];
         };
         if self.phases.is_empty() {
-            page.paragraph(&format!("{tool} would make no pass that is known from this command line"), Tone::Plain);
-            return;
+            return vec![Block::Paragraph(format!("the command line alone does not determine the passes of {tool}"))];
         }
         let rows: Vec<Vec<String>> = self.phases.iter().take(PASSES_SHOWN).map(row).collect();
         let heads = ["pass", "moves", "block", "tasks", "clock", "promised"];
         let sets = [Set::Left, Set::Right, Set::Right, Set::Right, Set::Left, Set::Left];
-        page.table(&heads, &sets, &rows, |_| Tone::Plain);
+        let mut blocks = vec![Block::Table(Table::new("Passes", &heads, &sets, rows))];
         if self.phases.len() > PASSES_SHOWN {
-            page.paragraph(&format!("and {} more (--format json)", self.phases.len() - PASSES_SHOWN), Tone::Plain);
+            blocks.push(Block::Paragraph(format!("and {} more (--format json)", self.phases.len() - PASSES_SHOWN)));
         }
+        blocks
     }
 
-    fn add_findings(&self, page: &mut Page) {
+    fn finding_blocks(&self) -> Vec<Block> {
         let firing = self.findings.iter().filter(|finding| finding.outcome == Outcome::Fires);
         let said = |finding: &Finding| {
             let Finding { code, name, message, meaning, advice, .. } = finding;
             let severity = finding.severity.unwrap_or(Severity::Note);
-            (severity, code.clone(), name.clone(), message.clone(), meaning.clone(), advice.clone())
+            (severity, code.clone(), name.clone(), message.to_string(), meaning.clone(), advice.clone())
         };
         let groups = merged(firing.map(|finding| (finding.phase.clone().unwrap_or_default(), said(finding))));
+        let mut blocks = Vec::new();
         for (phases, (severity, code, name, message, meaning, advice)) in groups {
-            page.blank();
             let tone = if severity == Severity::Note { Tone::Head } else { Tone::Doubtful };
             let head = format!("{}[{code}]", findings::severity_name(severity));
-            page.headed(&head, tone, &format!(" {name} ({})", list(&phases, PHASES_NAMED)));
-            page.paragraph(&message, Tone::Plain);
-            page.paragraph(&meaning, Tone::Plain);
-            page.marked("→ ", &advice, Tone::Head);
+            let rest = format!(" {name} ({})", list(&phases, PHASES_NAMED));
+            blocks.push(Block::Heading(Line::new(head, tone, rest)));
+            blocks.extend([Block::Paragraph(message.to_string()), Block::Paragraph(meaning), Block::Advice(advice)]);
         }
+        blocks
     }
 }
 
@@ -192,6 +171,6 @@ fn promised(mechanism: Mechanism) -> String {
         Mechanism::AsynchronousMsync => "asynchronous msync of each record".to_owned(),
         Mechanism::QueueDepth(depth) => format!("depth {depth}"),
         Mechanism::CachePurge => "empty page cache".to_owned(),
-        Mechanism::CpuCachePurge => "empty processor cache".to_owned(),
+        Mechanism::CpuCachePurge => "empty CPU cache".to_owned(),
     }
 }

@@ -1,5 +1,4 @@
-//! Reports of a replication: claimed, observed and replicated figures side by side. As for single runs, a renderer
-//! computes nothing and escapes every text.
+//! A replication as a document: claimed, observed and replicated figures side by side.
 
 use activebench_model::replication::{
     CacheState, Moved, RateOver, Replay, Replicated, ReplicatedFigure, ReplicatedPass, Replication, ReplicationOutcome,
@@ -8,15 +7,11 @@ use activebench_model::units::{Quantity, significant};
 use activebench_model::verdict::ClaimVerdict;
 use serde::Serialize;
 
-use crate::page::{Page, Set, Tone};
-use crate::ticket::{LIMIT, Section, assembled};
+use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::escape;
+use crate::page::{Set, Tone};
 use crate::wording::{count, list, metric, shell_command};
-use crate::{Style, escape, html};
 
-/// Value of the key `schema`. A consumer refuses a value that it does not know.
-const SCHEMA: &str = "activebench.replication/1";
-/// Formats of a replication.
-pub const REPLICATION_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 48;
 /// Notes shown to a person; the rest is counted.
@@ -30,17 +25,6 @@ const HEADS: [&str; 9] =
     ["phase", "cache", "claimed", "observed", "replicated", "least .. most", ": claimed", ": observed", "agrees"];
 /// Index of the column that is left out on a narrow terminal.
 const SPREAD: usize = 5;
-
-/// Renders the report; `None` for a format that is not in [`REPLICATION_FORMATS`].
-pub fn render(format: &str, replication: &Replication, style: Style) -> Option<String> {
-    match format {
-        "text" => Some(text(replication, style)),
-        "json" => Some(json(replication)),
-        "markdown" => Some(markdown(replication)),
-        "html" => Some(page(replication)),
-        _ => None,
-    }
-}
 
 fn rows(replication: &Replication) -> Vec<Vec<String>> {
     let of_pass = |pass: &ReplicatedPass| pass.figures.iter().map(|figure| row(pass, figure)).collect::<Vec<_>>();
@@ -146,7 +130,7 @@ fn moved(moved: Moved) -> String {
 
 /// Notes on the table, one sentence each.
 fn notes(replication: &Replication) -> Vec<String> {
-    let mut notes: Vec<String> = replication.incomplete.iter().map(|why| format!("not whole: {why}")).collect();
+    let mut notes: Vec<String> = replication.incomplete.iter().map(|why| format!("incomplete: {why}")).collect();
     notes.extend(replication.gaps.iter().cloned());
     for pass in &replication.passes {
         let name = list(&pass.phases, PHASES_NAMED);
@@ -181,8 +165,7 @@ fn notes(replication: &Replication) -> Vec<String> {
             .to_owned(),
     );
     notes.push(format!(
-        "a rate agrees when the observed one lies between the least and the most of the replays, or within {} of their \
-         median",
+        "a rate agrees when the observed one is between the least and the most of the replays, or within {} of their median",
         Quantity::ratio(replication.tolerance_ratio)
     ));
     if replication.passes.iter().any(|pass| matches!(pass.cache, CacheState::Cold | CacheState::PassedBy)) {
@@ -208,10 +191,10 @@ fn claim_notes(figure: &ReplicatedFigure) -> Option<String> {
 /// Notes on a replay: gaps in its observation, and differences from the recording.
 fn replay_notes(replay: &Replay) -> Vec<String> {
     let mut notes: Vec<String> =
-        replay.incomplete.iter().map(|why| format!("its observation is not whole: {why}")).collect();
+        replay.incomplete.iter().map(|why| format!("its observation is incomplete: {why}")).collect();
     notes.extend(replay.differs.clone());
     if !replay.same_cache {
-        notes.push(format!("it found the cache otherwise than the recorded pass: {}", replay.cache.words()));
+        notes.push(format!("its cache was not in the state of the recorded pass: {}", replay.cache.words()));
     }
     notes.extend(replay.engine_refuted.iter().map(|text| format!("the engine's own count does not hold: {text}")));
     notes
@@ -247,117 +230,34 @@ fn facts(replication: &Replication) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn text(replication: &Replication, style: Style) -> String {
-    let mut page = Page::new(style);
-    let tone = match replication.outcome {
-        ReplicationOutcome::Replicated => Tone::Good,
-        ReplicationOutcome::Differs => Tone::Bad,
-        ReplicationOutcome::Incomplete => Tone::Doubtful,
-    };
-    page.headed(&replication.outcome.as_str().to_uppercase(), tone, &format!("  {}", headline(replication)));
-    page.blank();
-    let mut rows = rows(replication);
-    if !rows.is_empty() {
-        let mut heads = HEADS.to_vec();
-        let mut sets: Vec<Set> =
-            (0..heads.len()).map(|column| if column < 2 { Set::Left } else { Set::Right }).collect();
-        if !page.has_room(&heads, &sets, &rows) {
-            heads.remove(SPREAD);
-            sets.remove(SPREAD);
-            rows.iter_mut().for_each(|row| {
-                row.remove(SPREAD);
-            });
-        }
-        page.table(&heads, &sets, &rows, |_| Tone::Plain);
-        page.blank();
+impl Document for Replication {
+    const NOUN: &'static str = "a replication";
+    const SCHEMA: &'static str = "activebench.replication/1";
+
+    fn keys(&self) -> impl Serialize {
+        self
     }
-    for (label, words) in facts(replication) {
-        page.labelled(label, &words);
-    }
-    for (label, sentences) in [("passes", passes(replication)), ("notes", notes(replication))] {
-        page.blank();
-        for (index, sentence) in sentences.iter().enumerate() {
-            page.labelled(if index == 0 { label } else { "" }, sentence);
+
+    fn content(&self) -> Content {
+        let tone = match self.outcome {
+            ReplicationOutcome::Replicated => Tone::Good,
+            ReplicationOutcome::Differs => Tone::Bad,
+            ReplicationOutcome::Incomplete => Tone::Doubtful,
+        };
+        let sets =
+            std::array::from_fn::<_, { HEADS.len() }, _>(|column| if column < 2 { Set::Left } else { Set::Right });
+        let figures = Table { dispensable: Some(SPREAD), ..Table::new("Figures", &HEADS, &sets, rows(self)) };
+        let list = |label, items| vec![Block::List { label, items }];
+        Content {
+            title: "Replication".to_owned(),
+            head: Line::new(self.outcome.as_str().to_uppercase(), tone, headline(self)),
+            sections: vec![
+                Section::new("Figures", "figures", vec![Block::Table(figures)]),
+                Section::new("Runs", "facts", vec![Block::Facts(facts(self))]),
+                Section::new("Passes", "passes", list("passes", passes(self))),
+                Section::new("Notes", "notes", list("notes", notes(self))),
+            ],
+            version: self.activebench.clone(),
         }
     }
-    page.finish()
-}
-
-fn markdown(replication: &Replication) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let listed = |sentences: Vec<String>| -> Vec<String> {
-        sentences.iter().map(|sentence| format!("- {}\n", escape::markdown(sentence))).collect()
-    };
-    let facts = facts(replication).into_iter().map(|(label, words)| format!("{label}: {words}")).collect();
-    let sections = [
-        Section {
-            lead: format!(
-                "# Replication: {}\n\n{}\n\n",
-                replication.outcome.as_str(),
-                escape::markdown(&headline(replication))
-            ),
-            items: listed(facts),
-            noun: "facts",
-            share: 100,
-        },
-        Section {
-            lead: format!("{}| {} |\n", line(&HEADS.map(str::to_owned)), HEADS.map(|_| "---").join(" | ")),
-            items: rows(replication).iter().map(|cells| line(cells)).collect(),
-            noun: "figures",
-            share: 450,
-        },
-        Section { lead: "## Passes\n\n".to_owned(), items: listed(passes(replication)), noun: "passes", share: 150 },
-        Section { lead: "## Notes\n\n".to_owned(), items: listed(notes(replication)), noun: "notes", share: 200 },
-    ];
-    assembled(&sections, LIMIT)
-}
-
-fn page(replication: &Replication) -> String {
-    use escape::terminal as shown;
-    let tone = match replication.outcome {
-        ReplicationOutcome::Replicated => "good",
-        ReplicationOutcome::Differs => "bad",
-        ReplicationOutcome::Incomplete => "doubtful",
-    };
-    let header = maud::html! {
-        h1 { span.verdict.(tone) { (replication.outcome.as_str().to_uppercase()) } " Replication" }
-        p.command { code { (shown(&headline(replication))) } }
-        dl { @for (label, words) in facts(replication) { dt { (label) } dd { (shown(&words)) } } }
-    };
-    let contents = maud::html! {
-        ol {
-            li { a href="#figures" { "Figures" } }
-            li { a href="#passes" { "Passes" } }
-            li { a href="#notes" { "Notes" } }
-        }
-    };
-    let sentences = |sentences: Vec<String>| {
-        maud::html! { ul { @for sentence in sentences { li { (html::prose(&sentence)) } } } }
-    };
-    let rows = rows(replication);
-    let figures = maud::html! {
-        @if rows.is_empty() { p { "No pass has a figure." } } @else { (html::table("Figures", &HEADS, &rows)) }
-    };
-    let main = maud::html! {
-        (html::part("figures", "Claimed, observed and replicated", figures))
-        (html::part("passes", "Passes", sentences(passes(replication))))
-        (html::part("notes", "Notes", sentences(notes(replication))))
-    };
-    html::visible(&html::page("Replication", header, contents, main, &shown(&replication.activebench)).into_string())
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    #[serde(flatten)]
-    replication: &'a Replication,
-}
-
-fn json(replication: &Replication) -> String {
-    let text = serde_json::to_string_pretty(&Document { schema: SCHEMA, replication })
-        .expect("it has text keys only and no serialiser of its own that fails");
-    escape::json(&text) + "\n"
 }

@@ -22,17 +22,17 @@ use std::collections::BTreeMap;
 use activebench_model::claim::{Claim, SourceLine};
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::report::{DetectorPage, JudgedRun};
+use activebench_model::sha256::Sha256;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::RunVerdict;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use self::log::{
     Artifact, ArtifactLocation, AutomationDetails, Configuration, Driver, Invocation, Level, Location, Log,
     LogicalLocation, Notification, PhysicalLocation, Region, Report, Rule, RuleReference, Run, Suppression, Text, Tool,
 };
-use crate::findings::{message, severity_name};
+use crate::findings::severity_name;
 use crate::json::claims_by_verdict;
 use crate::wording::{PHASES_NAMED, list, merged, quoted, utc};
 use crate::{Format, Style, escape, headline};
@@ -66,6 +66,10 @@ impl Format for Sarif {
 
     fn extension(&self) -> &'static str {
         "sarif"
+    }
+
+    fn shows_timelines(&self) -> bool {
+        false
     }
 
     fn render(&self, run: &JudgedRun, _style: Style) -> String {
@@ -198,7 +202,7 @@ fn result(
 ) -> Report {
     let concerned: Vec<&Claim> =
         finding.claims.iter().filter_map(|id| run.parsed.claims.iter().find(|claim| claim.id == *id)).collect();
-    let sentences = [message(run, finding), &finding.meaning].map(str::trim);
+    let sentences = [finding.message.sentence(), &finding.meaning].map(str::trim);
     let sentences = sentences.iter().filter(|sentence| !sentence.is_empty());
     // GitHub shows only the first sentence if there is little room. Advice ends with text that people copy.
     let sentences = sentences.map(|sentence| format!("{}.", field(sentence.trim_end_matches('.'))));
@@ -208,8 +212,8 @@ fn result(
         true => field(&format!("{} {}", finding.code, finding.name)),
         false => sentences.join(" "),
     };
-    let suppressions =
-        reason(run, finding).map(|reason| Suppression { kind: "external", justification: field(reason) });
+    let suppressions = finding.message.suppression();
+    let suppressions = suppressions.map(|reason| Suppression { kind: "external", justification: field(reason) });
     let mut properties = BTreeMap::from([
         ("severity", json!(finding.severity.map(severity_name))),
         ("phase", json!(finding.phase.as_deref().map(escape::terminal))),
@@ -229,12 +233,6 @@ fn result(
         suppressions: suppressions.into_iter().collect(),
         properties,
     }
-}
-
-/// Returns the user's reason for suppressing a detector.
-fn reason<'run>(run: &'run JudgedRun, finding: &Finding) -> Option<&'run str> {
-    let names = |key: &str| key.eq_ignore_ascii_case(&finding.code) || key.eq_ignore_ascii_case(&finding.name);
-    run.manifest.choices.suppressed.iter().find(|(key, _)| names(key)).map(|(_, reason)| reason.as_str())
 }
 
 /// Returns the fingerprints of a result. GitHub tracks an alert by `primaryLocationLineHash`; without it, GitHub uses
@@ -258,12 +256,12 @@ fn fingerprints(
 
 /// Returns the SHA-256 of texts, each preceded by its length, so that different lists have different input.
 fn hash(texts: &[&str]) -> String {
-    let mut sum = Sha256::new();
+    let mut sum = Sha256::default();
     for text in texts {
         sum.update((text.len() as u64).to_be_bytes());
         sum.update(text.as_bytes());
     }
-    sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    sum.finish()
 }
 
 fn locations(run: &JudgedRun, finding: &Finding, concerned: &[&Claim]) -> Vec<Location> {
@@ -372,7 +370,7 @@ fn notifications(run: &JudgedRun, index: &dyn Fn(&str) -> usize) -> Vec<Notifica
     let undecided = run.findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
     let undecided = merged(undecided.map(|finding| {
         let phase = finding.phase.as_deref().unwrap_or("the whole run");
-        (phase, (finding.code.as_str(), finding.name.as_str(), message(run, finding)))
+        (phase, (finding.code.as_str(), finding.name.as_str(), finding.message.sentence()))
     }));
     for (phases, (code, name, why)) in undecided {
         let colon = if why.is_empty() { "" } else { ": " };

@@ -1,42 +1,216 @@
-//! Reports of repeated runs, one file per format. As for single runs, a renderer computes nothing and escapes every
-//! text.
+//! A series of runs as a document.
 
-mod html;
-mod json;
-mod markdown;
 pub(crate) mod steady;
-mod text;
 
 use activebench_model::finding::{Finding, Outcome, Severity};
-use activebench_model::series::{JudgedSeries, Repeated};
+use activebench_model::preparation::Preparation;
+use activebench_model::series::{JudgedSeries, Repeated, Steadiness, Stopping};
 use activebench_model::units::Quantity;
+use activebench_model::verdict::RunVerdict;
+use serde::Serialize;
 
-use crate::Style;
+use crate::document::{Block, Content, Document, Line, Section, Table};
 use crate::escape::clipped;
-use crate::findings::severity_name;
-use crate::wording;
+use crate::findings::{round, severity_name};
+use crate::html::rounds;
+use crate::page::{Set, Tone};
+use crate::run_context::prepared;
+use crate::wording::{self, shell_command, shell_word};
+
+/// Longest command line in the first line, in characters.
+const COMMAND_SHOWN: usize = 160;
+/// Runs shown to a person; the rest is counted.
+const RUNS_SHOWN: usize = 1_000;
+/// Findings shown to a person; the rest is counted.
+const FINDINGS_SHOWN: usize = 100;
+/// Undecided findings shown to a person; the rest is counted.
+const OPEN_SHOWN: usize = 100;
 
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 24;
 /// Longest id of a phase, in characters; it can contain words of the tool.
 const PHASE_SHOWN: usize = 100;
 
-/// One report format for a series.
-pub trait SeriesFormat: Sync {
-    /// Name, as given to `--format`.
-    fn name(&self) -> &'static str;
-    /// File name extension of the default file, without the dot.
-    fn extension(&self) -> &'static str;
-    /// Renders the whole report.
-    fn render(&self, series: &JudgedSeries, style: Style) -> String;
+impl Document for JudgedSeries {
+    const NOUN: &'static str = "a series";
+    const SCHEMA: &'static str = "activebench.series/1";
+
+    fn keys(&self) -> impl Serialize {
+        Keys::of(self)
+    }
+
+    fn content(&self) -> Content {
+        let tone = match self.verdict {
+            RunVerdict::Verified => Tone::Good,
+            RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
+            RunVerdict::Discrepancy | RunVerdict::Failed => Tone::Bad,
+        };
+        let command = clipped(&shell_command(&self.manifest.command.argv), COMMAND_SHOWN);
+        let title = extent(self);
+        Content {
+            head: Line::new(
+                self.verdict.as_str().to_uppercase(),
+                tone,
+                format!("{title} ({command}): {}.", self.because),
+            ),
+            title,
+            sections: vec![
+                Section::new("", "lines", stopping(self).into_iter().map(Block::Paragraph).collect()),
+                Section::new("Figures", "figures", figures(self)),
+                Section::new("Runs", "runs", runs(self)),
+                Section::new("Steady state", "figures", steady_state(self)),
+                Section::new("Differences between the runs", "causes", differences(self)),
+                Section::new("Findings", "findings", findings(self)),
+                Section::new("Record", "lines", record(self)),
+            ],
+            version: self.manifest.activebench.clone(),
+        }
+    }
 }
 
-/// Every format of a series.
-pub const SERIES_FORMATS: &[&dyn SeriesFormat] = &[&text::Text, &json::Json, &markdown::Markdown, &html::Html];
+fn figures(series: &JudgedSeries) -> Vec<Block> {
+    let (figures, left_out) = rows(series);
+    let sets: [Set; HEADS.len()] = std::array::from_fn(|column| if column < 2 { Set::Left } else { Set::Right });
+    let heads = heads(series);
+    let mut blocks = vec![Block::Table(Table::new("Figures", heads, &sets[..heads.len()], figures))];
+    if left_out > 0 {
+        blocks.push(Block::Paragraph(format!("and {left_out} more figures in the JSON report")));
+    }
+    blocks
+}
 
-/// Returns the format with this name.
-pub fn series_format_by_name(name: &str) -> Option<&'static dyn SeriesFormat> {
-    SERIES_FORMATS.iter().copied().find(|format| format.name() == name)
+fn runs(series: &JudgedSeries) -> Vec<Block> {
+    let mut rows = run_rows(series);
+    let more = rows.len().saturating_sub(RUNS_SHOWN);
+    rows.truncate(RUNS_SHOWN);
+    let sets = [Set::Right, Set::Whole, Set::Right, Set::Right];
+    let mut blocks = vec![Block::Table(Table::new("Runs", &RUN_HEADS, &sets, rows))];
+    if more > 0 {
+        blocks.push(Block::Paragraph(format!("and {more} more runs in the JSON report")));
+    }
+    blocks
+}
+
+fn steady_state(series: &JudgedSeries) -> Vec<Block> {
+    let Some(rule) = steady::rule(series) else { return Vec::new() };
+    let mut blocks = vec![Block::Heading(Line::new("steady state", Tone::Head, format!("  {rule}.")))];
+    let (windows, left_out) = steady::windows(series);
+    for (sentence, rows) in windows {
+        blocks.push(Block::Paragraph(sentence));
+        let sets = [Set::Right, Set::Right, Set::Right, Set::Left];
+        blocks.push(Block::Table(Table::new("Rounds", &steady::WINDOW_HEADS, &sets, rows)));
+    }
+    if left_out > 0 {
+        let more = wording::count(left_out, "further figure");
+        blocks.push(Block::Paragraph(format!("round by round in the JSON report: {more}")));
+    }
+    blocks.push(Block::Chart(rounds(series)));
+    blocks
+}
+
+fn differences(series: &JudgedSeries) -> Vec<Block> {
+    let (mut items, left_out) = causes(series);
+    if left_out > 0 {
+        items.push(format!("and {left_out} more in the JSON report"));
+    }
+    vec![Block::List { label: "because", items }]
+}
+
+fn findings(series: &JudgedSeries) -> Vec<Block> {
+    let firing = firing(series);
+    let mut blocks = Vec::new();
+    for finding in firing.iter().take(FINDINGS_SHOWN) {
+        let tone = if finding.severity == Some(Severity::Fail) { Tone::Bad } else { Tone::Doubtful };
+        blocks.push(Block::Heading(Line::new(head(finding), tone, title(finding))));
+        let sentences =
+            [finding.message.to_string(), finding.meaning.clone()].into_iter().filter(|sentence| !sentence.is_empty());
+        blocks.extend(sentences.map(Block::Paragraph));
+        if !finding.advice.is_empty() {
+            blocks.push(Block::Advice(finding.advice.clone()));
+        }
+    }
+    if firing.len() > FINDINGS_SHOWN {
+        let more = firing.len() - FINDINGS_SHOWN;
+        blocks.push(Block::Paragraph(format!("and {more} more findings in the JSON report")));
+    }
+    let mut open = undecided(series);
+    let more = open.len().saturating_sub(OPEN_SHOWN);
+    open.truncate(OPEN_SHOWN);
+    if more > 0 {
+        open.push(format!("and {more} more in the JSON report"));
+    }
+    blocks.push(Block::List { label: "undecided", items: open });
+    blocks
+}
+
+fn record(series: &JudgedSeries) -> Vec<Block> {
+    let preparation = series.preparation().map(|preparation| ("prepared", prepared(preparation)));
+    vec![
+        Block::Facts(preparation.into_iter().collect()),
+        Block::Verbatim { label: "series", text: series.directory.clone() },
+        Block::Verbatim { label: "next", text: format!("activebench recheck {}", shell_word(&series.directory)) },
+    ]
+}
+
+/// The form for programs, `docs/series.schema.json`. An unknown value is `null`, never 0, and its key is never left
+/// out. The reports of the runs stay in their directories.
+#[derive(Serialize)]
+struct Keys<'a> {
+    verdict: RunVerdict,
+    because: &'a str,
+    exit_code: i32,
+    command: &'a [String],
+    profile: &'a str,
+    directory: &'a str,
+    planned_runs: u32,
+    stopping: Option<&'a Stopping>,
+    incomplete: &'a [String],
+    preparation: Option<&'a Preparation>,
+    runs: Vec<RunEntry<'a>>,
+    figures: &'a [Repeated],
+    steadiness: &'a [Steadiness],
+    findings: &'a [Finding],
+}
+
+#[derive(Serialize)]
+struct RunEntry<'a> {
+    number: u32,
+    directory: &'a str,
+    started_unix_s: i64,
+    verdict: RunVerdict,
+    exit_code: i32,
+}
+
+impl<'a> Keys<'a> {
+    fn of(series: &'a JudgedSeries) -> Self {
+        let manifest = &series.manifest;
+        Self {
+            verdict: series.verdict,
+            because: &series.because,
+            exit_code: series.exit_code,
+            command: &manifest.command.argv,
+            profile: &manifest.choices.profile,
+            directory: &series.directory,
+            planned_runs: manifest.planned_runs,
+            stopping: series.stopping.as_ref(),
+            incomplete: &manifest.incomplete,
+            preparation: series.preparation(),
+            runs: series
+                .runs
+                .iter()
+                .map(|run| RunEntry {
+                    number: run.number,
+                    directory: &run.directory,
+                    started_unix_s: run.started_unix_s,
+                    verdict: run.verdict,
+                    exit_code: run.exit_code,
+                })
+                .collect(),
+            figures: &series.figures,
+            steadiness: &series.steadiness,
+            findings: &series.findings,
+        }
+    }
 }
 
 /// Columns of the table of figures. The last one is left out if all honest values equal the claims.
@@ -156,12 +330,12 @@ fn head(finding: &Finding) -> String {
     format!("{}[{}]", severity_name(finding.severity.unwrap_or(Severity::Note)), finding.code)
 }
 
-/// Title of a finding: ` not-reproducible (read): limit 5 % (SOURCE)`.
+/// Title of a finding: ` not-reproducible (read): threshold 5 % (SOURCE)`.
 fn title(finding: &Finding) -> String {
     let limit = finding
         .threshold
         .as_ref()
-        .map_or_else(String::new, |threshold| format!(": limit {} ({})", threshold.value, threshold.source));
+        .map_or_else(String::new, |threshold| format!(": threshold {} ({})", round(threshold.value), threshold.source));
     format!(" {} ({}){limit}", finding.name, clipped(finding.phase.as_deref().unwrap_or("the series"), PHASE_SHOWN))
 }
 

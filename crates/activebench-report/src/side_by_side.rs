@@ -7,7 +7,8 @@ use activebench_model::remedy::{Beside, Side, SideBySide};
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
-use crate::json::Report;
+use crate::envelope::Envelope;
+use crate::json::{Report, report};
 use crate::markdown::within;
 use crate::page::{Page, Set, Tone};
 use crate::ticket::{LIMIT, length};
@@ -141,7 +142,6 @@ fn page_of(sides: &SideBySide) -> String {
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: &'static str,
     exit_code: i32,
     command: &'a [String],
     advised_command: &'a [String],
@@ -149,13 +149,12 @@ struct Document<'a> {
     left: &'a [activebench_model::remedy::Left],
     figures: &'a [Beside],
     holding: usize,
-    as_given: Report<'a>,
-    with_advice: Report<'a>,
+    as_given: Envelope<Report<'a>>,
+    with_advice: Envelope<Report<'a>>,
 }
 
 fn json(sides: &SideBySide) -> String {
     let document = Document {
-        schema: SCHEMA,
         exit_code: sides.as_given.exit_code,
         command: &sides.as_given.manifest.command.argv,
         advised_command: &sides.remedied.argv,
@@ -163,9 +162,8 @@ fn json(sides: &SideBySide) -> String {
         left: &sides.remedied.left,
         figures: &sides.figures,
         holding: sides.holding,
-        as_given: Report::of(&sides.as_given),
-        with_advice: Report::of(&sides.with_advice),
+        as_given: report(&sides.as_given),
+        with_advice: report(&sides.with_advice),
     };
-    let text = serde_json::to_string_pretty(&document).expect("it has text keys only");
-    escape::json(&text) + "\n"
+    Envelope { schema: SCHEMA, keys: document }.json()
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use activebench_model::bound::ShareOf;
 use activebench_model::claim::Claim;
-use activebench_model::course::{Course, CourseName};
 use activebench_model::fact::{Completeness, Scope};
 use activebench_model::report::JudgedRun;
 use activebench_model::table::{Column, Table, Values};
+use activebench_model::timeline::{Timeline, TimelineFigure};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::JudgedClaim;
 
@@ -23,13 +23,15 @@ pub struct RunTable {
     pub name: &'static str,
     /// Builds the table; its text is raw.
     pub of: fn(&JudgedRun) -> Table,
+    /// True if it shows [`JudgedRun::timelines`].
+    pub shows_timelines: bool,
 }
 
 /// Every table.
 pub const TABLES: &[RunTable] = &[
-    RunTable { name: "claims", of: claims },
-    RunTable { name: "facts", of: facts },
-    RunTable { name: "timeline", of: timeline },
+    RunTable { name: "claims", of: claims, shows_timelines: false },
+    RunTable { name: "facts", of: facts, shows_timelines: false },
+    RunTable { name: "timeline", of: timeline, shows_timelines: true },
 ];
 
 /// Replaces the hidden characters of a table, for formats without an escape of their own (Parquet).
@@ -133,24 +135,24 @@ fn facts(run: &JudgedRun) -> Table {
 /// Builds the table with one row per phase and step, and one column per series. A step can start before the run: a
 /// phase's first steps are before its window.
 fn timeline(run: &JudgedRun) -> Table {
-    let steps = || run.courses.iter().flat_map(|course| (0..course.steps).map(move |step| (course, step)));
+    let steps = || run.timelines.iter().flat_map(|timeline| (0..timeline.steps).map(move |step| (timeline, step)));
     let started_ns = run.manifest.clocks.started_ns;
     let start = |start_ns: u64, step_ns: u64, step: usize| {
         let at_ns = i128::from(start_ns) + i128::from(step_ns) * step as i128 - i128::from(started_ns);
         i64::try_from(at_ns).ok()
     };
     let mut columns = vec![
-        text("phase", steps().map(|(course, _)| Some(course.phase.clone())).collect()),
+        text("phase", steps().map(|(timeline, _)| Some(timeline.phase.clone())).collect()),
         Column {
             name: "start_ns".to_owned(),
             values: Values::Signed(
-                steps().map(|(course, step)| start(course.start_ns, course.step_ns, step)).collect(),
+                steps().map(|(timeline, step)| start(timeline.start_ns, timeline.step_ns, step)).collect(),
             ),
         },
     ];
-    columns.extend(CourseName::ALL.iter().map(|name| {
-        let value = |(course, step): (&Course, usize)| {
-            course.series(*name)?.values.get(step).copied().flatten().and_then(finite)
+    columns.extend(TimelineFigure::ALL.iter().map(|name| {
+        let value = |(timeline, step): (&Timeline, usize)| {
+            timeline.series(*name)?.values.get(step).copied().flatten().and_then(finite)
         };
         Column { name: name.as_str().to_owned(), values: Values::Numbers(steps().map(value).collect()) }
     }));

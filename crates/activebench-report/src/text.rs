@@ -1,6 +1,6 @@
 //! The report for a terminal: one screen for a normal run, verdict first.
 //!
-//! Merging and wording are in `headline`, `claims`, `findings` and `surroundings`; wrapping, escaping and colour are in
+//! Merging and wording are in `headline`, `claims`, `findings` and `run_context`; wrapping, escaping and colour are in
 //! `page`.
 
 use activebench_model::finding::Severity;
@@ -11,7 +11,7 @@ use crate::claims::{self, SCREEN_ROWS};
 use crate::escape;
 use crate::findings::Group;
 use crate::page::{Page, Set, Tone};
-use crate::{Format, Style, findings, headline, limiter, processor, questions, surroundings};
+use crate::{Format, Style, cpu_time, findings, headline, limiter, questions, run_context};
 
 /// Longest command line in the first line, in characters; `run.json` has all of it.
 const COMMAND_SHOWN: usize = 160;
@@ -32,6 +32,10 @@ impl Format for Text {
         "txt"
     }
 
+    fn shows_timelines(&self) -> bool {
+        false
+    }
+
     fn render(&self, run: &JudgedRun, style: Style) -> String {
         let mut page = Page::new(style);
         add_headline(&mut page, run);
@@ -41,7 +45,7 @@ impl Format for Text {
             add_claims(&mut page, run);
         }
         add_findings(&mut page, run);
-        add_surroundings(&mut page, run);
+        add_run_context(&mut page, run);
         page.finish()
     }
 }
@@ -74,7 +78,7 @@ fn add_claims(page: &mut Page, run: &JudgedRun) {
         page.table(&heads, &sets(&heads), &cells, verdict_tone);
     }
     if let Some(left_out) = left_out {
-        page.paragraph(&format!("{left_out}: {} --stage claims", surroundings::show(run)), Tone::Plain);
+        page.paragraph(&format!("{left_out}: {} --stage claims", run_context::show(run)), Tone::Plain);
     }
     for remark in claims::remarks(run) {
         page.paragraph(&remark, Tone::Aside);
@@ -147,7 +151,7 @@ fn add_facts(page: &mut Page, run: &JudgedRun) {
     page.blank();
     page.table(&["phase", "fact", "observed"], &[Set::Left, Set::Left, Set::Left], &rows, |_| Tone::Plain);
     if left_out > 0 {
-        page.paragraph(&format!("and {left_out} more: {} --stage facts", surroundings::show(run)), Tone::Plain);
+        page.paragraph(&format!("and {left_out} more: {} --stage facts", run_context::show(run)), Tone::Plain);
     }
     for remark in claims::remarks(run) {
         page.paragraph(&remark, Tone::Aside);
@@ -179,13 +183,13 @@ fn add_findings(page: &mut Page, run: &JudgedRun) {
     }
 }
 
-fn add_surroundings(page: &mut Page, run: &JudgedRun) {
+fn add_run_context(page: &mut Page, run: &JudgedRun) {
     page.blank();
-    page.labelled("observed", &surroundings::observation(&run.manifest.coverage));
-    for (index, line) in processor::lines(run, PROFILES_SHOWN).iter().enumerate() {
+    page.labelled("observed", &run_context::observation(&run.manifest.coverage));
+    for (index, line) in cpu_time::lines(run, PROFILES_SHOWN).iter().enumerate() {
         page.labelled(if index == 0 { "time" } else { "" }, line);
     }
-    let targets = surroundings::targets(&run.manifest.host);
+    let targets = run_context::targets(&run.manifest.host);
     for target in targets.iter().take(TARGETS_SHOWN) {
         page.labelled("target", target);
     }
@@ -193,18 +197,18 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
         page.labelled("", &format!("and {} more", targets.len() - TARGETS_SHOWN));
     }
     if let Some(preparation) = &run.manifest.preparation {
-        page.labelled("prepared", &surroundings::prepared(preparation));
+        page.labelled("prepared", &run_context::prepared(preparation));
     }
-    page.labelled("checked", &surroundings::checked(run));
-    if let Some(changed) = surroundings::changed_thresholds(run) {
+    page.labelled("checked", &run_context::checked(run));
+    if let Some(changed) = run_context::changed_thresholds(run) {
         page.labelled("changed", &format!("thresholds: {changed}"));
     }
-    if let Some(redacted) = surroundings::redacted(run) {
+    if let Some(redacted) = run_context::redacted(run) {
         page.labelled("redacted", &redacted);
     }
     add_questions(page, run);
     page.labelled_verbatim("run", &run.directory);
-    for (index, command) in surroundings::next_commands(run).iter().enumerate() {
+    for (index, command) in run_context::next_commands(run).iter().enumerate() {
         page.labelled_verbatim(if index == 0 { "next" } else { "" }, command);
     }
 }
@@ -213,9 +217,9 @@ fn add_surroundings(page: &mut Page, run: &JudgedRun) {
 /// answers contain the figures. Their evidence is only in the other formats, so that the report fits a screen.
 fn add_questions(page: &mut Page, run: &JudgedRun) {
     for (index, line) in limiter::lines_beside_answers(run, PROFILES_SHOWN).iter().enumerate() {
-        page.labelled(if index == 0 { "limits" } else { "" }, line);
+        page.labelled(if index == 0 { "bottleneck" } else { "" }, line);
     }
     for (index, (question, answer)) in questions::answered(run).iter().enumerate() {
-        page.labelled(if index == 0 { "asked" } else { "" }, &format!("{question} {}", answer.answer));
+        page.labelled(if index == 0 { "checklist" } else { "" }, &format!("{question} {}", answer.answer));
     }
 }

@@ -1,11 +1,15 @@
 //! The child from its suspended start to the end of its tree.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process_group, pidfd_open, set_child_subreaper, waitpid,
+};
 use tokio::process::{Child, Command};
 
 use crate::RunOptions;
@@ -18,7 +22,7 @@ pub(crate) struct Suspended {
     pub(crate) process: Child,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    pub(crate) pid: u32,
+    pid: Pid,
     pidfd: OwnedFd,
     control: tokio::net::UnixStream,
 }
@@ -30,15 +34,16 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
     set_inherited(theirs.as_fd())?;
     let mut command = Command::new(&options.own_executable);
     command.args(stub::arguments(theirs.as_raw_fd(), options.identity, &options.argv));
-    let terminal = |stream: libc::c_int, is: bool| is.then_some(stream);
-    let (stdout, child_stdout) = Capture::open(terminal(libc::STDOUT_FILENO, options.stdout_is_terminal))?;
-    let (stderr, child_stderr) = Capture::open(terminal(libc::STDERR_FILENO, options.stderr_is_terminal))?;
+    let (own_stdout, own_stderr) = (io::stdout(), io::stderr());
+    let (stdout, child_stdout) = Capture::open(options.stdout_is_terminal.then(|| own_stdout.as_fd()))?;
+    let (stderr, child_stderr) = Capture::open(options.stderr_is_terminal.then(|| own_stderr.as_fd()))?;
     command.stdin(Stdio::inherit()).stdout(child_stdout).stderr(child_stderr).process_group(0);
     let process = command.spawn()?;
     // Drop our copies of the child's ends, or its streams would never end.
     drop(command);
     drop(theirs);
-    let pid = process.id().ok_or_else(|| io::Error::other("the stub ended at once"))?;
+    let pid = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let pid = pid.ok_or_else(|| io::Error::other("the stub ended at once"))?;
     wait_ready(&ours)?;
     ours.set_nonblocking(true)?;
     Ok(Suspended {
@@ -46,7 +51,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
         stdout,
         stderr,
         pid,
-        pidfd: open_pidfd(pid)?,
+        pidfd: pidfd_open(pid, PidfdFlags::empty())?,
         control: tokio::net::UnixStream::from_std(ours)?,
     })
 }
@@ -60,6 +65,10 @@ fn wait_ready(control: &UnixStream) -> io::Result<()> {
 }
 
 impl Suspended {
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
     pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -81,54 +90,41 @@ impl Suspended {
     }
 
     pub(crate) fn interrupt_group(&self) {
-        self.signal_group(libc::SIGINT);
+        self.signal_group(Signal::INT);
     }
 
     pub(crate) fn kill_group(&self) {
-        self.signal_group(libc::SIGKILL);
+        self.signal_group(Signal::KILL);
     }
 
-    /// Signals the process group. A group that has already ended cannot be signalled: that error is expected.
-    fn signal_group(&self, signal: libc::c_int) {
-        // SAFETY: signals a process group that we made; no memory is involved.
-        unsafe { libc::kill(-(self.pid as libc::pid_t), signal) };
+    /// Signals the process group.
+    fn signal_group(&self, signal: Signal) {
+        match kill_process_group(self.pid, signal) {
+            // A group that has already ended cannot be signalled.
+            Ok(()) | Err(_) => {}
+        }
     }
 }
 
 fn set_inherited(fd: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: changes a flag of a descriptor that we own.
-    let result = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two integers and returns a new descriptor or an error.
-    let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel just gave us this descriptor, nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
+    Ok(fcntl_setfd(fd, FdFlags::empty())?)
 }
 
 /// Makes orphans of the tree our children, so that we see when the last one ends.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: sets an attribute of our own process.
-    let result = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    // Any id sets the attribute of the calling process.
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// Waits for adopted processes; returns `false` when some still live after `patience`.
 pub(crate) async fn reap_orphans(patience: Duration) -> bool {
     let until = tokio::time::Instant::now() + patience;
     loop {
-        // SAFETY: waits for any ended child; the status is not used.
-        let result = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-        match result {
-            -1 => return true,
-            0 if tokio::time::Instant::now() >= until => return false,
-            0 => tokio::time::sleep(Duration::from_millis(20)).await,
-            _ => {}
+        match waitpid(None, WaitOptions::NOHANG) {
+            Err(_) => return true,
+            Ok(None) if tokio::time::Instant::now() >= until => return false,
+            Ok(None) => tokio::time::sleep(Duration::from_millis(20)).await,
+            Ok(Some(_)) => {}
         }
     }
 }

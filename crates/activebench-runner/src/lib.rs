@@ -20,7 +20,7 @@ use std::time::Duration;
 use activebench_host::{HostWatch, IoLimits, Process, Roots, StealWatch};
 use activebench_model::event::StealEvent;
 use activebench_model::readings::Readings;
-use activebench_model::run::{ChildEnd, Clocks};
+use activebench_model::run::{ChildEnd, Clocks, StopReason};
 use activebench_probe::{LiveFigures, Observation, Probe, ProbeError, ProbeOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -124,13 +124,13 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
     child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
 
     let mut child = child::spawn_suspended(options).map_err(system("start the suspended child"))?;
-    let mut end = ChildEnd { pid: Some(child.pid), ..ChildEnd::default() };
+    let mut end = ChildEnd { pid: Some(child.pid()), ..ChildEnd::default() };
     if let Some(probe) = &mut probe {
-        probe.follow(child.pidfd(), child.pid, clock::monotonic_ns())?;
+        probe.follow(child.pidfd(), child.pid(), clock::monotonic_ns())?;
     }
     let mut limits = limits::Watch::default();
-    limits.read(child.pid);
-    let mut watches = Watches::new(child.pid);
+    limits.read(child.pid());
+    let mut watches = Watches::new(child.pid());
     watches.host.read_all(clock::monotonic_ns());
     let mut read_at = Instant::now() + watches.read();
     let mut clocks = Clocks { started_unix_s: clock::unix_s(), started_ns: clock::monotonic_ns(), ended_ns: 0 };
@@ -161,11 +161,11 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
                 // Pipes stay open while any process of the tree lives.
                 give_up_at = Instant::now() + LINGER;
             }
-            _ = interrupts.recv() => stop(&child, &mut end, &mut kill_at, "interrupted", hooks),
-            _ = terminations.recv() => stop(&child, &mut end, &mut kill_at, "terminated", hooks),
-            _ = hangups.recv() => stop(&child, &mut end, &mut kill_at, "hung up", hooks),
+            _ = interrupts.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Interrupted, hooks),
+            _ = terminations.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Terminated, hooks),
+            _ = hangups.recv() => stop(&child, &mut end, &mut kill_at, StopReason::HungUp, hooks),
             () = sleep_until(timeout_at), if end.stopped_by_us.is_none() && status.is_none() => {
-                stop(&child, &mut end, &mut kill_at, "timed out", hooks);
+                stop(&child, &mut end, &mut kill_at, StopReason::TimedOut, hooks);
             }
             () = sleep_until(kill_at), if status.is_none() => {
                 child.kill_group();
@@ -174,7 +174,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
             () = sleep_until(give_up_at) => break,
             () = sleep_until(read_at) => read_at = Instant::now() + watches.read(),
             _ = ticks.tick() => {
-                limits.read(child.pid);
+                limits.read(child.pid());
                 hooks.tick(started.elapsed(), live.as_deref());
             }
         }
@@ -259,13 +259,13 @@ fn take_output(
 }
 
 /// Asks the tree to end; kills it when called a second time.
-fn stop(child: &child::Suspended, end: &mut ChildEnd, kill_at: &mut Instant, why: &str, hooks: &mut impl Hooks) {
+fn stop(child: &child::Suspended, end: &mut ChildEnd, kill_at: &mut Instant, why: StopReason, hooks: &mut impl Hooks) {
     if end.stopped_by_us.is_some() {
         hooks.notice("killing the tool");
         child.kill_group();
         return;
     }
-    end.stopped_by_us = Some(why.to_owned());
+    end.stopped_by_us = Some(why);
     hooks.notice(&format!("{why}: ending the tool, keeping what was gathered (once more to kill it)"));
     child.interrupt_group();
     *kill_at = Instant::now() + GRACE;

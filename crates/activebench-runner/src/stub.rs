@@ -6,10 +6,14 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 /// The hidden subcommand of our executable.
 pub const SUBCOMMAND: &str = "__exec";
@@ -53,7 +57,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
         Ok(false) => return 70,
         Err(error) => error,
     };
-    let code = error.raw_os_error().unwrap_or(libc::EIO);
+    let code = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
     match control.write_all(&code.to_ne_bytes()) {
         Ok(()) => 127,
         Err(_) => 70,
@@ -81,29 +85,27 @@ fn wait_for_release(control: &mut UnixStream) -> io::Result<bool> {
 
 /// Executes the tool; returns only after a failure, with the reason.
 fn become_tool(control: &UnixStream, identity: Option<Identity>, argv: &[OsString]) -> io::Error {
-    // SAFETY: makes our own descriptor close with the execution, which informs the parent.
-    if unsafe { libc::fcntl(control.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
-        return io::Error::last_os_error();
+    // Our own descriptor closes with the execution, which informs the parent.
+    if let Err(error) = fcntl_setfd(control, FdFlags::CLOEXEC) {
+        return error.into();
     }
     if let Some(identity) = identity
         && let Err(error) = take_identity(identity)
     {
         return error;
     }
-    let Some((program, rest)) = argv.split_first() else { return io::Error::from_raw_os_error(libc::EINVAL) };
+    let Some((program, rest)) = argv.split_first() else { return Errno::INVAL.into() };
     let program: &OsStr = program;
     if program.as_bytes().is_empty() {
-        return io::Error::from_raw_os_error(libc::ENOENT);
+        return Errno::NOENT.into();
     }
     std::process::Command::new(program).args(rest).exec()
 }
 
 fn take_identity(identity: Identity) -> io::Result<()> {
-    let check = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
-    // SAFETY: changes only this process, which has one thread and is about to execute the tool.
-    unsafe {
-        check(libc::setgroups(1, &raw const identity.gid))?;
-        check(libc::setgid(identity.gid))?;
-        check(libc::setuid(identity.uid))
-    }
+    // These change one thread: this process has no other, and is about to execute the tool.
+    let group = Gid::from_raw(identity.gid);
+    set_thread_groups(&[group])?;
+    set_thread_gid(group)?;
+    Ok(set_thread_uid(Uid::from_raw(identity.uid))?)
 }

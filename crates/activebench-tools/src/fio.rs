@@ -1,9 +1,9 @@
 //! The adapter for fio 2 and 3 (measured: 3.33).
 //!
 //! `command` and `jobs` read its command line and job files, `json`, `normal` and `terse` its
-//! reports, `entries` pairs the two. `plan` says what a job promises, `tasks` which process is which
-//! job, `phases` where its clock ran. fio is asked for its JSON beside what the user asked for, and
-//! `filter` takes that out again. Holds no judgement.
+//! reports, `entries` pairs the two. `plan` computes the promises of a job, `tasks` assigns processes to
+//! jobs, `phases` finds the window of its clock. activebench requests fio's JSON in addition to the user's formats, and
+//! `filter` removes it again. This adapter does not judge.
 
 mod advice;
 mod command;
@@ -15,33 +15,58 @@ mod json;
 mod names;
 mod normal;
 mod numbers;
+mod observed_calls;
 mod options;
 mod output;
 mod phases;
 mod plan;
+mod replay;
 mod report;
-mod seen;
 mod subject;
 mod tasks;
 mod terse;
 
 use activebench_model::activity::Activity;
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
-use crate::{Adapter, OutputFilter, Plan};
+use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
+use crate::program::{Packages, Program, VersionQuery};
 use command::Command;
 use jobs::{Setup, last_component};
+
+/// fio: packaged by every distribution.
+pub const PROGRAM: Program = Program {
+    name: "fio",
+    version: Some(VersionQuery { arguments: &["--version"], printed_after: "fio-" }),
+    packages: Packages::everywhere("fio"),
+    remark: None,
+};
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Fio;
 
+impl Advisor for Fio {
+    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
+        advice::advise(wanted, about)
+    }
+
+    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
+        advice::change(wanted, about)
+    }
+
+    fn option_of_pauses(&self, argv: &[String]) -> Option<String> {
+        advice::option_of_pauses(argv)
+    }
+}
+
 impl Adapter for Fio {
-    fn name(&self) -> &'static str {
-        "fio"
+    fn program(&self) -> &'static Program {
+        &PROGRAM
     }
 
     fn metrics(&self) -> &'static [Metric] {
@@ -91,7 +116,7 @@ impl Adapter for Fio {
         plan::plan(&Setup::new(&command.argv, files))
     }
 
-    /// The last `--output-format` counts: the user's own with JSON behind it.
+    /// The last `--output-format` counts: it repeats the user's own and appends JSON.
     fn added_arguments(&self, command: &CommandLine) -> Vec<String> {
         let read = Command::parse(&command.argv);
         let runs = !read.jobs.is_empty() || !read.files.is_empty();
@@ -118,7 +143,7 @@ impl Adapter for Fio {
         Command::parse(&command.argv).files
     }
 
-    /// What `include` lines name, as it stands there and beside the file.
+    /// Returns the names in `include` lines, as written and relative to the file's folder.
     fn included_files(&self, file: &ToolFile) -> Vec<String> {
         let text = String::from_utf8_lossy(&file.bytes);
         let folder = file.name.rsplit_once('/').map(|(folder, _)| folder);
@@ -129,13 +154,13 @@ impl Adapter for Fio {
             .collect()
     }
 
-    /// Job files, and the file of `--output`; behind a wrapper those that it names.
     fn reads_standard_input(&self, command: &CommandLine) -> bool {
         Command::parse(&command.argv).files.iter().any(|name| name == "-")
     }
 
+    /// Returns true for job files and the file of `--output`; behind a wrapper, for files that its command names.
     fn reads_file(&self, command: &CommandLine, name: &str) -> bool {
-        // A word that is a folder is no file of figures: `jq .`.
+        // A folder is not a file of figures: `jq .`.
         if matches!(last_component(name), "" | "." | "..") {
             return false;
         }
@@ -148,5 +173,22 @@ impl Adapter for Fio {
         let word =
             |word: &str| same(word.trim_matches(['\'', '"', ';'])) || word.strip_prefix("--output=").is_some_and(same);
         words().any(|w| last_component(w.trim_matches(['\'', '"'])) == "fio") && words().any(word)
+    }
+
+    fn host_names(&self, _output: &ToolOutput) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn comment_signs(&self) -> &'static [char] {
+        &['#', ';']
+    }
+
+    /// Returns true for a job's name.
+    fn is_label(&self, word: &str) -> bool {
+        word.trim_start_matches('-').starts_with("name=")
+    }
+
+    fn replayed(&self, texts: &[&str]) -> Option<Replayed> {
+        Some(replay::replayed(texts))
     }
 }

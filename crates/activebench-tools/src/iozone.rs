@@ -1,7 +1,7 @@
 //! The adapter for iozone 3.263 to 3.489.
 //!
-//! `options` reads its command line, `output` its words, `plan` says which passes a
-//! command makes, `phases` finds them in the observed calls. Holds no judgement.
+//! `options` reads its command line, `output` its printed output, `plan` lists the passes that a
+//! command makes, `phases` finds them in the observed calls. This adapter does not judge.
 
 mod advice;
 mod catalogue;
@@ -10,6 +10,7 @@ mod files;
 mod messages;
 mod options;
 mod output;
+mod parts;
 mod phases;
 mod plan;
 mod report;
@@ -19,20 +20,46 @@ mod throughput;
 mod window;
 
 use activebench_model::activity::Activity;
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
-use crate::{Adapter, Plan};
+use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
+use crate::program::{Packages, Program, VersionQuery};
+
+/// iozone.
+pub const PROGRAM: Program = Program {
+    name: "iozone",
+    version: Some(VersionQuery { arguments: &["-v"], printed_after: "$Revision: " }),
+    packages: Packages { apt: Some("iozone3"), ..Packages::everywhere("iozone") },
+    remark: Some(
+        "in Debian it is in the component non-free, which apt's sources must name; `cargo xtask demo` installs it too",
+    ),
+};
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Iozone;
 
+impl Advisor for Iozone {
+    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
+        advice::advise(wanted, about)
+    }
+
+    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
+        advice::change(wanted, about)
+    }
+
+    fn option_of_pauses(&self, argv: &[String]) -> Option<String> {
+        advice::option_of_pauses(argv)
+    }
+}
+
 impl Adapter for Iozone {
-    fn name(&self) -> &'static str {
-        "iozone"
+    fn program(&self) -> &'static Program {
+        &PROGRAM
     }
 
     fn metrics(&self) -> &'static [Metric] {
@@ -78,5 +105,53 @@ impl Adapter for Iozone {
         };
         let phases = passes.iter().map(|planned| plan::phase(planned, &options)).collect();
         Plan { phases, notes: Vec::new() }
+    }
+
+    fn wrote(&self, _output: &ToolOutput) -> bool {
+        false
+    }
+
+    fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn output_filter(&self, _command: &CommandLine) -> Option<Box<dyn OutputFilter>> {
+        None
+    }
+
+    fn without_added(&self, _command: &CommandLine, _file: &ToolFile) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn input_files(&self, _command: &CommandLine) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn host_names(&self, _output: &ToolOutput) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn reads_file(&self, _command: &CommandLine, _name: &str) -> bool {
+        false
+    }
+
+    fn reads_standard_input(&self, _command: &CommandLine) -> bool {
+        false
+    }
+
+    fn included_files(&self, _file: &ToolFile) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn comment_signs(&self) -> &'static [char] {
+        &[]
+    }
+
+    fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
+        None
     }
 }

@@ -1,11 +1,11 @@
-//! Which sync made the data of a pass durable.
+//! The sync that made the data of a pass durable.
 
 use std::collections::HashSet;
 
 use activebench_model::activity::{Activity, CallSpan, Pass, StepKind};
 use activebench_model::call::FileId;
 
-/// The first sync that covers a pass's file after `after_ns` and before anything moves data in
+/// Returns the first sync that covers a pass's file after `after_ns`, before anything moves data in
 /// it again or removes it. The next pass's own leading fsync counts: it comes before that
 /// pass's data and makes this pass's data durable.
 ///
@@ -38,13 +38,13 @@ pub(crate) fn sync_after(activity: &Activity, passes: &[&Pass], pass: &Pass, aft
         .min_by_key(|span| span.start_ns)
 }
 
-/// The names under which a file was opened, without their folders.
+/// Returns the names under which a file was opened, without their folders.
 fn names_of(activity: &Activity, file: FileId) -> HashSet<&str> {
     let seen = activity.files.iter().filter(|seen| seen.id == file);
     seen.flat_map(|seen| &seen.names).map(|name| last_component(name)).collect()
 }
 
-/// A name without its folder.
+/// Returns a name without its folder.
 pub(crate) fn last_component(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

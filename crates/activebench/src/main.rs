@@ -1,55 +1,39 @@
-//! The `activebench` command: arguments, wiring, exit codes.
+//! The `activebench` command: arguments, output, exit codes.
 //!
-//! All knowledge and computation is in the crates below; this crate connects them.
+//! `activebench-engine` records and judges; the files in `commands` parse arguments, call it, and print.
 
-mod accept;
 mod arguments;
-mod benchmarks;
-mod bundle;
-mod ceiling;
-mod compare;
-mod corrected;
-mod destroy;
-mod doctor;
-mod exit;
-mod floor;
+mod commands;
 mod formats;
-mod history;
-mod judge;
-mod memory;
-mod named;
 mod output;
-mod plan;
-mod prepare;
-mod progress;
-mod recorded;
-mod replicate;
-mod room;
-mod series;
-mod show;
-mod stop;
-mod thresholds;
-mod tool_files;
-mod verify;
-mod workload;
 
-use std::io::{Read, Write};
-use std::path::Path;
-
-use activebench_detect::detector::Detector;
-use activebench_detect::thresholds::Thresholds;
-use activebench_detect::{manual, registry};
-use activebench_model::command::CommandLine;
-use activebench_model::output::ToolOutput;
-use activebench_model::report::JudgedRun;
-use activebench_model::run::Choices;
-use activebench_record::RunReader;
 use activebench_runner::stub;
-use anyhow::{Context, anyhow};
 use clap::Parser;
 
-use crate::arguments::{Cli, Command, Detectors, Parse, Recheck, Render};
-use crate::exit::{ExitCode, Failure, OrExit};
+use crate::commands::{Command, Subcommand};
+
+/// Runs a disk benchmark, observes with eBPF what the kernel really did for it, and reports
+/// for every figure that the benchmark printed whether it is true, what it really
+/// measures, and what the honest figure is.
+#[derive(Parser, Debug)]
+#[command(name = "activebench", version, about, long_about, max_term_width = 100)]
+#[command(after_help = "Examples:\n  \
+    activebench verify -- iozone -i0 -s1g\n  \
+    activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
+    activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
+    activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
+    activebench compare runs/disk-a runs/disk-b\n  \
+    activebench replicate runs/disk-a --target /mnt/disk-b\n  \
+    activebench explain AB302\n  \
+    sudo activebench ceiling /mnt/bench\n  \
+    sudo activebench doctor /mnt/bench\n\n\
+    Exit codes: 0 verified or qualified, 1 discrepancy, 2 wrong usage, 3 inconclusive,\n\
+    4 the benchmark failed, 5 observation not possible, 6 a bundle does not verify,\n\
+    70 a bug of activebench, 130 interrupted.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
 
 fn main() {
     // The stub is checked before anything is parsed: a tool's own arguments follow it.
@@ -57,180 +41,38 @@ fn main() {
     if words.first().is_some_and(|word| word == stub::SUBCOMMAND) {
         std::process::exit(stub::main(&words[1..]).into());
     }
-    memory::give_back();
-    let code = match dispatch(&Cli::parse().command) {
-        Ok(code) => code,
-        Err(failure) => {
-            eprintln!("activebench: {}", failure.shown());
-            failure.code as i32
-        }
-    };
+    let code = Cli::parse().command.run().unwrap_or_else(|failure| {
+        eprintln!("activebench: {}", failure.shown());
+        failure.code as i32
+    });
     std::process::exit(code);
 }
 
-fn dispatch(command: &Command) -> Result<i32, Failure> {
-    match command {
-        Command::Verify(arguments) => return verify::main(arguments),
-        Command::Recheck(arguments) => return recheck(arguments),
-        Command::Report(arguments) => report(arguments)?,
-        Command::Compare(arguments) => compare::main(arguments)?,
-        Command::Accept(arguments) => return accept::main(arguments),
-        Command::Ceiling(arguments) => return ceiling::main(arguments),
-        Command::History(arguments) => return history::main(arguments),
-        Command::Replicate(arguments) => return replicate::main(arguments),
-        Command::Show(arguments) => show::main(arguments)?,
-        Command::Bundle(arguments) => bundle::main(arguments)?,
-        Command::VerifyBundle(arguments) => return bundle::verify(arguments),
-        Command::Parse(arguments) => parse(arguments)?,
-        Command::Detectors(arguments) => list_detectors(arguments)?,
-        Command::Explain { detector } => explain(detector)?,
-        Command::Doctor(arguments) => return doctor::main(arguments),
-        Command::Recorded(recorded) => recorded.write().or_exit(ExitCode::Usage)?,
-        Command::Workload { workload } => {
-            workload.run().context("the workload failed").or_exit(ExitCode::BenchmarkFailed)?;
-        }
-        Command::Floor { exit_only, command } => return floor::main(*exit_only, command),
-        Command::Tracers => tracers()?,
-        Command::DetectorPages { folder } => detector_pages(folder).or_exit(ExitCode::Usage)?,
-    }
-    Ok(0)
-}
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
 
-fn recheck(arguments: &Recheck) -> Result<i32, Failure> {
-    let file = match &arguments.thresholds {
-        Some(path) => Some(thresholds::read(path).or_exit(ExitCode::Usage)?),
-        None => None,
-    };
-    let choose = |choices: &mut Choices| {
-        if file.is_some() {
-            choices.thresholds.clone_from(&file);
-        }
-        if let Some(profile) = &arguments.profile {
-            choices.profile.clone_from(profile);
-        }
-        choices.fail_on = arguments.output.fail_on.into();
-    };
-    let located = bundle::located(&arguments.run)?;
-    // A judgement by other rules than the run's own is not stored with the run.
-    let as_recorded = arguments.thresholds.is_none() && arguments.profile.is_none();
-    let mut renew = |_: &str, reader: &RunReader, judged: &JudgedRun| {
-        if as_recorded {
-            output::renew_figures(reader, judged);
-        }
-        Ok(())
-    };
-    // The preconditioning is evidence, and not one of the runs that a history follows.
-    let mut preconditioning = |_: &str, _: &RunReader, _: &JudgedRun| Ok(());
-    let prepared: Option<series::Each<'_>> = Some(&mut preconditioning);
-    if let Some(judged) = series::judged_each(&located.directory, &arguments.run, choose, &mut renew, prepared)? {
-        series::render(&judged, &arguments.output)?;
-        return Ok(judged.exit_code);
-    }
-    let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
-    let mut manifest = reader.manifest().clone();
-    choose(&mut manifest.choices);
-    let judged = judge::judge(&arguments.run, &reader, manifest).or_exit(ExitCode::Usage)?;
-    output::render(&judged, &reader, &arguments.output)?;
-    if as_recorded {
-        output::renew_figures(&reader, &judged);
-    }
-    Ok(judged.exit_code)
-}
+    use super::*;
 
-fn report(arguments: &Render) -> Result<(), Failure> {
-    let located = bundle::located(&arguments.run)?;
-    if let Some(judged) = series::stored(&located.directory, &arguments.run, |_| {})? {
-        return series::render(&judged, &arguments.output);
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
     }
-    let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
-    let judged = judge::judge(&arguments.run, &reader, reader.manifest().clone()).or_exit(ExitCode::Usage)?;
-    output::render(&judged, &reader, &arguments.output)
-}
 
-fn parse(arguments: &Parse) -> Result<(), Failure> {
-    let Some(adapter) = activebench_tools::adapter_by_name(&arguments.tool) else {
-        let known: Vec<_> = activebench_tools::ADAPTERS.iter().map(|adapter| adapter.name()).collect();
-        return Err(Failure::new(
-            ExitCode::Usage,
-            anyhow!("no adapter for {} (hint: one of {})", arguments.tool, known.join(", ")),
-        ));
-    };
-    let mut stdout = Vec::new();
-    match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
-        Some(file) => {
-            stdout = std::fs::read(file)
-                .with_context(|| format!("cannot read {}", file.display()))
-                .or_exit(ExitCode::Usage)?;
-        }
-        None => {
-            std::io::stdin().read_to_end(&mut stdout).context("cannot read standard input").or_exit(ExitCode::Usage)?;
+    /// The long help of every subcommand, the hidden ones excepted.
+    #[test]
+    fn the_help_of_every_subcommand() {
+        let mut whole = Cli::command().term_width(100);
+        whole.build();
+        insta::assert_snapshot!("help", whole.render_long_help());
+        let names: Vec<String> = whole
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set() && command.get_name() != "help")
+            .map(|command| command.get_name().to_owned())
+            .collect();
+        for name in names {
+            let command = whole.find_subcommand_mut(&name).expect("it was just listed");
+            insta::assert_snapshot!(format!("help-{name}"), command.render_long_help());
         }
     }
-    let mut argv = vec![adapter.name().to_owned()];
-    argv.extend(arguments.command.iter().skip_while(|word| adapter.is_program(word)).cloned());
-    let command = CommandLine { argv, cwd: String::new() };
-    let parsed = adapter.parse(&command, &ToolOutput { stdout, ..ToolOutput::default() }, None);
-    let json = serde_json::to_string_pretty(&parsed).context("cannot serialise the claims").or_exit(ExitCode::Bug)?;
-    print(&format!("{json}\n"))
-}
-
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // The consumer closed standard output: a report is in the run directory.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to standard output").or_exit(ExitCode::Usage),
-    }
-}
-
-fn list_detectors(arguments: &Detectors) -> Result<(), Failure> {
-    if let Some(profile) = &arguments.profile {
-        return print(&thresholds::listed(&Thresholds::profile(profile).or_exit(ExitCode::Usage)?));
-    }
-    let width = registry::DETECTORS.iter().map(|detector| detector.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for detector in registry::DETECTORS {
-        text.push_str(&format!("{}  {:width$}  {}\n", detector.code, detector.name, summary(detector)));
-    }
-    print(&text)
-}
-
-fn explain(wanted: &str) -> Result<(), Failure> {
-    match registry::find(wanted) {
-        Some(detector) => print(&manual::manual_page(detector)),
-        None => Err(Failure::new(
-            ExitCode::Usage,
-            anyhow!("no detector {wanted} (hint: `activebench detectors` lists them)"),
-        )),
-    }
-}
-
-fn tracers() -> Result<(), Failure> {
-    let names = activebench_probe::tracing_programs().or_exit(ExitCode::CannotObserve)?;
-    print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())
-}
-
-/// Writes one page per detector and their index, for `cargo xtask docs`.
-fn detector_pages(folder: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut index = String::from(
-        "# Detectors\n\nGenerated from the detectors' doc comments by `cargo xtask docs`.\n\n| code | name | what it finds |\n| --- | --- | --- |\n",
-    );
-    for detector in registry::DETECTORS {
-        let file = page_name(detector);
-        index.push_str(&format!("| [{}]({file}) | `{}` | {} |\n", detector.code, detector.name, summary(detector)));
-        let path = folder.join(&file);
-        std::fs::write(&path, manual::manual_page(detector))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    std::fs::write(folder.join("README.md"), index).context("cannot write the index")
-}
-
-/// Returns the summary of a detector: the first paragraph of its page.
-fn summary(detector: &Detector) -> String {
-    manual::introduction(detector).finds
-}
-
-fn page_name(detector: &Detector) -> String {
-    format!("{}-{}.md", detector.code, detector.name)
 }

@@ -109,7 +109,7 @@ fn bring_from(source: &SourceOnce, kernels: &[&'static Kernel], downloads: &Path
     for kernel in kernels {
         let package = choose_kernel(&known, kernel.name).with_context(|| {
             format!(
-                "{} of {} is no Linux {} any more (hint: name the release that has it in xtask/src/kernels/debian.rs)",
+                "{} of {} is not Linux {} any more (hint: name the release that has it in xtask/src/kernels/debian.rs)",
                 KERNEL_PACKAGE, kernel.release, kernel.name
             )
         })?;

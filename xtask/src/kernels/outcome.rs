@@ -38,7 +38,7 @@ impl Left {
             let path = folder.join(name);
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
         };
-        let exit = text("exit")?.trim().parse().context("the exit code is no number")?;
+        let exit = text("exit")?.trim().parse().context("the exit code is not a number")?;
         let report: Value = match serde_json::from_str(&text("report.json")?) {
             Ok(report) => report,
             Err(_) => bail!("no report, exit code {exit}: {}", last_line(&text("stderr")?)),

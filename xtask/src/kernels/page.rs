@@ -137,7 +137,7 @@ fn section(kernel: &KernelResult) -> String {
     }
     for hook in kernel.hooks.iter().filter(|hook| hook.missed > 0) {
         line(format!(
-            "- `{}` missed {} events, because it was at work on the same processor already",
+            "- `{}` missed {} events, because it was running on the same CPU already",
             hook.name, hook.missed
         ));
     }
@@ -148,7 +148,7 @@ fn section(kernel: &KernelResult) -> String {
         ));
     }
     match kernel.complaints.as_deref() {
-        Some([]) => line("- the kernel's console tells of no fault: no WARNING, BUG, oops or stall".to_owned()),
+        Some([]) => line("- the kernel's console reports no fault: no WARNING, BUG, oops or stall".to_owned()),
         Some(lines) => {
             lines
                 .iter()
@@ -272,7 +272,7 @@ mod tests {
             "missed 3 events".to_owned(),
             "- 7 completions".to_owned(),
             "- **the kernel complained**: `WARNING: x`\n- and in 2 lines more".to_owned(),
-            "- the kernel's console tells of no fault: no WARNING, BUG, oops or stall".to_owned(),
+            "- the kernel's console reports no fault: no WARNING, BUG, oops or stall".to_owned(),
             "## This host".to_owned(),
         ] {
             assert!(page.contains(&expected), "no {expected:?} in:\n{page}");

@@ -73,7 +73,7 @@ fn measure(activebench: &Path, folder: &Path, reads: u64) -> Result<Analyses> {
         .context("cannot start activebench")?;
     let (output, ours_peak_bytes) = output_and_peak(child)?;
     let ours_seconds = started.elapsed().as_secs_f64();
-    let row: serde_json::Value = serde_json::from_slice(&output).context("its answer is no JSON")?;
+    let row: serde_json::Value = serde_json::from_slice(&output).context("its answer is not JSON")?;
     let distinct = row["blocks"].as_u64().context("its answer has no blocks")?;
 
     let started = Instant::now();

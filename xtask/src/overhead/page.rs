@@ -176,7 +176,7 @@ fn loss(check: &LossCheck) -> String {
     let line = match (check.records, check.is_whole()) {
         (Some(records), Some(whole)) => {
             let rate =
-                check.preads_per_sec.map_or_else(String::new, |rate| format!(" at {} a second", nanoseconds(rate)));
+                check.preads_per_sec.map_or_else(String::new, |rate| format!(" at {} per second", nanoseconds(rate)));
             format!(
                 "{} threads made {} preads{rate}: {} records of calls made, {} received, {} lost. {}",
                 check.threads,
@@ -274,7 +274,7 @@ mod tests {
             "| bpftrace, count by process: its tutorial's one-liner | not measured",
             "| at most 1 % added to direct reads of a loop device | not measured | - |",
             "Not measured: cannot set up a loop device.",
-            "8 threads made 4,000,000 preads at 2,100,000 a second: 4,000,200 records",
+            "8 threads made 4,000,000 preads at 2,100,000 per second: 4,000,200 records",
             "2 rounds with all variants of a quick run",
         ] {
             assert!(page.contains(expected), "no {expected:?} in:\n{page}");

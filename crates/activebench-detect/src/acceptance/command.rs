@@ -10,9 +10,9 @@ use activebench_model::units::{Quantity, Unit};
 use super::document::{alike, listed};
 use crate::judge::target_figure;
 
-/// What a placeholder can be, for messages.
+/// The possible placeholders, for messages.
 const HOW: &str = "`{target}`, `{2 x ram in MiB}`, `{1 x device in KiB}`, `{10 GiB}`; a brace itself is `{{` or `}}`";
-/// What a size without ` in UNIT` is a multiple of.
+/// Sizes without ` in UNIT` are a multiple of this.
 const STEP: u64 = 1 << 20;
 
 /// Units of sizes.
@@ -52,7 +52,7 @@ enum Amount {
     OfDevice(f64),
 }
 
-/// What placeholders stand for.
+/// The values of placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// The target's path.
@@ -67,7 +67,7 @@ impl Word {
     /// Reads one.
     ///
     /// # Errors
-    /// What is wrong, and what to write instead.
+    /// Returns what is wrong, and what to write instead.
     pub fn parse(text: &str) -> Result<Self, (String, String)> {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -83,7 +83,7 @@ impl Word {
             }
             let end = rest.find('}').filter(|_| brace == "{");
             let Some(end) = end else {
-                return Err((format!("a brace stands alone in {text:?}"), format!("write {HOW}")));
+                return Err((format!("an unpaired brace in {text:?}"), format!("write {HOW}")));
             };
             if !literal.is_empty() {
                 pieces.push(Piece::Literal(std::mem::take(&mut literal)));
@@ -98,7 +98,7 @@ impl Word {
         Ok(Self { text: text.to_owned(), pieces })
     }
 
-    /// Whether it names the target.
+    /// Returns `true` if it names the target.
     pub fn names_target(&self) -> bool {
         self.pieces.contains(&Piece::Target)
     }
@@ -106,7 +106,7 @@ impl Word {
     /// The word as it is run.
     ///
     /// # Errors
-    /// Why a size cannot be told.
+    /// Returns the reason if a size is unknown.
     pub fn resolved(&self, sizes: &Sizes) -> Result<String, String> {
         self.pieces.iter().map(|piece| piece.resolved(sizes)).collect()
     }
@@ -124,28 +124,28 @@ impl Piece {
         };
         let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());
         let Ok(number) = size[..digits].parse::<f64>() else {
-            return fault(format!("`{{{text}}}` is no placeholder"));
+            return fault(format!("`{{{text}}}` is not a placeholder"));
         };
         let of = size[digits..].trim();
         let amount = match of.strip_prefix(['x', '×']).map(str::trim) {
             Some("ram") => Amount::OfMemory(number),
             Some("device") => Amount::OfDevice(number),
-            Some(other) => return fault(format!("`{other}` is no size that another can be relative to")),
+            Some(other) => return fault(format!("`{other}` is not a size that another can be relative to")),
             None => {
                 let bytes = number * unit_of(of)? as f64;
                 if bytes.fract() != 0.0 || bytes >= 2.0_f64.powi(53) {
-                    return fault(format!("`{{{text}}}` is no whole number of bytes"));
+                    return fault(format!("`{{{text}}}` is not a whole number of bytes"));
                 }
                 Amount::Bytes(bytes as u64)
             }
         };
         if number <= 0.0 {
-            return fault(format!("`{{{text}}}` is no size above 0"));
+            return fault(format!("`{{{text}}}` is not a size above 0"));
         }
         if let (Amount::Bytes(bytes), Some(unit)) = (amount, unit)
             && !bytes.is_multiple_of(unit)
         {
-            return fault(format!("`{{{text}}}` is no whole number of that unit"));
+            return fault(format!("`{{{text}}}` is not a whole number of that unit"));
         }
         Ok(Piece::Size { amount, unit })
     }
@@ -181,14 +181,14 @@ fn unit_of(text: &str) -> Result<u64, (String, String)> {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("one of {}", listed(&names)),
         };
-        (format!("{text:?} is no unit of a size"), hint)
+        (format!("{text:?} is not a unit of a size"), hint)
     })
 }
 
 /// A figure with its unit as people write it: `200 MB/s`, `5 ms`, `30000 IOPS`, `2 %`, `10 GiB`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns what is wrong with it.
 pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
     written_quantity(text).map(|(quantity, _)| quantity)
 }
@@ -204,7 +204,7 @@ pub(super) fn written_quantity(text: &str) -> Result<(Quantity, WrittenUnit), St
         "" => Some((Unit::Count, 1.0)),
         name => target_figure::unit_of(name).or_else(of_size),
     };
-    let (unit, factor) = found.ok_or_else(|| format!("{name:?} is no unit"))?;
+    let (unit, factor) = found.ok_or_else(|| format!("{name:?} is not a unit"))?;
     // A hundredth is not exact in binary, a division by 100 is right to the last digit.
     let value = if unit == Unit::Ratio { number / 100.0 } else { number * factor };
     Ok((Quantity { value, unit }, WrittenUnit { name: name.to_owned(), factor }))
@@ -253,12 +253,12 @@ mod tests {
     #[test]
     fn what_is_no_placeholder_is_told() {
         for (text, part) in [
-            ("{", "stands alone"),
-            ("}", "stands alone"),
-            ("{targt}", "no placeholder"),
-            ("{2 x memory}", "`memory` is no size"),
-            ("{2 GIB}", "no unit of a size"),
-            ("{0 x ram}", "above 0"),
+            ("{", "unpaired"),
+            ("}", "unpaired"),
+            ("{targt}", "not a placeholder"),
+            ("{2 x memory}", "`memory` is not a size"),
+            ("{2 GIB}", "not a unit of a size"),
+            ("{0 x ram}", "not a size above 0"),
             ("{1.5 B}", "whole number of bytes"),
             ("{1 MB in MiB}", "whole number of that unit"),
         ] {

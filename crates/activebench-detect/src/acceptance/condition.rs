@@ -1,43 +1,29 @@
-//! The conditions of a benchmark: what must hold for its figures to be judged, and what each rests on.
+//! The conditions that have to be met before the figures of a benchmark are judged, each with its evidence.
 //!
-//! They rest on facts and findings that exist already. A fact that is missing leaves a condition *not known*; it never
+//! The evidence are facts and findings of the judged runs. With a missing fact, a condition is *not known*; it never
 //! counts as met.
 
 use activebench_model::acceptance::{Condition, ConditionState};
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::units::Quantity;
 
+use super::condition_detectors::{FOREIGN, THROTTLING, WHOLE};
 use super::evidence::{PhaseEvidence, RunEvidence};
 use super::file::{AcceptanceFile, Benchmark};
 use crate::detector::Detector;
-use crate::detectors::{
-    blind_path, cliff_or_throttling, evidence_lost, foreign_io as foreign, no_steady_state, not_reproducible,
-    throttled_by_policy,
-};
+use crate::detectors::{foreign_io as foreign, no_steady_state, not_reproducible};
 
-/// A limit that somebody set, and a rate that fell.
-static THROTTLING: [&Detector; 2] = [&throttled_by_policy::DETECTOR, &cliff_or_throttling::DETECTOR];
-/// Without their consent nothing is judged: the evidence is not whole.
-pub(super) static WHOLE: [&Detector; 2] = [&blind_path::DETECTOR, &evidence_lost::DETECTOR];
-/// Others at the device.
-static FOREIGN: [&Detector; 1] = [&foreign::DETECTOR];
-
-/// Whether a condition rests on a finding of a single run.
-pub(super) fn rests_on(finding: &Finding) -> bool {
-    [&THROTTLING[..], &WHOLE, &FOREIGN].concat().iter().any(|detector| detector.made(finding))
-}
-
-/// What is said of met conditions is cut after so many runs.
+/// The text about met conditions is cut after so many runs.
 const EVIDENCE_OF_MET: usize = 3;
 
-/// A question, its answer and what it rests on.
+/// A question, its answer and its evidence.
 struct Asked {
     state: ConditionState,
     evidence: Vec<String>,
     observed: Option<Quantity>,
 }
 
-/// Every condition of a benchmark. `findings` are those of its series; `phases` those that limits name.
+/// Returns every condition of a benchmark. `findings` are those of its series; `phases` those that limits name.
 pub(super) fn conditions(
     file: &AcceptanceFile,
     benchmark: &Benchmark,
@@ -99,7 +85,7 @@ fn not_known(why: &str) -> Asked {
     Asked { state: ConditionState::NotKnown, evidence: vec![why.to_owned()], observed: None }
 }
 
-/// The worst of several answers, with what it rests on.
+/// Returns the worst of several answers, with its evidence.
 fn combined(answers: Vec<(ConditionState, String)>) -> Asked {
     if answers.is_empty() {
         return not_known("no limit names a phase of it");
@@ -122,7 +108,7 @@ fn combined(answers: Vec<(ConditionState, String)>) -> Asked {
     Asked { state, evidence, observed: None }
 }
 
-/// The answer of one detector for one phase; `whole` asks of the run too, where notes are no objection.
+/// Returns the answer of one detector for one phase; `whole` also asks about the run, where notes are not objections.
 fn answer(finding: &Finding, whole: bool) -> (ConditionState, String) {
     let said = |message: &str| match message {
         "" => format!("{} {} found nothing", finding.code, finding.name),
@@ -134,10 +120,10 @@ fn answer(finding: &Finding, whole: bool) -> (ConditionState, String) {
         Outcome::Undecided => ConditionState::NotKnown,
         Outcome::Silent | Outcome::NotApplicable => ConditionState::Met,
     };
-    (state, said(&finding.message))
+    (state, said(&finding.message.to_string()))
 }
 
-/// What detectors of single runs say about the phases.
+/// Returns the findings of the detectors of single runs about the phases.
 fn of_runs(runs: &[RunEvidence], phases: &[&str], detectors: &[&Detector], whole: bool) -> Asked {
     let mut answers = Vec::new();
     for run in runs {
@@ -159,7 +145,7 @@ fn of_runs(runs: &[RunEvidence], phases: &[&str], detectors: &[&Detector], whole
     combined(answers)
 }
 
-/// What a detector of the series says about each phase.
+/// Returns the findings of a detector of the series about each phase.
 fn of_series(findings: &[Finding], phases: &[&str], detector: &Detector) -> Asked {
     let mut answers = Vec::new();
     for phase in phases {
@@ -167,7 +153,7 @@ fn of_series(findings: &[Finding], phases: &[&str], detector: &Detector) -> Aske
         answers.push(match found {
             Some(finding) => {
                 let (state, why) = answer(finding, false);
-                // A note of AB705 asks for more runs, and the interval tells how many.
+                // A note of AB705 asks for more runs, and the interval says how many.
                 let noted = finding.outcome == Outcome::Fires && finding.severity == Some(Severity::Note);
                 (if noted { ConditionState::Met } else { state }, format!("{phase}: {why}"))
             }
@@ -177,7 +163,7 @@ fn of_series(findings: &[Finding], phases: &[&str], detector: &Detector) -> Aske
     combined(answers)
 }
 
-/// The detector judges with the share that was agreed on; the largest one is told beside it.
+/// The detector judges with the agreed share; the message also gives the largest one.
 fn foreign_io(runs: &[RunEvidence], phases: &[&str]) -> Asked {
     let shares = runs.iter().flat_map(|run| {
         let applies = |phase: &&PhaseEvidence| {
@@ -196,7 +182,7 @@ fn foreign_io(runs: &[RunEvidence], phases: &[&str]) -> Asked {
 fn identity(file: &AcceptanceFile, runs: &[RunEvidence]) -> Asked {
     let answer = |run: &RunEvidence| match file.target.is_among(&run.devices) {
         (ConditionState::Met, why) => (ConditionState::Met, why),
-        // Another serial number is what such a copy replaces it by.
+        // Such a copy has another serial number in its place.
         (ConditionState::NotMet, why) if run.is_redacted => {
             (ConditionState::NotKnown, format!("run {}: the copy is redacted: {why}", run.of_series.number))
         }

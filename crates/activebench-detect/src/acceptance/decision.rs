@@ -13,7 +13,7 @@
 //!   whatever the distribution). Of 2 to 5 runs no such interval exists: there it is t(0.975, n - 1) s sqrt(pi / 2) /
 //!   sqrt(n), which takes the values as normally distributed; sqrt(pi / 2) is the ratio of the standard errors of a
 //!   median and a mean of many such values, and more than that of few. Of one run it is not known.
-//! * *resolution*: the printed number lies anywhere within half a step of what the tool computed; a rectangular
+//! * *resolution*: the printed number is anywhere within half a step of the number that the tool computed; a rectangular
 //!   distribution of half-width a has the standard uncertainty a / sqrt(3) (GUM 4.3.7), expanded 2 a / sqrt(3). It is
 //!   not divided by the number of runs: a tool may round each of them the same way.
 //! * *tolerance*: what the parties agreed to add, taken as expanded already.

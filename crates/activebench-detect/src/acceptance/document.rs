@@ -1,4 +1,4 @@
-//! A table of TOML, read field by field: what is wrong is collected, so that a file is told all its faults at once.
+//! A table of TOML, read field by field. Faults are collected, so that the user sees all of them at once.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use super::fault::Fault;
 /// How alike a name must be to be what was meant; `tolerence` and `tolerance` are by 0.97.
 const ALIKE: f64 = 0.8;
 
-/// Something that was read, with where it stands.
+/// A value with its position in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {
-    /// What.
+    /// The value.
     pub value: T,
     /// The bytes of the file.
     pub span: Range<usize>,
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
         self.table.get(field)
     }
 
-    /// Whether the field stands in the file.
+    /// Returns `true` if the file has the field.
     pub(super) fn has(&self, field: &str) -> bool {
         self.table.get(field).is_some()
     }

@@ -1,4 +1,4 @@
-//! What one judged run contributes to an acceptance.
+//! The contribution of one judged run to an acceptance.
 
 use activebench_model::acceptance::{AcceptedRun, DeviceIdentity, FigureOfRun};
 use activebench_model::claim::Metric;
@@ -10,24 +10,24 @@ use activebench_model::series::RunOfSeries;
 use activebench_model::units::Quantity;
 
 use super::command::{Sizes, Word};
-use super::condition::rests_on;
+use super::condition_detectors::rests_on;
 use super::file::Benchmark;
 use super::identity::identities;
 use crate::compare::{honest_or_why, targets};
 use crate::series;
 
-/// What one judged run contributes.
+/// The contribution of one judged run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEvidence {
-    /// Where it is, and what it is known by.
+    /// Its directory, and its identification.
     pub run: AcceptedRun,
-    /// What it contributes to its series.
+    /// Its contribution to its series.
     pub of_series: RunOfSeries,
-    /// The words that were run.
+    /// Its command line.
     pub argv: Vec<String>,
     /// Its working directory.
     pub cwd: String,
-    /// Whether it is a copy in which names and paths were replaced.
+    /// `true` if it is a copy in which names and paths were replaced.
     pub is_redacted: bool,
     pub(super) figures: Vec<Stated>,
     pub(super) phases: Vec<PhaseEvidence>,
@@ -39,18 +39,18 @@ pub struct RunEvidence {
     pub(super) device_bytes: Option<u64>,
 }
 
-/// Whether a run is one of a benchmark's command.
+/// Relation between a run and a benchmark's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// It is.
+    /// It ran that command.
     It,
     /// It ran another command.
     Another,
-    /// Why that is not known.
+    /// Unknown, with the reason.
     NotKnown(String),
 }
 
-/// A figure with what it is one of.
+/// A figure with its claim.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stated {
     pub(super) phase: String,
@@ -58,17 +58,17 @@ pub(super) struct Stated {
     pub(super) figure: FigureOfRun,
 }
 
-/// What others did at the device during a phase.
+/// The I/O of others at the device during a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PhaseEvidence {
     pub(super) phase: String,
-    /// Their share of the device's bytes; `None` where it is not known, or nothing was moved.
+    /// Their share of the device's bytes; `None` if it is unknown, or no byte was moved.
     pub(super) foreign_ratio: Option<f64>,
 }
 
 impl RunEvidence {
-    /// Of a judged run. `directory` is where it lies, as the user would name it; `number` counts the runs of its
-    /// benchmark from 1.
+    /// Returns the evidence of a judged run. `directory` is its directory as the user would name it; `number` counts
+    /// the runs of its benchmark from 1.
     pub fn of(number: u32, directory: &str, run_json_sha256: &str, run: &JudgedRun) -> Self {
         let manifest = &run.manifest;
         let stated = run.parsed.claims.iter().zip(&run.judged).map(|(claim, judged)| {
@@ -114,15 +114,15 @@ impl RunEvidence {
             findings: run.findings.iter().filter(|finding| rests_on(finding)).cloned().collect(),
             file_systems: used.iter().map(|target| file_system(target)).collect(),
             devices: used.iter().flat_map(|target| identities(target, links)).collect(),
-            host: format!("Linux {}, {}, {} processors, {memory}", host.kernel, host.architecture, host.cpus),
+            host: format!("Linux {}, {}, {} CPUs, {memory}", host.kernel, host.architecture, host.cpus),
             memory_bytes,
             device_bytes: used.iter().find_map(|target| target.device_bytes()),
         }
     }
 
-    /// Whether it ran a benchmark's command on this target, its sizes put in with the memory and the device of the run.
-    /// `marked`: it was recorded for this benchmark of this very file, which put them in then; only its other words are
-    /// compared.
+    /// Returns `true` if it ran a benchmark's command on this target, its sizes put in with the memory and the device
+    /// of the run. `marked`: it was recorded for this benchmark of this very file, which put them in then; only its
+    /// other words are compared.
     pub fn ran(&self, benchmark: &Benchmark, target: &str, marked: bool) -> Ran {
         let known = Sizes { target: target.to_owned(), ..Sizes::default() };
         let sizes = Sizes { memory_bytes: self.memory_bytes, device_bytes: self.device_bytes, ..known.clone() };

@@ -1,4 +1,4 @@
-//! What is wrong with an acceptance file, where, and what to write instead.
+//! Faults of an acceptance file: the message, the position, and the text to write instead.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,9 +10,9 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 pub struct Fault {
     /// The bytes of the file that it is about.
     pub span: Range<usize>,
-    /// What is wrong, a fragment.
+    /// The message, a fragment.
     pub message: String,
-    /// What to write instead; may be empty.
+    /// The text to write instead; may be empty.
     pub hint: String,
 }
 
@@ -28,7 +28,7 @@ impl Fault {
 pub struct Faults {
     /// The file, as the user named it.
     pub file: String,
-    /// What is in it.
+    /// The text of the file.
     pub text: String,
     /// In the order of the file.
     pub faults: Vec<Fault>,

@@ -8,12 +8,9 @@ use activebench_model::claim::{Metric, Subject};
 use activebench_model::run::{Choices, FailOn, ThresholdFile};
 use activebench_model::series::Until;
 use activebench_model::units::Quantity;
-use toml::de::DeTable;
 
 use super::command::{Sizes, Word};
-use super::document::{Faulty, Fields, Placed};
-use super::fault::{Fault, Faults};
-use super::reading;
+use super::document::Placed;
 use crate::detectors::throttled_by_policy;
 use crate::thresholds::Thresholds;
 
@@ -25,26 +22,26 @@ pub const FORMAT: u32 = 1;
 pub struct AcceptanceFile {
     /// Who agreed.
     pub parties: Parties,
-    /// What is tested.
+    /// The tested storage.
     pub target: Target,
     /// The suite, at least one.
     pub benchmarks: Vec<Benchmark>,
     /// The limits; none in a file that is still to be agreed on.
     pub limits: Vec<Limit>,
-    /// What must hold.
+    /// The conditions for judging the figures.
     pub conditions: Conditions,
     /// How figures near a limit are decided.
     pub decision: Decision,
 }
 
-/// What is tested.
+/// The tested storage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// A directory, or the node of a device.
     pub path: Placed<String>,
-    /// Whether it is a device.
+    /// `true` if it is a device.
     pub is_device: bool,
-    /// Whether a device may be written to.
+    /// `true` if a device may be written to.
     pub destroy: bool,
     /// By what the device must be known; `None` where nobody asks.
     pub model: Option<String>,
@@ -61,15 +58,15 @@ pub struct Benchmark {
     pub name: Placed<String>,
     /// Its words.
     pub command: Vec<Word>,
-    /// Where they stand.
+    /// Their position in the file.
     pub command_span: Range<usize>,
     /// How often it runs.
     pub repetition: Repetition,
-    /// Whether its device must have settled; `None` as the conditions say.
+    /// `true` if its device must have settled; `None` as the conditions say.
     pub steady_state: Option<bool>,
     /// Set of thresholds that it is judged with.
     pub profile: String,
-    /// What its figures are taken to describe, instead of what the command line suggests.
+    /// The subject of its figures, in place of the one that the command line suggests.
     pub subject: Option<Subject>,
     /// Detectors that both parties agreed not to count, with the reason.
     pub suppress: BTreeMap<String, String>,
@@ -82,7 +79,7 @@ pub enum Repetition {
     Runs(u32),
     /// Until the median or the device is steady, but at most so often.
     Until {
-        /// What ends it.
+        /// The condition that ends it.
         until: Until,
         /// The cap.
         most: u32,
@@ -110,7 +107,7 @@ pub struct Limit {
     pub tolerance: f64,
 }
 
-/// What must hold for figures to be judged.
+/// Conditions that have to be met before figures are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditions {
     /// Most bytes of others at the device, as a share of all.
@@ -123,7 +120,7 @@ pub struct Conditions {
     pub probes_complete: bool,
     /// The runs agree with each other.
     pub reproducible: bool,
-    /// What follows when one does not hold: fail, or not judged.
+    /// The consequence of a condition that is not met: `true` for fail, `false` for not judged.
     pub not_met_fails: bool,
 }
 
@@ -132,34 +129,11 @@ pub struct Conditions {
 pub struct Decision {
     /// The rule.
     pub rule: DecisionRule,
-    /// Whether the buyer takes a device with a conditional pass.
+    /// `true` if the buyer takes a device with a conditional pass.
     pub accepts_conditional_pass: bool,
 }
 
 impl AcceptanceFile {
-    /// Reads a file. `name` is what the user calls it.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it, as far as it could be read.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Faults> {
-        let (document, broken) = DeTable::parse_recoverable(text);
-        if !broken.is_empty() {
-            let fault = |error: toml::de::Error| {
-                Fault::new(error.span().unwrap_or(0..0), error.message().to_owned(), "this is no TOML: https://toml.io")
-            };
-            return Err(Faults::new(name, text, broken.into_iter().map(fault).collect()));
-        }
-        let faulty = Faulty::default();
-        let fields = Fields::new("the file", document.get_ref(), 0..0, &faulty);
-        let file = reading::read(&fields, &faulty);
-        fields.finish();
-        let faults = faulty.into_inner();
-        match file {
-            Some(file) if faults.is_empty() => Ok(file),
-            _ => Err(Faults::new(name, text, faults)),
-        }
-    }
-
     /// The benchmark of a name.
     pub fn benchmark(&self, name: &str) -> Option<&Benchmark> {
         self.benchmarks.iter().find(|benchmark| benchmark.name.value == name)
@@ -210,12 +184,12 @@ impl Benchmark {
     /// The command as it is run.
     ///
     /// # Errors
-    /// Why a size cannot be told.
+    /// Returns the reason if a size is unknown.
     pub fn resolved(&self, sizes: &Sizes) -> Result<Vec<String>, String> {
         self.command.iter().map(|word| word.resolved(sizes)).collect()
     }
 
-    /// Whether a word names the target.
+    /// Returns `true` if a word names the target.
     pub fn names_target(&self) -> bool {
         self.command.iter().any(Word::names_target)
     }
@@ -232,7 +206,7 @@ impl Repetition {
         }
     }
 
-    /// What ends it before its cap.
+    /// Returns the condition that ends it before its cap.
     pub fn until(self) -> Option<Until> {
         match self {
             Repetition::Runs(_) => None,
@@ -340,7 +314,7 @@ conditional_pass = "reject"
         assert_eq!(thresholds.ab601_foreign_warn_ratio.value.value, 0.15);
         // It does not fail below what was agreed on.
         assert_eq!(thresholds.ab601_foreign_fail_ratio.value.value, 0.15);
-        // What was agreed on holds whatever a profile asks for.
+        // The agreed conditions apply whatever a profile asks for.
         let strict = WHOLE.replace("runs = 7", "runs = 7\nprofile = \"strict\"").replace("15 %", "2 %");
         let strict = AcceptanceFile::parse("offer.toml", &strict).expect("a whole file");
         let thresholds = strict.choices(&strict.benchmarks[0], None).thresholds.expect("the agreed share");
@@ -398,8 +372,8 @@ conditional_pass = "reject"
         for (from, to, part) in [
             ("30 kIOPS", "0 IOPS", "a limit of 0"),
             ("30 kIOPS", "many", "begins with no number"),
-            ("\"2 %\"\n[[limit]]", "\"100 %\"\n[[limit]]", "no tolerance of this limit"),
-            ("\"2 %\"\n[[limit]]", "\"5 ms\"\n[[limit]]", "no tolerance of this limit"),
+            ("\"2 %\"\n[[limit]]", "\"100 %\"\n[[limit]]", "not a tolerance of this limit"),
+            ("\"2 %\"\n[[limit]]", "\"5 ms\"\n[[limit]]", "not a tolerance of this limit"),
             ("max_runs = 20", "max_runs = 4", "`until` needs at least 6 runs, \"sequential\" has 4"),
             ("until = \"2 %\"\nmax_runs = 20", "until = \"steady\"\nmax_runs = 4", "`until` needs at least 5 runs"),
             ("runs = 7", "runs = 1", "`guard-band` needs at least 2 runs"),
@@ -407,7 +381,7 @@ conditional_pass = "reject"
             ("compressible-payload", "ab901", "AB901 cannot be suppressed"),
             ("compressible-payload =", "AB404 = \"x\"\ncompressible-payload =", "AB404 is suppressed twice"),
             ("runs = 7", "runs = 0", "not a whole number from 1 to 1000"),
-            ("runs = 7", "runs = 7\nmax_runs = 9", "`runs` stands beside"),
+            ("runs = 7", "runs = 7\nmax_runs = 9", "`runs` is given with"),
             ("runs = 7", "until = \"2 %\"\nmax_runs = 5", "fewer than the 6 runs"),
             ("runs = 7", "until = \"steady\"\nmax_runs = 4", "fewer than the 5 runs"),
             ("at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"1 ms\"", "both `at_least` and `at_most`"),

@@ -6,7 +6,7 @@ use activebench_model::host::{self, Layer};
 
 use super::file::Target;
 
-/// The devices below a target, from the top down; a partition is no device of its own.
+/// The devices below a target, from the top down, without partitions.
 pub fn identities(target: &host::Target, links: &[Link]) -> Vec<DeviceIdentity> {
     let whole = target.layers.iter().filter(|layer| layer.kind != "partition");
     whole.map(|layer| identity(layer, links)).collect()
@@ -39,7 +39,7 @@ impl Target {
         parts.into_iter().filter_map(|(part, wanted)| Some((part, wanted.as_deref()?.trim())))
     }
 
-    /// Whether the file asks for an identity.
+    /// Returns `true` if the file asks for an identity.
     pub fn asks_identity(&self) -> bool {
         self.expected().next().is_some()
     }
@@ -49,8 +49,8 @@ impl Target {
         self.expected().map(|((name, _), wanted)| format!("{name} {wanted}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether one of the devices below the target is the one that was agreed on, and what that rests on. A device that
-    /// says nothing otherwise may be it: then it is not known.
+    /// Returns `true` if one of the devices below the target is the one that was agreed on, and what that rests on. A
+    /// device that says nothing otherwise may be it: then it is not known.
     pub fn is_among(&self, devices: &[DeviceIdentity]) -> (ConditionState, String) {
         if !self.asks_identity() {
             return (ConditionState::NotAsked, String::new());
@@ -66,7 +66,7 @@ impl Target {
                 }
             }
             if other.len() > other_before {
-                // What such a device does not say is no reason for anything.
+                // A property that such a device does not state is not a reason for anything.
                 unsaid.truncate(missing_before);
             } else if unsaid.len() == missing_before {
                 return (ConditionState::Met, format!("{} is that device", device.name));

@@ -7,10 +7,12 @@ use activebench_model::acceptance::{Bound, DecisionRule, Parties, WrittenUnit};
 use activebench_model::claim::{Metric, Subject};
 use activebench_model::series::Until;
 use activebench_model::units::{Quantity, Unit};
+use toml::de::DeTable;
 
 use super::command::{Word, quantity, written_quantity};
-use super::condition::WHOLE;
+use super::condition_detectors::WHOLE;
 use super::document::{Faulty, Fields, Placed, alike, listed};
+use super::fault::{Fault, Faults};
 use super::file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
 use crate::registry;
 
@@ -21,7 +23,36 @@ const MOST_RUNS: u32 = 1_000;
 /// Most characters of a benchmark's name, which is a folder's too.
 const NAME_MOST: usize = 64;
 
-pub(super) fn read(fields: &Fields<'_>, faulty: &Faulty) -> Option<AcceptanceFile> {
+impl AcceptanceFile {
+    /// Reads a file. `name` is the user's name for it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, as far as it could be read.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Faults> {
+        let (document, broken) = DeTable::parse_recoverable(text);
+        if !broken.is_empty() {
+            let fault = |error: toml::de::Error| {
+                Fault::new(
+                    error.span().unwrap_or(0..0),
+                    error.message().to_owned(),
+                    "this is not TOML: https://toml.io",
+                )
+            };
+            return Err(Faults::new(name, text, broken.into_iter().map(fault).collect()));
+        }
+        let faulty = Faulty::default();
+        let fields = Fields::new("the file", document.get_ref(), 0..0, &faulty);
+        let file = read(&fields, &faulty);
+        fields.finish();
+        let faults = faulty.into_inner();
+        match file {
+            Some(file) if faults.is_empty() => Ok(file),
+            _ => Err(Faults::new(name, text, faults)),
+        }
+    }
+}
+
+fn read(fields: &Fields<'_>, faulty: &Faulty) -> Option<AcceptanceFile> {
     let format = fields.number("format", FORMAT..=FORMAT);
     if format.is_none() && !fields.has("format") {
         fields.missing("format", "write `format = 1` above everything else");
@@ -52,7 +83,7 @@ pub(super) fn read(fields: &Fields<'_>, faulty: &Faulty) -> Option<AcceptanceFil
     Some(AcceptanceFile { parties: parties?, target, benchmarks, limits, conditions, decision: decision? })
 }
 
-/// A suite that can never be judged is told before it is run.
+/// Reports a suite that can never be judged, before it is run.
 fn enough_runs(benchmark: &Benchmark, conditions: &Conditions, is_guarded: bool, faulty: &Faulty) {
     let thresholds = benchmark.thresholds();
     let (most, until) = (benchmark.repetition.most(), benchmark.repetition.until());
@@ -117,7 +148,7 @@ fn target(fields: Fields<'_>, faulty: &Faulty) -> Option<Target> {
         }
     };
     if !path.value.starts_with('/') {
-        faulty.add(&path.span, "the target is no path from the root on", "begin it with `/`");
+        faulty.add(&path.span, "the target is not a path from the root on", "begin it with `/`");
     }
     if destroy && !is_device {
         let hint = "leave it out: files are made and removed as the benchmarks say";
@@ -219,7 +250,7 @@ fn repetition(
             Repetition::Until { until, most: MOST_RUNS }
         }
         (Some(runs), ..) => {
-            faulty.add(&runs.span, "`runs` stands beside `until` or `max_runs`", "write one or the other");
+            faulty.add(&runs.span, "`runs` is given with `until` or `max_runs`", "write one or the other");
             Repetition::Runs(runs.value)
         }
         (None, None, Some(most)) => {
@@ -239,7 +270,7 @@ fn suppressed(fields: &Fields<'_>, faulty: &Faulty) -> BTreeMap<String, String> 
         };
         let known = detector.code;
         if WHOLE.iter().any(|whole| whole.code == known) {
-            let message = format!("{known} cannot be suppressed: nothing is judged from evidence that is not whole");
+            let message = format!("{known} cannot be suppressed: nothing is judged from evidence that is incomplete");
             faulty.add(&code.span, message, "leave it out");
         }
         if suppressed.insert(known.to_owned(), reason.value).is_some() {
@@ -253,7 +284,7 @@ fn share(text: &Placed<String>, faulty: &Faulty) -> Option<f64> {
     let found = quantity(&text.value).ok().filter(|found| found.unit == Unit::Ratio).map(|found| found.value);
     let found = found.filter(|ratio| (0.0..=1.0).contains(ratio));
     if found.is_none() {
-        faulty.add(&text.span, format!("{:?} is no share from 0 % to 100 %", text.value), "write it as \"2 %\"");
+        faulty.add(&text.span, format!("{:?} is not a share from 0 % to 100 %", text.value), "write it as \"2 %\"");
     }
     found
 }
@@ -355,7 +386,7 @@ fn figure(
     if let Some(metric) = metric
         && found.unit != metric.value.unit()
     {
-        let message = format!("{:?} is no value of {}", written.value, metric.value.as_str());
+        let message = format!("{:?} is not a value of {}", written.value, metric.value.as_str());
         faulty.add(&written.span, message, hint());
         return None;
     }
@@ -377,7 +408,7 @@ fn tolerance_in(written: &Placed<String>, limit: Quantity, faulty: &Faulty) -> O
     if found.is_none() {
         let hint =
             format!("write a share below 100 % of the limit, \"2 %\", or a value like \"{}\"", example(limit.unit));
-        faulty.add(&written.span, format!("{:?} is no tolerance of this limit", written.value), hint);
+        faulty.add(&written.span, format!("{:?} is not a tolerance of this limit", written.value), hint);
     }
     found
 }

@@ -49,7 +49,7 @@ fn finding(code: &str, phase: Option<&str>, outcome: Outcome) -> Finding {
         claims: Vec::new(),
         observed: None,
         threshold: None,
-        message: "what was found".to_owned(),
+        message: "what was found".into(),
         meaning: String::new(),
         advice: String::new(),
         facts: Vec::new(),
@@ -153,7 +153,7 @@ fn what_was_claimed_decides_nothing() {
     assert_eq!(found.outcome, AcceptanceOutcome::Fail);
 }
 
-/// What changes a recorded suite for the worse.
+/// A change that makes a recorded suite worse.
 type Change = fn(&mut Recorded);
 
 #[test]
@@ -204,7 +204,7 @@ fn a_condition_that_does_not_hold_fails_where_the_file_says_so_and_a_lost_record
         suite.runs[0].findings.push(finding(code, phase, Outcome::Fires));
         assert_eq!(judged(&strict, suite).outcome, outcome, "{code}");
     }
-    // What is not known accuses nobody.
+    // Unknown evidence accuses nobody.
     let mut suite = recorded(STEADY);
     suite.findings.clear();
     assert_eq!(judged(&strict, suite).outcome, AcceptanceOutcome::NotJudged);
@@ -278,7 +278,7 @@ fn runs_of_another_file_are_told() {
     assert!(found.notes[0].starts_with("1 of 6 runs were recorded for another acceptance file"), "{:?}", found.notes);
     assert!(found.notes[1].starts_with("1 of 6 runs were recorded for no acceptance file"), "{:?}", found.notes);
     assert_eq!(judged(&usual(), recorded(STEADY)).notes, Vec::<String>::new());
-    // The mark of a run is no choice of the file.
+    // The mark of a run does not come from the file.
     let mark = AcceptanceMark { sha256: "other".to_owned(), ..AcceptanceMark::default() };
     let choices = usual().choices(&usual().benchmarks[0], Some(mark.clone()));
     assert_eq!(choices.acceptance, Some(mark));

@@ -1,6 +1,6 @@
-//! The same command with the advice of a report applied, for a second run beside the first.
+//! The same command with the advice of a report applied, for a second run.
 //!
-//! Only what an option of the tool mends is applied. A larger file, another file system or another
+//! Only changes that an option of the tool makes are applied. A larger file, another file system or another
 //! tool is the user's to choose, and is listed as left to them with the reason.
 
 use std::ops::Range;
@@ -80,10 +80,10 @@ fn sides(run: &JudgedRun) -> Vec<(String, Metric, Side)> {
     run.parsed.claims.iter().zip(&run.judged).map(side).collect()
 }
 
-/// Where the tool's own words stand in the command.
+/// Returns the position of the tool's own words in the command.
 ///
 /// # Errors
-/// When they are not known, or stand in a script.
+/// When they are not known, or are in a script.
 fn place_of(run: &JudgedRun) -> Result<Range<usize>, String> {
     if run.parsed.tool.is_empty() {
         return Err("the tool's options are not known".to_owned());
@@ -140,14 +140,14 @@ mod tests {
     use activebench_model::fact::Facts;
     use activebench_model::finding::Finding;
     use activebench_model::phase::{Direction, Phase, Submission};
-    use activebench_model::profile::Profiles;
     use activebench_model::run::Manifest;
+    use activebench_model::thread_stacks::Profiles;
     use activebench_model::verdict::RunVerdict;
     use activebench_tools::advisor_of;
 
     use super::*;
     use crate::advice::wording::advise;
-    use crate::run::Run;
+    use crate::run::{RebuiltFigures, Run};
     use crate::thresholds::Thresholds;
 
     fn fires(code: &str) -> Finding {
@@ -161,7 +161,7 @@ mod tests {
             claims: Vec::new(),
             observed: None,
             threshold: None,
-            message: String::new(),
+            message: Default::default(),
             meaning: String::new(),
             advice: String::new(),
             facts: Vec::new(),
@@ -183,7 +183,7 @@ mod tests {
             changed_thresholds: Vec::new(),
             limiters: Vec::new(),
             shares: Default::default(),
-            courses: Vec::new(),
+            timelines: Vec::new(),
             questions: Default::default(),
             detectors: Vec::new(),
         }
@@ -257,6 +257,7 @@ mod tests {
                 profiles: &profiles,
                 thresholds: &thresholds,
                 advisor,
+                rebuilt: &RebuiltFigures::default(),
             };
             let advice = advise(&run, Some(&phase), wanted);
             for code in codes {

@@ -1,5 +1,5 @@
-//! What to change, for this tool and this run. The tool's adapter knows its options; for a tool without one, or where it has
-//! no way of its own, the wording is general.
+//! The words of advice, for this tool and this run. The tool's adapter knows its options; for a tool without one, or
+//! where it has no way of its own, the wording is general.
 
 use activebench_model::advice::{Circumstances, Improvement};
 use activebench_model::phase::Phase;

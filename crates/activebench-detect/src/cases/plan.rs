@@ -42,7 +42,7 @@ pub(crate) fn promise(phase: &Phase, of_kind: impl Fn(Mechanism) -> bool) -> Opt
     phase.promises.iter().find(|promise| of_kind(promise.mechanism))
 }
 
-/// Whether the pass is to go past the page cache.
+/// Returns `true` if the pass is to go past the page cache.
 pub(crate) fn is_direct(phase: &Phase) -> bool {
     promise(phase, |mechanism| mechanism == Mechanism::DirectIo).is_some()
 }

@@ -1,5 +1,5 @@
-//! One detector looking at one phase (or the run): from here findings are made, so that
-//! every outcome carries code, name, phase and facts without each detector repeating it.
+//! The case of one detector and one phase (or the run). Findings are made here, so that every outcome has its code,
+//! name, phase and facts without each detector repeating them.
 
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
@@ -8,16 +8,16 @@ use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-use crate::detector::{Detector, Evidence};
+use crate::detector::{Detector, Evidence, Judge};
 use crate::run::Run;
 use crate::thresholds::Thresholds;
 
-/// Why a detector gives no judgement.
+/// The reason why a detector does not judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// The question does not arise: why.
+    /// The question does not arise, with the reason.
     NotApplicable(String),
-    /// A fact is missing or partial: which.
+    /// A fact is missing or partial, with its name.
     Undecided(String),
 }
 
@@ -31,14 +31,14 @@ impl Halt {
     }
 }
 
-/// What is in the way of a fact leaves the question open.
+/// A fact that cannot be used leaves the question open.
 impl From<String> for Halt {
     fn from(why: String) -> Self {
         Self::Undecided(why)
     }
 }
 
-/// How much a discrepancy weighs, and what it does to the claims that it concerns.
+/// The weight of a discrepancy, and its effect on its claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     /// Changes no verdict.
@@ -56,7 +56,7 @@ pub(crate) enum Weight {
 }
 
 impl Weight {
-    /// What it comes to under a profile.
+    /// Returns its outcome under a profile.
     pub(crate) fn under(self, thresholds: &Thresholds, has_adapter: bool) -> (Severity, Option<Effect>) {
         match self {
             Weight::Note => (Severity::Note, None),
@@ -64,7 +64,7 @@ impl Weight {
             Weight::Warn(_) => (Severity::Warn, None),
             Weight::WarnWith(effect) if thresholds.warn_counts_as_fail => (Severity::Fail, Some(effect)),
             Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
-            // Where nothing was claimed nobody is accused.
+            // Without claims nobody is accused.
             Weight::Fail(_) | Weight::FailOfRun if !has_adapter => (Severity::Warn, None),
             Weight::Fail(effect) => (Severity::Fail, Some(effect)),
             Weight::WarnOfRun if thresholds.warn_counts_as_fail => (Severity::Fail, None),
@@ -85,23 +85,23 @@ pub(crate) struct Firing {
     pub(crate) advice: String,
 }
 
-/// One of several things that a detector looks for; `None` where it is not there.
+/// One of several discrepancies that a detector looks for; `None` if there is none.
 pub(crate) type Question = fn(&Case<'_>, &Phase) -> Result<Option<Finding>, Halt>;
 
-/// What was observed of a question that can also be answered by inference.
+/// The observation for a question that inference can also answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Observed {
-    /// It is not so: why.
+    /// It is not so, with the reason.
     Clean(String),
     /// It is so.
     Found(Box<Finding>),
-    /// There was nothing to observe, or it leaves the question open: the inference is asked.
+    /// There was nothing to observe, or it leaves the question open: the inference answers.
     Open,
-    /// The observation was lost: why. The inference accuses nobody then.
+    /// The observation was lost, with the reason. Then the inference accuses nobody.
     Lost(String),
 }
 
-/// A detector before one phase, or before the whole run.
+/// A detector with one phase, or with the whole run.
 #[derive(Clone)]
 pub(crate) struct Case<'a> {
     pub(crate) run: Run<'a>,
@@ -113,29 +113,29 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Before the whole run; it rests on no fact of a phase.
+    /// Creates the case of the whole run, without facts of a phase.
     pub(crate) fn of_run(detector: &Detector, run: &Run<'a>) -> Self {
         Self { run: *run, code: detector.code, name: detector.name, phase: None, claims: Vec::new(), facts: Vec::new() }
     }
 
-    /// Before a phase and its claims; it rests on the facts that the detector declares.
+    /// Creates the case of a phase and its claims, with the facts that the detector declares.
     pub(crate) fn of_phase(detector: &Detector, run: &Run<'a>, phase: &'a Phase) -> Self {
         let claims = run.claims_of(phase).collect();
         let facts = detector.facts.to_vec();
         Self { phase: Some(phase), claims, facts, ..Self::of_run(detector, run) }
     }
 
-    /// The same case, concerning these claims only.
+    /// Returns the same case for these claims only.
     pub(crate) fn concerning(&self, claims: Vec<&'a Claim>) -> Self {
         Self { claims, ..self.clone() }
     }
 
-    /// The same case, resting on these facts; on none where the command line or the tool's own words decide.
+    /// Returns the same case with these facts; with none if the command line or the tool's own words decide.
     pub(crate) fn resting_on(&self, facts: Vec<FactName>) -> Self {
         Self { facts, ..self.clone() }
     }
 
-    /// The same case, concerning the claims that take the phase for storage.
+    /// Returns the same case for the claims that take the phase for storage.
     pub(crate) fn concerning_storage(&self) -> Result<Self, Halt> {
         let phase = self.phase.ok_or_else(|| Halt::not_applicable("the question is one of a phase"))?;
         let claims = self.run.storage_rates_of(phase);
@@ -145,7 +145,7 @@ impl<'a> Case<'a> {
         Ok(self.concerning(claims))
     }
 
-    /// The same case, concerning the phase's rates and times: what is not a plain count.
+    /// Returns the same case for the phase's rates and times, without plain counts.
     pub(crate) fn concerning_rates(&self) -> Result<Self, Halt> {
         let rates: Vec<_> = self.claims.iter().copied().filter(|claim| !claim.metric.is_count()).collect();
         if rates.is_empty() && self.run.has_adapter() {
@@ -154,7 +154,7 @@ impl<'a> Case<'a> {
         Ok(self.concerning(rates))
     }
 
-    /// Asks two questions of the case, each resting on facts of its own: what they find, or that both found nothing.
+    /// Asks two questions about the case, each with its own facts. Returns their findings, or that both are silent.
     pub(crate) fn asked_both(&self, phase: &Phase, questions: [(&[FactName], Question); 2]) -> Vec<Finding> {
         let findings = questions.into_iter().filter_map(|(facts, question)| {
             let case = self.resting_on(facts.to_vec());
@@ -164,8 +164,8 @@ impl<'a> Case<'a> {
         if told.is_empty() { vec![self.silent("")] } else { told }
     }
 
-    /// Asks what was observed first, and what is inferred only where that leaves the question open. Every detector with
-    /// both passes through here, so that a clean observation silences the inference everywhere.
+    /// Uses the observation first, and the inference only if that leaves the question open. Every detector with both
+    /// uses this function, so that a clean observation always silences the inference.
     pub(crate) fn observed_first(
         &self,
         evidence: Evidence,
@@ -194,7 +194,7 @@ impl<'a> Case<'a> {
         self.run.thresholds
     }
 
-    /// The first claim that it concerns, in words: `it claims 1.4 GiB/s`.
+    /// Returns its first claim in words: `it claims 1.4 GiB/s`.
     pub(crate) fn claimed(&self) -> String {
         match self.claims.first() {
             Some(claim) => format!("{} was claimed", claim.value),
@@ -225,7 +225,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What every finding of one case has in common.
+/// The properties that every finding of one case has in common.
 pub(crate) struct Label {
     pub(crate) code: &'static str,
     pub(crate) name: &'static str,
@@ -247,7 +247,7 @@ impl Label {
         let (severity, effect) = firing.weight.under(thresholds, claimed);
         Finding {
             severity: Some(severity),
-            // What was divided by zero is no observation.
+            // A quotient with a divisor of zero is not an observation.
             observed: firing.observed.filter(|observed| observed.value.is_finite()),
             threshold: Some(firing.threshold),
             meaning: firing.meaning,
@@ -267,7 +267,7 @@ impl Label {
             claims: self.claims,
             observed: None,
             threshold: None,
-            message,
+            message: message.into(),
             meaning: String::new(),
             advice: String::new(),
             facts: self.facts,
@@ -276,11 +276,24 @@ impl Label {
     }
 }
 
-/// Asks a question of every phase: one finding a phase, or one for a run without phases.
+impl Detector {
+    /// Judges a run: at least one finding.
+    pub fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
+        match self.judge {
+            Judge::Run(judge) | Judge::CommandLine(judge) => judge(run),
+            Judge::Series(_) => {
+                let why = "a single run: `verify --repeat` compares several";
+                vec![Case::of_run(self, run).halted(Halt::not_applicable(why))]
+            }
+        }
+    }
+}
+
+/// Asks a question about every phase: one finding per phase, or one for a run without phases.
 ///
-/// Phases of which no claim speaks are not judged: an observed pass without a printed
-/// figure has nothing to hold against it. Where no adapter knows the tool, nothing was claimed of any: what its
-/// calls show is worth a warning all the same.
+/// Phases without a claim are not judged: an observed pass without a printed
+/// figure cannot be compared. If no adapter knows the tool, there are no claims at all, and its calls still cause
+/// warnings.
 pub(crate) fn of_each_phase<'a>(
     detector: &Detector,
     run: &Run<'a>,
@@ -294,7 +307,7 @@ pub(crate) fn of_each_phase<'a>(
     for phase in run.phases {
         let case = Case::of_phase(detector, run, phase);
         if case.claims().is_empty() && run.has_adapter() {
-            findings.push(case.halted(Halt::not_applicable("no claim speaks of this phase")));
+            findings.push(case.halted(Halt::not_applicable("no claim is about this phase")));
             continue;
         }
         if let Some(who) = &phase.elsewhere {
@@ -309,12 +322,12 @@ pub(crate) fn of_each_phase<'a>(
     findings
 }
 
-/// Why nothing is said of a pass whose I/O somebody else makes.
+/// Returns the reason why a pass with somebody else's I/O is not judged.
 pub(crate) fn not_here(who: &str) -> String {
     format!("its I/O is made by {who}, which is not observed from here: start activebench there")
 }
 
-/// As [`of_each_phase`], one finding a phase, for questions on calls that must have been seen.
+/// As [`of_each_phase`], for questions about calls that must have been observed.
 pub(crate) fn of_each_seen_phase<'a>(
     detector: &Detector,
     run: &Run<'a>,
@@ -335,23 +348,23 @@ pub(crate) fn seen(phase: &Phase) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The device at which claims on a target's files are judged.
+/// Returns the device at which claims on a target's files are judged.
 pub(crate) fn device_below(target: &Target) -> Result<&Layer, Halt> {
     match (target.device(), target.tier) {
         (Some(device), _) => Ok(device),
         (None, Tier::Block | Tier::Unknown) => Err(what_lies_below(target)),
         (None, Tier::Memory | Tier::Network | Tier::Fuse) => {
-            Err(Halt::not_applicable("no block device lies below the file"))
+            Err(Halt::not_applicable("there is no block device below the file"))
         }
     }
 }
 
 /// Leaves a question on the devices open.
 pub(crate) fn what_lies_below(target: &Target) -> Halt {
-    Halt::undecided(format!("it is not known which devices lie below {} at {}", target.fs_type, target.mount_point))
+    Halt::undecided(format!("the devices below {} at {} are unknown", target.fs_type, target.mount_point))
 }
 
-/// A fact that applies to some phases only: `None` when it was not computed for this one.
+/// Returns a fact that applies to some phases only; `None` if it was not computed for this one.
 pub(crate) fn fact_if_any(phase: &Phase, name: FactName) -> Result<Option<f64>, Halt> {
     match phase.facts.get(name) {
         None => Ok(None),

@@ -52,7 +52,7 @@ impl<'a> SeriesCase<'a> {
     }
 }
 
-/// Whether a figure says how much was done in a time: counts, shares of a processor and latencies do not.
+/// Returns `true` if a figure says how much was done in a time: counts, shares of a CPU and latencies do not.
 pub(crate) fn is_rate(metric: Metric) -> bool {
     !metric.is_count() && !metric.is_cpu() && !metric.is_latency()
 }
@@ -89,7 +89,7 @@ pub(crate) fn of_each_rate<'a>(
     findings
 }
 
-/// What the evidence shows the runs to differ by, behind a message; empty where it shows nothing.
+/// Returns the differences between the runs that the evidence shows, behind a message; empty if it shows none.
 pub(crate) fn because(figure: &Repeated) -> String {
     let causes: Vec<&str> = figure.causes.iter().map(|cause| cause.sentence.as_str()).collect();
     if causes.is_empty() { String::new() } else { format!("; the runs differ by {}", causes.join(" and by ")) }

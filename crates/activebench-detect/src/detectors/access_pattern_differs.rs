@@ -91,7 +91,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     };
     let case = &case.concerning_storage()?;
     if case.run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was moved: see AB106"));
     }
     if case.run.fact(phase, FactName::UniqueBlocks)? < LEAST_BLOCKS {
         return Err(Halt::not_applicable("so few blocks have no order"));

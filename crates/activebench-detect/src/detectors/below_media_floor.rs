@@ -144,8 +144,8 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
     }))
 }
 
-/// Returns the least possible mean latency of the requests that began after the ramp, in nanoseconds. It assumes that the
-/// requests in flight at the ramp's end, one per operation in flight, were the longest ones.
+/// Returns the least possible mean latency of the requests that began after the ramp, in nanoseconds. It assumes that
+/// the requests in flight at the ramp's end, one per operation in flight, were the longest ones.
 fn without_the_ramp(run: &Run<'_>, phase: &Phase, mean_ns: f64) -> Result<f64, String> {
     let requests = run.fact(phase, FactName::DeviceRequests)?;
     let at_once = f64::from(phase.requested_tasks) * phase.promised_depth().map_or(1.0, |(depth, _)| f64::from(depth));
@@ -174,7 +174,7 @@ fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> 
     if !matches!(phase.pattern, Pattern::RandomIndependent | Pattern::RandomPermutation) {
         return Err(Halt::not_applicable("the pass is not random"));
     }
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     if target.tier == Tier::Unknown || (target.tier == Tier::Block && target.layers.is_empty()) {
         return Err(what_lies_below(target));
     }

@@ -186,8 +186,8 @@ fn mean_call(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     Ok(bytes / calls)
 }
 
-/// Compares the claims of a case with the link, at `unit_bytes` per claimed unit. Returns a finding for each claim beyond
-/// it, or one silent finding.
+/// Compares the claims of a case with the link, at `unit_bytes` per claimed unit. Returns a finding for each claim
+/// beyond it, or one silent finding.
 fn held_against(case: &Case<'_>, carrier: &Carrier, unit_bytes: f64) -> Vec<Finding> {
     let limit = &case.thresholds().ab503_link_fail_ratio;
     let rate = |claim: &Claim| (claim.value.value - claim.resolution) * unit_bytes;

@@ -25,6 +25,7 @@
 //! aquasecurity/tracee #309; Darshan counts mmaps and not their I/O.
 
 use activebench_model::advice::Improvement;
+use activebench_model::coverage::Backend;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
@@ -54,7 +55,7 @@ pub static DETECTOR: Detector = Detector {
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     let limit = &run.thresholds.ab901_blind_calls_count;
     let mut findings = of_each_seen_phase(&DETECTOR, run, |case, phase| {
-        if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
+        if run.manifest.coverage.backend == Backend::None {
             return Err(Halt::undecided("nothing was observed: it is not known on which path data moved"));
         }
         let mappings = fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0);
@@ -62,7 +63,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             return Ok(case.silent(""));
         }
         if !matches!(mapped_files::of(run, phase)?, Some(Mapped::Open) | None) {
-            return Ok(case.silent("what moved through the mapping is told by what the device did"));
+            return Ok(case.silent("what moved through the mapping is known from what the device did"));
         }
         Ok(case.fires(Firing {
             weight: Weight::WarnWith(Effect::Unverifiable),

@@ -57,14 +57,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let Some(block) = phase.block_bytes.filter(|block| *block > 0) else {
         read_whole(phase)?;
-        return Err(Halt::not_applicable("the tool was told no one block size"));
+        return Err(Halt::not_applicable("the tool was configured with several block sizes"));
     };
     if case.run.maps_files(phase) {
         return Err(Halt::not_applicable("data moves through a mapping, which has no blocks"));
     }
     let case = &case.concerning_storage()?;
     if case.run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was moved: see AB106"));
     }
     let modal = case.run.fact(phase, FactName::ModalRequest)?;
     if modal == block as f64 {
@@ -81,7 +81,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(modal),
         threshold: Threshold {
             value: Quantity::bytes(block),
-            source: "the block that the tool was told to use".to_owned(),
+            source: "the block that the tool was configured to use".to_owned(),
         },
         message: format!("the figure is for blocks of {}, most calls asked for {modal}", Quantity::bytes(block)),
         meaning: "the figure is that of another block size".to_owned(),

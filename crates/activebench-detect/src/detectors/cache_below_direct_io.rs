@@ -78,14 +78,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     let known = target.tier != Tier::Unknown && (target.tier != Tier::Block || !target.layers.is_empty());
     let has_loop = target.layers.iter().any(|layer| layer.kind == "loop");
     if known && !has_loop {
-        return Err(Halt::not_applicable("no loop device lies below the file"));
+        return Err(Halt::not_applicable("there is no loop device below the file"));
     }
     if run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was moved: see AB106"));
     }
     if phase.direction == Direction::Discard {
         return Err(Halt::not_applicable("a discard moves no data that a cache could keep"));
@@ -123,7 +123,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         kept += below.short_of(&above);
     }
     if at_device == 0.0 {
-        return Observed::Clean("nothing passed the device: AB106 and AB201 speak of it".to_owned());
+        return Observed::Clean("nothing passed the device: see AB106 and AB201".to_owned());
     }
     let share = kept / at_device;
     let (weight, threshold) = match share {

@@ -108,18 +108,17 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 ),
                 meaning: match (difference.overstates(), claim.claimed_bytes) {
                     (true, _) if claim.metric.is_cpu() => {
-                        "the figure counts processor time that no thread of the pass used while the clock ran"
+                        "the figure counts CPU time that no thread of the pass used while the clock ran"
                     }
                     (false, _) if claim.metric.is_cpu() => {
-                        "the figure leaves out processor time that the threads of the pass used"
+                        "the figure leaves out CPU time that the threads of the pass used"
                     }
                     (true, _) if claim.metric.is_latency() => {
                         "the figure leaves out a part of the time that the calls took"
                     }
                     (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
                     (true, None) => {
-                        "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count \
-                         that would tell them apart"
+                        "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count that would distinguish them"
                     }
                     (false, _) => "the figure leaves out bytes that calls moved, or counts time beside the calls",
                 }

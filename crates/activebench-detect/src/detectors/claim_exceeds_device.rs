@@ -85,15 +85,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let moved = run.moved(phase)?;
     if moved == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was moved: see AB106"));
     }
     let discards = phase.direction == Direction::Discard;
     if !discards && run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
         return Err(Halt::not_applicable("the pass does not go past the page cache: AB201 and AB301 judge it"));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     if target.tier != Tier::Block {
-        return Err(Halt::not_applicable("no device that keeps its data lies below the file: AB106 speaks of it"));
+        return Err(Halt::not_applicable("there is no device that keeps its data below the file: see AB106"));
     }
     let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
     let claimed = counted.map_or(moved, |counted| counted as f64);
@@ -104,7 +104,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         _ => to_lowest(run, phase)?.bytes(),
     };
     if discards && own == 0.0 {
-        return Err(Halt::not_applicable("no discard reached the device: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no discard reached the device: see AB106"));
     }
     let limit = &limits.ab102_excess_fail_ratio;
     if claimed <= own * limit.value.value {
@@ -128,6 +128,6 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_bytes(own)
         ),
         meaning: "the figure is not that of the device".to_owned(),
-        advice: "look at what lies between the file and the device (`activebench show RUN --stage facts`)".to_owned(),
+        advice: "look at what is between the file and the device (`activebench show RUN --stage facts`)".to_owned(),
     }))
 }

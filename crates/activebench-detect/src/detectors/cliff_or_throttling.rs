@@ -123,10 +123,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("the pass moves no data"));
     }
     if run.fact(phase, FactName::Window)? < limits.ab703_window_least_ns.value.value {
-        return Err(Halt::not_applicable("the window is too short to tell a cliff from a pause"));
+        return Err(Halt::not_applicable("the window is too short to distinguish a cliff from a pause"));
     }
     if run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was moved: see AB106"));
     }
     let calls = match phase.direction {
         Direction::Read => run.fact(phase, FactName::ReadCalls)?,

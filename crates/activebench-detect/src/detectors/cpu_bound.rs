@@ -70,7 +70,7 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 290,
         honest: Honest::None("the storage was not at its limit, so its rate was not measured"),
-        measured_instead: |_, _| "the processor",
+        measured_instead: |_, _| "the CPU",
     }),
     improvement: None,
     questions: &[Question::WhyNotDouble],
@@ -90,7 +90,7 @@ pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> 
     // Mapped data moves without calls, so no task counts as active; the task of the clock is active.
     let tasks = run.fact(phase, FactName::ActiveTasks)?.max(1.0);
     match run.manifest.host.cpus {
-        0 if tasks > 1.0 => Err("it is not known how many processors the host has".to_owned()),
+        0 if tasks > 1.0 => Err("it is not known how many CPUs the host has".to_owned()),
         0 => Ok(window),
         cpus => Ok(window * tasks.min(f64::from(cpus))),
     }
@@ -152,13 +152,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        return Err(Halt::not_applicable("the file is in memory: see AB106"));
     }
     // fio spins on the CPU while it waits for its next request.
     if !phase.own_limits.is_empty() {
-        return Err(Halt::not_applicable(
-            "the tool holds itself back, and may wait with the processor: AB506 speaks of it",
-        ));
+        return Err(Halt::not_applicable("the tool limits its own pace and may wait on the CPU: see AB506"));
     }
     let (user, kernel) = (run.fact(phase, FactName::UserCpu)?, run.fact(phase, FactName::KernelCpu)?);
     let share = (user + kernel) / cpu_capacity(run, phase)?;
@@ -171,7 +169,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let busy = busy.at_least;
     if !idled {
         return Ok(case.silent(format!(
-            "the processor was busy for {} of its time and the device for {}",
+            "the CPU was busy for {} of its time and the device for {}",
             Quantity::ratio(share),
             Quantity::ratio(busy)
         )));
@@ -184,8 +182,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!(
-            "the threads were on a processor for {} of the time that they could have used (user {}, kernel {} in a window \
-             of {}), the device was busy for {}",
+            "the threads were on a CPU for {} of the time that they could have used (user {}, kernel {} in a window of {}), the device was busy for {}",
             Quantity::ratio(share),
             in_ns(user),
             in_ns(kernel),
@@ -195,7 +192,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         meaning: match (stored, phase.direction) {
             (true, Direction::Read) => "all of it came from the storage, which could have given it faster",
             (true, _) => "the storage held all of it when the clock stopped, and could have taken it faster",
-            (false, _) => "the figure is what the processor could do, not what the storage could",
+            (false, _) => "the figure is what the CPU could do, not what the storage could",
         }
         .to_owned(),
         advice: match phase.direction {

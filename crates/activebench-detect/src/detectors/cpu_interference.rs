@@ -129,7 +129,7 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let stolen = bounded(phase, FactName::Steal, FactName::StealError)?;
     let processors = case.run.manifest.host.cpus;
     if processors == 0 {
-        return Err(Halt::undecided("it is not known how many processors the hypervisor could take"));
+        return Err(Halt::undecided("it is not known how many CPUs the hypervisor could take"));
     }
     let share = match case.run.fact(phase, FactName::StealShare) {
         Ok(value) => Bounded { value, error: 0.0 },
@@ -141,19 +141,19 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     if !share.is_above(warn.value.value) {
         return Err(Halt::undecided(format!(
-            "the hypervisor took {} of the processors' time, known to within {}",
+            "the hypervisor took {} of the CPUs' time, known to an accuracy of {}",
             Quantity::ratio(share.value),
             Quantity::ratio(share.error)
         )));
     }
     let demand = demand(phase)?;
-    let needed = format!("the hypervisor took {} of the processors' time, and the pass", Quantity::ratio(share.value));
+    let needed = format!("the hypervisor took {} of the CPUs' time, and the pass", Quantity::ratio(share.value));
     if demand.is_within(warn.value.value) {
         return Ok(Some(case.silent(format!("{needed} needed one for {} of its own", Quantity::ratio(demand.value)))));
     }
     if !demand.is_above(warn.value.value) {
         return Err(Halt::undecided(format!(
-            "{needed} needed one for {} of its own, known to within {}",
+            "{needed} needed one for {} of its own, known to an accuracy of {}",
             Quantity::ratio(demand.value),
             Quantity::ratio(demand.error)
         )));
@@ -171,13 +171,12 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
         observed: Some(Quantity::ratio(share.value)),
         threshold: threshold.clone(),
         message: format!(
-            "the hypervisor gave {} of this machine's processor time to others while the clock ran ({} on {processors} \
-             processors, /proc/stat)",
+            "the hypervisor gave {} of this machine's CPU time to others while the clock ran ({} on {processors} CPUs, /proc/stat)",
             Quantity::ratio(share.value),
             Quantity { value: stolen.value, ..Quantity::ns(0) },
         ),
         meaning: "left alone the machine would have given a better figure, by how much is not known".to_owned(),
-        advice: "give the virtual machine processors of its own, or repeat the run when its neighbours are quiet"
+        advice: "give the virtual machine CPUs of its own, or repeat the run when its neighbours are quiet"
             .to_owned(),
     })))
 }
@@ -197,7 +196,7 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     if !share.is_above(limit.value.value) {
         return Err(Halt::undecided(format!(
-            "the threads waited for a processor for {} of their time, known to within {}",
+            "the threads waited for a CPU for {} of their time, known to an accuracy of {}",
             Quantity::ratio(share.value),
             Quantity::ratio(share.error)
         )));
@@ -213,22 +212,21 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             observed: Some(Quantity::ratio(share.value)),
             threshold: limit.clone(),
             message: format!(
-                "the threads of the pass could run and waited for a processor for {} of their time ({} of {})",
+                "the threads of the pass could run and waited for a CPU for {} of their time ({} of {})",
                 Quantity::ratio(share.value),
                 in_ns(preempted.value),
                 in_ns(all)
             ),
             meaning: match own {
-                true => "they outnumber the processors and took turns: the figure is one of the processors too",
+                true => "they outnumber the CPUs and took turns: the figure is one of the CPUs too",
                 false => {
-                "something else had the processor (another program, or the kernel's workers): with one of its own the tool \
-                 would have given a better figure"
+                "something else had the CPU (another program, or the kernel's workers): with one of its own the tool would have given a better figure"
             }
             }
             .to_owned(),
             advice: match own {
-                true => "use no more tasks than processors, or asynchronous I/O from a few of them",
-                false => "stop what else runs, or give the tool a processor of its own (`taskset`), and repeat the run",
+                true => "use no more tasks than CPUs, or asynchronous I/O from a few of them",
+                false => "stop what else runs, or give the tool a CPU of its own (`taskset`), and repeat the run",
             }
             .to_owned(),
         }),

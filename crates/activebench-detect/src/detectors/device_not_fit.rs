@@ -75,7 +75,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     seen(phase)?;
     let case = &case.concerning_storage()?;
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     let mut findings = Vec::new();
     if case.thresholds().requires_preconditioning {
         findings.push(preconditioned(case, phase, target).unwrap_or_else(|halt| case.halted(halt)));
@@ -208,7 +208,8 @@ fn errors(value: &str) -> Option<u64> {
 /// Block size of the standard's preconditioning (SNIA PTS 2.0.2: 128 KiB sequential writes).
 const BLOCK_BYTES: u64 = 128 << 10;
 
-/// Bytes of a device that whole blocks fill: fio ends a pass before a block that does not fit (io_u.c, `io_u_fits`, 3.33).
+/// Bytes of a device that whole blocks fill: fio ends a pass before a block that does not fit (io_u.c, `io_u_fits`,
+/// 3.33).
 fn in_whole_blocks(size_bytes: u64, block_bytes: u64) -> f64 {
     let block_bytes = block_bytes.max(1);
     ((size_bytes / block_bytes).max(1) * block_bytes) as f64
@@ -216,7 +217,7 @@ fn in_whole_blocks(size_bytes: u64, block_bytes: u64) -> f64 {
 
 /// Judges whether enough was written to the device before the pass, by the run itself or during its preparation.
 fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Finding, Halt> {
-    let device = target.device().ok_or_else(|| Halt::not_applicable("no block device lies below the file"))?;
+    let device = target.device().ok_or_else(|| Halt::not_applicable("there is no block device below the file"))?;
     let size = device.size_bytes.filter(|size| *size > 0);
     let size = size.ok_or_else(|| Halt::undecided(format!("the size of {} is not known", device.name)))?;
     let start = phase.window.map(|window| window.start_ns);

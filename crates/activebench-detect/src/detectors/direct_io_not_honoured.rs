@@ -31,8 +31,8 @@
 //! `data=journal`, encryption and verity.
 //!
 //! # References
-//! Kernel commit 825cf206ed51; kdave/btrfs-progs #954 (6.14 falls back when data is checksummed), #1139; LTP
-//! `statx10`.
+//! Kernel commits 825cf206ed51 and 968f19c5b1b7 (btrfs in Linux 6.15: falls back when data is checksummed);
+//! kdave/btrfs-progs #954, #1139; LTP `statx10`.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -82,7 +82,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let run = &case.run;
         let target = run.target_of(phase);
         if target.is_some_and(|target| target.tier == Tier::Memory) {
-            return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+            return Err(Halt::not_applicable("the file is in memory: see AB106"));
         }
         if phase.direction == Direction::Discard {
             return Err(Halt::not_applicable("discards move no data"));
@@ -179,7 +179,7 @@ fn inserted_by_tasks(case: &Case<'_>, phase: &Phase, by_calls: f64, direct: f64)
         return match phase.submission {
             Submission::Synchronous => Ok(by_calls),
             _ => Err(Halt::undecided(format!(
-                "{} entered the page cache, and the reads and the writes of the mix are not told apart",
+                "{} entered the page cache, and the reads and the writes of the mix are not distinguished",
                 Quantity { value: inserted, ..Quantity::bytes(0) }
             ))),
         };

@@ -34,7 +34,9 @@
 //! tracee #223 (387,569 of 1,000,000 accounted for); inspektor-gadget #5359; iovisor/bcc #3476.
 
 use activebench_model::claim::Claim;
+use activebench_model::coverage::Backend;
 use activebench_model::finding::{Effect, Finding, Outcome};
+use activebench_model::hook::Hook;
 use activebench_model::log::LogCut;
 use activebench_model::units::Quantity;
 
@@ -42,18 +44,9 @@ use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::run::Run;
 
-/// Hooks (by the last part of their name) without which no judgement is valid.
-const REQUIRED: [&str; 6] = [
-    "sys_enter",
-    "sys_exit",
-    "sched_process_exit",
-    "task_newtask",
-    "mm_filemap_add_to_page_cache",
-    "block_rq_complete",
-];
-
-/// Classes of records that no judgement on I/O needs.
-const SPARE_CLASSES: [&str; 4] = ["cpu", "samples", "steal", "payload"];
+/// Hooks without which no judgement is valid.
+const REQUIRED: [Hook; 6] =
+    [Hook::SysEnter, Hook::SysExit, Hook::ProcessExit, Hook::NewTask, Hook::AddToPageCache, Hook::RequestComplete];
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -77,7 +70,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     for (class, account) in &coverage.records {
         if !account.is_whole() {
             let gap = format!("{class}: {} of {} records arrived", account.received, account.made);
-            if SPARE_CLASSES.contains(&class.as_str()) {
+            if class.is_spare() {
                 spare.push(gap);
                 continue;
             }
@@ -90,11 +83,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             lost.push(format!("{} missed {} events", probe.hook, probe.missed));
             count += probe.missed;
         }
-        if !probe.attached && coverage.backend != "ptrace" {
+        if !probe.attached && coverage.backend != Backend::Ptrace {
             let why = probe.why_not.as_deref().unwrap_or("no reason was given");
             let gap = format!("{} was not attached ({why})", probe.hook);
-            let hook = probe.hook.rsplit('/').next().unwrap_or(&probe.hook);
-            if REQUIRED.contains(&hook) { gaps.push(gap) } else { spare.push(gap) }
+            if REQUIRED.contains(&probe.hook) { gaps.push(gap) } else { spare.push(gap) }
         }
     }
     let tolerated = count > 0 && count as f64 <= limit.value.value;
@@ -107,11 +99,11 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             weight: Weight::WarnWith(Effect::Unverifiable),
             observed: (count > 0).then(|| Quantity::count(count)),
             threshold: limit.clone(),
-            message: format!("the observation is not whole: {}", gaps.join("; ")),
+            message: format!("the observation is incomplete: {}", gaps.join("; ")),
             meaning: "what was lost could confirm or refute any figure of the run".to_owned(),
             advice: match (broken_off, count) {
                 (true, _) => "repeat the run and let it end".to_owned(),
-                (false, 0) => "`activebench doctor` says what is missing and how to mend it".to_owned(),
+                (false, 0) => "`activebench doctor` says what is missing and how to fix it".to_owned(),
                 (false, _) => "repeat the run on a quieter machine".to_owned(),
             },
         })
@@ -127,12 +119,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             meaning: "facts that need it are missing, and their detectors undecided".to_owned(),
             advice: match coverage.probes.iter().all(|probe| probe.attached) {
                 true => "repeat the run on a quieter machine where they matter".to_owned(),
-                false => "`activebench doctor` says how to mend it".to_owned(),
+                false => "`activebench doctor` says how to fix it".to_owned(),
             },
         })
-    } else if coverage.records.is_empty() && coverage.backend != "ptrace" {
+    } else if coverage.records.is_empty() && coverage.backend != Backend::Ptrace {
         case.halted(Halt::undecided("no account of the records was kept"))
-    } else if coverage.probes.is_empty() && coverage.backend != "ptrace" {
+    } else if coverage.probes.is_empty() && coverage.backend != Backend::Ptrace {
         case.halted(Halt::undecided("it was not kept which hooks were attached"))
     } else {
         case.silent("")

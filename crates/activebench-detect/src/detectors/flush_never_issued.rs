@@ -61,7 +61,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::DurableRates,
     correction: Some(Correction {
         rank: 20,
-        honest: Honest::None("the device was never told to flush its cache, so there is no durable rate"),
+        honest: Honest::None("the device never received a command to flush its cache, so there is no durable rate"),
         measured_instead: |_, _| "writing into the device's volatile cache",
     }),
     improvement: Some(Improvement::SurvivePowerLoss),
@@ -94,9 +94,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     let device = match target.tier {
-        Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
+        Tier::Memory => return Err(Halt::not_applicable("the file is in memory: see AB106")),
         _ => device_below(target)?,
     };
     match device.write_cache.as_deref() {
@@ -121,7 +121,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let syncs = covered_syncs(phase, inside).max(if ended_by_sync { 1.0 } else { 0.0 });
     let synced = syncs > 0.0 || sync_writes > 0.0;
     if !synced && direct == 0.0 {
-        return Err(Halt::not_applicable("nothing was synced: AB301 speaks of it"));
+        return Err(Halt::not_applicable("nothing was synced: see AB301"));
     }
     let flushed = run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?;
     let limit = &case.thresholds().ab303_flushes_floor_count;
@@ -150,7 +150,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::count(0)),
         threshold: limit.clone(),
         message: format!("{how}; {} (write cache: write back) completed 0 FLUSH and 0 FUA requests", device.name),
-        meaning: "the data may lie in the device's volatile cache: a power cut loses it".to_owned(),
+        meaning: "the data may be in the device's volatile cache: a power cut loses it".to_owned(),
         advice: match (synced, without_barriers) {
             (true, true) => format!("mount {} with barriers (its options say otherwise)", target.mount_point),
             (true, false) => format!("look at why syncs on {} make no flush at {}", target.mount_point, device.name),

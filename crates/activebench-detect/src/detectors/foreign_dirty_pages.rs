@@ -57,7 +57,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file lies in memory: nothing is written back"));
+        return Err(Halt::not_applicable("the file is in memory: nothing is written back"));
     }
     let written = run.fact(phase, FactName::WriteBytes)?;
     if written == 0.0 {

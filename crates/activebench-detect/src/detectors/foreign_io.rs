@@ -46,7 +46,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, |case, phase| {
         let case = &case.concerning_storage()?;
         let (run, limits) = (&case.run, case.thresholds());
-        let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+        let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
         let device = device_below(target)?;
         let total = run.fact(phase, FactName::DeviceTotalBytes)?;
         if total == 0.0 {

@@ -73,8 +73,7 @@ fn swapped(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
         observed: Some(Quantity { value: pages, ..Quantity::count(0) }),
         threshold: limit.clone(),
         message: format!("the host swapped {pages:.0} pages in and out while the clock ran (/proc/vmstat)"),
-        meaning:
-            "swapping used a device and took processors: the figure is one of a machine short of memory".to_owned(),
+        meaning: "swapping used a device and CPU time: the figure was measured on a machine short of memory".to_owned(),
         advice: ADVICE.to_owned(),
     })))
 }
@@ -91,7 +90,7 @@ fn stalled(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     if !stalled.is_above(limit.value.value) {
         return Err(Halt::undecided(format!(
-            "every task waited for memory for {} of the window, known to within {}",
+            "every task waited for memory for {} of the window, known to an accuracy of {}",
             Quantity::ratio(stalled.value),
             Quantity::ratio(stalled.error)
         )));

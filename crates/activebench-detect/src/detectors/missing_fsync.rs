@@ -82,7 +82,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let run = &case.run;
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        return Err(Halt::not_applicable("the file is in memory: see AB106"));
     }
     let storage = case.concerning_storage().ok();
     let cached = |claim: &&&activebench_model::claim::Claim| run.subject_of(claim) == Subject::CachedFilesystem;
@@ -91,7 +91,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if synced_later {
-            return Err(Halt::not_applicable("a sync came after the clock had stopped: AB302 speaks of it"));
+            return Err(Halt::not_applicable("a sync came after the clock had stopped: see AB302"));
         }
         let case = storage.as_ref().unwrap_or(case).resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(unsynced_mapping(run, written, storage.is_some())));

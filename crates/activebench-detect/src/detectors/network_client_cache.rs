@@ -68,12 +68,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     if target.tier != Tier::Network {
-        return Err(Halt::not_applicable("the file lies on no network file system"));
+        return Err(Halt::not_applicable("the file is not on a network file system"));
     }
     if let Some(packer) = packs(target) {
-        return Err(Halt::not_applicable(format!("{packer} packs the data on its way")));
+        return Err(Halt::not_applicable(format!("{packer} compresses the data in transit")));
     }
     let read = run.fact(phase, FactName::ReadBytes)?;
     if read == 0.0 {

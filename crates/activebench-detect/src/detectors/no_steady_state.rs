@@ -72,7 +72,7 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             observed: Some(Quantity::ratio(if swings { last.range_ratio } else { last.excursion_ratio })),
             threshold: if swings { range.clone() } else { excursion.clone() },
             message: format!("{observed}{}", because(figure)),
-            meaning: "the figure is that of a device on its way to another state".to_owned(),
+            meaning: "the figure is that of a device moving to another state".to_owned(),
             advice:
                 "precondition the device, and repeat rounds of a minute until five in a row agree: `--until steady`"
                     .to_owned(),

@@ -224,7 +224,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 observed: Quantity::ratio(served),
                 threshold: limits.ab112_page_cache_served_ratio.clone(),
                 seen: format!(
-                    "a purged processor cache only; {} of the bytes read came from the page cache",
+                    "a purged CPU cache only; {} of the bytes read came from the page cache",
                     Quantity::ratio(served)
                 ),
                 meaning: "the option does not make the reads cold",

@@ -229,12 +229,12 @@ fn too_much_processor(case: &Case<'_>, claim: &Claim) -> Option<Finding> {
     Some(case.concerning(vec![claim]).fires(Firing {
         weight: Weight::Fail(Effect::Refuted),
         observed: Some(claim.value),
-        threshold: Threshold { value: Quantity::ratio(most), source: "the host's processors".to_owned() },
+        threshold: Threshold { value: Quantity::ratio(most), source: "the host's CPUs".to_owned() },
         message: format!(
-            "{}{} of a processor is printed, and the host has {most} of them",
+            "{}{} of a CPU is printed, and the host has {most} of them",
             claim.printed.text, claim.printed.unit
         ),
-        meaning: "the tool counts the same processor time several times".to_owned(),
+        meaning: "the tool counts the same CPU time several times".to_owned(),
         advice: "do not quote this share; `user_cpu_ns` and `kernel_cpu_ns` of the phase are what was used".to_owned(),
     }))
 }

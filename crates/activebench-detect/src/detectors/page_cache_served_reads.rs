@@ -77,7 +77,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        return Err(Halt::not_applicable("the file is in memory: see AB106"));
     }
     if let Some(Mapped::Cached { read, from_device }) = mapped_files::of(run, phase)? {
         let case = &case.resting_on(mapped_files::FACTS.to_vec());

@@ -74,16 +74,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     if target.tier != Tier::Block {
-        return Err(Halt::not_applicable("no device that keeps its data lies below the file"));
+        return Err(Halt::not_applicable("there is no device that keeps its data below the file"));
     }
     let written = run.moved(phase)?;
     if written < limits.ab106_inline_ceiling_bytes.value.value {
-        return Err(Halt::not_applicable("so few bytes may lie in the inode"));
+        return Err(Halt::not_applicable("so few bytes may be in the inode"));
     }
     if run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
-        return Err(Halt::not_applicable("not all of it was synced: AB301 speaks of it"));
+        return Err(Halt::not_applicable("not all of it was synced: see AB301"));
     }
     let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
     let expected = touched.min(written);
@@ -91,7 +91,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let reached = to_lowest(run, phase)?.bytes();
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     if reached <= 0.0 {
-        return Err(Halt::not_applicable("nothing reached the device: AB106 speaks of it"));
+        return Err(Halt::not_applicable("nothing reached the device: see AB106"));
     }
     let share = reached / expected;
     if share < limits.ab406_reduced_fail_ratio.value.value {

@@ -37,6 +37,7 @@
 //! reads from 475 to 711 ns per call, measured on 6.18.
 
 use activebench_model::claim::Metric;
+use activebench_model::coverage::Backend;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
@@ -65,7 +66,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     let is_rate = |metric| !matches!(metric, Metric::BytesMoved | Metric::MinTaskBytes);
     let rates = run.parsed.claims.iter().filter(|claim| is_rate(claim.metric)).collect();
     let case = Case::of_run(&DETECTOR, run).resting_on(FACTS.to_vec()).concerning(rates);
-    if matches!(run.manifest.coverage.backend.as_str(), "" | "none") {
+    if run.manifest.coverage.backend == Backend::None {
         return vec![case.halted(Halt::not_applicable("nothing was observed, so nothing was disturbed"))];
     }
     let of_programs = programs(&case).unwrap_or_else(|halt| case.halted(halt));
@@ -102,8 +103,7 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
             Quantity { value: run_ns, ..Quantity::ns(0) },
             Quantity::ratio(share)
         ),
-        meaning: "where the processor limits, the figures would have been better without, by about this share"
-            .to_owned(),
+        meaning: "where the CPU limits, the figures would have been better without, by about this share".to_owned(),
         advice: "run the same command without activebench too, and quote that figure beside this report".to_owned(),
     }))
 }
@@ -114,7 +114,7 @@ fn own_share(run: &Run<'_>) -> String {
     match overhead.observer_cpu_ns {
         Some(own_ns) if overhead.run_ns > 0 => {
             let share = Quantity::ratio(own_ns as f64 / overhead.run_ns as f64);
-            format!("; activebench's own process took {share} of one processor")
+            format!("; activebench's own process took {share} of one CPU")
         }
         _ => String::new(),
     }
@@ -132,12 +132,12 @@ fn own_process(case: &Case<'_>) -> Option<Finding> {
             observed: Some(Quantity::ratio(share)),
             threshold: threshold.clone(),
             message: format!(
-                "activebench's own process took {} of processor time in {}",
+                "activebench's own process took {} of CPU time in {}",
                 Quantity::ns(own_ns),
                 Quantity::ns(overhead.run_ns)
             ),
-            meaning: "it works beside the tool: where every processor was busy it took time from it".to_owned(),
-            advice: "leave a processor idle: fewer tasks than processors".to_owned(),
+            meaning: "it works beside the tool: where every CPU was busy it took time from it".to_owned(),
+            advice: "leave a CPU idle: fewer tasks than CPUs".to_owned(),
         })
     })
 }

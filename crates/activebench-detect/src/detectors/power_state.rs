@@ -60,12 +60,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn governors(case: &Case<'_>) -> Result<Finding, Halt> {
     let hardware = case.run.manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("the governors of the processors were not read"))?;
+    let hardware = hardware.ok_or_else(|| Halt::undecided("the governors of the CPUs were not read"))?;
     if let Some(why) = hardware.unread_of(&["cpufreq"]) {
         return Err(Halt::undecided(format!("a governor was not read: {why}")));
     }
     if hardware.governors.is_empty() {
-        return Err(Halt::not_applicable("this host does not scale the frequencies of its processors"));
+        return Err(Halt::not_applicable("this host does not scale the frequencies of its CPUs"));
     }
     let saving: Vec<&str> =
         hardware.governors.iter().map(String::as_str).filter(|governor| *governor != FAST).collect();
@@ -77,11 +77,10 @@ fn governors(case: &Case<'_>) -> Result<Finding, Halt> {
         observed: Some(Quantity::count(saving.len() as u64)),
         threshold: Threshold { value: Quantity::count(0), source: "any governor but performance".to_owned() },
         message: format!(
-            "the governor of the processors is {} (/sys/devices/system/cpu/cpufreq/policy*/scaling_governor)",
+            "the governor of the CPUs is {} (/sys/devices/system/cpu/cpufreq/policy*/scaling_governor)",
             saving.join(", ")
         ),
-        meaning: "the processors may have been slower than they can be: figures of fast storage depend on it"
-            .to_owned(),
+        meaning: "the CPUs may have been slower than they can be: figures of fast storage depend on it".to_owned(),
         advice: "run `cpupower frequency-set --governor performance` before the benchmark".to_owned(),
     }))
 }
@@ -96,8 +95,8 @@ fn dropped(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight: Weight::Note,
         observed: Some(Quantity::ratio(drop)),
         threshold: limit.clone(),
-        message: format!("the mean frequency of the processors fell by {} within the window", Quantity::ratio(drop)),
-        meaning: "a part of the pass was measured on slower processors than the rest".to_owned(),
+        message: format!("the mean frequency of the CPUs fell by {} within the window", Quantity::ratio(drop)),
+        meaning: "a part of the pass was measured on slower CPUs than the rest".to_owned(),
         advice: "look for heat and for power limits, and run at a fixed frequency".to_owned(),
     }))
 }

@@ -146,7 +146,7 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     }
     let requests = run.fact(phase, FactName::DeviceRequests)?;
     if requests == 0.0 {
-        return Err(Halt::not_applicable("no request reached the device: AB106 and AB201 speak of it"));
+        return Err(Halt::not_applicable("no request reached the device: see AB106 and AB201"));
     }
     let bytes = match phase.direction {
         Direction::Read => run.fact(phase, FactName::DeviceReadBytes)?,
@@ -155,9 +155,7 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     };
     // Operations that a cache or a hole answers are in flight at no device.
     if bytes < limits.ab403_device_share_ratio.value.value * run.moved(phase)? {
-        return Err(Halt::not_applicable(
-            "only a part of the operations reached the device: AB201 and AB207 speak of it",
-        ));
+        return Err(Halt::not_applicable("only a part of the operations reached the device: see AB201 and AB207"));
     }
     if operations(run, phase)? < FULL_QUEUES * claimed {
         return Err(Halt::not_applicable("so few operations hardly fill the depth once"));

@@ -93,10 +93,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("the pass works on names and moves no data"));
     }
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        return Err(Halt::not_applicable("the file is in memory: see AB106"));
     }
     if fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0) > 0.0 {
-        return Err(Halt::not_applicable("data moved through a mapping, which no call shows to be on its way"));
+        return Err(Halt::not_applicable("data moved through a mapping, which no call shows to be in flight"));
     }
     match phase.own_limits.is_empty() {
         true => idled(case, phase),
@@ -151,7 +151,8 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!("{options} held the tool back: its tasks {how} for {} of their time", Quantity::ratio(share)),
-        meaning: "the figure is the pace that the tool was told to keep, not what the storage could give".to_owned(),
+        meaning: "the figure is the pace that the tool was configured to keep, not what the storage could give"
+            .to_owned(),
         advice: format!("drop {options}, or quote the limit beside the figure"),
     }))
 }
@@ -181,12 +182,13 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!(
-            "the tasks were neither on a processor nor waiting for I/O for {} of their time, and the device was busy for \
-             {}",
+            "the tasks were neither on a CPU nor waiting for I/O for {} of their time, and the device was busy for {}",
             Quantity::ratio(share),
             Quantity::ratio(busy)
         ),
-        meaning: "something other than the storage set the pace, so that the figure is not one of the storage".to_owned(),
-        advice: "look at what the tool waits for: its input, a lock, or a pause that it was told to make".to_owned(),
+        meaning: "something other than the storage set the pace, so that the figure is not one of the storage"
+            .to_owned(),
+        advice: "look at what the tool waits for: its input, a lock, or a pause that it was configured to make"
+            .to_owned(),
     }))
 }

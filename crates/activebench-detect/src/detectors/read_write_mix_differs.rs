@@ -83,7 +83,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (reads, writes) = (run.fact(reading, FactName::ReadCalls)?, run.fact(writing, FactName::WriteCalls)?);
     let operations = reads + writes;
     if operations == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was moved: see AB106"));
     }
     let of_mix = |claim: &&Claim| claim.phase == reading.id || claim.phase == writing.id;
     let rates = run.parsed.claims.iter().filter(of_mix).filter(|claim| !claim.metric.is_count());

@@ -49,13 +49,13 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction != Direction::Read || phase.pattern != Pattern::Sequential {
-        return Err(Halt::not_applicable("the pass is no sequential read"));
+        return Err(Halt::not_applicable("the pass is not a sequential read"));
     }
     let rates = case.concerning_storage()?;
     let operations = |claim: &&&Claim| claim.metric == Metric::OperationRate;
     let claims: Vec<_> = rates.claims().iter().filter(operations).copied().collect();
     if claims.is_empty() {
-        return Err(Halt::not_applicable("no operations a second are claimed"));
+        return Err(Halt::not_applicable("no operations per second are claimed"));
     }
     let case = &case.concerning(claims);
     let run = &case.run;
@@ -64,7 +64,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let (calls, requests) = (run.fact(phase, FactName::ReadCalls)?, run.fact(phase, FactName::DeviceRequests)?);
     if requests == 0.0 || calls == 0.0 {
-        return Err(Halt::not_applicable("no request reached the device: AB201 speaks of it"));
+        return Err(Halt::not_applicable("no request reached the device: see AB201"));
     }
     let limit = &case.thresholds().ab407_requests_note_ratio;
     let share = requests / calls;
@@ -76,7 +76,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!("{calls} calls were served by {requests} requests at the device"),
-        meaning: "the bytes a second are right; the device made fewer, larger operations".to_owned(),
-        advice: "quote the bytes a second, or read with O_DIRECT".to_owned(),
+        meaning: "the bytes per second are right; the device made fewer, larger operations".to_owned(),
+        advice: "quote the bytes per second, or read with O_DIRECT".to_owned(),
     }))
 }

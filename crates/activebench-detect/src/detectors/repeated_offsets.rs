@@ -94,8 +94,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, judge)
 }
 
-/// Returns the expected number of distinct blocks of `region` that `blocks` moved by `calls` should touch, and its standard
-/// deviation: the blocks of one call are drawn together.
+/// Returns the expected number of distinct blocks of `region` that `blocks` moved by `calls` should touch, and its
+/// standard deviation: the blocks of one call are drawn together.
 fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, f64) {
     match pattern {
         Pattern::RandomIndependent | Pattern::Unknown => {
@@ -129,18 +129,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if let Some(finding) = overwritten(case, phase, unique * block)? {
         return Ok(finding);
     }
-    // The requested bytes count a region that is repeated by design once per round.
-    let rounds = f64::from(phase.rounds.max(1));
+    // The requested bytes count a region that is repeated by design once per loop.
+    let loops = f64::from(phase.loops.max(1));
     let asked = match phase.region_bytes {
         Some(bytes) => (bytes as f64 / block).floor(),
-        None => phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / rounds / block).floor()),
+        None => phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / loops / block).floor()),
     };
     let region = run.fact(phase, FactName::RegionBlocks)?.max(asked).max(1.0);
     // Failed calls move nothing, and calls off the grid touch more blocks than they move. Counting blocks by bytes
     // expects fewer of them.
     let blocks = (moved / block).max(1.0);
-    let of_a_round = (blocks / rounds).max(1.0);
-    let (expected, deviation) = expectation(phase.pattern, of_a_round, (calls / rounds).max(1.0), region);
+    let of_a_loop = (blocks / loops).max(1.0);
+    let (expected, deviation) = expectation(phase.pattern, of_a_loop, (calls / loops).max(1.0), region);
     let is_enough = |expected: f64, deviation: f64| {
         let chance = deviation * limits.ab401_chance_deviations_count.value.value;
         unique >= limits.ab401_distinct_warn_ratio.value.value * expected || expected - unique <= chance
@@ -154,8 +154,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (expected, deviation) = match at_unlike_speeds {
         true => {
             let of_the_slowest = run.fact(phase, FactName::MinTaskBytes)? * f64::from(phase.requested_tasks);
-            let blocks = of_a_round.min((of_the_slowest / rounds / block).max(1.0));
-            expectation(phase.pattern, blocks, (calls * blocks / (of_a_round * rounds)).max(1.0), region)
+            let blocks = of_a_loop.min((of_the_slowest / loops / block).max(1.0));
+            expectation(phase.pattern, blocks, (calls * blocks / (of_a_loop * loops)).max(1.0), region)
         }
         false => (expected, deviation),
     };
@@ -232,7 +232,7 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if distinct >= half.bytes() || run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
         return Ok(None);
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     if target.tier != Tier::Block {
         return Ok(None);
     }
@@ -240,7 +240,7 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if reached.short_of(&half.at_least_of_files()) == 0.0 {
         return Ok(None);
     }
-    let said = phase.rounds > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let said = phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Ok(Some(case.fires(Firing {
         weight: if said { Weight::Warn(Effect::Misleading) } else { Weight::Fail(Effect::Misleading) },

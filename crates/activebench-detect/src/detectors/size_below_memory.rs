@@ -53,7 +53,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             return Err(Halt::not_applicable("the pass does not read"));
         }
         if phase.block_bytes == Some(1) {
-            return Err(Halt::not_applicable("a byte a call measures the processor"));
+            return Err(Halt::not_applicable("a byte a call measures the CPU"));
         }
         let size = requested(phase);
         let limits = case.thresholds();

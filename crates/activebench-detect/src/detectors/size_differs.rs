@@ -137,23 +137,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
 fn reason(run: &Run<'_>, phase: &Phase, short: f64, untimed: f64) -> (&'static str, String) {
     let block = phase.block_bytes.unwrap_or(0) as f64;
     if untimed > 0.0 {
-        let meaning = "the clock of a task stopped before its work was done: the figure speaks of the part before";
+        let meaning = "the clock of a task stopped before its work was done: the figure is about the part before";
         return (meaning, advise(run, None, Improvement::CountAllTasks));
     }
     if short > 0.0 && short < block * f64::from(phase.requested_tasks.max(1)) {
         return (
-            "the size is no multiple of the block: the rest of it was left out, of the figure too",
+            "the size is not a multiple of the block: the rest of it was left out, of the figure too",
             format!("choose a size that is a multiple of {}", Quantity { value: block, ..Quantity::bytes(0) }),
         );
     }
     if let (true, Some(limit_ns)) = (short > 0.0, phase.time_limit_ns) {
         return (
-            "the time limit ended the pass: the rest of the file was not reached, and the figure does not speak of it",
+            "the time limit ended the pass: the rest of the file was not reached, and the figure does not cover it",
             format!("quote the bytes that moved, or give it more time than {}", Quantity::ns(limit_ns)),
         );
     }
     (
-        "the figure speaks of the bytes that moved, not of the size that was stated",
+        "the figure is about the bytes that moved, not about the stated size",
         "look at how the tool counts its size".to_owned(),
     )
 }

@@ -104,11 +104,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        return Err(Halt::not_applicable("the file is in memory: see AB106"));
     }
     if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if !synced_later {
-            return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
+            return Err(Halt::not_applicable("no sync made the bytes durable: see AB301"));
         }
         return Ok(case.resting_on(mapped_files::FACTS.to_vec()).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
@@ -139,7 +139,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Err(why) => {
             let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
             if unsynced > written * limits.ab301_unsynced_fail_ratio.value.value {
-                return Err(Halt::not_applicable("no sync made the bytes durable: AB301 speaks of it"));
+                return Err(Halt::not_applicable("no sync made the bytes durable: see AB301"));
             }
             if unsynced > 0.0 && run.fact(phase, FactName::SyncsInside)? > 0.0 {
                 return Ok(case.silent("all but its end was synced while the clock ran; AB301 judges that end"));

@@ -8,7 +8,7 @@
 //! # How it decides
 //! It fails in three cases:
 //!
-//! - No call moved a byte, and there was no mapping and no undecoded path: the claim is refuted. A pass that was not
+//! - No call moved a byte, and there was neither a mapping nor an undecoded path: the claim is refuted. A pass that was not
 //!   found counts only when the calls of the whole tree moved less than half of the bytes that the tool counts for
 //!   that pass.
 //! - A storage claim on a file that is in memory: the claim is misleading.
@@ -35,6 +35,7 @@
 //! Gregg, active benchmarking: did it even happen? fio 3.33 reads a file of holes at 17.9 GB/s with 0 bytes from the
 //! device (measured); a zero score in IO500 is invalid.
 
+use activebench_model::coverage::Backend;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::host::Tier;
@@ -92,7 +93,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let of_discards = case.resting_on(FACTS_OF_DISCARDS.to_vec());
     let case = if phase.direction == Direction::Discard { &of_discards } else { case };
     if case.run.maps_files(phase) {
-        return Err(Halt::not_applicable("data moves through a mapping: AB901 speaks of it"));
+        return Err(Halt::not_applicable("data moves through a mapping: see AB901"));
     }
     let limits = case.thresholds();
     if phase.parts.is_empty() {
@@ -109,14 +110,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return nothing_moved(case, 0.0);
     }
     let case = &case.concerning_storage()?;
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     match target.tier {
         Tier::Memory => Ok(case.fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
             observed: Some(in_bytes(case.run.moved(phase)?)),
             threshold: case.thresholds().ab106_device_floor_bytes.clone(),
             message: format!(
-                "{} for storage; all {} went to or came from memory: the file lies on {} at {}{}",
+                "{} for storage; all {} went to or came from memory: the file is on {} at {}{}",
                 case.claimed(),
                 in_bytes(case.run.moved(phase)?),
                 target.fs_type,
@@ -129,7 +130,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Tier::Block => on_a_device(case, phase),
         Tier::Network => Err(Halt::undecided(format!("what the server of {} did is not seen here", target.fs_type))),
         Tier::Fuse => Err(Halt::undecided(format!("what the daemon behind {} did is not seen here", target.fs_type))),
-        Tier::Unknown => Err(Halt::undecided(format!("what lies below {} is not known", target.fs_type))),
+        Tier::Unknown => Err(Halt::undecided(format!("the storage below {} is unknown", target.fs_type))),
     }
 }
 
@@ -150,7 +151,7 @@ fn moved_in_run(case: &Case<'_>, phase: &Phase) -> Result<f64, String> {
 
 fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
     let coverage = &case.run.manifest.coverage;
-    if matches!(coverage.backend.as_str(), "" | "none") {
+    if coverage.backend == Backend::None {
         return Err(Halt::undecided("nothing was observed: it is not known whether other paths than calls were used"));
     }
     let blind = &coverage.blind_paths;
@@ -166,7 +167,7 @@ fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
             _ => format!("{}, and all calls of the run together moved {} that way", case.claimed(), in_bytes(moved)),
         },
         meaning: "the figure does not come from I/O".to_owned(),
-        advice: "look at what the tool really did; its output is no measurement".to_owned(),
+        advice: "look at what the tool really did; its output is not a measurement".to_owned(),
     }))
 }
 

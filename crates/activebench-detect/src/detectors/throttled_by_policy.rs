@@ -111,7 +111,7 @@ pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(
     if limits.is_empty() {
         return Ok(None);
     }
-    let target = run.target_of(phase).ok_or("it is not known what the file lies on")?;
+    let target = run.target_of(phase).ok_or("the storage of the file is unknown")?;
     let concerns = |limit: &&IoLimit| {
         let of_the_pass = phase.direction == Direction::Mixed || phase.direction == limit.direction;
         of_the_pass && target.layers.iter().any(|layer| layer.device == limit.device)

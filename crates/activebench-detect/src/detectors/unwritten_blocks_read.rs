@@ -104,18 +104,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     match target.tier {
         Tier::Block => {}
-        Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
+        Tier::Memory => return Err(Halt::not_applicable("the file is in memory: see AB106")),
         Tier::Network | Tier::Fuse => {
             return Err(Halt::not_applicable(format!("how {} stores its blocks is not seen here", target.fs_type)));
         }
-        Tier::Unknown => return Err(Halt::undecided("what lies below the file is not known")),
+        Tier::Unknown => return Err(Halt::undecided("the storage below the file is unknown")),
     }
     let read = run.moved(phase)?;
     if read == 0.0 {
-        return Err(Halt::not_applicable("no byte was read: AB106 speaks of it"));
+        return Err(Halt::not_applicable("no byte was read: see AB106"));
     }
     if run.fact(phase, FactName::WriteBytes)? > 0.0 {
         return Err(Halt::not_applicable("the pass writes too: what it reads can be its own data"));
@@ -125,14 +125,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let delivered = from_device(run, phase)?;
     let missing = if direct >= 1.0 {
         if fact_if_any(phase, FactName::DirectCachedBytes)?.unwrap_or(0.0) > 0.0 {
-            return Err(Halt::not_applicable("the direct reads passed the page cache: AB204 speaks of it"));
+            return Err(Halt::not_applicable("the direct reads passed the page cache: see AB204"));
         }
         Missing::of(run, phase, delivered.short_of(&read_by_all(run, phase)?))?
     } else if direct == 0.0 {
         let missing = through_the_cache(run, phase, &read_by_calls, &delivered)?.min(read);
         Missing { least: missing, most: missing }
     } else {
-        return Err(Halt::undecided("direct and buffered reads are mixed: they cannot be told apart at the device"));
+        return Err(Halt::undecided("direct and buffered reads are mixed: they cannot be distinguished at the device"));
     };
     let how = if direct >= 1.0 { "read with O_DIRECT" } else { "read through the page cache" };
     let below = Missing::of(run, phase, missing_below(run, phase, direct, limits)?)?;

@@ -80,7 +80,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         .ok_or_else(|| Halt::not_applicable("the command asks for no checking inside the clock"))?;
     let (run, limits) = (&case.run, case.thresholds());
     let advice = format!("drop `{option}`, and check the data in a run of its own");
-    let meaning = "the figure contains the processor's work on the data: the storage may have given more";
+    let meaning = "the figure contains the CPU's work on the data: the storage may have given more";
     let share = run.fact(phase, FactName::UserCpu).and_then(|user| Ok(user / cpu_capacity(run, phase)?));
     let user_limit = &limits.ab502_user_share_warn_ratio;
     let share_text = match &share {

@@ -58,7 +58,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let case = &case.concerning_storage()?;
         let run = &case.run;
         if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-            return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+            return Err(Halt::not_applicable("the file is in memory: see AB106"));
         }
         run.moved(phase)?;
         let read = run.fact(phase, FactName::ReadBytes)?;
@@ -67,7 +67,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             return Err(Halt::not_applicable("no byte was read through the page cache"));
         }
         if direct > 0.0 {
-            return Err(Halt::undecided("a part of the reads was direct: what was resident cannot be told"));
+            return Err(Halt::undecided("a part of the reads was direct: what was resident is unknown"));
         }
         let resident = run.fact(phase, FactName::ResidentAtStart)?;
         let share = resident / read;

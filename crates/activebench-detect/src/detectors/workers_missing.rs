@@ -181,7 +181,7 @@ fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> 
     if waited >= apart_ns {
         let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
         return Err(Halt::undecided(format!(
-            "the tasks were apart for {}, and waited for a processor for up to {}",
+            "the tasks were apart for {}, and waited for a CPU for up to {}",
             in_ns(apart_ns),
             in_ns(waited)
         )));

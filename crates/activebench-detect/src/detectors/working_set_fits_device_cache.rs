@@ -70,9 +70,9 @@ struct Cache {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     if target.tier == Tier::Memory {
-        return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it"));
+        return Err(Halt::not_applicable("the file is in memory: see AB106"));
     }
     let working_set = || -> Result<f64, Halt> {
         Ok(run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?)
@@ -136,7 +136,7 @@ fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(unknown());
     }
     let set = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
-    let visits = if set > 0.0 { moved / set / f64::from(phase.rounds.max(1)) } else { 0.0 };
+    let visits = if set > 0.0 { moved / set / f64::from(phase.loops.max(1)) } else { 0.0 };
     let (least, most) = (&limits.ab206_visits_least_count, &limits.ab206_small_set_bytes);
     if visits < least.value.value || set > most.value.value {
         return Err(unknown());

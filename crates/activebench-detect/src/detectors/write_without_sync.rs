@@ -48,7 +48,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             return Err(Halt::not_applicable("the pass writes nothing"));
         }
         if phase.block_bytes == Some(1) {
-            return Err(Halt::not_applicable("a byte a call measures the processor"));
+            return Err(Halt::not_applicable("a byte a call measures the CPU"));
         }
         if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
             return Err(Halt::not_applicable("the figures are not to be taken for storage"));

@@ -1,5 +1,5 @@
-//! Bytes whose type says in which time they were counted and whose they are, so that only those of one time and scope can
-//! be held against each other.
+//! Bytes whose type says in which time they were counted and whose they are, so that only those of one time and scope
+//! can be held against each other.
 
 use std::marker::PhantomData;
 
@@ -8,31 +8,31 @@ use activebench_model::phase::Phase;
 
 use crate::run::Run;
 
-/// What ended while the clock ran: calls, and requests that completed.
+/// I/O that ended inside the window: calls, and requests that completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Completed {}
 
-/// What began while the clock ran: pages that entered the page cache, and requests that were in progress.
+/// I/O that began inside the window: pages that entered the page cache, and requests that were in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Begun {}
 
-/// What happened in a pass, from its open to the end of its clock.
+/// I/O of a pass, from its open to the end of its window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OfPass {}
 
-/// What happened from the start of the clock until the bytes were durable, or the next pass over the file.
+/// I/O from the start of the window until the bytes were durable, or the next pass over the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UntilDurable {}
 
-/// What the tasks of the pass did.
+/// I/O of the tasks of the pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Own {}
 
-/// What other tasks did with the same files.
+/// I/O of other tasks on the same files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Others {}
 
-/// What was done with the files of the pass, whoever did it.
+/// I/O on the files of the pass, whoever did it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OfFiles {}
 
@@ -110,12 +110,12 @@ impl<Time, Whose> Amount<Time, Whose> {
 }
 
 impl<Time> Amount<Time, Own> {
-    /// What was done with the files at least: others may have done more.
+    /// Returns the least amount of I/O on the files: others may have done more.
     pub(crate) fn at_least_of_files(self) -> Amount<Time, OfFiles> {
         Amount::of(self.bytes)
     }
 
-    /// What was done with the files, by the pass and by these others.
+    /// Returns the I/O on the files by the pass and by these others.
     pub(crate) fn with(self, others: Amount<Time, Others>) -> Amount<Time, OfFiles> {
         Amount::of(self.bytes + others.bytes)
     }
@@ -130,7 +130,7 @@ impl Run<'_> {
     /// Bytes of a phase, seen whole.
     ///
     /// # Errors
-    /// What is in the way, as [`Run::fact`] does.
+    /// Returns the reason if a fact cannot be used, as [`Run::fact`] does.
     pub(crate) fn amount<Time, Whose>(
         &self,
         phase: &Phase,

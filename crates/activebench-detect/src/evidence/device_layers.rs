@@ -1,5 +1,5 @@
-//! What passed the device of a pass and the layers below it: one place for the detectors that hold the bytes at one layer
-//! against those above.
+//! Bytes at the device of a pass and at the layers below it: one place for the detectors that compare the bytes at one
+//! layer against those above.
 
 use activebench_model::fact::FactName;
 use activebench_model::host::Target;
@@ -12,9 +12,9 @@ use crate::evidence::bytes::{
 use crate::evidence::rebuilt_figure::buffers_bytes;
 use crate::run::Run;
 
-/// Bytes of a reading pass that its device delivered at most: those of its files, or where more passed the device for
-/// nobody else all of these. Requests that a worker of the kernel issues later (a throttled group's) carry the data
-/// without its file.
+/// Returns the most bytes of a reading pass that its device delivered: those of its files, or more if the device moved
+/// more that belongs to nobody else. Requests that a worker of the kernel issues later (a throttled group's) carry the
+/// data without its file.
 ///
 /// # Errors
 /// When a fact is missing or partial.
@@ -22,8 +22,8 @@ pub(crate) fn from_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<Complet
     Ok(run.amount(phase, DEVICE_READ)?.most(Amount::of(nobody_elses(run, phase)?)))
 }
 
-/// Bytes of a writing pass that its device got until they were durable, at most. Packed extents and journals carry data
-/// without its file.
+/// Returns the most bytes of a writing pass that its device received until they were durable. Packed extents and
+/// journals carry data without its file.
 ///
 /// # Errors
 /// When a fact is missing or partial.
@@ -31,7 +31,7 @@ pub(crate) fn to_device(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDura
     Ok(run.amount(phase, DEVICE_WRITTEN_DURABLE)?.most(Amount::of(nobody_elses(run, phase)?)))
 }
 
-/// All bytes that passed the device and are nobody else's: in the window, for writes until durable.
+/// Returns all bytes at the device that belong to nobody else: inside the window, for writes until durable.
 fn nobody_elses(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let total = run.fact(phase, FactName::DeviceTotalBytes)?;
     let foreign = match phase.facts.get(FactName::ForeignBytes) {
@@ -41,8 +41,8 @@ fn nobody_elses(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     Ok(total - foreign)
 }
 
-/// Bytes at the layers below the device, at the one that moved least. `None` where nothing lies below, and where a
-/// page cache lies between: it may have answered, which AB205 judges.
+/// Bytes at the layers below the device, at the one that moved least. `None` if there is no layer below, and if a
+/// page cache is between: it may have answered, which AB205 judges.
 ///
 /// # Errors
 /// When the fact is missing or partial.
@@ -53,7 +53,7 @@ pub(crate) fn below<Time>(
 ) -> Result<Option<Amount<Time, OfFiles>>, String> {
     let Some(amount) = run.amount_if_any(phase, counted)? else { return Ok(None) };
     let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
-    let target = target.ok_or_else(|| "it is not known which devices lie below the file".to_owned())?;
+    let target = target.ok_or_else(|| "the devices below the file are unknown".to_owned())?;
     Ok(target.cached_layer().is_none().then_some(amount))
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn to_lowest(run: &Run<'_>, phase: &Phase) -> Result<Amount<UntilDura
     Ok(below(run, phase, BELOW_WRITTEN_DURABLE)?.map_or(to_device, |below| below.least(to_device)))
 }
 
-/// Bytes of direct reads that came from no device and are no hole: btrfs serves the first read into each buffer that was
-/// never touched through the page cache, which may hold them.
+/// Bytes of direct reads that did not come from a device or a hole: btrfs serves the first read into each buffer that
+/// was never touched through the page cache, which may hold them.
 pub(crate) fn through_fresh_buffers(target: &Target, phase: &Phase) -> f64 {
     match target.fs_type == "btrfs" && phase.direction == Direction::Read {
         true => buffers_bytes(phase),
@@ -90,22 +90,22 @@ pub(crate) fn lies_on(target: &Target) -> String {
     let devices = names(&mut target.devices().map(|layer| layer.name.as_str()));
     let lowest = target.levels_below().pop().unwrap_or_default();
     match names(&mut lowest.iter().map(|layer| layer.name.as_str())) {
-        below if below.is_empty() => format!("{devices} lies on other devices"),
-        below => format!("{devices} lies on {below}"),
+        below if below.is_empty() => format!("{devices} is on other devices"),
+        below => format!("{devices} is on {below}"),
     }
 }
 
 /// Bytes of a pass that are missing at the device, which counts those of all passes on the same files together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Missing {
-    /// So many are the pass's own whatever the others met.
+    /// Bytes that are missing of this pass in any case.
     pub(crate) least: f64,
-    /// So many can be.
+    /// The most bytes that can be missing of this pass.
     pub(crate) most: f64,
 }
 
 impl Missing {
-    /// Of so many bytes that are missing of all passes together.
+    /// Computes the missing bytes of a pass from `of_all`, those that are missing of all passes together.
     pub(crate) fn of(run: &Run<'_>, phase: &Phase, of_all: f64) -> Result<Self, String> {
         let others = run.amount_if_any(phase, OTHERS_READ)?.map_or(0.0, |others| others.bytes());
         let own = run.amount(phase, READ)?.bytes();
@@ -113,7 +113,7 @@ impl Missing {
     }
 }
 
-/// What the calls of all passes on the files of a reading pass read while it ran.
+/// Returns the bytes that the calls of all passes on the files of a reading pass read while it ran.
 ///
 /// # Errors
 /// When a fact is missing or partial.

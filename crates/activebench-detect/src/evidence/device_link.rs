@@ -1,4 +1,4 @@
-//! What carries the data between this machine and a phase's storage.
+//! The link between this machine and a phase's storage.
 
 use activebench_model::hardware::{DeviceCache, Hardware, Link};
 use activebench_model::host::{Target, Tier};
@@ -18,15 +18,15 @@ pub(crate) struct Carrier {
     pub(crate) source: String,
 }
 
-/// The link before the storage of a phase, where all that the storage moves passes it as it is.
+/// Returns the link to the storage of a phase, if all data of the storage passes it unchanged.
 ///
 /// # Errors
-/// Why none is known, or bounds nothing.
+/// The reason why none is known, or none bounds the data.
 pub(crate) fn link_of(run: &Run<'_>, phase: &Phase) -> Result<Carrier, Halt> {
     if phase.names.is_some() || matches!(phase.direction, Direction::Discard | Direction::None) {
         return Err(Halt::not_applicable("the pass sends no data over the link"));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     let hardware = run.manifest.host.hardware.as_ref();
     let hardware = hardware.ok_or_else(|| Halt::undecided("the links to the device were not read"))?;
     let mut carrier = carrier(target, hardware)?;
@@ -43,13 +43,13 @@ pub(crate) fn link_of(run: &Run<'_>, phase: &Phase) -> Result<Carrier, Halt> {
     Ok(carrier)
 }
 
-/// Words by which the paths of links are known.
+/// Words that identify the paths of links.
 const LINK_FILES: &[&str] = &["_link_speed", "_link_width", "sata_spd", "linkrate", "/sys/dev/block"];
 
-/// Where the interfaces of this machine stand.
+/// The folder of this machine's network interfaces.
 const INTERFACES: &str = "/sys/class/net";
 
-/// What can reach the devices at the bottom of the stack, or a network file system's server.
+/// Returns the link to the devices at the bottom of the stack, or to a network file system's server.
 fn carrier(target: &Target, hardware: &Hardware) -> Result<Carrier, Halt> {
     let slowest = |device| {
         let links = hardware.links.iter().filter(move |link: &&Link| link.device == device);
@@ -61,7 +61,7 @@ fn carrier(target: &Target, hardware: &Hardware) -> Result<Carrier, Halt> {
             (None, Some(why)) => return Err(Halt::undecided(format!("the network interfaces were not read: {why}"))),
             (None, None) => Vec::new(),
         },
-        Tier::Memory => return Err(Halt::not_applicable("the file lies in memory: AB106 speaks of it")),
+        Tier::Memory => return Err(Halt::not_applicable("the file is in memory: see AB106")),
         Tier::Fuse => return Err(Halt::not_applicable("what its daemon does is not known")),
         Tier::Block | Tier::Unknown => {
             let mut bottom = Vec::new();

@@ -1,11 +1,11 @@
-//! Figures that are known to within a bound, where the bound is a fact of its own: a limit that lies outside of it is
-//! decided, however blurred the figure is.
+//! Figures with bounds, where the bound is a fact of its own: a threshold outside of the bounds is
+//! decided, however imprecise the figure is.
 
 use activebench_model::fact::{Completeness, FactName};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
-/// A figure and by how much it can be wrong, in the figure's unit.
+/// A figure and its largest error, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounded {
     pub(crate) value: f64,
@@ -27,7 +27,7 @@ impl Bounded {
     }
 }
 
-/// A figure that is complete, or partial for no other reason than its bound, which is then complete.
+/// Returns a figure that is complete, or partial only because of its error, which is then complete.
 ///
 /// # Errors
 /// When it is missing, or partial for another reason.
@@ -45,9 +45,9 @@ pub(crate) fn bounded(phase: &Phase, figure: FactName, bound: FactName) -> Resul
 
 /// Share of a phase's window in which its device was busy.
 pub(crate) struct Busy {
-    /// That much was seen.
+    /// The observed share.
     pub(crate) at_least: f64,
-    /// With the requests whose end was not seen; `Err` says why it can be any more.
+    /// The share including requests whose end was not observed; `Err` has the reason why it can be larger still.
     at_most: Result<f64, String>,
 }
 
@@ -65,7 +65,7 @@ impl Busy {
         Ok(Self { at_least: seen.value / window, at_most: most.map_err(|_| why) })
     }
 
-    /// Whether it was less than a limit.
+    /// Returns `true` if it was less than a limit.
     ///
     /// # Errors
     /// When that is not known.

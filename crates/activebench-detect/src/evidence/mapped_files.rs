@@ -1,10 +1,10 @@
-//! What moved through a mapping, which no call shows: what the device did for the file answers for it.
+//! Data that moved through a mapping, which no call shows: the I/O of the device for the file is the evidence.
 //!
 //! A mapped read that the page cache cannot serve becomes requests of the device, a mapped write becomes writeback when
-//! it is synced. How much the pass moved is known from what the command asks for: readahead can take more from the device
-//! than was asked, so that a large number there does not prove the tool's. Where the device moved all of that inside the
-//! clock, the bytes are as good as counted. Where it moved next to nothing, the figure is that of memory. Between the two
-//! nothing is known, and neither is anything where the tool counts other bytes than the command asks for.
+//! it is synced. The command states how much the pass moves: readahead can read more from the device than requested, so
+//! a large number at the device does not prove the tool's number. If the device moved all of these bytes inside the
+//! clock, they count as observed. If it moved almost none, the figure is that of memory. Anything between leaves the
+//! question open, and so does a tool that counts other bytes than the command asks for.
 
 use activebench_model::claim::Metric;
 use activebench_model::fact::FactName;
@@ -12,14 +12,14 @@ use activebench_model::phase::{Direction, Phase};
 
 use crate::run::Run;
 
-/// Less than this share of the bytes at the device is none: what was beside them.
+/// Less than this share of the bytes at the device does not count: other I/O of the device.
 const NEXT_TO_NOTHING: f64 = 0.05;
-/// From this share on the device moved all of them, and two counts that differ by no more are of the same bytes.
+/// From this share on the device moved all of them. Two counts that differ by less are of the same bytes.
 const ALL: f64 = 0.99;
 /// Up to this share the device moved them and no others.
 const NO_MORE: f64 = 1.05;
 
-/// The facts that the answer rests on.
+/// The facts that the answer needs.
 pub(crate) const FACTS: [FactName; 6] = [
     FactName::Mappings,
     FactName::ReadBytes,
@@ -29,23 +29,23 @@ pub(crate) const FACTS: [FactName; 6] = [
     FactName::SyncsInside,
 ];
 
-/// What the observation says of a pass whose data moves through mappings alone.
+/// The observation of a pass whose data moves through mappings alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mapped {
-    /// The device moved so many bytes for the pass inside the clock: all that it speaks of.
+    /// The device moved these bytes for the pass inside the clock: all that the claim covers.
     AtDevice(f64),
     /// The pass read so many bytes, and so many of them came from the device while the clock ran.
     Cached {
-        /// What the tool says that it read.
+        /// Bytes that the tool states as read.
         read: f64,
-        /// What the device gave.
+        /// Bytes that the device read.
         from_device: f64,
     },
-    /// No sync while the clock ran took what was written to the device.
+    /// No sync inside the clock moved the written data to the device.
     Unsynced {
-        /// What the tool says that it wrote.
+        /// Bytes that the tool states as written.
         written: f64,
-        /// Whether a sync came after the clock had stopped.
+        /// `true` if a sync came after the clock had stopped.
         synced_later: bool,
     },
     /// None of these.
@@ -55,7 +55,7 @@ pub(crate) enum Mapped {
 /// The answer for a pass that mapped its files and made no data calls; `None` for any other.
 ///
 /// # Errors
-/// When a fact that it takes is missing or partial.
+/// When a fact that it needs is missing or partial.
 pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Option<Mapped>, String> {
     let fact = |name| run.fact(phase, name);
     if phase.facts.get(FactName::Mappings).is_none() || fact(FactName::Mappings)? == 0.0 {
@@ -66,8 +66,8 @@ pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Option<Mapped>, String>
     }
     let counted = claimed_bytes(run, phase);
     let asked = phase.requested_bytes.map(|bytes| bytes as f64);
-    // A pass over the same bytes again, or in both directions, is more than the device has to move.
-    let Some((bytes, most)) = amount(asked, counted).filter(|_| phase.rounds <= 1 && phase.mix.is_none()) else {
+    // A pass over the same bytes again, or in both directions, moves more than the device has to.
+    let Some((bytes, most)) = amount(asked, counted).filter(|_| phase.loops <= 1 && phase.mix.is_none()) else {
         return Ok(Some(Mapped::Open));
     };
     let all = |moved: f64| moved >= ALL * bytes && moved <= most;
@@ -78,7 +78,7 @@ pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Option<Mapped>, String>
             _ => Mapped::Open,
         },
         Direction::Write => {
-            // Those that succeeded; `MS_ASYNC` promises nothing and is none of them.
+            // Those that succeeded, without `MS_ASYNC`, which promises nothing.
             let synced = fact(FactName::SyncsInside)? > 0.0;
             let moved = fact(FactName::DeviceWriteBytes)?;
             match synced {
@@ -94,8 +94,9 @@ pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Option<Mapped>, String>
     }))
 }
 
-/// The bytes of the pass, and how many the device may have moved where they are to be told by it. What the tool alone says
-/// has to be the device's own number. `None` where the tool and its command say different things, or nothing.
+/// The bytes of the pass, and how many the device may have moved if they are to be derived from it. Bytes that the tool
+/// alone states have to be the device's own number. `None` if the tool and its command say different things, or
+/// nothing.
 fn amount(asked: Option<f64>, claimed: Option<f64>) -> Option<(f64, f64)> {
     let same = |one: f64, other: f64| one.min(other) >= ALL * one.max(other);
     match (asked, claimed) {
@@ -107,7 +108,7 @@ fn amount(asked: Option<f64>, claimed: Option<f64>) -> Option<(f64, f64)> {
     .filter(|(bytes, _)| *bytes > 0.0)
 }
 
-/// The bytes that the tool says it moved.
+/// Returns the bytes that the tool states.
 fn claimed_bytes(run: &Run<'_>, phase: &Phase) -> Option<f64> {
     let counted = run.claims_of(phase).find(|claim| claim.metric == Metric::BytesMoved).map(|claim| claim.value.value);
     counted.or_else(|| run.claims_of(phase).find_map(|claim| claim.claimed_bytes).map(|bytes| bytes as f64))
@@ -122,7 +123,7 @@ mod tests {
         const MIB: f64 = 1_048_576.0;
         assert_eq!(amount(Some(64.0 * MIB), Some(64.0 * MIB)), Some((64.0 * MIB, f64::INFINITY)));
         assert_eq!(amount(Some(64.0 * MIB), None), Some((64.0 * MIB, f64::INFINITY)));
-        // A report that was multiplied by two on its way, with a device that read ahead.
+        // A report that a wrapper multiplied by two, with a device that read ahead.
         assert_eq!(amount(Some(32.0 * MIB), Some(64.0 * MIB)), None);
         assert_eq!(amount(None, Some(64.0 * MIB)), Some((64.0 * MIB, 1.05 * 64.0 * MIB)));
         assert_eq!((amount(None, None), amount(Some(0.0), None)), (None, None));

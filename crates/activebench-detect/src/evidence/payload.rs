@@ -1,5 +1,5 @@
-//! What the detectors of payload have in common: who below stores data packed, whether enough was sampled, and whether all
-//! that was written reached the device, whatever mount options and samples suggest.
+//! Evidence that the payload detectors share: which layer below stores data packed, whether enough was sampled, and
+//! whether all that was written reached the device, whatever mount options and samples suggest.
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::Finding;
@@ -20,7 +20,7 @@ const OF_REACHED: &[FactName] = &[
     FactName::BlockGrid,
 ];
 
-/// What AB404 observes and infers.
+/// Observation and inference of AB404.
 pub(crate) const COMPRESSION: Evidence = Evidence {
     observed: OF_REACHED,
     inferred: &[
@@ -30,28 +30,28 @@ pub(crate) const COMPRESSION: Evidence = Evidence {
     ],
 };
 
-/// What AB405 observes and infers.
+/// Observation and inference of AB405.
 pub(crate) const DUPLICATION: Evidence = Evidence {
     observed: OF_REACHED,
     inferred: &[Inference::MountOptions, Inference::Fact(FactName::PayloadDuplicates)],
 };
 
-/// Whether the device got all that the pass wrote: then nothing above it packed any of it. Less leaves the question open: it
-/// may be on its way.
+/// Returns `true` if the device received all that the pass wrote: then no layer above it packed the data. With less, the
+/// question is open: the rest may be in flight.
 fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
     let run = &case.run;
     let whole = || -> Result<Option<String>, String> {
         let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
-        let target = target.ok_or_else(|| "it is not known which devices lie below the file".to_owned())?;
+        let target = target.ok_or_else(|| "the devices below the file are unknown".to_owned())?;
         let Some(copies) = copies_above_device(target) else { return Ok(None) };
         let written = run.fact(phase, FactName::WriteBytes)?;
         let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
-        // What is overwritten in the page cache gets there once.
+        // Pages that are overwritten in the page cache enter it once.
         let expected = touched.min(written);
         let reached = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
         let least = run.thresholds.ab404_reached_least_ratio.value.value;
         let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-        // The device counts by file: what other passes wrote to the same ones is among its bytes.
+        // The device counts by file: its bytes include those of other passes over the same files.
         let others = match phase.facts.get(FactName::OthersWriteBytes) {
             None => 0.0,
             Some(_) => run.fact(phase, FactName::OthersWriteBytes)?,
@@ -69,8 +69,8 @@ fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
     }
 }
 
-/// The most bytes that the devices of a target get for one byte of data; `None` where these devices pack themselves, or where
-/// the file system may keep copies and it is not known how many.
+/// Returns the most bytes that the devices of a target receive for one byte of data; `None` if these devices pack data
+/// themselves, or if the file system may keep an unknown number of copies.
 fn copies_above_device(target: &Target) -> Option<f64> {
     if target.devices().any(|layer| layer.kind == "zram") {
         return None;
@@ -96,8 +96,8 @@ pub(crate) fn packs(target: &Target) -> Option<String> {
     }
 }
 
-/// Judges what a pass writes: by what reached the device, and where that leaves it open by its samples, given what below packs
-/// data.
+/// Judges the payload of a pass: by the bytes that reached the device, and if these leave the question open, by its
+/// samples and the layers below that pack data.
 ///
 /// # Errors
 /// When the pass does not write for storage, or too little was sampled.
@@ -111,9 +111,9 @@ pub(crate) fn by_payload(
         return Err(Halt::not_applicable("the pass does not write"));
     }
     let case = case.concerning_storage()?;
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("it is not known what the file lies on"))?;
+    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
     match packs(target) {
-        // Nothing rests on too few samples.
+        // Too few samples prove nothing.
         None if enough_samples(&case.run, phase) != Ok(true) => {
             Err(Halt::not_applicable("too little was sampled, and nothing below is known to pack data"))
         }
@@ -128,7 +128,7 @@ pub(crate) fn by_payload(
     }
 }
 
-/// Whether all writes of the pass were sampled, or enough of them.
+/// Returns `true` if all writes of the pass were sampled, or enough of them.
 ///
 /// # Errors
 /// When a fact is missing or partial.

@@ -1,10 +1,12 @@
-//! A claim held against the same figure rebuilt from the observed calls, and whose fault a
-//! difference is: a unit's, the byte count's or the clock's.
+//! Rebuilds the figure of a claim from the observed calls, compares the two, and attributes a difference to the unit,
+//! the byte count or the clock.
 //!
-//! One equation, rate = bytes / time, has two unknowns. A tool that also prints the bytes
-//! that it counted lets us tell them apart: bytes that agree leave the clock (AB104), bytes
-//! that do not are AB101's. A tool that prints none leaves AB101. A difference that is a
-//! well-known conversion factor is AB103's and nobody else's.
+//! The equation rate = bytes / time has two unknowns. If the tool also prints the bytes that it counted, they can be
+//! separated: if the bytes agree, the clock is wrong (AB104), otherwise the byte count (AB101). If it prints none,
+//! AB101 reports the difference. AB103 alone reports a difference that is a well-known conversion factor.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::{Fact, FactName};
@@ -16,27 +18,27 @@ use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, fact_if_any, seen};
 use crate::run::Run;
 
-/// A claim's figure as the observation gives it.
+/// The figure of a claim, computed from the observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rebuilt {
     /// Lowest value that the observation allows.
     pub(crate) low: f64,
     /// Highest value that it allows.
     pub(crate) high: f64,
-    /// The figure itself; where the evidence gives only borders, why.
+    /// The figure itself, or the reason why the evidence gives only bounds.
     pub(crate) figure: Result<Quantity, String>,
-    /// Unit of all of them.
+    /// Unit of all three.
     pub(crate) unit: Unit,
 }
 
-/// How a claim and the observation stand to each other.
+/// The relation between a claim and the observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Agreement {
-    /// They agree within what the tool prints and what the window is worth.
+    /// They agree, within the resolution of the printed number and of the window.
     Agrees,
     /// They differ by a conversion factor, named.
     UnitMixUp(Difference, &'static str),
-    /// They differ, and the byte count is to blame, or cannot be told from the clock.
+    /// They differ, and the byte count is wrong, or nothing distinguishes it from the clock.
     Bytes(Difference),
     /// They differ though the bytes agree.
     Clock(Difference),
@@ -45,19 +47,20 @@ pub(crate) enum Agreement {
 /// A difference between claim and observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// The observed figure: the border of [`Rebuilt`] that is nearer to the claim, or what was seen where our own
-    /// slack makes the border.
+    /// The observed figure: the bound of [`Rebuilt`] that is nearer to the claim, or the figure itself if the bound
+    /// comes from our own slack.
     pub(crate) observed: Quantity,
-    /// How much better (above 0) or worse (below 0) than the border the claim is, as a share of it; the printed number's resolution is taken out.
+    /// How much better (above 0) or worse (below 0) than the bound the claim is, as a share of the bound. The
+    /// resolution of the printed number is subtracted.
     pub(crate) excess: f64,
-    /// From which size on, as a share, a difference in this direction warns.
+    /// The share from which on a difference in this direction warns.
     pub(crate) warn: f64,
-    /// From which size on it fails.
+    /// The share from which on it fails.
     pub(crate) fail: f64,
 }
 
 impl Difference {
-    /// Whether the claim is better than the observation.
+    /// Returns `true` if the claim is better than the observation.
     pub(crate) fn overstates(&self) -> bool {
         self.excess > 0.0
     }
@@ -76,7 +79,7 @@ impl Difference {
     }
 }
 
-/// Operations of the pass: the bytes in blocks of the size that the tool was told to use
+/// Operations of the pass: the bytes in blocks of the size that the tool was given
 /// (its library may cut them into other calls), or the calls where none was stated; of a pass
 /// over names its calls.
 pub(crate) fn operations(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
@@ -105,8 +108,8 @@ pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     }
 }
 
-/// The time over which the tool divides what all tasks of a pass did: its own clock, not the pass's length, where
-/// these differ.
+/// The time by which the tool divides the work of all tasks of a pass: its own clock, if that differs from the length
+/// of the pass.
 pub(crate) fn rate_window(phase: &Phase) -> FactName {
     match phase.rate_clock {
         RateClock::LongestTask if phase.requested_tasks > 1 => FactName::LongestTask,
@@ -121,15 +124,29 @@ pub(crate) fn buffers_bytes(phase: &Phase) -> f64 {
     depth * tasks_of(phase) * phase.block_bytes.map_or(0.0, |bytes| bytes as f64)
 }
 
-/// The figure of a claim, rebuilt from the facts of its phase.
+/// The figures of a run's claims that were rebuilt so far, by claim. The detectors, verdicts and corrections of one
+/// judgement use the same figures; each is computed when it is first needed.
+#[derive(Debug, Default)]
+pub struct RebuiltFigures(RefCell<BTreeMap<String, Result<Rebuilt, String>>>);
+
+/// The figure of a claim, rebuilt from the facts of its phase; computed once per judgement.
 ///
 /// # Errors
 /// When a fact that it needs is missing or partial.
 pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, String> {
+    if let Some(known) = run.rebuilt.0.borrow().get(&claim.id) {
+        return known.clone();
+    }
+    let rebuilt = computed(run, phase, claim);
+    run.rebuilt.0.borrow_mut().insert(claim.id.clone(), rebuilt.clone());
+    rebuilt
+}
+
+fn computed(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, String> {
     let in_unit = |bytes_per_sec: f64| match claim.value.unit {
         Unit::OpsPerSec => match phase.block_bytes.filter(|bytes| *bytes > 0) {
             Some(block) => Ok(bytes_per_sec / block as f64),
-            None => Err("operations of the tasks cannot be told: the block size varies".to_owned()),
+            None => Err("the operations of the tasks are unknown: the block size varies".to_owned()),
         },
         _ => Ok(bytes_per_sec),
     };
@@ -190,13 +207,13 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
         }
         Metric::MinTaskThroughput => Ok(exactly(in_unit(fact(FactName::MinTaskRate)?)?)),
         Metric::MaxTaskThroughput => Ok(exactly(in_unit(fact(FactName::MaxTaskRate)?)?)),
-        // A mean over the tasks that were asked for: that one of them is missing is AB110's.
+        // A mean over the requested tasks: AB110 reports a missing one.
         Metric::MeanTaskThroughput => Ok(exactly(in_unit(fact(FactName::SumOfTaskRates)?)? / tasks_of(phase))),
-        // Facts are those of the pass: of one task among several only the borders are known.
+        // The facts are those of the pass: for one of several tasks, only bounds are known.
         Metric::TaskThroughput => {
             let (low, high) = (in_unit(fact(FactName::MinTaskRate)?)?, in_unit(fact(FactName::MaxTaskRate)?)?);
             let figure = match low == high || tasks_of(phase) <= 2.0 {
-                // Of one task, and of two, each of the borders is the rate of one of them.
+                // With one or two tasks, each bound is the rate of one of them.
                 true if claim.value.value - low < high - claim.value.value => Ok(low),
                 true => Ok(high),
                 false => Err("of more than two tasks only the slowest and the fastest rate are known".to_owned()),
@@ -249,11 +266,11 @@ pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Reb
     }
 }
 
-/// What a task uses before its first call at most: its buffers are filled and its generators made then, and the tool's
-/// account of processor time has begun.
+/// The most CPU time of a task before its first call: it fills its buffers and sets up its generators then, and the
+/// tool's account of CPU time has begun.
 const CPU_BEFORE_NS: f64 = 50e6;
 
-/// Processor time of the pass's threads over its window.
+/// CPU time of the pass's threads over its window.
 fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f64, String> {
     let window = run.fact(phase, FactName::Window)?;
     if window <= 0.0 {
@@ -267,7 +284,7 @@ fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f6
     Ok(used / window)
 }
 
-/// The least share of processor time that the kernel can have accounted for: what the threads used between their
+/// The least share of CPU time that the kernel can have accounted for: what the threads used between their
 /// switches, without what the hypervisor may have taken meanwhile, which the kernel may leave out.
 fn least_processor(run: &Run<'_>, phase: &Phase, used: f64, slack: f64) -> Result<f64, String> {
     let stolen = time_at_most(phase, FactName::Steal)? / run.fact(phase, FactName::Window)?;
@@ -275,7 +292,7 @@ fn least_processor(run: &Run<'_>, phase: &Phase, used: f64, slack: f64) -> Resul
     Ok((used - unaccounted - stolen - slack).max(0.0))
 }
 
-/// The longest time that a fact can stand for which only widens a tolerance. 0 where it was not asked for: what was
+/// The longest time that a fact can mean, which only widens a tolerance. 0 if it was not asked for:
 /// recorded without it.
 ///
 /// # Errors
@@ -289,7 +306,7 @@ fn time_at_most(phase: &Phase, name: FactName) -> Result<f64, String> {
     match (phase.facts.get(name), phase.facts.complete(name)) {
         (None, _) => Ok(0.0),
         (Some(_), Ok(time_ns)) => Ok(time_ns + error_ns.unwrap_or(0.0)),
-        // Known in part only because it is blurred: by how much is known.
+        // Partial only because it is imprecise, by a known amount.
         (Some(Fact { value: Some(time), .. }), Err(why)) => {
             error_ns.map(|error_ns| time.value + error_ns).map_err(|_| why)
         }
@@ -297,15 +314,15 @@ fn time_at_most(phase: &Phase, name: FactName) -> Result<f64, String> {
     }
 }
 
-/// The time for which the threads of a pass waited for a processor, and for which the hypervisor took one.
+/// The time for which the threads of a pass waited for a CPU, and for which the hypervisor took one.
 pub(crate) fn waited_ns(phase: &Phase) -> Result<f64, String> {
     Ok(time_at_most(phase, FactName::Preempted)? + time_at_most(phase, FactName::Steal)?)
 }
 
 /// The shortest time that the observation allows for a latency, and the time that it gives.
 ///
-/// A tool's clock lies around the calls, so its figure is never below that of the calls by more
-/// than its own rounding; by how much it lies above, no call shows.
+/// A tool's clock surrounds the calls, so its figure is never below that of the calls by more
+/// than its own rounding; no call shows by how much it is above.
 fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<f64, String>), String> {
     let fact = |name| run.fact(phase, name);
     let limits = run.thresholds;
@@ -351,9 +368,8 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         if sampled && percentile_below(metric).is_some() {
             return Ok((0.0, figure));
         }
-        // Of the handing over only its p99.9 is known, and that may be one of a sample. The slowest of it belong to any
-        // calls: by so few the percentiles of the rest can be those of a little less, and where that lies between fast
-        // and slow calls, the percentile below bounds it.
+        // Only the p99.9 of the hand-over is known, possibly of a sample. Its slowest may belong to any calls, which can
+        // move a percentile by that few calls: between fast and slow calls, the percentile below bounds it.
         let handed_over = match phase.facts.get(FactName::SubmitLatencyP999) {
             Some(_) => fact(FactName::SubmitLatencyP999)?,
             None => 0.0,
@@ -374,7 +390,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         Some(name) => fact(name),
         None => Ok(observed),
     };
-    // Where a percentile lies between fast and slow calls, a few calls that are not in the sample move it
+    // If a percentile is between fast and slow calls, a few calls that are not in the sample move it
     // from the ones to the others: the percentile below bounds it.
     if sampled && let Some(below) = percentile_below(metric) {
         return Ok((fact(of_direction(below))?.min(observed) * share, figure));
@@ -476,14 +492,14 @@ fn discard_latency(metric: Metric) -> FactName {
     }
 }
 
-/// Whether tasks of the pass were stopped before they had moved all that was asked for.
+/// Returns `true` if tasks of the pass were stopped before they had moved all that was asked for.
 fn stonewalled(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
     let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
     let moved = run.moved(phase)?;
     Ok(untimed > 0.0 || phase.requested_bytes.is_some_and(|requested| moved < requested as f64))
 }
 
-/// Whether a claim of counted bytes speaks of all tasks together: it is the phase's only one.
+/// Returns `true` if a claim of counted bytes is about all tasks together: it is the phase's only one.
 fn moved_by_all(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
     let counted = |other: &&Claim| matches!(other.metric, Metric::BytesMoved | Metric::TaskThroughput);
     run.claims_of(phase).filter(counted).all(|other| other.id == claim.id)
@@ -573,7 +589,7 @@ const FACTORS: [(f64, &str); 8] = [
     (0.125, "bytes and bits"),
 ];
 
-/// Holds a claim against the observation.
+/// Compares a claim with the observation.
 ///
 /// # Errors
 /// When the pass was not found, when a fact is missing or partial, or when an option moves
@@ -586,13 +602,13 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     }
     let finite = [rebuilt.low, rebuilt.high, claim.value.value, claim.resolution].iter().all(|value| value.is_finite());
     if !finite {
-        return Err(Halt::undecided("the figure, or what it is held against, is no finite number"));
+        return Err(Halt::undecided("the figure, or what it is compared with, is not a finite number"));
     }
     let limits = run.thresholds;
     let timed = !claim.metric.is_count();
-    // A truncated number lies up to a whole step, twice the resolution, from the true one.
+    // A truncated number is up to a whole step, twice the resolution, from the true one.
     let (low, high) = (claim.value.value - 2.0 * claim.resolution, claim.value.value + 2.0 * claim.resolution);
-    // A short time of one operation is a high rate: there a claim overstates from below.
+    // A shorter time of one operation is a better figure: such a claim overstates if it is too low.
     let inverse = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
     let (excess, nearest) = if high < rebuilt.low {
         if inverse && high <= 0.0 {
@@ -606,7 +622,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     } else {
         return Ok(Agreement::Agrees);
     };
-    // Of several tasks each may wait for a processor between its last call and its reading of
+    // Of several tasks each may wait for a CPU between its last call and its reading of
     // the clock. That makes its own figure smaller, never larger, and no call shows for how long.
     if timed && excess < 0.0 && phase.requested_tasks > 1 && !claim.metric.is_cpu() {
         return Ok(Agreement::Agrees);
@@ -622,11 +638,11 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
             "a task was stopped before its end, and no printed count of its bytes says when its clock stopped (iozone: -C)",
         ));
     }
-    // The borders of a share of processor time and of a latency are those of our slack: what was seen lies inside.
+    // The bounds of a share of CPU time and of a latency are those of our slack: the observed figure is within them.
     let ours = claim.metric.is_cpu() || claim.metric.is_latency();
     let seen = rebuilt.figure.as_ref().ok().filter(|_| ours).map_or(nearest, |figure| figure.value);
     let observed = Quantity { value: seen, unit: rebuilt.unit };
-    // The tool reads its clock some time after the hand-over: where it waits for a processor there, an honest figure is
+    // The tool reads its clock some time after the hand-over: where it waits for a CPU there, an honest figure is
     // shorter than what was observed.
     if claim.metric.is_completion_latency()
         && waited_ns(phase)? > limits.ab101_waiting_ratio.value.value * run.fact(phase, FactName::Window)?
@@ -644,7 +660,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         },
         false => Noise::none(),
     };
-    // What is not known widens nothing; a difference that it could explain is undecided.
+    // An unknown figure does not widen the bounds; a difference that it could explain is undecided.
     let least_warn = limits.ab104_difference_warn_ratio.value.value.min(limits.ab101_difference_warn_ratio.value.value);
     let bound = match bound {
         Ok(bound) => bound,
@@ -689,8 +705,8 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     Ok(if excess.abs() > by_bytes.warn { Agreement::Bytes(by_bytes) } else { Agreement::Agrees })
 }
 
-/// Whether a rate of operations of the same pass is off by the same ratio: then it is the time that both were divided
-/// by, and no unit.
+/// Returns `true` if a rate of operations of the same pass is off by the same ratio: then it is the time that both were
+/// divided by, and no unit.
 fn operations_differ_too(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f64) -> bool {
     let mut rates = run.claims_of(phase).filter(|other| other.metric == Metric::OperationRate);
     rates.any(|other| {
@@ -699,7 +715,7 @@ fn operations_differ_too(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f6
     })
 }
 
-/// Asks of each claim on a phase, one finding a claim that fires; the others share one.
+/// Judges each claim on a phase: one finding for each claim that fires, and one for all others.
 pub(crate) fn of_each_claim<'a>(
     case: &Case<'a>,
     phase: &Phase,
@@ -747,7 +763,7 @@ pub(crate) fn of_each_claim<'a>(
     Ok(findings)
 }
 
-/// Whether the bytes that the tool states beside the figure are those that calls moved.
+/// Returns `true` if the bytes that the tool states with the figure are those that calls moved.
 fn bytes_agree(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
     let limit = run.thresholds.ab101_difference_warn_ratio.value.value;
     match (claim.claimed_bytes, run.moved(phase)) {
@@ -761,7 +777,7 @@ fn bytes_agree(run: &Run<'_>, phase: &Phase, claim: &Claim) -> bool {
     }
 }
 
-/// The share of the window that a difference may have without meaning.
+/// The share of the window up to which a difference has no meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct Noise {
     /// A measured typical size: a difference can be larger.
@@ -777,8 +793,8 @@ impl Noise {
 }
 
 /// The noise of a difference in this direction: the step of the tool's clock, the time between its reading and the
-/// nearest call, and, where the tool's clock may have run longer than the calls, the wait for a processor between the two
-/// and the work at either end.
+/// nearest call, and, where the tool's clock may have run longer than the calls, the wait for a CPU between the
+/// two and the work at either end.
 pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<Noise, String> {
     let window_ns = run.fact(phase, rate_window(phase))?;
     if window_ns <= 0.0 {
@@ -794,7 +810,7 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     // At both ends together no more than two waits.
     let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
     let start_ns = run.thresholds.ab104_start_ns.value.value;
-    // The waits at the ends lie outside of the window: those of the whole run bound them, where they were computed.
+    // The waits at the ends are outside of the window: those of the whole run bound them, where they were computed.
     let waited = waited_ns(phase).and_then(|inside_ns| match run.facts.get(FactName::Preempted) {
         None => Ok(inside_ns),
         Some(_) => run.facts.complete(FactName::Preempted).map(|of_the_run_ns| inside_ns.max(of_the_run_ns)),
@@ -806,7 +822,7 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     Ok(Noise { typical: typical + at_the_ends, bound })
 }
 
-/// What a tool can count of operations that were on their way when its ramp ended, as a share of the pass without the
+/// Operations in flight at the end of the ramp that a tool can count, as a share of the pass without the
 /// longest of them: its clock may have begun with the end of that one.
 fn begun_before(phase: &Phase, window_ns: f64) -> Result<f64, String> {
     if !phase.after_ramp || window_ns <= 0.0 {
@@ -815,12 +831,12 @@ fn begun_before(phase: &Phase, window_ns: f64) -> Result<f64, String> {
     let longest_ns = longest_operation_ns(phase)?;
     match longest_ns < window_ns {
         true => Ok(longest_ns / (window_ns - longest_ns)),
-        false => Err("an operation was on its way for the whole pass, from before the end of the ramp".to_owned()),
+        false => Err("an operation was in flight for the whole pass, from before the end of the ramp".to_owned()),
     }
 }
 
-/// The operations of which a tool and an observer can think otherwise whether they came before its ramp's end or after it,
-/// as a share of the pass: one for each buffer.
+/// The operations at the end of the ramp that the tool and the observer may count differently, as a share of the pass:
+/// one for each buffer.
 fn at_the_ramps_end(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let moved = run.moved(phase)?;
     Ok(if phase.after_ramp && moved > 0.0 { buffers_bytes(phase) / moved } else { 0.0 })
@@ -838,7 +854,7 @@ fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
     }
 }
 
-/// Whether two figures of one claim are the same but for rounding.
+/// Returns `true` if two figures of one claim differ by rounding at most.
 #[cfg(test)]
 fn close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-9 * left.abs().max(right.abs())

@@ -1,6 +1,6 @@
 //! One figure of several disks side by side, and which of them are far from the others.
 //!
-//! The rule is that for the runs of a series (AB704): a member is named when its median lies more than 14.826 median
+//! The rule is that for the runs of a series (AB704): a member is named when its median is more than 14.826 median
 //! absolute deviations from the median of all medians. Nothing is dropped.
 
 use activebench_model::claim::{Metric, Subject};
@@ -10,7 +10,7 @@ use activebench_model::units::{Quantity, Unit};
 use crate::series::statistics::{median, median_deviation};
 use crate::thresholds::Thresholds;
 
-/// Batches of the figures that several groups have. What is one figure but for the group stands together.
+/// Returns the batches of the figures that several groups have. Figures that differ only in their group are together.
 pub(super) fn batches(figures: &[Followed], thresholds: &Thresholds) -> Vec<Batch> {
     let together = figures.chunk_by(|one, other| key(one) == key(other));
     together.filter(|members| members.len() > 1).filter_map(|members| batch(members, thresholds)).collect()

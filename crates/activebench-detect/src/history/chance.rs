@@ -70,8 +70,8 @@ pub(super) fn of_order(values: &[f64], excess: i64) -> f64 {
     2.0 * (1.0 - standard_normal().cdf(distance))
 }
 
-/// How many of the sorted pairs of two samples lie outside of an interval at each end, and with which probability the
-/// rest covers the shift; `None` where all pairs are not enough for `least`.
+/// Returns how many of the sorted pairs of two samples are outside of an interval at each end, and with which
+/// probability the rest covers the shift; `None` where all pairs are not enough for `least`.
 pub(super) fn left_out(one: usize, other: usize, least: f64) -> Option<(usize, f64)> {
     if one == 0 || other == 0 {
         return None;
@@ -100,7 +100,7 @@ pub(super) fn left_out(one: usize, other: usize, least: f64) -> Option<(usize, f
     outside
 }
 
-/// Probability that of the pairs of two samples that differ in nothing so few lie on one side, either way.
+/// Probability that so few pairs of two samples without a difference are on one side, either way.
 pub(super) fn of_pairs(one: usize, other: usize, fewer: usize) -> f64 {
     let below = match inversions(&[one, other]) {
         Some(counts) => {

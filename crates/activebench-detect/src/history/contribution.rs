@@ -1,4 +1,4 @@
-//! What a judged run leaves for a history.
+//! The contribution of a judged run to a history.
 
 use activebench_model::claim::Claim;
 use activebench_model::figures::{Disk, RunFigure, RunFigures};

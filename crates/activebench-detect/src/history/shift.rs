@@ -1,9 +1,9 @@
-//! Later runs against those of a baseline: Hodges and Lehmann's estimate of how the one level stands to the other.
+//! Later runs against those of a baseline: Hodges and Lehmann's estimate of the ratio of the two levels.
 //!
 //! Of every later value over every one of the baseline the median is the ratio, and two of these ratios are the ends of
-//! its interval, by the distribution of Mann and Whitney's U (Hodges, Lehmann, *Ann. Math. Stat.* 34 (1963) 598). Ratios in
-//! the place of differences make it a shift of logarithms: both samples are taken to be of one shape but for a factor.
-//! It holds whatever that shape is, and takes runs as independent.
+//! its interval, by the distribution of Mann and Whitney's U (Hodges, Lehmann, *Ann. Math. Stat.* 34 (1963) 598).
+//! Ratios in the place of differences make it a shift of logarithms: both samples are taken to be of one shape but for
+//! a factor. It holds whatever that shape is, and takes runs as independent.
 
 use activebench_model::claim::Metric;
 use activebench_model::compare::RatioInterval;
@@ -48,7 +48,7 @@ pub(super) fn shift(metric: Metric, baseline: &[f64], later: &[f64]) -> AgainstB
     AgainstBaseline::Compared { outcome, ratio, interval, probability, baseline_runs, later_runs }
 }
 
-/// What a comparison means for a limit.
+/// The meaning of a comparison for a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// Not worse by as much.
@@ -59,8 +59,8 @@ pub(super) enum Held {
     Beyond,
 }
 
-/// How a comparison stands to a limit, as a share of the baseline. Of `compared` figures that did not change any is
-/// beyond a limit with at most 1 - [`CONFIDENCE`] (Bonferroni; Dunn, *JASA* 56 (1961) 52).
+/// Returns the relation of a comparison to a limit, as a share of the baseline. Of `compared` figures that did not
+/// change any is beyond a limit with at most 1 - [`CONFIDENCE`] (Bonferroni; Dunn, *JASA* 56 (1961) 52).
 pub(super) fn held(
     metric: Metric,
     outcome: Outcome,
@@ -81,12 +81,12 @@ pub(super) fn held(
     }
 }
 
-/// With how much confidence each of so many figures is told to have changed.
+/// Returns the confidence with which each of so many figures is reported as changed.
 fn each(compared: usize) -> f64 {
     1.0 - (1.0 - CONFIDENCE) / compared.max(1) as f64
 }
 
-/// How many runs on both sides can tell a change of one of so many figures.
+/// Returns the number of runs on both sides that can show a change of one of so many figures.
 pub(super) fn least_runs(compared: usize) -> usize {
     let enough = |runs: &usize| left_out(*runs, *runs, each(compared)).is_some();
     (1..MOST_VALUES).find(enough).unwrap_or(MOST_VALUES)
@@ -96,7 +96,7 @@ fn evenly(values: &[f64]) -> Vec<f64> {
     values.iter().copied().step_by(values.len().div_ceil(MOST_VALUES).max(1)).collect()
 }
 
-/// What is missing, as a number that the user can act on.
+/// Returns the number of runs that are missing, for the user to add.
 fn too_few(baseline: usize, later: usize) -> String {
     let needed = |of: usize| (1..=39).find(|more| left_out(of, *more, CONFIDENCE).is_some());
     match (needed(baseline), needed(later)) {
@@ -166,7 +166,7 @@ mod tests {
             (Metric::LatencyP99, Outcome::Worse, (1.04, sure), 0.05, 1, Within),
             (Metric::LatencyP99, Outcome::Better, (0.5, sure), 0.05, 1, Within),
             (Metric::Throughput, Outcome::Worse, (0.999, sure), 0.0, 1, Beyond),
-            // What chance can give is no regression and no success.
+            // A difference that chance can explain is neither a regression nor a success.
             (Metric::Throughput, Outcome::NoDifferenceSeen, (0.5, unsure), 0.05, 1, Open),
             (Metric::Throughput, Outcome::NoDifferenceSeen, (0.96, unsure), 0.05, 1, Within),
             (Metric::LatencyP99, Outcome::NoDifferenceSeen, (1.5, unsure), 0.05, 1, Open),

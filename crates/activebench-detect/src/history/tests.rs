@@ -162,7 +162,7 @@ fn later_runs_are_held_against_the_baseline_and_a_limit_gives_the_exit_code() {
         (&[110.0, 111.0, 109.0, 110.5], Some(0.05), Some(Outcome::Better), 0),
         (&[100.0, 100.4, 99.6, 100.2], Some(0.0), Some(Outcome::NoDifferenceSeen), 0),
         (&[100.0, 98.0, 99.6, 100.2], Some(0.0), Some(Outcome::NoDifferenceSeen), 0),
-        // Worse by half as far as the middle goes, and the interval holds 1: that cannot be told.
+        // The middle is worse by half, but the interval contains 1: no difference is shown.
         (&[40.0, 100.2, 50.0, 102.0], Some(0.05), Some(Outcome::NoDifferenceSeen), 3),
         (&[40.0, 100.2, 50.0, 102.0], None, Some(Outcome::NoDifferenceSeen), 0),
         (&[50.0], Some(0.05), None, 3),
@@ -176,7 +176,7 @@ fn later_runs_are_held_against_the_baseline_and_a_limit_gives_the_exit_code() {
         };
         assert_eq!((found, history.exit_code), (outcome, exit_code), "{later:?}");
     }
-    // What the baseline does not have is no open question.
+    // A figure that the baseline does not have is not an open question.
     let elsewhere = vec![Placed { is_later: true, ..run(0, 5.0) }];
     let history = of(elsewhere, &with(Some(0.05)));
     let Some(AgainstBaseline::NotCompared { open, .. }) = &history.figures[0].against else { panic!("not compared") };
@@ -225,5 +225,5 @@ fn the_disk_that_is_far_from_the_others_is_named_and_stays() {
     assert_eq!(few.batches[0].not_judged.as_deref(), Some("5 are needed to name an outlier, and 3 have this figure"));
     let equal = disks(&[100.0, 100.0, 100.0, 100.0, 60.0]);
     assert!(equal.batches[0].not_judged.is_some() && equal.batches[0].members.iter().all(|m| !m.outlier));
-    assert!(disks(&[100.0]).batches.is_empty(), "one disk is no batch");
+    assert!(disks(&[100.0]).batches.is_empty(), "one disk is not a batch");
 }

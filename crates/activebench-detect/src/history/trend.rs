@@ -2,7 +2,7 @@
 //!
 //! Both rest on the order of the values alone, so one far run moves neither (Mann, *Econometrica* 13 (1945) 245; Sen,
 //! *JASA* 63 (1968) 1379). They take runs as independent: runs of one series, minutes apart, are not, so the time has
-//! to span a day; of a drift within a series AB702 speaks.
+//! to span a day; AB702 covers a drift within a series.
 
 use activebench_model::history::{Slope, Trend};
 use activebench_model::units::{Quantity, Unit};
@@ -29,7 +29,7 @@ pub(super) fn trend(values: &[(i64, f64)], unit: Unit) -> Trend {
     let days = |from: i64, to: i64| to.saturating_sub(from) as f64 / DAY_S;
     let span_days = days(values[0].0, values[values.len() - 1].0);
     if span_days < 1.0 {
-        return why("the runs lie within a day (AB702 speaks of drift within a series)".to_owned());
+        return why("the runs are within a day (AB702 covers drift within a series)".to_owned());
     }
     let step = values.len().div_ceil(MOST_RUNS);
     let values: Vec<(i64, f64)> = values.iter().copied().step_by(step).collect();
@@ -44,7 +44,7 @@ pub(super) fn trend(values: &[(i64, f64)], unit: Unit) -> Trend {
     }
     let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
     let (Some(per_day), Some(middle)) = (median(&slopes), median(&plain)) else {
-        return why("no two runs lie apart".to_owned());
+        return why("no two runs are apart".to_owned());
     };
     let slope = Slope {
         per_day: Quantity { value: per_day, unit },
@@ -89,7 +89,7 @@ mod tests {
             (vec![1.0, 2.0, 3.0, 4.0, 6.0, 5.0], "not seen"),
             (vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 6.0], "rising"),
             (vec![3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0], "not seen"),
-            // A step is a trend too; a single far run is none.
+            // A step is a trend too; a single distant run is not.
             (vec![9.0, 9.1, 9.2, 9.0, 9.1, 4.0, 4.1, 4.2, 4.0, 4.1, 4.05, 3.9], "falling"),
             (vec![9.0, 9.1, 8.9, 9.0, 0.1, 9.05, 8.95, 9.0], "not seen"),
         ] {

@@ -1,22 +1,22 @@
-//! What really limited a phase: the device, the processor, a lock, a limit, or the tool itself.
+//! The bottleneck of a phase: the device, the CPU, a lock, a limit, or the tool itself.
 //!
-//! A pure function of facts. Where the threads' time went is asked first: what took more than
-//! half of it limited the pass. Waiting is then told apart by what was waited for: a sync, the
-//! device, one request at a time, a lock, or nothing that the kernel knows of. A limit of a
-//! control group comes before all of that, because a throttled request looks like a slow device.
-//! Where a fact that would tell is missing, the answer is that it is not known, and which fact.
+//! A pure function of facts. The first step divides the threads' time by state: a state with more than half of it
+//! limited the pass. Waiting is then divided by its cause: a sync, the device, one request at a time, a lock, or a
+//! cause outside of the kernel. A limit of a control group comes first, because a throttled request looks like a slow
+//! device.
+//! If a fact that is needed for the answer is missing, the answer is unknown, and says which fact.
 
 use activebench_model::fact::FactName;
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::phase::{Direction, Phase, Submission};
-use activebench_model::profile::CpuProfile;
+use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 
 use crate::detectors::cpu_bound::cpu_capacity;
 use crate::detectors::throttled_by_policy::nearest_limit;
 use crate::run::Run;
 
-/// Functions of the kernel in which a processor waits for a lock (kernel/locking of Linux 6.18:
+/// Functions of the kernel in which a CPU waits for a lock (kernel/locking of Linux 6.18:
 /// qspinlock.c, osq_lock.c, rwsem.c, mutex.c).
 const SPINNING: &[&str] = &[
     "queued_spin_lock_slowpath",
@@ -26,12 +26,12 @@ const SPINNING: &[&str] = &[
     "queued_read_lock_slowpath",
 ];
 
-/// What limited each phase that was found, in their order.
+/// Returns the bottleneck of each phase that was found, in their order.
 pub(crate) fn of_phases(run: &Run<'_>) -> Vec<Limiter> {
     run.phases.iter().filter(|phase| phase.is_found()).map(|phase| of_phase(run, phase)).collect()
 }
 
-/// What limited this phase.
+/// Returns the bottleneck of this phase.
 fn of_phase(run: &Run<'_>, phase: &Phase) -> Limiter {
     let mut case = Case { run, phase, figures: Vec::new(), facts: Vec::new() };
     let (kind, sentence) = match case.decide() {
@@ -41,7 +41,7 @@ fn of_phase(run: &Run<'_>, phase: &Phase) -> Limiter {
     Limiter { phase: phase.id.clone(), kind, sentence, figures: case.figures, facts: case.facts }
 }
 
-/// One phase, and what was looked at on the way.
+/// One phase, with the facts and figures that were used so far.
 struct Case<'run, 'a> {
     run: &'run Run<'a>,
     phase: &'run Phase,
@@ -49,13 +49,13 @@ struct Case<'run, 'a> {
     facts: Vec<FactName>,
 }
 
-/// Where the threads' time went, as shares of it.
+/// The threads' time by state, as shares.
 struct Shares {
     /// All threads' time inside the window, in nanoseconds. Above 0.
     total_ns: f64,
     user: f64,
     kernel: f64,
-    /// Off the processor, whether ready to run or not.
+    /// Off the CPU, whether ready to run or not.
     off: f64,
 }
 
@@ -84,8 +84,7 @@ impl Case<'_, '_> {
         if preempted >= most {
             let share = self.ratio("preempted_ratio", preempted);
             let sentence = format!(
-                "the processors were taken: the threads were ready to run and did not for {share} of their time \
-                 (other tasks, or a limit of processor time)"
+                "the CPUs were taken: the threads were ready to run and did not for {share} of their time (other tasks, or a limit of CPU time)"
             );
             return Ok((LimiterKind::ProcessorWait, sentence));
         }
@@ -133,7 +132,7 @@ impl Case<'_, '_> {
         Ok(Shares { total_ns, user: user / total_ns, kernel: kernel / total_ns, off: off / total_ns })
     }
 
-    /// The threads were on a processor for most of their time, or on all that there were.
+    /// The threads were on a CPU for most of their time, or on all that there were.
     fn on_processor(&mut self, shares: &Shares) -> Option<(LimiterKind, String)> {
         let limits = self.run.thresholds;
         let most = limits.limiter_share_ratio.value.value;
@@ -148,13 +147,12 @@ impl Case<'_, '_> {
         let spinning = self.spinning(shares);
         if spinning >= most {
             let spinning = self.ratio("lock_spinning_ratio", spinning);
-            let sentence =
-                format!("a lock limited it: the threads spun for one on a processor for {spinning} of their time");
+            let sentence = format!("a lock limited it: the threads spun for one on a CPU for {spinning} of their time");
             return Some((LimiterKind::Lock, sentence));
         }
-        let time = format!("the threads were on a processor for {cpu} of their time (user {user}, kernel {kernel})");
+        let time = format!("the threads were on a CPU for {cpu} of their time (user {user}, kernel {kernel})");
         if shares.user > shares.kernel {
-            return Some((LimiterKind::CpuUser, format!("the processor limited it, in the tool's own code: {time}")));
+            return Some((LimiterKind::CpuUser, format!("the CPU limited it, in the tool's own code: {time}")));
         }
         if let Some(how) = self.copied() {
             let sentence = format!("copying through the page cache limited it: {time}, and {how}");
@@ -164,10 +162,10 @@ impl Case<'_, '_> {
             Ok(bytes) => format!(", with {} a call", Quantity { value: bytes, ..Quantity::bytes(0) }),
             Err(_) => String::new(),
         };
-        Some((LimiterKind::CpuKernel, format!("the processor limited it, in the kernel: {time}{calls}")))
+        Some((LimiterKind::CpuKernel, format!("the CPU limited it, in the kernel: {time}{calls}")))
     }
 
-    /// Share of the threads' time in which a processor spun for a lock, as far as samples show it.
+    /// Share of the threads' time in which a CPU spun for a lock, as far as samples show it.
     fn spinning(&self, shares: &Shares) -> f64 {
         let Some(profile) = self.run.profiles.phases.get(&self.phase.id) else { return 0.0 };
         let is_lock = |symbol: &str| SPINNING.iter().any(|name| symbol.ends_with(name));
@@ -180,8 +178,8 @@ impl Case<'_, '_> {
         samples * shares.cpu()
     }
 
-    /// How the bytes went through memory, in calls that are large enough for the copy to count;
-    /// `None` where they did not, or where it is not known.
+    /// Returns how the bytes were copied through memory, in calls that are large enough for the copy to matter; `None`
+    /// if they were not, or if it is unknown.
     fn copied(&mut self) -> Option<String> {
         let limits = self.run.thresholds;
         let (direct, request) = (self.fact(FactName::DirectShare).ok()?, self.fact(FactName::ModalRequest).ok()?);
@@ -251,7 +249,7 @@ impl Case<'_, '_> {
         Ok(Some((LimiterKind::SyncLatency, sentence)))
     }
 
-    /// The threads waited: for what?
+    /// Finds the cause for which the threads waited.
     fn waiting(&mut self, shares: &Shares, blocked: f64, preempted: f64) -> Decision {
         let limits = self.run.thresholds;
         let most = limits.limiter_share_ratio.value.value;
@@ -283,7 +281,7 @@ impl Case<'_, '_> {
         }
         let io_wait = self.fact(FactName::IoWait)? / (blocked * shares.total_ns);
         if io_wait >= most {
-            // A queue, a scheduler, a worker of the kernel that gets no processor: no fact tells them apart.
+            // A queue, a scheduler, a worker of the kernel that gets no CPU: no fact distinguishes them.
             return Err(format!(
                 "{waited}, most of the waiting was for I/O, and what holds requests before the device is not observed"
             ));
@@ -295,10 +293,10 @@ impl Case<'_, '_> {
                 format!("a lock limited it: {waited}; {io_wait} of the waiting of {tasks} tasks was for I/O");
             return Ok((LimiterKind::Lock, sentence));
         }
-        Err(format!("{waited}, and no fact tells what else they waited for"))
+        Err(format!("{waited}, and no fact shows what else they waited for"))
     }
 
-    /// The device was at work for most of the time: was it given more than one request?
+    /// The device was busy for most of the time: decides between the device and a serial submission.
     fn at_device(&mut self, waited: &str, blocked_ns: f64) -> Decision {
         let limits = self.run.thresholds;
         let depth = self.fact(FactName::DeviceQueueDepthMean)?;
@@ -317,7 +315,7 @@ impl Case<'_, '_> {
             let sentence = format!("the device limited it: {waited}, {in_flight} at once on average{each}");
             return Ok((LimiterKind::Device, sentence));
         }
-        // Several tasks, and one request at a time: something let them go one by one.
+        // Several tasks, and one request at a time: something serialised them.
         let io_wait = self.fact(FactName::IoWait)? / blocked_ns;
         if tasks > 1.0 && io_wait < limits.limiter_share_ratio.value.value && !self.is_asynchronous() {
             let io_wait = self.ratio("iowait_of_blocked_ratio", io_wait);
@@ -381,7 +379,7 @@ impl Case<'_, '_> {
             .map_or_else(String::new, |option| format!(" (`{option}`)"))
     }
 
-    /// A fact seen whole; it is then among those that the answer rests on.
+    /// Returns a fact that was observed completely, and adds it to the evidence of the answer.
     fn fact(&mut self, name: FactName) -> Result<f64, String> {
         let value = self.run.fact(self.phase, name)?;
         if !self.facts.contains(&name) {
@@ -390,7 +388,7 @@ impl Case<'_, '_> {
         Ok(value)
     }
 
-    /// Keeps a share among the figures and says it.
+    /// Adds a share to the figures, and returns it in words.
     fn ratio(&mut self, name: &str, share: f64) -> Quantity {
         let value = Quantity::ratio(share);
         self.figures.push(Figure { name: name.to_owned(), value });
@@ -398,7 +396,7 @@ impl Case<'_, '_> {
     }
 }
 
-/// A name that carries the limit's unit.
+/// Returns the name of a limit, with its unit.
 fn limit_name(limit: Quantity) -> &'static str {
     match limit.unit {
         activebench_model::units::Unit::OpsPerSec => "limit_ops_per_sec",

@@ -1,7 +1,7 @@
 //! The observation that confirms a claim, or the reason why none does.
 //!
 //! A claim that no detector accuses is not yet true. It is confirmed when the same figure was observed and the claim
-//! lies inside that figure's tolerance. These tolerances are narrower than the differences from which on a claim is
+//! is within that figure's tolerance. These tolerances are narrower than the differences from which on a claim is
 //! accused: between the two a claim is *not checked*.
 
 use activebench_model::claim::{Claim, Metric};
@@ -15,13 +15,13 @@ use crate::run::Run;
 /// The observation that confirms a claim.
 ///
 /// # Errors
-/// Why there is none: a lower-case fragment without the figures, which stand beside it.
+/// The reason if there is none: a lower-case fragment without the figures, which the report prints next to it.
 pub(crate) fn confirmation(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Confirmation, String> {
     let observed = rebuild(run, phase, claim)?.figure?;
     let tolerance = tolerance(run, phase, claim, observed)?;
-    // The resolution of a share of processor time holds how the kernel divides it, not only how it is printed; its
-    // tolerance is wider than what is printed, and so is that of a rate. A truncated number lies up to a whole step, twice
-    // the resolution, from the true one.
+    // The resolution of a share of CPU time includes how the kernel divides it, not only how it is printed; its
+    // tolerance is wider than what is printed, and so is that of a rate. A truncated number is up to a whole step,
+    // twice the resolution, from the true one.
     let rounding = match claim.metric {
         metric if metric.is_count() || metric.is_latency() => 2.0 * claim.resolution,
         _ => 0.0,
@@ -29,7 +29,7 @@ pub(crate) fn confirmation(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Resul
     Confirmation::of(claim.value, rounding, observed, tolerance).ok_or_else(|| outside(claim, observed).to_owned())
 }
 
-/// What confirms: around the observed figure.
+/// Returns the tolerance around the observed figure.
 fn tolerance(run: &Run<'_>, phase: &Phase, claim: &Claim, observed: Quantity) -> Result<Tolerance, String> {
     let limits = run.thresholds;
     let percent = |ratio: f64| Quantity::ratio(ratio);
@@ -49,11 +49,11 @@ fn tolerance(run: &Run<'_>, phase: &Phase, claim: &Claim, observed: Quantity) ->
         let by = ratio * value + clock.value;
         return Ok(around(value, by, by, format!("{} and {clock} for the tool's own clock", percent(ratio))));
     }
-    // What the tool's clock may have rounded: up, which makes a rate worse, by more than down.
+    // Rounding by the tool's clock: up, which makes a rate worse, by more than down.
     let rounding = 2.0 * claim.resolution / value;
     let side = |excess: f64| -> Result<f64, String> {
         let noise = noise_share(run, phase, excess)?;
-        // What is not known widens nothing.
+        // Unknown noise does not widen the tolerance.
         let noise = 2.0 * noise.typical + noise.bound.unwrap_or(0.0);
         let of_a_short_pass = limits.confirmed_short_window_ratio.value.value;
         let most = if excess > 0.0 { of_a_short_pass } else { limits.confirmed_coarse_clock_ratio.value.value };
@@ -73,7 +73,7 @@ fn around(value: f64, below: f64, above: f64, reason: String) -> Tolerance {
     Tolerance { low: value - below, high: value + above, reason }
 }
 
-/// Why a claim outside the tolerance is not contradicted either.
+/// Returns the reason why a claim outside the tolerance is not contradicted either.
 fn outside(claim: &Claim, observed: Quantity) -> &'static str {
     match claim.metric {
         metric if metric.is_cpu() => {

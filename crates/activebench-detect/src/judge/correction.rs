@@ -13,7 +13,7 @@ use crate::evidence::device_layers::below;
 use crate::evidence::rebuilt_figure::{operations, rebuild, tasks_of};
 use crate::run::Run;
 
-/// What a misleading claim measured, by the detectors that make it so.
+/// Returns the quantity that a misleading claim measured, according to the detectors that make it misleading.
 pub(crate) fn measured_instead(run: &Run<'_>, phase: &Phase, misleading: &[&Detector]) -> Option<String> {
     let decides = in_order(misleading).into_iter().next()?;
     Some((decides.measured_instead)(run, phase).to_owned())
@@ -101,7 +101,7 @@ fn in_metric(phase: &Phase, claim: &Claim, bytes: f64, operations: f64, span_ns:
         }
         metric if metric.is_count() => Err("what was counted has no other figure".to_owned()),
         metric if metric.is_latency() => Err("the evidence gives rates for this, and no latency".to_owned()),
-        _ => Err("a share of processor time has no other figure".to_owned()),
+        _ => Err("a share of CPU time has no other figure".to_owned()),
     }
 }
 

@@ -1,9 +1,9 @@
-//! What a figure could be at most, and how near to it it is. The model is described in `docs/ceiling.md`.
+//! The upper bounds of a figure, and its distance to them. The model is described in `docs/ceiling.md`.
 //!
-//! A pass is held against every part that it cannot do without: copies where its bytes go through the page cache, the
-//! storage and the link where the storage moved them. The tightest bound is named. Parts are measured
-//! (`activebench ceiling`); where none was, only the link's bound is left. Nothing is extrapolated: where no part was
-//! measured that bounds a pass, it has no bound.
+//! A pass is compared with every part that its bytes pass: copying, if they go through the page cache, and the storage
+//! and the link, if the storage moved them. The report names the tightest bound. `activebench ceiling` measures the
+//! parts; without a measurement, only the link bounds a pass. Nothing is extrapolated: a pass for which no part was
+//! measured has no bound.
 
 use activebench_model::bound::{Bound, Share, ShareOf, Shares};
 use activebench_model::ceiling::{Ceiling, Part, PartKind, UsedCeiling, size};
@@ -20,10 +20,10 @@ use crate::evidence::payload::packs;
 use crate::evidence::rebuilt_figure::tasks_of;
 use crate::run::Run;
 
-/// Share of a pass's bytes from which on they count as all. Proposed: what is left moves a bound by no more than that.
+/// Share of a pass's bytes from which on they count as all. Proposed: the rest moves a bound by no more than that.
 const NEARLY_ALL: f64 = 0.99;
-/// Below this share of its bytes the storage does not bound a pass. Proposed: a bound of a hundred times what the storage
-/// gives is none that anything comes near.
+/// Below this share of its bytes the storage does not bound a pass. Proposed: no pass comes near a bound of a hundred
+/// times the rate of the storage.
 const HARDLY_ANY: f64 = 0.01;
 /// Size of the random parts' requests.
 const RANDOM_BYTES: u64 = 4096;
@@ -31,15 +31,15 @@ const RANDOM_BYTES: u64 = 4096;
 const SEQUENTIAL_BYTES: u64 = 1 << 20;
 /// Depth of the deep parts.
 const DEEP: u32 = 32;
-/// Bytes on their way that were measured at most: a pass that has more may be faster (a wide stripe).
+/// The most bytes in flight in a measurement: a pass with more may be faster (a wide stripe).
 const MOST_ON_THE_WAY: u64 = DEEP as u64 * SEQUENTIAL_BYTES;
 
-/// Which way a figure is about.
+/// The part of the I/O path that a figure describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// The one that the bytes of the pass took.
     Observed,
-    /// All of them to or from the storage: what a figure of the storage speaks of.
+    /// All of them to or from the storage: the subject of a storage figure.
     Storage,
 }
 
@@ -50,13 +50,13 @@ pub(crate) struct Limit {
     /// See [`Share::part`].
     pub(crate) part: String,
     pub(crate) measured: bool,
-    /// Whether it is the storage's, not that of the machine before it.
+    /// `true` for the storage, `false` for the machine.
     pub(crate) of_storage: bool,
-    /// The spread of its repetitions; 0 for what was not measured.
+    /// The spread of its repetitions; 0 if it was not measured.
     pub(crate) spread: f64,
 }
 
-/// Every claim's figures beside their bounds.
+/// Returns every claim's figures with their bounds.
 pub(crate) fn of_run(run: &Run<'_>, judged: &[JudgedClaim]) -> Shares {
     let mut shares = Vec::new();
     for (claim, judged) in run.parsed.claims.iter().zip(judged) {
@@ -77,7 +77,7 @@ pub(crate) fn of_run(run: &Run<'_>, judged: &[JudgedClaim]) -> Shares {
     Shares { shares, notes }
 }
 
-/// The ceiling that holds for the storage of a phase.
+/// Returns the ceiling of the storage of a phase.
 pub(crate) fn ceiling_of<'a>(run: &Run<'a>, phase: &Phase) -> Option<&'a UsedCeiling> {
     let target = run.target_of(phase)?;
     let used = run.manifest.ceilings.as_ref()?.used.iter();
@@ -110,7 +110,7 @@ fn share(run: &Run<'_>, phase: &Phase, claim: &Claim, figure: ShareOf, value: Qu
     })
 }
 
-/// A bound on bytes a second in the unit of a figure, and the figure's share of it.
+/// Returns a bound on bytes per second in the unit of a figure, and the figure's share of it.
 fn of_figure(
     run: &Run<'_>,
     phase: &Phase,
@@ -128,7 +128,7 @@ fn of_figure(
             rate(bytes_per_sec / request(run, phase)? as f64)
         }
         (Metric::TimePerOperation, Unit::Ns) => time(request(run, phase)? as f64 * 1e9 / bytes_per_sec),
-        // Each of the tasks has one operation on its way.
+        // Each of the tasks has one operation in flight.
         (Metric::LatencyMean, Unit::Ns) if is_synchronous(run, phase) => {
             time(tasks_of(phase) * request(run, phase)? as f64 * 1e9 / bytes_per_sec)
         }
@@ -136,7 +136,7 @@ fn of_figure(
     }
 }
 
-/// Every bound on the rate of a pass, in no order. Empty where none is known.
+/// Returns every bound on the rate of a pass, unordered; empty if none is known.
 pub(crate) fn limits(run: &Run<'_>, phase: &Phase, way: Way) -> Vec<Limit> {
     // Both halves of a mix share what was measured of each alone.
     if !matches!(phase.direction, Direction::Read | Direction::Write) || phase.mix.is_some() || phase.names.is_some() {
@@ -164,9 +164,9 @@ pub(crate) fn limits(run: &Run<'_>, phase: &Phase, way: Way) -> Vec<Limit> {
     limits
 }
 
-/// The share of a pass's bytes that the storage moved, at most 1; `None` where it is not known, or next to nothing.
+/// Returns the share of a pass's bytes that the storage moved, at most 1; `None` if it is unknown, or almost zero.
 fn storage_share(run: &Run<'_>, phase: &Phase, target: &Target, way: Way) -> Option<f64> {
-    // What is packed on the way takes less of everything than it was measured with.
+    // Data that is packed in flight needs less of everything than the ceilings were measured with.
     if target.tier == Tier::Memory && target.device().is_none() || packs(target).is_some() {
         return None;
     }
@@ -210,13 +210,13 @@ fn is_synchronous(run: &Run<'_>, phase: &Phase) -> bool {
     }
 }
 
-/// Calls that all tasks together can have on their way; `None` where it is not known.
+/// Calls that all tasks together can have in flight; `None` where it is not known.
 fn depth(run: &Run<'_>, phase: &Phase) -> Option<u32> {
     let each = if is_synchronous(run, phase) { 1 } else { phase.promised_depth()?.0 };
     each.checked_mul(phase.requested_tasks.max(1))
 }
 
-/// What was measured of the storage.
+/// Returns the bound from the measured storage.
 fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, share: f64) -> Vec<Limit> {
     let storage = if target.tier == Tier::Network { "the server" } else { "the device" };
     let find = |kind, depth| part(ceiling, kind, phase.direction, |part| part.depth == depth);
@@ -231,8 +231,8 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
     let depth = depth(run, phase).filter(|_| is_direct(run, phase));
     let mut limits = Vec::new();
     let on_the_way = depth.zip(request).map(|(depth, bytes)| u64::from(depth).saturating_mul(bytes));
-    // A single one at a time is bounded by what single ones gave that were at least as large. All others are taken to have
-    // no more on their way than was measured, unless they say so: what the page cache has is not known.
+    // One request at a time is bounded by the measured single requests of at least this size. All other passes count as
+    // having at most the measured number in flight, unless they state more: that of the page cache is unknown.
     let sequential = match (depth, request) {
         (Some(1), Some(bytes)) if bytes <= SEQUENTIAL_BYTES => Some(1),
         _ => on_the_way.is_none_or(|bytes| bytes <= MOST_ON_THE_WAY).then_some(DEEP),
@@ -240,7 +240,7 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
     let sequential = sequential.and_then(|depth| find(PartKind::Sequential, depth));
     limits.extend(sequential.map(|found| limit(found, 1.0, "")));
     let is_random = matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent);
-    // A larger request takes no less time than one of 4 KiB.
+    // A larger request takes at least the time of one of 4 KiB.
     if let (true, Some(bytes), Some(depth)) = (is_random, request.filter(|bytes| *bytes >= RANDOM_BYTES), depth) {
         let bytes = bytes as f64;
         // As many at once as there are, each no faster than alone (Little 1961).
@@ -279,7 +279,7 @@ fn part(
     Some((part, part.value.filter(|value| value.value > 0.0)?.value))
 }
 
-/// What copying between the page cache and the tool allows, for passes whose bytes all go that way by calls.
+/// Returns the bound from copying between the page cache and the tool, for passes whose bytes all move by calls.
 fn of_copies(run: &Run<'_>, phase: &Phase, ceiling: &Ceiling) -> Option<Limit> {
     let direct = run.fact(phase, FactName::DirectShare).ok()?;
     if direct > 0.0 || !is_synchronous(run, phase) || run.maps_files(phase) {
@@ -322,8 +322,8 @@ struct Copies {
     spread: f64,
 }
 
-/// The rate of cached calls of a size. Between the sizes that were measured the time of a call grows evenly with its
-/// bytes: a call's cost and its copy. Beyond the largest it grows on as it did before.
+/// Returns the rate of cached calls of a size. Between the measured sizes, the time of a call grows linearly with its
+/// bytes: the cost of a call, and that of the copy. Beyond the largest, it continues in the same way.
 fn copies(ceiling: &Ceiling, direction: Direction, request: u64, region: Option<f64>, threads: u32) -> Option<Copies> {
     let (_, calls) = part(ceiling, PartKind::Calls, direction, |part| part.threads == threads)?;
     let call_ns = f64::from(threads) * 1e9 / calls;
@@ -333,7 +333,7 @@ fn copies(ceiling: &Ceiling, direction: Direction, request: u64, region: Option<
         .filter(|part| (part.kind, part.direction, part.threads) == (PartKind::Copy, direction, threads))
         .filter(|part| part.value.is_some_and(|value| value.value > 0.0))
         .collect();
-    // What was measured over more bytes, which the processors' caches cannot hold, holds for passes over as many.
+    // A ceiling measured over a region too large for the CPU caches applies to passes over as large a region.
     let of = |part: &&Part| part.region_bytes.unwrap_or(0);
     let largest = copies.iter().map(of).max()?;
     let smallest = copies.iter().map(of).min()?;
@@ -347,7 +347,7 @@ fn copies(ceiling: &Ceiling, direction: Direction, request: u64, region: Option<
         spread = spread.max(part.spread_ratio.unwrap_or(0.0));
     }
     points.sort_by(|(one, one_ns), (other, other_ns)| one.total_cmp(other).then(one_ns.total_cmp(other_ns)));
-    // The same measured twice: what disturbs makes it worse.
+    // Of two measurements the better one counts: disturbances only make it worse.
     points.dedup_by_key(|(bytes, _)| *bytes);
     let ns = call_time(&points, request as f64)?;
     Some(Copies { bytes_per_sec: f64::from(threads) * request as f64 * 1e9 / ns, call_share: call_ns / ns, spread })
@@ -357,12 +357,12 @@ fn copies(ceiling: &Ceiling, direction: Direction, request: u64, region: Option<
 fn call_time(points: &[(f64, f64)], bytes: f64) -> Option<f64> {
     let above = points.iter().position(|(at, _)| *at >= bytes).unwrap_or(points.len() - 1).max(1);
     let ((low, low_ns), (high, high_ns)) = (*points.get(above - 1)?, *points.get(above)?);
-    // A larger call that took less time than a smaller one is noise: then it grows with none.
+    // A larger call that took less time than a smaller one is noise: the time then stays the same.
     let grows = ((high_ns - low_ns) / (high - low)).max(0.0);
     Some((low_ns + grows * (bytes - low)).max(f64::MIN_POSITIVE))
 }
 
-/// What is to be said of the bounds.
+/// Returns notes on the bounds.
 fn notes(run: &Run<'_>, shares: &[Share]) -> Vec<String> {
     let Some(ceilings) = &run.manifest.ceilings else { return Vec::new() };
     let mut notes: Vec<String> = Vec::new();
@@ -412,13 +412,13 @@ mod tests {
             (4096.0, 509.5),
             (2048.5, 304.75),
             (1_048_576.0, 52_732.5),
-            // Beyond the largest it grows on.
+            // Beyond the largest it continues to grow.
             (2_093_056.0, 104_955.5),
         ] {
             let time = call_time(&points, bytes).expect("two points");
             assert!((time - expected).abs() < 1e-6, "{bytes}: {time}");
         }
-        // Noise makes no call faster than a smaller one.
+        // Noise does not make a call faster than a smaller one.
         assert_eq!(call_time(&[(1.0, 100.0), (4096.0, 90.0)], 4096.0), Some(100.0));
         assert_eq!(call_time(&[(1.0, 100.0)], 4096.0), None);
     }

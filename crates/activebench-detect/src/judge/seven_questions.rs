@@ -63,7 +63,7 @@ fn codes_of(findings: &[&Finding]) -> Vec<String> {
     codes
 }
 
-/// The phase whose clock ran longest, among those that a claim speaks of.
+/// Returns the phase whose clock ran longest, among those with a claim.
 fn longest<'a>(run: &Run<'a>) -> Option<(&'a Phase, f64)> {
     run.phases
         .iter()
@@ -119,7 +119,7 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
         0 => "no claim went beyond what was observed".to_owned(),
         _ => format!("{beyond} of {all} claims are above what the storage was seen to do, or are not about it"),
     };
-    // What the media, the links or a policy allow, where a detector knows it.
+    // The limits of the media, the links or a policy, if a detector knows them.
     let fired = fired(findings, Question::DidItBreakLimits);
     let below = findings
         .iter()
@@ -128,7 +128,7 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
         (true, true) => format!("no claim is beyond what the links to the device carry; {claims}"),
         (true, false) => format!("not known: no link to the device is known; {claims}"),
         (false, _) => {
-            let said: Vec<&str> = fired.iter().map(|finding| finding.message.as_str()).collect();
+            let said: Vec<String> = fired.iter().map(|finding| finding.message.to_string()).collect();
             format!("{}; {claims}", said.join("; "))
         }
     };
@@ -204,7 +204,7 @@ fn does_it_matter(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
     Answer { answer: text, evidence }
 }
 
-/// What the longest pass did, to be compared with one's own load, and what that rests on.
+/// Returns the load of the longest pass, to be compared with the user's own, and the facts behind it.
 fn load(run: &Run<'_>) -> (String, Vec<String>) {
     let Some((phase, _)) = longest(run) else {
         return ("what the run did was not found".to_owned(), vec!["phases".to_owned()]);

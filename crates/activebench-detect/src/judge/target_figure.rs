@@ -91,13 +91,13 @@ impl Goal {
         let digits = figure.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(figure.len());
         let (number, unit) = (&figure[..digits], figure[digits..].trim());
         let number: f64 = number.parse().map_err(|_| fault(format!("no number after the sign in {text:?}")))?;
-        let (unit, factor) = unit_of(unit).ok_or_else(|| fault(format!("{unit:?} is no unit of a figure")))?;
+        let (unit, factor) = unit_of(unit).ok_or_else(|| fault(format!("{unit:?} is not a unit of a figure")))?;
         let mut goal =
             Self { phase: None, latency: Metric::LatencyMean, bound, limit: Quantity { value: number * factor, unit } };
         let mut words: Vec<&str> = before.split_whitespace().collect();
         if let Some(latency) = words.last().and_then(|word| LATENCIES.iter().find(|(name, _)| name == word)) {
             if unit != Unit::Ns {
-                return Err(fault(format!("{} is a latency, the limit is none", latency.0)));
+                return Err(fault(format!("{} is a latency, the limit is not", latency.0)));
             }
             goal.latency = latency.1;
             words.pop();
@@ -121,7 +121,7 @@ impl Goal {
         run.parsed.claims.iter().filter(of_phase).filter(is_meant).collect()
     }
 
-    /// Whether the run's honest figures reach it, in words, with the ids of the claims that were looked at.
+    /// Returns `true` if the run's honest figures reach it, in words, with the ids of the claims that were looked at.
     pub(crate) fn compared(&self, run: &Run<'_>, judged: &[JudgedClaim]) -> (String, Vec<String>) {
         let claims = self.claims(run);
         if claims.is_empty() {
@@ -192,8 +192,8 @@ mod tests {
             ("200 MB/s", "no `>=` or `<=`"),
             (">= MB/s", "no number"),
             (">= 1.2.3 MB/s", "no number"),
-            (">= 200", "\"\" is no unit"),
-            (">= 200 Mbit/s", "\"Mbit/s\" is no unit"),
+            (">= 200", "\"\" is not a unit"),
+            (">= 200 Mbit/s", "\"Mbit/s\" is not a unit"),
             ("p99 >= 200 MB/s", "p99 is a latency"),
             ("", "no `>=` or `<=`"),
         ] {

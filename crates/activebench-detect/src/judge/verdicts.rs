@@ -4,16 +4,16 @@
 //!
 //! 1. Evidence lost or a path not decoded (AB901, AB902): unverifiable. It comes before refuted and
 //!    misleading because the other detectors assume that what they did not see did not happen;
-//!    after a loss that is no longer so, and the worst sin is accusing an honest run.
+//!    after a loss that is no longer so, and accusing an honest run is the worst error.
 //! 2. Refuted, then misleading. Both were shown from whole evidence, so that a noisy
 //!    neighbour or a short window does not take them back.
 //! 3. Unverifiable for any other reason: such a finding, a pass that was not found or is
 //!    not what the command promises, a deciding detector that is undecided.
-//! 4. Confirmed, where the same figure was observed and the claim lies inside its tolerance
-//!    ([`crate::judge::confirmation`]); otherwise not checked.
+//! 4. Confirmed, if the same figure was observed and the claim is within its tolerance
+//!    (`judge::confirmation`); otherwise not checked.
 //!
-//! Warnings and notes change no claim unless they say so. What our own observation cost (AB903)
-//! changes nothing while it is not known: it makes a figure worse, never better.
+//! Warnings and notes do not change a claim unless they say so. An unknown cost of the observation (AB903) does not
+//! change anything: it makes a figure worse, never better.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ use crate::judge::seven_questions::answers;
 use crate::registry::DETECTORS;
 use crate::run::Run;
 
-/// A run judged.
+/// A judged run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// Every detector's outcomes, in the order of the codes and phases.
@@ -50,9 +50,9 @@ pub struct Judgement {
     pub verdict: RunVerdict,
     /// Why this verdict, as one lower-case fragment.
     pub because: String,
-    /// What activebench exits with.
+    /// The exit code of activebench.
     pub exit_code: i32,
-    /// What limited each phase that was found.
+    /// The bottleneck of each phase that was found.
     pub limiters: Vec<Limiter>,
     /// The figures as shares of what was possible.
     pub shares: Shares,
@@ -73,7 +73,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     Judgement { findings, judged, verdict, because, exit_code, limiters, shares, questions }
 }
 
-/// What a command line alone says, before anything ran: the findings of the detectors that ask it, in the
+/// Returns the findings from a command line alone, before anything ran: those of the detectors that ask it, in the
 /// order of their codes.
 pub fn judge_plan(run: &Run<'_>) -> Vec<Finding> {
     let of_the_plan = DETECTORS.iter().filter(|detector| detector.is_of_the_plan());
@@ -88,13 +88,12 @@ pub(crate) fn suppression<'a>(choices: &'a Choices, finding: &Finding) -> Option
     choices.suppressed.iter().find(|(key, _)| names(key)).map(|(_, reason)| reason.as_str())
 }
 
-/// Takes the weight from what the user suppressed: it still fires and is still shown, as a
-/// note without effect that gives the user's reason.
+/// Turns suppressed findings into notes without effect. They still fire and are shown, with the user's reason.
 pub(crate) fn suppress(findings: &mut [Finding], choices: &Choices) {
     for finding in findings {
         let Some(reason) = suppression(choices, finding) else { continue };
         if matches!(finding.outcome, Outcome::Fires | Outcome::Undecided) {
-            finding.message.push_str(&format!(" (suppressed: {reason})"));
+            finding.message.suppress(reason);
         }
         if finding.outcome == Outcome::Fires {
             finding.severity = Some(Severity::Note);
@@ -103,7 +102,7 @@ pub(crate) fn suppress(findings: &mut [Finding], choices: &Choices) {
     }
 }
 
-/// Whether a finding speaks of a claim.
+/// Returns `true` if a finding is about a claim.
 fn concerns(finding: &Finding, claim: &Claim) -> bool {
     if finding.claims.is_empty() {
         finding.phase.as_ref().is_none_or(|phase| *phase == claim.phase)
@@ -112,8 +111,8 @@ fn concerns(finding: &Finding, claim: &Claim) -> bool {
     }
 }
 
-/// Whether a claim cannot be confirmed while the detector of this finding is undecided. Whether a depth was reached that
-/// nobody read is no such question: the figure holds without it.
+/// Returns `true` if a claim cannot be confirmed while the detector of this finding is undecided. Whether a depth was
+/// reached that nobody read is not such a question: the figure is right without it.
 fn decides(finding: &Finding, claim: &Claim, subject: Subject, phase: &Phase) -> bool {
     let asks_for_what_was_not_read = queue_depth_not_reached::DETECTOR.made(finding) && phase.unread.is_some();
     !asks_for_what_was_not_read && declared(finding).is_some_and(|detector| detector.decides.includes(claim, subject))
@@ -154,10 +153,10 @@ fn verdict_on(
     let unverifiable = |why: String| JudgedClaim::unverifiable(id, observed, why);
     let lost = |finding: &&&Finding| declared(finding).is_some_and(|detector| detector.decides == Decides::Everything);
     if let Some(lost) = with(Effect::Unverifiable).find(lost) {
-        return unverifiable(lost.message.clone());
+        return unverifiable(lost.message.to_string());
     }
     let Some(phase) = phase else {
-        return unverifiable("the phase that it speaks of was not found".to_owned());
+        return unverifiable("the phase that it is about was not found".to_owned());
     };
     if let Some(who) = &phase.elsewhere {
         return unverifiable(not_here(who));
@@ -171,7 +170,7 @@ fn verdict_on(
         return JudgedClaim::misleading(id, observed, measured_instead(run, phase, &misleading), honest);
     }
     if let Some(finding) = with(Effect::Unverifiable).next() {
-        return unverifiable(finding.message.clone());
+        return unverifiable(finding.message.to_string());
     }
     if let Some(why) = &phase.incomplete {
         return unverifiable(format!("the pass is not what the command promises: {why}"));
@@ -195,7 +194,7 @@ fn verdict_on(
     }
 }
 
-/// How the child's end bears on the run's verdict.
+/// Returns the verdict that follows from the end of the child, with the reason.
 fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
     if let Some(error) = &child.start_error {
         return Some((RunVerdict::Failed, format!("the benchmark could not be started: {error}")));
@@ -211,11 +210,11 @@ fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
     }
 }
 
-/// The run's verdict, from the strongest reason down.
+/// Returns the run's verdict, from the strongest reason down.
 ///
-/// A failing finding makes a discrepancy unless its effect is that the evidence does not
-/// suffice (others at the device, or a window of a few clock steps, accuse nobody), or unless
-/// every claim that it concerns is unverifiable: then the loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
+/// A failing finding makes a discrepancy unless its effect is that the evidence does not suffice (others at the device,
+/// or a window of a few clock steps, accuse nobody), or unless every claim that it concerns is unverifiable: then the
+/// loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
 /// should not read success in the exit code.
 fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
     if let Some(ended) = judge_child(&run.manifest.child) {
@@ -272,8 +271,8 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     (RunVerdict::Verified, format!("{confirmed} of {all} claims agree with the observation{not_checked}"))
 }
 
-/// Why a run of which no claim is contradicted shows nothing all the same: a pass has rates, and none of them is
-/// confirmed, or nothing at all is. Latencies and shares of processor time stand beside the rates.
+/// Returns the reason why a run without contradicted claims is inconclusive all the same: a pass has rates and none of
+/// them is confirmed, or no claim is. Latencies and shares of CPU time do not count alone.
 fn too_little_checked(run: &Run<'_>, judged: &[JudgedClaim]) -> Option<String> {
     let is_confirmed = |claim: &Claim| {
         judged.iter().any(|judged| judged.claim == claim.id && judged.verdict() == ClaimVerdict::Confirmed)

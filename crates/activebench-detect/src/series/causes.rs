@@ -1,7 +1,7 @@
-//! What the runs of a series differ by, where that explains how a figure varies.
+//! Differences between the runs of a series that explain how a figure varies.
 //!
-//! Each run says what surrounded its phases: others at the device, limits, hits of the page cache, processors that
-//! were taken. One of these is named as a cause when all of this holds:
+//! Each run has circumstances of its phases: others at the device, limits, hits of the page cache, stolen CPUs.
+//! A circumstance is named as a cause if all of this is true:
 //! - it is known of every run that states the figure, and of five at least;
 //! - it differs between the runs by as much as its own detector warns of;
 //! - the figure goes with it, in the direction in which it must: more foreign I/O, a lower rate, a longer latency;
@@ -26,10 +26,10 @@ use crate::thresholds::Thresholds;
 
 /// Share of the variance that a cause must explain.
 const EXPLAINED_LEAST: f64 = 0.5;
-/// How often chance alone may explain as much of a figure.
+/// Probability up to which chance alone may explain as much of a figure.
 const CHANCE_MOST: f64 = 0.01;
 
-/// What surrounded the phases of a run, as far as it was seen whole.
+/// Returns the circumstances of the phases of a run, as far as they were completely observed.
 pub(crate) fn circumstances(run: &JudgedRun) -> Vec<Circumstances> {
     run.phases.iter().map(|phase| Circumstances { phase: phase.id.clone(), seen: seen(run, phase) }).collect()
 }
@@ -77,7 +77,7 @@ struct Compared<'a> {
     unit: Unit,
 }
 
-/// What explains how a figure varies, the strongest first; nothing where more of it is neither better nor worse.
+/// Returns the explanations of how a figure varies, the strongest first; none if more of it is neither better nor worse.
 pub(crate) fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Thresholds) -> Vec<Cause> {
     let Some(more_is_worse) = figure.metric.more_is_worse() else { return Vec::new() };
     let known = |sample: &Sample| sample.values.iter().flatten().count();
@@ -123,14 +123,14 @@ pub(crate) fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Th
     causes
 }
 
-/// One kind of circumstance, and how it bears on a rate.
+/// One kind of circumstance, and its effect on a rate.
 struct Kind {
     kind: CircumstanceKind,
-    /// Whether more of it makes a pass faster.
+    /// `true` if more of it makes a pass faster.
     speeds_up: bool,
-    /// Difference between runs from which on it matters.
+    /// The difference between runs from which on it matters.
     matters: fn(&Thresholds) -> f64,
-    /// What it is, in words.
+    /// The circumstance in words.
     words: &'static str,
 }
 
@@ -158,13 +158,13 @@ const KINDS: &[Kind] = &[
         kind: CircumstanceKind::Steal,
         speeds_up: false,
         matters: |limits| limits.ab602_steal_warn_ratio.value.value,
-        words: "processors that the hypervisor gave to others",
+        words: "CPUs that the hypervisor gave to others",
     },
     Kind {
         kind: CircumstanceKind::RunQueue,
         speeds_up: false,
         matters: |limits| limits.ab602_run_queue_warn_ratio.value.value,
-        words: "threads that waited for a processor",
+        words: "threads that waited for a CPU",
     },
     Kind {
         kind: CircumstanceKind::MemoryStalls,
@@ -172,7 +172,7 @@ const KINDS: &[Kind] = &[
         matters: |limits| limits.ab605_stall_warn_ratio.value.value,
         words: "waiting for memory",
     },
-    Kind { kind: CircumstanceKind::Heat, speeds_up: false, matters: |_| 1.0, words: "processors slowed for heat" },
+    Kind { kind: CircumstanceKind::Heat, speeds_up: false, matters: |_| 1.0, words: "CPUs slowed for heat" },
 ];
 
 impl Kind {
@@ -182,13 +182,13 @@ impl Kind {
     }
 }
 
-/// Pearson's coefficient; `None` where one of both does not vary.
+/// Returns Pearson's coefficient; `None` if one of both does not vary.
 fn correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     let coefficient = one.covariance(other) / (one.std_dev() * other.std_dev());
     coefficient.is_finite().then(|| coefficient.clamp(-1.0, 1.0))
 }
 
-/// Probability that values which have nothing to do with each other correlate so strongly in this direction.
+/// Returns the probability that independent values correlate so strongly in this direction.
 fn by_chance(correlation: f64, count: usize) -> Option<f64> {
     let freedom = count.checked_sub(2).filter(|freedom| *freedom > 0)? as f64;
     let rest = 1.0 - correlation * correlation;

@@ -52,7 +52,7 @@ fn figure(id: String, phase: &str, metric: Metric, claims: &[Option<&ClaimOfRun>
     })
 }
 
-/// What values say together; `None` where there is none.
+/// Returns the values as a sample; `None` if there is no value.
 pub fn sample(values: Vec<Option<f64>>, unit: Unit) -> Option<Sample> {
     let known: Vec<f64> = values.iter().copied().flatten().collect();
     if known.is_empty() {
@@ -79,7 +79,7 @@ pub fn sample(values: Vec<Option<f64>>, unit: Unit) -> Option<Sample> {
 pub(crate) fn median_interval(values: &[f64], unit: Unit, least: f64) -> Option<Interval> {
     let count = values.len() as u64;
     let below = Binomial::new(0.5, count).ok()?;
-    // Both ends one further in leave out the median when at most `rank` values lie on one side of it.
+    // Both ends one further in leave out the median when at most `rank` values are on one side of it.
     let confidence = |rank: u64| 1.0 - 2.0 * below.cdf(rank);
     let rank = (0..count / 2).rev().find(|rank| confidence(*rank) >= least)?;
     let mut sorted = values.to_vec();

@@ -1,6 +1,6 @@
 //! Steady state, SNIA PTS 2.0.2, section 2.1.24: each run of a series is a round, and within a window of rounds in a
 //! row (largest - smallest) is at most 20 % of the mean, and the excursion of the least-squares line (its value in the
-//! last round less that in the first) at most 10 % of the mean. A window in which a round is not known is none.
+//! last round less that in the first) at most 10 % of the mean. A window with an unknown round does not count.
 
 use activebench_model::series::{Repeated, RunOfSeries, Sample, Steadiness, SteadyWindow};
 use activebench_model::units::Unit;
@@ -10,7 +10,7 @@ use statrs::statistics::{Data, Distribution, Max, Min};
 use crate::cases::series::first_rates;
 use crate::thresholds::Thresholds;
 
-/// What two roads to the same number may differ by: a window that is exactly at a limit is within it.
+/// The largest difference between two computations of one number: a window that is exactly at a limit is within it.
 const ROUNDING: f64 = 1e-9;
 
 /// How steady the first rate of each phase was.
@@ -46,12 +46,12 @@ fn of_figure(runs: &[RunOfSeries], figure: &Repeated, thresholds: &Thresholds) -
 /// A run as one of the rounds.
 struct Round {
     number: u32,
-    /// Whether it states the figure.
+    /// `true` if it states the figure.
     stated: bool,
     value: Option<f64>,
 }
 
-/// Why the last rounds are no window; `None` where they are one.
+/// Returns the reason why the last rounds are not a window; `None` if they are one.
 fn not_judged(rounds: &[Round], rule: &Rule) -> Option<String> {
     let Some(first) = rounds.len().checked_sub(rule.rounds) else {
         return Some(format!("{} rounds are needed, and there are {}", rule.rounds, rounds.len()));
@@ -77,8 +77,8 @@ pub(crate) fn honest_not_known(runs: &[String]) -> String {
 }
 
 /// The figures to go by, and whether they are the honest ones: these where a claim is refuted, or a run has another
-/// figure in the place of its claim. Claims that measure something else, and of which no run knows better (behind a limit,
-/// say), are what all runs did. `None` where no run has an honest figure.
+/// figure in the place of its claim. Claims that measure something else, and of which no run knows better (behind a
+/// limit, say), are what all runs did. `None` where no run has an honest figure.
 pub(crate) fn truest(figure: &Repeated) -> (Option<&Sample>, bool) {
     let has_another = |index: usize| {
         let honest = figure.honest.as_ref().and_then(|honest| honest.values.get(index).copied().flatten());

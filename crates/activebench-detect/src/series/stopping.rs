@@ -19,7 +19,7 @@ pub fn least_runs(until: Until, thresholds: &Thresholds) -> u32 {
     }
 }
 
-/// Whether the runs so far give what the series is to go on for, and how far they came.
+/// Returns `true` if the runs so far give what the series is to go on for, and how far they came.
 pub fn stopping(until: Until, figures: &[Repeated], steadiness: &[Steadiness]) -> Stopping {
     let told = match until {
         Until::MedianWithin { ratio } => first_rates(figures).into_iter().map(|f| narrow(f, ratio)).collect(),

@@ -1,7 +1,7 @@
 //! The profiles: named sets of thresholds, each changed one with the rule that it quotes.
 //!
-//! What a profile does not name is as in `default`. What its rule asks for and no detector can
-//! tell from one run (a purge before it, a new seed for each of five) is not here: the reader
+//! Thresholds that a profile does not name are as in `default`. Requirements of its source that no detector can
+//! derive from one run (a purge before it, a new seed for each of five) are not here: the reader
 //! of such a figure has to ask for it.
 
 /// A named set of thresholds.
@@ -11,11 +11,11 @@ pub struct Profile {
     pub name: &'static str,
     /// Whose rules these are, for help.
     pub about: &'static str,
-    /// Whether each warning counts as a failure.
+    /// `true` if each warning counts as a failure.
     pub warn_counts_as_fail: bool,
-    /// Whether figures that are not in steady state are misleading (AB702).
+    /// `true` if figures that are not in steady state are misleading (AB702).
     pub steady_state_required: bool,
-    /// Whether the run itself must have preconditioned the device (AB606).
+    /// `true` if the run itself must have preconditioned the device (AB606).
     pub requires_preconditioning: bool,
     /// Thresholds that differ from `default` or have the rule as their origin: name, value, rule.
     pub(crate) rules: &'static [(&'static str, f64, &'static str)],

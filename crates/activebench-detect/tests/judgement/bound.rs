@@ -1,4 +1,4 @@
-//! What was possible, by sets of facts and parts: which part bounds a figure, and where nothing does.
+//! Bounds by sets of facts and parts: which part bounds a figure, and when none does.
 
 use activebench_detect::judge::verdicts::judge;
 use activebench_detect::registry::DETECTORS;
@@ -80,11 +80,11 @@ fn a_sequential_pass_is_held_against_its_own_depth() {
         one_at_a_time(),
         Some((0.5, "what the device gives for sequential 1 MiB reads at depth 1")),
     );
-    // How many were on their way is not known, or larger calls than were measured: the deep part is above all.
+    // How many were in flight is not known, or larger calls than were measured: the deep part is above all.
     let deeper = Some((0.1, "what the device gives for sequential 1 MiB reads at depth 32"));
     check("read-direct", &parts, json!({}), deeper);
     check("read-direct", &parts, json!({"phase": {"submission": "synchronous", "block_bytes": 2 << 20}}), deeper);
-    // More on their way than was measured (of a wide stripe, say): nothing bounds them.
+    // More in flight than was measured (of a wide stripe, say): nothing bounds them.
     let requests = |block: u64, depth: u32, tasks: u32| {
         json!({"phase": {"block_bytes": block, "submission": "asynchronous", "requested_tasks": tasks,
                          "promises": [{"option": "iodepth", "mechanism": {"queue-depth": depth}}]}})
@@ -93,7 +93,7 @@ fn a_sequential_pass_is_held_against_its_own_depth() {
     check("read-direct", &parts, requests(4 << 20, 8, 1), deeper);
     check("read-direct", &parts, requests(4 << 20, 32, 64), None);
     check("read-direct", &parts, requests(1 << 20, 33, 1), None);
-    // Nothing stands in for what was not measured.
+    // Nothing replaces a missing measurement.
     check("read-direct", &parts[..1], json!({}), None);
     check("read-direct", &[part("sequential", "write", 32, 1 << 20, 1e9)], json!({}), None);
 }
@@ -124,7 +124,7 @@ fn random_requests_are_bounded_by_depth() {
     // Beyond what was measured there is no bound, nor for smaller requests.
     check("read-direct", &parts, random(4096, "asynchronous", 33, 1), None);
     check("read-direct", &parts, random(512, "synchronous", 1, 1), None);
-    // A larger request is no faster than one of 4 KiB.
+    // A larger request is not faster than one of 4 KiB.
     check("read-direct", &parts, random(8192, "synchronous", 1, 1), Some((2.1845, alone)));
 }
 
@@ -142,7 +142,7 @@ fn what_the_storage_did_not_serve_it_does_not_bound() {
 #[test]
 fn cached_calls_are_bounded_by_their_cost_and_their_copy() {
     let cached = |block: u64, tasks: u32| json!({"phase": {"submission": "synchronous", "block_bytes": block, "requested_tasks": tasks}});
-    // 100 ns a call, 1 GB a second over much memory and 10 GB a second within the processors' caches.
+    // 100 ns a call, 1 GB a second over much memory and 10 GB a second within the CPU caches.
     let all = |threads: u32, rate: f64| {
         let of = f64::from(threads);
         vec![
@@ -168,13 +168,13 @@ fn cached_calls_are_bounded_by_their_cost_and_their_copy() {
     let bytes = share(&parts, cached(64, 1), 1 << 30).expect("a share");
     assert!((bytes.bound.value - 64e9 / 162.99).abs() < 1e6, "{bytes:#?}");
     assert!(bytes.part.ends_with("cached 64 B reads by one thread, mostly calls"), "{bytes:#?}");
-    // Two threads are at most twice one, and at most what both processors give together.
+    // Two threads are at most twice one, and at most what both CPUs give together.
     let two = share(&parts, cached(1 << 20, 2), 1 << 30).expect("a share");
     assert!((two.bound.value / 2e9 - 1.0).abs() < 0.001, "{two:#?}");
     parts.extend(all(2, 0.75));
     let two = share(&parts, cached(1 << 20, 2), 1 << 30).expect("a share");
     assert!((two.bound.value / 1.5e9 - 1.0).abs() < 0.001, "{two:#?}");
-    // The same part twice is one: of many processors the small region is the large one.
+    // The same part twice is one: of many CPUs the small region is the large one.
     let twice: Vec<Value> = parts.iter().chain(&parts).cloned().collect();
     let again = share(&twice, cached(1 << 20, 2), 1 << 30).expect("a share");
     assert_eq!(again.bound, two.bound);
@@ -245,6 +245,6 @@ fn what_is_to_be_known_of_bounds_is_said() {
         notes(json!({"used": [], "left_out": []})),
         ["what would have been possible was not measured here: `activebench ceiling /mnt/t` does"]
     );
-    // Nobody looked, or was told not to.
+    // Nobody looked, or the user said not to.
     assert_eq!(notes(Value::Null), Vec::<String>::new());
 }

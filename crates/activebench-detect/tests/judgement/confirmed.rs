@@ -13,7 +13,7 @@ use crate::cases::{self, Stored};
 /// How far a printed figure can be rounded, and the widest tolerance, as a share of the observed figure.
 const WIDEST: f64 = 0.10;
 
-/// Every confirmed claim of a run has an observed figure, and lies inside its tolerance.
+/// Every confirmed claim of a run has an observed figure, and is within its tolerance.
 fn check(stored: &Stored, says: &str) {
     let judgement = judge(&stored.run());
     for (claim, judged) in stored.parsed.claims.iter().zip(&judgement.judged) {
@@ -26,7 +26,7 @@ fn check(stored: &Stored, says: &str) {
             continue;
         }
         let observed = judged.observed().unwrap_or_else(|| panic!("{says}: nothing was observed for {claim:?}"));
-        // A latency may lie off by what the tool's own clock takes, a share of CPU time by two points.
+        // A latency may differ by what the tool's own clock takes, a share of CPU time by two points.
         let beside = match claim.metric {
             metric if metric.is_cpu() => 0.02,
             metric if metric.is_latency() => 500.0,
@@ -145,7 +145,8 @@ fn what_is_not_checked_leaves_the_rates_alone_and_no_rate_leaves_nothing() {
     assert_eq!((claim, run, code), (ClaimVerdict::NotChecked, RunVerdict::Inconclusive, 3));
 }
 
-/// The digits of a coarse clock widen what confirms a rate, more where rounding up made it worse, and never to a multiple.
+/// The digits of a coarse clock widen what confirms a rate, more where rounding up made it worse, and never to a
+/// multiple.
 #[test]
 fn a_coarse_clock_confirms_no_multiple() {
     let observed = 1_073_741_824.0 / 12.0;

@@ -7,14 +7,14 @@ use std::fmt::Write;
 
 use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
-use activebench_detect::run::Run;
+use activebench_detect::run::{RebuiltFigures, Run};
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::advice::NoAdvisor;
 use activebench_model::claim::Parsed;
 use activebench_model::fact::Facts;
 use activebench_model::finding::{Finding, Outcome};
-use activebench_model::profile::Profiles;
 use activebench_model::run::Manifest;
+use activebench_model::thread_stacks::Profiles;
 
 fn word<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("it serialises").trim_matches('"').to_owned()
@@ -33,7 +33,7 @@ fn render(finding: &Finding) -> String {
     if let (Some(observed), Some(threshold)) = (&finding.observed, &finding.threshold) {
         writeln!(text, "  {observed} against {} ({})", threshold.value, threshold.source).expect("a string takes it");
     }
-    for line in [&finding.message, &finding.meaning, &finding.advice] {
+    for line in [&finding.message.to_string(), &finding.meaning, &finding.advice] {
         if !line.is_empty() {
             writeln!(text, "  {line}").expect("a string takes it");
         }
@@ -151,6 +151,7 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
         profiles: &profiles,
         thresholds: &thresholds,
         advisor: &NoAdvisor,
+        rebuilt: &RebuiltFigures::default(),
     };
     for detector in DETECTORS {
         let findings = detector.judge(&run);

@@ -32,7 +32,7 @@ const BY_OTHER_EVIDENCE: &[(&str, &str)] = &[
 /// Those of them that rest on what was read of the host's hardware.
 const BY_HARDWARE: &[&str] = &["AB503", "AB604", "AB606"];
 
-/// Detectors that stand in for a fact, and warn because it is missing.
+/// Detectors that replace a fact, and warn because it is missing.
 const STANDS_IN: (&str, FactName) = ("AB202", FactName::CacheInsertedBytes);
 
 /// Makes what was seen whole a part, or nothing.
@@ -64,7 +64,7 @@ fn is_loud(finding: &Finding) -> bool {
     matches!(finding.outcome, Outcome::Fires | Outcome::Silent)
 }
 
-/// Whether a judgement states the facts that it rests on, and so must fall with them.
+/// Returns `true` if a judgement states the facts that it rests on, and so must fall with them.
 fn rests_on_facts(finding: &Finding) -> bool {
     is_loud(finding) && !finding.facts.is_empty()
 }
@@ -170,7 +170,7 @@ fn what_rests_on_the_hosts_own_files_is_undecided_without_them() {
     for remove in [without_any, unreadable] {
         each_judged(|detector, case, stored, before| {
             let by_it = |finding: &Finding| is_loud(finding) && finding.facts.is_empty();
-            // What was done to the device before the run stands in the run itself.
+            // The preparation of the device is recorded in the run itself.
             let prepared = stored.manifest.preparation.is_some();
             if !BY_HARDWARE.contains(&detector.code) || !before.iter().any(by_it) || prepared {
                 return;
@@ -189,13 +189,13 @@ fn what_rests_on_the_hosts_own_files_is_undecided_without_them() {
     assert!(BY_HARDWARE.iter().all(|code| undecided.contains(code)), "{undecided:?}");
 }
 
-/// What is taken away from a stored run beside its facts.
+/// Evidence that is removed from a stored run besides its facts.
 type Removal = (&'static str, fn(&mut Stored), &'static [&'static str]);
 
-/// Evidence beside the facts of a pass, and the detectors that cannot judge without it.
+/// Evidence besides the facts of a pass, and the detectors that cannot judge without it.
 const OTHER_EVIDENCE: &[Removal] = &[
     (
-        "what the file lies on",
+        "what the file is on",
         |stored| stored.manifest.host.targets.clear(),
         &["AB102", "AB205", "AB207", "AB303", "AB404", "AB405", "AB406", "AB505", "AB601"],
     ),
@@ -205,7 +205,7 @@ const OTHER_EVIDENCE: &[Removal] = &[
         &["AB205", "AB303", "AB601"],
     ),
     ("the size of memory", |stored| stored.manifest.host.memory_bytes = None, &[]),
-    ("the number of processors", |stored| stored.manifest.host.cpus = 0, &[]),
+    ("the number of CPUs", |stored| stored.manifest.host.cpus = 0, &[]),
     ("what was read of its hardware", |stored| stored.manifest.host.hardware = None, &[]),
     ("its readings while the tool ran", |stored| stored.manifest.host.readings = None, &[]),
     ("how the tool ended", |stored| stored.manifest.child.exit_code = None, &[]),

@@ -1,8 +1,8 @@
-//! What limited a phase, by sets of facts: each kind, its nearest neighbour, and what is missing.
+//! The bottleneck of a phase by sets of facts: each kind, its nearest neighbour, and missing facts.
 
 use activebench_detect::judge::verdicts::judge;
 use activebench_model::limiter::{Limiter, LimiterKind};
-use activebench_model::profile::{CpuProfile, HotFunction};
+use activebench_model::thread_stacks::{CpuProfile, HotFunction};
 use serde_json::{Value, json};
 
 use crate::cases::{self, Stored};
@@ -58,7 +58,7 @@ fn the_processor_in_the_tool_in_the_kernel_or_copying() {
     );
     let half = json!({"cache_inserted_bytes": 536_870_911});
     check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), half), LimiterKind::PageCacheCopy, "50.00 %");
-    // Read from storage, and the processor was the limit all the same: not the copy alone.
+    // Read from storage, and the CPU was the limit all the same: not the copy alone.
     let inserted = json!({"cache_inserted_bytes": 1_073_741_824});
     check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), inserted), LimiterKind::CpuKernel, "1.000 MiB a call");
     let bytes = json!({"modal_request_bytes": 1});
@@ -68,7 +68,7 @@ fn the_processor_in_the_tool_in_the_kernel_or_copying() {
     let sectors = json!({"modal_request_bytes": 512});
     check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), sectors), LimiterKind::PageCacheCopy, "went into memory");
     check("read-direct", with(&times(0.1, 6.0, 5.9, 0.0), json!({})), LimiterKind::CpuKernel, "kernel 50.00 %");
-    // Eight threads on two processors: each has a quarter, and there is no more.
+    // Eight threads on two CPUs: each has a quarter, and there is no more.
     let all = json!({"active_tasks": 8, "user_cpu_ns": 2e9, "kernel_cpu_ns": 20e9, "off_cpu_ns": 74e9,
         "blocked_ns": 2e9, "iowait_ns": 0, "preempted_ns": 72e9});
     check("read-cached", json!({ "facts": all }), LimiterKind::PageCacheCopy, "for 22.92 % of their time");
@@ -176,7 +176,7 @@ fn nothing_took_half_of_the_time() {
     check("read-direct", even, LimiterKind::Mixed, "user mode 16.67 %, kernel 25.00 %, blocked 41.67 %");
 }
 
-/// Each fact that an honest run's answer rests on, taken away: another answer is none.
+/// Removes each fact that an honest run's answer depends on: no other answer may follow.
 #[test]
 fn a_missing_fact_is_named_and_never_replaced_by_a_guess() {
     for path in cases::files(&cases::fixtures().join("honest")) {
@@ -190,7 +190,7 @@ fn a_missing_fact_is_named_and_never_replaced_by_a_guess() {
                     assert!(without.sentence.starts_with("not known: "), "{}", without.sentence);
                     assert!(without.sentence.contains(name.as_str()), "{base}: {}", without.sentence);
                 }
-                // What only says how it came about may be left out.
+                // Evidence that only explains the cause may be left out.
                 Some(LimiterKind::CpuKernel) if whole.kind == Some(LimiterKind::PageCacheCopy) => {}
                 kind => assert_eq!(kind, whole.kind, "{base} without {}: {}", name.as_str(), without.sentence),
             }

@@ -11,7 +11,7 @@ use activebench_model::units::Unit;
 use crate::cases::{self, Stored};
 use crate::series;
 
-/// What a finding weighs; its words may change with any threshold.
+/// The outcome of a finding without its words, which may change with any threshold.
 pub(crate) type Weight = (Option<String>, Outcome, Option<Severity>, Option<Effect>);
 
 pub(crate) fn weight(finding: &Finding) -> Weight {
@@ -28,13 +28,13 @@ impl Case {
     fn judged(&mut self, detector: &Detector, thresholds: &Thresholds) -> Vec<Weight> {
         let findings = match self {
             Case::Run(stored) => {
-                // What a profile asks for beside the numbers is the case's own.
+                // Requirements of a profile besides the numbers are the case's own.
                 let requires_preconditioning = stored.thresholds.requires_preconditioning;
                 stored.thresholds = Thresholds { requires_preconditioning, ..thresholds.clone() };
                 detector.judge(&stored.run())
             }
             Case::Series(case) => {
-                // What a case sets beside the numbers is its own.
+                // Settings of a case besides the numbers are its own.
                 let steady_state_required = case.thresholds.steady_state_required;
                 case.thresholds = Thresholds { steady_state_required, ..thresholds.clone() };
                 case.judge(detector)
@@ -61,8 +61,8 @@ fn twice_or_half_of_any_threshold_changes_a_judgement() {
     let base = Thresholds::profile("default").expect("the profile exists");
     let (mut of_runs, mut of_series) = (every_case(false), every_case(true));
     let mut idle = Vec::new();
-    // What limits a phase is no judgement, and what confirms a claim or stands for it is no detector's; `limiter.rs` and `verdicts.rs`
-    // beside this have cases on both sides of their thresholds.
+    // Bottlenecks are not judgements, and the tolerance that confirms a claim does not belong to a detector;
+    // `limiter.rs` and `verdicts.rs` beside this have cases on both sides of their thresholds.
     let of_detectors = |name: &str| !["limiter_", "confirmed_", "corrected_"].iter().any(|of| name.starts_with(of));
     for (name, threshold) in base.table().into_iter().filter(|(name, _)| of_detectors(name)) {
         let code = format!("AB{}", &name[2..5]);
@@ -71,7 +71,7 @@ fn twice_or_half_of_any_threshold_changes_a_judgement() {
         };
         let cases = if detector.is_of_the_series() { &mut of_series } else { &mut of_runs };
         let value = threshold.value.value;
-        // Nothing is twice nothing: one more stands for it, of bytes one more sector, since no device
+        // Twice nothing is nothing: one more takes its place, of bytes one more sector, since no device
         // moves less, of time a minute.
         let mutations = match (value, threshold.value.unit) {
             (0.0, Unit::Bytes) => vec![512.0],

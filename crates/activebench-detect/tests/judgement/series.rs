@@ -307,7 +307,7 @@ fn what_chance_may_do_is_shared_by_the_circumstances_that_are_compared() {
         causes(both)
     };
     assert_eq!(with([40, 20, 40, 40, 20, 40]), []);
-    // What does not differ is not compared.
+    // Circumstances that do not differ are not compared.
     assert_eq!(with([40; 6]), [CircumstanceKind::ForeignIo]);
 }
 
@@ -328,10 +328,10 @@ fn a_series_is_not_long_enough_while_its_last_rounds_are_not_known() {
         ("[100, 100, null, null, 100, 100]", "[]", Until::SteadyState, false, "runs 3, 4 do not state the figure"),
         ("[100, 100, 100, 100, 100, null]", "[]", Until::SteadyState, false, "run 6 does not state the figure"),
         ("[100, null, 100, 100, 100, 100, 100]", "[]", Until::SteadyState, true, "rounds 3 to 7"),
-        // Claims that do not hold are no figures to go by.
+        // Refuted claims are not compared.
         ("[200, 200, 200, 200, 200]", "[100, 90, null, 70, 60]", Until::SteadyState, false, "figure of run 3 is not"),
         ("[200, 200, 200, 200, 200]", "[null, 90, null, 70, 60]", Until::SteadyState, false, "of runs 1, 3 are not"),
-        // What measures something else in every run, and of which nobody knows better, is what all of them did.
+        // Runs that all measure something else, without a corrected figure, have that in common.
         ("[200, 200, 200, 200, 200]", "[null, null, null, null, null]", Until::SteadyState, true, "rounds 1 to 5"),
         ("[200, 200, 200, 200, 200, 200]", "[null, 90, 90, 90, 90, 90]", Until::SteadyState, true, "rounds 2 to 6"),
         ("[0, 0, 0, 0, 0]", "[]", Until::SteadyState, false, "the mean of the rounds is 0"),

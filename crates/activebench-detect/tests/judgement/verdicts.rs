@@ -106,7 +106,7 @@ fn findings_decide_the_claims_and_the_run() {
         // An open question that decides nothing about the claim.
         ("write", json!({"layer": {"write_cache": null}}), (Qualified, 0, Confirmed)),
         ("write-osync", json!({"layer": {"write_cache": null}}), (Inconclusive, 3, Unverifiable)),
-        // What the observation cost: not known, and far too much.
+        // The cost of the observation: unknown, and far too high.
         ("write", json!({"manifest": {"coverage": {"overhead": {"bpf_run_ns": null}}}}), (Verified, 0, Confirmed)),
         ("write", costly.clone(), (Qualified, 0, Confirmed)),
         ("write-default", json!({"claims": device, "manifest": costly["manifest"]}), (Discrepancy, 1, Misleading)),
@@ -151,7 +151,7 @@ fn strict_makes_each_warning_fail() {
             json!({"claims": [{"subject": "device"}], "facts": {"durable_span_ns": 12360000000_u64}}),
             RunVerdict::Discrepancy,
         ),
-        // What does not accuse under `default` does not accuse under `strict`.
+        // A finding that does not accuse under `default` does not accuse under `strict`.
         ("write", json!({"facts": {"foreign_bytes": 50000000}}), RunVerdict::Inconclusive),
         ("write", json!({"facts": {"mappings": 1}}), RunVerdict::Inconclusive),
     ] {
@@ -170,7 +170,7 @@ fn a_suppressed_finding_is_shown_and_weighs_nothing() {
         assert_eq!(judgement.verdict, RunVerdict::Verified, "{}", judgement.because);
         let finding = judgement.findings.iter().find(|finding| finding.code == "AB302").expect("it is shown");
         assert_eq!(finding.effect, None);
-        assert!(finding.message.ends_with("(suppressed: agreed with the vendor)"), "{}", finding.message);
+        assert!(finding.message.to_string().ends_with("(suppressed: agreed with the vendor)"), "{}", finding.message);
         assert_eq!(judgement.judged[0].findings, ["AB302"]);
     }
 }

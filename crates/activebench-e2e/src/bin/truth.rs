@@ -28,13 +28,13 @@ struct Arguments {
     /// Draw so many lies, and run them instead of the corpus
     #[arg(long, value_name = "N", default_value_t = 0)]
     lies: u32,
-    /// What the draws begin with
+    /// Seed of the draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Run each drawn run a second time, behind another program and in another format: the answers have to be the same
     #[arg(long)]
     again: bool,
-    /// Let others have more than half of each processor meanwhile
+    /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
     /// Keep the run directories, and what was seen of each case, in this folder
@@ -116,7 +116,7 @@ impl Hog {
 impl Drop for Hog {
     fn drop(&mut self) {
         if let Err(error) = self.0.kill().and_then(|()| self.0.wait()) {
-            eprintln!("cleaning up: a process that takes processor time: {error}");
+            eprintln!("cleaning up: a process that takes CPU time: {error}");
         }
     }
 }

@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::truth::drawn::Drawn;
-
 /// Kind of a case: lie or honest twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -156,6 +154,14 @@ pub struct Condition {
     pub why: String,
 }
 
+/// A case that is the same as one of another detector.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reference {
+    /// Path of that case below the corpus, as in `AB302-sync-outside-clock/honest-iozone.toml`.
+    same_as: String,
+}
+
 /// A case as read from its file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -212,7 +218,7 @@ pub struct Case {
     /// The file's name without its extension.
     #[serde(skip, default)]
     pub name: String,
-    /// The folder of the file.
+    /// The folder of the file, or of the one that it names with `same_as`.
     #[serde(skip, default)]
     pub folder: PathBuf,
     /// Expectation for a drawn run, which has no file.
@@ -223,6 +229,15 @@ pub struct Case {
     pub again: Option<Box<Case>>,
 }
 
+/// Expectation for a drawn run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// No accusation, an answer, and figures that agree with independent counts.
+    Honest,
+    /// One of these codes fires as a warning at least.
+    Lie(&'static [&'static str]),
+}
+
 impl Case {
     /// Returns the case with the codes that are true of this machine.
     pub fn on_machine(self, codes: &BTreeMap<String, String>) -> Self {
@@ -230,17 +245,24 @@ impl Case {
         Self { of_the_machine: codes.clone(), again, ..self }
     }
 
-    /// Reads `ABNNN-name/{lie,honest}-*.toml`.
+    /// Reads `ABNNN-name/{lie,honest}-*.toml`, or the case that it names with `same_as`.
     ///
     /// # Errors
     /// Describes the defect of the file or its name.
     pub fn load(file: &Path) -> Result<Self, String> {
         let say = |what: &str| format!("{}: {what}", file.display());
-        let text = std::fs::read_to_string(file).map_err(|error| say(&error.to_string()))?;
+        let read = |file: &Path| std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()));
+        let mut text = read(file)?;
+        let mut source = file.to_owned();
+        if let Ok(Reference { same_as }) = toml::from_str(&text) {
+            let corpus = file.ancestors().nth(2).ok_or_else(|| say("it is not in a folder of the corpus"))?;
+            source = corpus.join(same_as);
+            text = read(&source)?;
+        }
         let folder = file.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("");
         let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or("");
         Self::parse(&text, folder, name)
-            .map(|case| Self { folder: file.parent().unwrap_or(file).to_owned(), ..case })
+            .map(|case| Self { folder: source.parent().unwrap_or(&source).to_owned(), ..case })
             .map_err(|what| say(&what))
     }
 

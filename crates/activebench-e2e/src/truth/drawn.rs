@@ -6,46 +6,18 @@
 //! reads a cold file, or syncs before its clock ends. A lie is such a run with one thing changed ([`lie`]), and expects
 //! one of the codes for that change. [`check`] defines the expected report of an honest run.
 
-use std::collections::BTreeMap;
-
 use fastrand::Rng;
 
-use crate::truth::case::{Case, Expect, Limits, VolumeSpec};
+use crate::truth::case::{Case, Drawn};
 
 mod bonnie;
 pub mod check;
+mod draft;
 mod fio;
 mod iozone;
 mod lie;
-mod place;
+mod volume;
 mod wrapper;
-
-/// Expectation for a drawn run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Drawn {
-    /// No accusation, an answer, and figures that agree with independent counts.
-    Honest,
-    /// One of these codes fires as a warning at least.
-    Lie(&'static [&'static str]),
-}
-
-/// A command before it is wrapped; every tool's draw returns one.
-#[derive(Clone, Debug)]
-struct Draft {
-    /// Description for the reader of the table.
-    what: String,
-    needs: &'static [&'static str],
-    volume: VolumeSpec,
-    prepare: Vec<String>,
-    keep_cache: bool,
-    limits: Limits,
-    /// No word contains a blank or a quotation mark.
-    words: Vec<String>,
-    /// Filter for the command's own output: shell words after a `|`.
-    filter: Option<String>,
-    /// Codes that are true of the run, with the reason.
-    true_of_it: BTreeMap<String, String>,
-}
 
 /// Returns the honest run of this number.
 pub fn honest(seed: u64, number: u32) -> Case {
@@ -100,58 +72,6 @@ fn rng(seed: u64, number: u32, kind: u64) -> Rng {
     let mut rng = Rng::with_seed(seed ^ (u64::from(number) << 32) ^ (kind << 63));
     // Seeds that differ in few bits produce similar first numbers.
     Rng::with_seed((0..8).fold(0, |_, _| rng.u64(..)))
-}
-
-impl Draft {
-    fn into_case(self, drawn: Drawn, code: &str, name: String) -> Case {
-        Case {
-            what: self.what,
-            how: crate::truth::case::How::Verify,
-            beside: true,
-            needs: self.needs.iter().map(|need| (*need).to_owned()).collect(),
-            volume: Some(self.volume),
-            other: None,
-            prepare: self.prepare,
-            keep_cache: self.keep_cache,
-            neighbours: Vec::new(),
-            limits: self.limits,
-            options: vec!["--fail-on".to_owned(), "never".to_owned()],
-            repeat: None,
-            command: self.words,
-            expect: Expect { beside: self.true_of_it, ..Expect::default() },
-            only_when: Vec::new(),
-            of_the_machine: BTreeMap::new(),
-            code: code.to_owned(),
-            name,
-            folder: ".".into(),
-            drawn: Some(drawn),
-            again: None,
-        }
-    }
-
-    fn also_true(&mut self, code: &str, why: &str) {
-        self.true_of_it.insert(code.to_owned(), why.to_owned());
-    }
-}
-
-/// Draws one of several values.
-fn one_of<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
-    *rng.choice(of).expect("there is something to choose from")
-}
-
-/// Returns `true` in this percentage of draws.
-fn in_percent(rng: &mut Rng, percent: u32) -> bool {
-    rng.u32(0..100) < percent
-}
-
-/// Writes a size in one of the notations that fio accepts and people use. Bytes are a multiple of KiB.
-fn written_size(rng: &mut Rng, kib: u64) -> String {
-    match rng.u32(0..4) {
-        0 if kib.is_multiple_of(1024) => format!("{}m", kib / 1024),
-        1 if kib.is_multiple_of(1024) => format!("{}M", kib / 1024),
-        2 => format!("{}", kib * 1024),
-        _ => format!("{kib}k"),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
@@ -209,8 +210,7 @@ impl Stage {
     /// Writes everything back, and empties the page cache unless it is to stay.
     fn settle(&self, keep_cache: bool) {
         if keep_cache {
-            // SAFETY: takes nothing and returns nothing.
-            unsafe { libc::sync() };
+            rustix::fs::sync();
             return;
         }
         // The file system below an overlay cannot be unmounted.
@@ -233,8 +233,10 @@ struct Neighbour(Option<Child>);
 impl Drop for Neighbour {
     fn drop(&mut self) {
         let Some(mut child) = self.0.take() else { return };
-        // SAFETY: signals the process group that we made and have not waited for.
-        unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };
+        // The process group that we made and have not waited for.
+        if let Err(error) = kill_process_group(Pid::from_child(&child), Signal::KILL) {
+            eprintln!("cleaning up: a neighbour: {error}");
+        }
         if let Err(error) = child.wait() {
             eprintln!("cleaning up: a neighbour: {error}");
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use activebench_e2e::{Throttled, Volume, assert_follows, binary, needs, skip};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// User `nobody`: judging stored runs needs no rights.
@@ -201,9 +202,7 @@ command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
         assert_eq!(child.try_wait().expect("our own child"), None, "it ended before its second run");
         std::thread::yield_now();
     }
-    let pid = libc::pid_t::try_from(child.id()).expect("a process id");
-    // SAFETY: signals a process that we started and have not waited for.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     let output = child.wait_with_output().expect("it ends");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));

@@ -348,7 +348,7 @@ fn a_redacted_bundle_names_nobody_and_is_judged_the_same() {
         copy.report["run"]["redacted"]
     );
     let report = fs::read_to_string(folder.join("run/report.txt")).expect("a report");
-    assert!(report.contains("redacted  a copy with names replaced"), "{report}");
+    assert!(report.contains("redacted    a copy with names replaced"), "{report}");
     // The tool's words keep their columns.
     let widths = |path: PathBuf| -> Vec<usize> {
         String::from_utf8_lossy(&fs::read(path).expect("the output")).lines().map(str::len).collect()

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use activebench_e2e::{Volume, assert_follows, binary, needs, recheck};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Environment variable with the folder in which ceilings are kept.
@@ -79,13 +80,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns the free space of a file system, in blocks.
 fn free(volume: &Volume) -> u64 {
-    let path = std::ffi::CString::new(volume.path().to_str().expect("a UTF-8 path")).expect("no zero byte");
-    let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path ends with a zero, and the answer is written when the call succeeds.
-    unsafe {
-        assert_eq!(libc::statvfs(path.as_ptr(), answer.as_mut_ptr()), 0);
-        answer.assume_init().f_bfree
-    }
+    rustix::fs::statvfs(volume.path()).expect("the volume answers").f_bfree
 }
 
 /// Returns the sectors written to a device since boot.
@@ -239,7 +234,7 @@ fn on_tmpfs_the_machine_is_measured() {
     let ceiling = measured(&volume.beside("ceilings"), &[volume.path().to_str().expect("UTF-8")], 0);
     assert_memory(&ceiling);
     for part in parts(&ceiling, &["random", "sequential"]) {
-        assert_eq!(part["missing"], "tmpfs lies in memory: there is no device", "{part:#}");
+        assert_eq!(part["missing"], "tmpfs is in memory: it has no device", "{part:#}");
     }
     assert_eq!(names(&volume.path()), Vec::<PathBuf>::new());
 }
@@ -306,7 +301,7 @@ fn however_it_ends_nothing_is_left() {
     needs!(beside: "fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let kept_in = volume.beside("ceilings");
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
         let before = (names(&volume.path()), free(&volume));
         let mut child = ceiling(&kept_in, &[volume.path().to_str().expect("UTF-8"), "--seconds", "30"])
             .stdout(Stdio::null())
@@ -320,12 +315,11 @@ fn however_it_ends_nothing_is_left() {
             assert!(child.try_wait().expect("a state").is_none(), "it ended by itself");
             std::thread::yield_now();
         }
-        // SAFETY: our own child, which was not waited for.
-        unsafe { libc::kill(pid as libc::pid_t, signal) };
+        kill_process(Pid::from_child(&child), signal).expect("it runs");
         let status = child.wait().expect("it ends");
         let said: Vec<String> =
             BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok).collect();
-        let expected = if signal == libc::SIGKILL { None } else { Some(130) };
+        let expected = if signal == Signal::KILL { None } else { Some(130) };
         assert_eq!(status.code(), expected, "{said:?}");
         while readers_of(pid) > 0 {
             assert!(begin.elapsed() < Duration::from_secs(60), "fio goes on");

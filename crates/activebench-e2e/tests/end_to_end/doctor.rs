@@ -55,7 +55,7 @@ fn root_can_observe_here_and_every_line_says_what_it_means() {
             assert!(check[part].as_str().is_some_and(|text| !text.is_empty()), "{check}");
         }
         let mended = !check["command"].is_null() || !check["advice"].is_null();
-        assert!(check["state"] != "gap" || mended, "a gap without a way to mend it: {check}");
+        assert!(check["state"] != "gap" || mended, "a gap without a way to fix it: {check}");
     }
     for name in ["sys_enter", "sys_exit", "block_rq_complete", "mm_filemap_add_to_page_cache"] {
         assert_eq!(diagnosed.check("tracepoints", name)["found"], "attached");
@@ -103,7 +103,7 @@ fn nobody_cannot_observe_and_learns_the_command_that_mends_it() {
     let command = rights["command"].as_str().unwrap_or("");
     assert!(command.starts_with("sudo setcap cap_bpf,cap_perfmon"), "{rights}");
     assert!(command.ends_with(program.to_str().expect("UTF-8")), "{rights}");
-    // What needs no rights is still known.
+    // Checks that need no rights still have an answer.
     assert_eq!(diagnosed.check("tracepoints", "sys_enter")["state"], "ok");
     assert_eq!(diagnosed.check("other-tracers", "BPF programs")["state"], "gap");
 }

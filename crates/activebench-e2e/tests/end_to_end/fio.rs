@@ -23,7 +23,8 @@ fn of_metric<'a>(run: &'a Verified, phase: &str, metric: &str) -> &'a serde_json
         .unwrap_or_else(|| panic!("no {metric} of {phase}: {}", run.story()))
 }
 
-/// Asserts that bytes and operations are exact, and rates within 1 % if the clock ran long enough.
+/// Asserts that bytes and operations are exact, and rates within 1 % if the clock ran long enough. On a busy host, fio
+/// may have to wait for a CPU between its last call and its reading of the clock: 20 ms are allowed for that.
 fn assert_rebuilt(run: &Verified, phase: &str) {
     run.assert_nothing_lost();
     let bytes = of_metric(run, phase, "bytes-moved");
@@ -31,8 +32,10 @@ fn assert_rebuilt(run: &Verified, phase: &str) {
     let rate = of_metric(run, phase, "throughput");
     let (claimed, observed) = (rate["value"].as_f64(), rate["observed"]["value"].as_f64());
     let (Some(claimed), Some(observed)) = (claimed, observed) else { panic!("{phase}: {}", run.story()) };
-    if run.fact(phase, "window_ns") > 200e6 {
-        assert!((observed / claimed - 1.0).abs() < 0.01, "{phase}: {observed} against {claimed}");
+    let window_ns = run.fact(phase, "window_ns");
+    if window_ns > 200e6 {
+        let allowed = f64::max(0.01, 20e6 / window_ns);
+        assert!((observed / claimed - 1.0).abs() < allowed, "{phase}: {observed} against {claimed}");
     }
 }
 
@@ -159,7 +162,7 @@ fn the_longer_way_sees_the_same_and_is_said() {
         assert_eq!((run.fact("a-read", "read_calls"), run.fact("a-read", "unique_blocks")), (16384.0, 16384.0));
         let text = Command::new(binary()).arg("report").arg(&run.run).args(["--format", "text"]).output();
         let text = String::from_utf8_lossy(&text.expect("it renders").stdout).replace(['\n', ' '], "");
-        assert_eq!(text.contains("callsobservedthelongerway"), said, "{text}");
+        assert_eq!(text.contains("callsobservedbytheslowpath"), said, "{text}");
     }
 }
 

@@ -115,7 +115,7 @@ fn real_runs_are_followed_from_their_tables_and_from_their_reports() {
     assert_eq!((&without["reading"]["from_table"], &without["reading"]["from_report"]), (&3.into(), &1.into()));
     assert_eq!(without["figures"], report["figures"]);
     recheck(&single.run, &[]);
-    assert_eq!(json(&runs, &[]), report, "recheck writes it anew");
+    assert_eq!(json(&runs, &[]), report, "recheck writes it again");
     // A judgement by other rules is not the run's own.
     let table = fs::read(single.run.join("figures.parquet")).expect("it is there");
     fs::remove_file(single.run.join("figures.parquet")).expect("it was there");

@@ -5,6 +5,7 @@
 use std::os::unix::process::CommandExt;
 
 use activebench_e2e::{Verified, Volume, needs, verify};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -238,7 +239,7 @@ fn direct_io_that_the_file_system_buffers_is_found() {
     needs!(beside: "iozone", "mkfs.btrfs", "losetup");
     let volume = Volume::on_loop("btrfs", 1024, "noatime");
     let run = verify(&volume, &[], &["iozone", "-i0", "-I", "-s256m", "-r256k"]);
-    // Since Linux 6.14 btrfs falls back to buffered writes for data with checksums; earlier versions wrote directly. In
+    // Since Linux 6.15 btrfs falls back to buffered writes for data with checksums; earlier versions wrote directly. In
     // both cases the finding depends on the pages, not on the version.
     let buffered = run.fact("write", "cache_inserted_bytes") > 0.0;
     assert_eq!(run.codes("write").contains(&"AB204"), buffered, "{}", run.story());
@@ -258,8 +259,7 @@ fn others_at_the_device_are_found() {
         .expect("sh runs");
     let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s512m", "-r64k"]);
     // Ends the shell and its dd; otherwise the volume stays busy.
-    // SAFETY: signals the process group that we made and have not waited for.
-    unsafe { libc::kill(-(neighbour.id() as libc::pid_t), libc::SIGKILL) };
+    kill_process_group(Pid::from_child(&neighbour), Signal::KILL).expect("it runs");
     neighbour.wait().expect("it ends");
     assert!(run.codes("write").contains(&"AB601"), "{}", run.story());
     assert!(run.fact("write", "foreign_bytes") > 0.0);

@@ -71,8 +71,8 @@ fn a_size_that_was_not_moved_is_noted() {
     assert_eq!(notes_of_size(&run(&both)), Vec::<String>::new());
     for (command, expected) in [
         // 1.56 blocks: only one was moved.
-        (&["fio", "--name=s", "--rw=write", "--bs=64k", "--size=100k", "--filename=y"][..], "no multiple"),
-        (&["iozone", "-i0", "-s", "100k", "-r", "64k", "-f", "z"], "no multiple"),
+        (&["fio", "--name=s", "--rw=write", "--bs=64k", "--size=100k", "--filename=y"][..], "not a multiple"),
+        (&["iozone", "-i0", "-s", "100k", "-r", "64k", "-f", "z"], "not a multiple"),
         (
             &[
                 "fio",

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use activebench_e2e::{Volume, binary, needs, rows, verify};
 use activebench_model::call::open_bits;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 #[test]
@@ -188,8 +189,7 @@ fn an_interrupted_run_keeps_what_was_gathered() {
         assert!(begun.elapsed() < Duration::from_secs(60), "iozone does not write");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // SAFETY: signals the process that we started and have not waited for.
-    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     // This reads the output: a report can be longer than a pipe holds.
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));

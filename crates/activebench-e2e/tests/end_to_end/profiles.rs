@@ -133,9 +133,9 @@ fn a_file_that_is_no_file_of_thresholds_costs_no_run() {
     let name = file.to_str().expect("UTF-8");
     check(&["--thresholds", name], "cannot read the thresholds");
     for (text, expected) in [
-        ("ab102_excess = 1\n", "\"ab102_excess\", which is no threshold"),
+        ("ab102_excess = 1\n", "\"ab102_excess\", which is not a threshold"),
         ("ab102_excess_fail_ratio = \"much\"\n", "its unit is ratio"),
-        ("ab102_excess_fail_ratio = -1\n", "no number from 0 on"),
+        ("ab102_excess_fail_ratio = -1\n", "not a number from 0 on"),
         ("this is not TOML\n", "cannot read the thresholds"),
     ] {
         fs::write(&file, text).expect("a file");

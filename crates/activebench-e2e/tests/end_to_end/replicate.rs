@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use activebench_e2e::{Throttled, Verified, Volume, assert_follows, binary, fio_on_data, needs, rows, skip, verify};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A finished replication.
@@ -330,8 +331,7 @@ fn an_interrupt_leaves_no_file_behind() {
         std::thread::yield_now();
     }
     assert_ne!(listed(&volume.path()), before, "there is a scratch folder while a replay runs");
-    // SAFETY: our own child, which has not been waited for.
-    unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) };
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));
     assert_eq!(listed(&volume.path()), before, "nothing is left");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use activebench_e2e::{Volume, assert_follows, binary, needs};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A finished `activebench verify --repeat`.
@@ -139,9 +140,7 @@ fn an_interrupted_series_keeps_what_was_gathered() {
     while !second.is_file() {
         std::thread::yield_now();
     }
-    let pid = libc::pid_t::try_from(child.id()).expect("a process id");
-    // SAFETY: signals a process that we started and have not waited for.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let manifest: Value =

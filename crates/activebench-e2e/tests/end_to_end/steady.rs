@@ -248,7 +248,7 @@ fn a_device_in_use_is_found_however_a_command_names_it() {
     assert!(code != Some(2) && recorded, "{said}");
     // With an unreadable job file the question stays open.
     let (_, said, _) = run(&["fio", "absent.fio"]);
-    assert!(said.contains("cannot tell which devices fio writes: cannot read absent.fio"), "{said}");
+    assert!(said.contains("cannot determine which devices fio writes: cannot read absent.fio"), "{said}");
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     fs::write(out.join("1/run.json"), other.to_string()).expect("it is written");
     let changed = activebench(&volume.beside(""), &["recheck", "--format", "json", out.to_str().expect("UTF-8")]);
     let changed: Value = serde_json::from_slice(&changed.stdout).expect("a report");
-    let why = "by preconditioning the device took 128.0 MiB, which is not what stands in run.json of run 1";
+    let why = "preconditioning: the device took 128.0 MiB, unlike in run.json of run 1";
     assert_eq!(changed["incomplete"], serde_json::json!([why]));
     fs::write(out.join("1/run.json"), run.to_string()).expect("it is written");
     // Its evidence goes into a bundle.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use activebench_model::activity::{Activity, Burst};
-use activebench_model::call::{Call, FileKind, Op};
+use activebench_model::call::{FileKind, Op, PlainCall};
 
 /// Number of spans of one kind from which they are merged.
 const MERGE_FROM: usize = 1 << 10;
@@ -28,7 +28,7 @@ struct Spans {
 }
 
 impl Bursts {
-    pub(super) fn feed(&mut self, call: &Call) {
+    pub(super) fn feed(&mut self, call: &PlainCall) {
         let moves_data = call.op.is_asynchronous() && (call.op.is_read() || call.op.is_write());
         if !moves_data || call.kind == FileKind::Other {
             return;

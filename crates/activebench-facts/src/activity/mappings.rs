@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use activebench_model::activity::Exec;
-use activebench_model::call::{Call, Op};
+use activebench_model::call::{Op, PlainCall};
 
 /// A mapped range of a process.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ struct Region {
 }
 
 /// Returns, for each `munmap` and `msync` (by index), the index of the `mmap` that it belongs to.
-pub(super) fn resolve(calls: &[Call], execs: &[Exec]) -> HashMap<usize, usize> {
+pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> HashMap<usize, usize> {
     let mut regions: HashMap<u32, Vec<Region>> = HashMap::new();
     let mut resolved = HashMap::new();
     let mut coming = execs.iter().peekable();

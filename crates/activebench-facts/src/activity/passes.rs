@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use activebench_model::activity::{CallSpan, Pass, StepKind};
-use activebench_model::call::{Call, FileId, FileKind, Op};
+use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 
 use super::on_followed_file;
 use super::slots::{Event, Key, Run, Timelines, append, first};
 
 impl Timelines {
-    /// Returns the passes in the order of their first calls.
-    pub(super) fn into_passes(mut self) -> Vec<Pass> {
+    /// Returns the passes in the order of their first calls, and the structural calls.
+    pub(super) fn into_passes(mut self) -> (Vec<Pass>, Vec<PlainCall>) {
         let mut keys: Vec<Key> = self.events.keys().chain(self.runs.keys()).copied().collect();
         keys.sort_unstable();
         keys.dedup();
@@ -30,7 +30,7 @@ impl Timelines {
         }
         // The sort is stable: passes that began at the same time stay in the order of their descriptors.
         passes.sort_by_key(begin_ns);
-        passes
+        (passes, self.calls)
     }
 }
 
@@ -43,7 +43,7 @@ fn begin_ns(pass: &Pass) -> u64 {
 /// One descriptor number of one process through the run.
 struct Descriptor<'a> {
     key: Key,
-    calls: &'a [Call],
+    calls: &'a [PlainCall],
     passes: Vec<Pass>,
     /// Index of the open pass in `passes`.
     current: Option<usize>,

@@ -1,12 +1,11 @@
-//! The second reading: puts every data call and seek into the slot of its descriptor.
+//! Puts every data call and seek into the slot of its descriptor.
 
 use std::collections::HashMap;
 
 use activebench_model::activity::{CallBrief, Exec, Step, StepKind};
-use activebench_model::call::{Call, FileId, FileKind, Op};
+use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 
-use super::{Stub, mappings, moves_data_or_position, on_followed_file};
-use activebench_model::source::{EventSource, Unreadable};
+use super::{mappings, moves_data_or_position, on_followed_file};
 
 /// Largest number of runs of one slot that are kept separately.
 pub(super) const MOST_RUNS: usize = 4096;
@@ -28,7 +27,7 @@ pub(super) struct Event {
 /// The calls on each descriptor over time.
 #[derive(Default)]
 pub(super) struct Timelines {
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<PlainCall>,
     pub(super) events: HashMap<Key, Vec<Event>>,
     /// Runs by descriptor and slot; slot 0 is before the first event.
     pub(super) runs: HashMap<Key, Vec<Vec<Run>>>,
@@ -45,7 +44,7 @@ pub(super) struct Run {
 
 impl Timelines {
     /// Creates the timelines from the structural calls, sorted by time.
-    pub(super) fn new(calls: Vec<Call>, execs: &[Exec]) -> Self {
+    pub(super) fn new(calls: Vec<PlainCall>, execs: &[Exec]) -> Self {
         let mapped_by = mappings::resolve(&calls, execs);
         let mut events: HashMap<Key, Vec<Event>> = HashMap::new();
         for (index, call) in calls.iter().enumerate() {
@@ -90,51 +89,92 @@ impl Timelines {
 /// The place of a thread's last call; the next call usually goes to the same place.
 struct Cursor {
     key: Key,
+    /// Index of the descriptor in [`Slots::runs`].
+    number: usize,
     slot: usize,
     from_ns: u64,
     to_ns: u64,
-    run: usize,
+    /// `None` before its first call.
+    run: Option<usize>,
 }
 
-/// Puts the data calls and seeks into the slots.
-pub(super) fn fill(source: &dyn EventSource, stub: &Stub, mut timelines: Timelines) -> Result<Timelines, Unreadable> {
-    let mut cursors: HashMap<u32, Cursor> = HashMap::new();
-    // The cursor of the thread that called last is not in `cursors`.
-    let mut current: Option<(u32, Cursor)> = None;
-    for batch in source.calls() {
-        for call in &batch? {
-            if !moves_data_or_position(call.op) || stub.made(call.tgid, call.start_ns) {
-                continue;
-            }
-            let Some(file) = on_followed_file(call) else { continue };
-            let key = (call.tgid, call.fd);
-            let own = match current.take() {
-                Some((tid, cursor)) if tid == call.tid => Some(cursor),
-                other => {
-                    cursors.extend(other);
-                    cursors.remove(&call.tid)
-                }
-            };
-            let last =
-                own.filter(|cursor| cursor.key == key && (cursor.from_ns..cursor.to_ns).contains(&call.start_ns));
-            let (slot, from_ns, to_ns) = match &last {
-                Some(cursor) => (cursor.slot, cursor.from_ns, cursor.to_ns),
-                None => timelines.slot_at(key, call.start_ns),
-            };
-            let run = last.map(|cursor| cursor.run);
-            let slots = timelines.runs.entry(key).or_default();
-            if slots.len() <= slot {
-                slots.resize_with(slot + 1, Vec::new);
-            }
-            let run = add_to_slot(&mut slots[slot], run, file, call);
-            current = Some((call.tid, Cursor { key, slot, from_ns, to_ns, run }));
-        }
+/// The slots while they are filled.
+pub(super) struct Slots {
+    timelines: Timelines,
+    /// The descriptors with data calls or seeks, and the runs of each by slot.
+    runs: Vec<(Key, Vec<Vec<Run>>)>,
+    /// Index of each descriptor in `runs`.
+    numbers: HashMap<Key, usize>,
+    cursors: HashMap<u32, Cursor>,
+    /// The cursor of the thread that called last; it is not in `cursors`.
+    current: Option<(u32, Cursor)>,
+}
+
+impl Slots {
+    pub(super) fn new(timelines: Timelines) -> Self {
+        Self { timelines, runs: Vec::new(), numbers: HashMap::new(), cursors: HashMap::new(), current: None }
     }
-    Ok(timelines)
+
+    /// Puts a data call or seek into its slot; other calls are left out.
+    pub(super) fn feed(&mut self, call: &PlainCall) {
+        if !moves_data_or_position(call.op) {
+            return;
+        }
+        let Some(file) = on_followed_file(call) else { return };
+        let key = (call.tgid, call.fd);
+        // Mostly the thread goes on where it was.
+        if let Some((tid, cursor)) = &mut self.current
+            && *tid == call.tid
+            && cursor.leads_to(key, call)
+        {
+            let runs = &mut self.runs[cursor.number].1[cursor.slot];
+            cursor.run = Some(add_to_slot(runs, cursor.run, file, call));
+            return;
+        }
+        let own = match self.current.take() {
+            Some((tid, cursor)) if tid == call.tid => Some(cursor),
+            other => {
+                self.cursors.extend(other);
+                self.cursors.remove(&call.tid)
+            }
+        };
+        let mut cursor = match own.filter(|cursor| cursor.leads_to(key, call)) {
+            Some(cursor) => cursor,
+            None => self.cursor_at(key, call.start_ns),
+        };
+        let runs = &mut self.runs[cursor.number].1[cursor.slot];
+        cursor.run = Some(add_to_slot(runs, cursor.run, file, call));
+        self.current = Some((call.tid, cursor));
+    }
+
+    /// Returns a cursor at the slot of a time that is in none of its runs.
+    fn cursor_at(&mut self, key: Key, start_ns: u64) -> Cursor {
+        let (slot, from_ns, to_ns) = self.timelines.slot_at(key, start_ns);
+        let number = *self.numbers.entry(key).or_insert_with(|| {
+            self.runs.push((key, Vec::new()));
+            self.runs.len() - 1
+        });
+        let slots = &mut self.runs[number].1;
+        if slots.len() <= slot {
+            slots.resize_with(slot + 1, Vec::new);
+        }
+        Cursor { key, number, slot, from_ns, to_ns, run: None }
+    }
+
+    pub(super) fn into_timelines(self) -> Timelines {
+        Timelines { runs: self.runs.into_iter().collect(), ..self.timelines }
+    }
+}
+
+impl Cursor {
+    /// Returns `true` if a call on a descriptor belongs to the cursor's slot.
+    fn leads_to(&self, key: Key, call: &PlainCall) -> bool {
+        self.key == key && (self.from_ns..self.to_ns).contains(&call.start_ns)
+    }
 }
 
 /// Adds a call to the thread's current run, or to a new one; returns the run's index.
-fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: &Call) -> usize {
+fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: &PlainCall) -> usize {
     let kind = match call.op {
         op if op.is_read() => StepKind::Read,
         op if op.is_write() => StepKind::Write,
@@ -156,7 +196,7 @@ fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: 
 }
 
 /// Creates a step of one call.
-pub(super) fn first(kind: StepKind, call: &Call) -> Step {
+pub(super) fn first(kind: StepKind, call: &PlainCall) -> Step {
     let (min_offset, max_offset) = touched(call);
     Step {
         kind,
@@ -173,7 +213,7 @@ pub(super) fn first(kind: StepKind, call: &Call) -> Step {
     }
 }
 
-fn extend(step: &mut Step, kind: StepKind, call: &Call) {
+fn extend(step: &mut Step, kind: StepKind, call: &PlainCall) {
     if step.head.len() < Step::HEAD {
         step.head.push(call.into());
     }
@@ -229,12 +269,12 @@ fn lower(one: i64, other: i64) -> i64 {
 }
 
 /// Returns the bytes of the file that a call moved; an address or a position does not count as bytes.
-fn moved(call: &Call) -> u64 {
+fn moved(call: &PlainCall) -> u64 {
     if call.op.is_data() { u64::try_from(call.returned).unwrap_or(0) } else { 0 }
 }
 
 /// Returns the first byte and the end of the range of the file that a call touched; (-1, -1) when unknown.
-fn touched(call: &Call) -> (i64, i64) {
+fn touched(call: &PlainCall) -> (i64, i64) {
     let range = |start: i64, length: u64| match i64::try_from(length).ok().and_then(|len| start.checked_add(len)) {
         Some(end) if start >= 0 => (start, end),
         _ => (-1, -1),

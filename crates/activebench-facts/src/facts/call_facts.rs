@@ -9,11 +9,11 @@ use activebench_model::phase::{Direction, Part, Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::Gaps;
-use super::device_facts::CACHE_HOOK;
-use super::gaps::{CALLS_HOOK, Gap};
 use super::index::Index;
 use super::inserted::Inserted;
 use super::latency::{Latencies, LatencyNames};
+use super::record_losses::CACHE_HOOK;
+use super::record_losses::{CALLS_HOOK, Gap};
 use super::requests::Blocks;
 use super::syncs::{Sync, SyncLog, lies_in, written_range};
 use super::tally::{PartTally, Tally, TouchedBlocks};

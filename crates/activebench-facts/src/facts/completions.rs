@@ -108,6 +108,10 @@ impl Completions {
 
     /// Processes a data request of a phase's direction, after [`Self::feed`] processed it.
     pub(super) fn request(&mut self, phase: usize, call: &Call) {
+        // The others are collected by the call itself.
+        if !call.op.is_asynchronous() {
+            return;
+        }
         let thread = self.threads.entry(call.tid).or_default();
         thread.depth = thread.depth.or(self.depths[phase]);
         match (call.op, thread.posted.last_mut()) {

@@ -1,4 +1,7 @@
 //! Reads the block events: the device activity of each phase.
+//!
+//! Data passes a device as completed requests or, where its driver takes bios without requests, as queued bios. Which
+//! of the two follows from all events. So that they are read once, both are counted, and one is chosen at the end.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,9 +11,9 @@ use activebench_model::host::{Host, Layer, Target};
 use activebench_model::phase::{Direction, Window};
 
 use super::depth::QueueDepth;
-use super::fifths::Fifths;
 use super::intervals::Intervals;
 use super::latency::Latencies;
+use super::rate_in_fifths::Fifths;
 use super::span_index::SpanIndex;
 use activebench_model::source::{EventSource, Unreadable};
 
@@ -20,6 +23,8 @@ pub(super) struct DevicePlan {
     pub(super) window: Window,
     /// The phase's files.
     pub(super) files: HashMap<FileId, FilePlan>,
+    /// The devices of all files; `Err` has the reason when there are none.
+    pub(super) devices: Result<HashSet<DeviceNumber>, String>,
     /// End of the span for the device's own totals and its flushes.
     pub(super) span_end_ns: u64,
     /// Direction of the phase's data.
@@ -35,15 +40,13 @@ pub(super) struct DevicePlan {
 pub(super) struct Below {
     /// Levels from the topmost to the disks; all data passes each of them.
     pub(super) levels: Vec<HashSet<DeviceNumber>>,
-    /// Devices in `levels` that complete no requests.
-    pub(super) bios_only: HashSet<DeviceNumber>,
     /// The files behind loop devices. Their pages carry the data down where it goes through the page cache.
     pub(super) backing_files: HashSet<FileId>,
 }
 
 impl Below {
     /// Returns the layers below several targets together.
-    pub(super) fn of<'a>(targets: impl IntoIterator<Item = &'a Target>, seen: &Seen) -> Self {
+    pub(super) fn of<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Self {
         let mut below = Self::default();
         let targets: Vec<&Target> = targets.into_iter().collect();
         let numbers = |layers: &[&Layer]| layers.iter().map(|layer| layer.device).collect::<HashSet<_>>();
@@ -58,17 +61,8 @@ impl Below {
             });
             below.levels.push(at_depth.collect());
         }
-        below.bios_only = below.levels.iter().flatten().copied().filter(|device| seen.takes_bios(*device)).collect();
         below.backing_files = targets.iter().flat_map(|target| target.backing_files()).collect();
         below
-    }
-
-    /// Returns `true` for the completion of data, or for its queueing where the device does not complete requests.
-    fn shows(&self, event: &BlockEvent) -> bool {
-        match event.kind {
-            BlockEventKind::Completed | BlockEventKind::Inferred => !self.bios_only.contains(&event.device),
-            BlockEventKind::Queued => self.bios_only.contains(&event.device),
-        }
     }
 }
 
@@ -79,6 +73,16 @@ pub(super) struct BelowTally {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
     pub(super) durable_write_bytes: u64,
+}
+
+impl BelowTally {
+    fn and(self, other: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_bytes: self.write_bytes + other.write_bytes,
+            durable_write_bytes: self.durable_write_bytes + other.durable_write_bytes,
+        }
+    }
 }
 
 /// One file of a phase.
@@ -119,8 +123,6 @@ pub(super) struct DeviceTally {
     pub(super) fifths: Option<Fifths>,
     /// Bytes of reads of the files' data in progress in the window, regardless of when they completed.
     pub(super) read_begun_bytes: u64,
-    /// One entry for each level of [`DevicePlan::below`].
-    pub(super) below: Vec<BelowTally>,
     /// Serial number of the last request that was counted.
     counted: Option<u64>,
     /// Serial number of the last request that was in flight.
@@ -138,6 +140,16 @@ pub(super) enum Devices {
     Bios(HashSet<DeviceNumber>),
 }
 
+impl Devices {
+    /// Returns their number.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::None(_) => 0,
+            Self::Requests(devices) | Self::Bios(devices) => devices.len(),
+        }
+    }
+}
+
 /// Returns the numbers of the devices at which a file is judged; `Err` has the reason when there are none.
 pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumber>, String> {
     let Some(target) = host.target_of(file) else {
@@ -150,59 +162,101 @@ pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumb
     Ok(devices)
 }
 
+/// The same sums of two kinds of events. A device shows its data by one of them; all events must be seen to know which
+/// ([`Seen`]).
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByKind<T> {
+    /// Of completed requests, seen or inferred.
+    pub(super) completed: T,
+    /// Of queued bios.
+    pub(super) queued: T,
+}
+
+impl<T> ByKind<T> {
+    /// Returns the sums to which an event belongs.
+    pub(super) fn of(&mut self, event: &BlockEvent) -> &mut T {
+        match event.kind {
+            BlockEventKind::Completed | BlockEventKind::Inferred => &mut self.completed,
+            BlockEventKind::Queued => &mut self.queued,
+        }
+    }
+
+    /// Returns the sums by which devices are judged.
+    pub(super) fn at(self, devices: &Devices) -> T {
+        match devices {
+            Devices::Bios(_) => self.queued,
+            Devices::Requests(_) | Devices::None(_) => self.completed,
+        }
+    }
+}
+
 /// The devices with events at any time of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    completed: HashSet<DeviceNumber>,
-    queued: HashSet<DeviceNumber>,
+    devices: ByKind<HashSet<DeviceNumber>>,
+    /// The last event of each kind: consecutive events are mostly of one device.
+    last: ByKind<Option<DeviceNumber>>,
 }
 
 impl Seen {
-    pub(super) fn read(source: &dyn EventSource) -> Result<Self, Unreadable> {
-        let mut seen = Self::default();
-        for batch in source.block() {
-            for event in &batch? {
-                match event.kind {
-                    BlockEventKind::Completed | BlockEventKind::Inferred => seen.completed.insert(event.device),
-                    BlockEventKind::Queued => seen.queued.insert(event.device),
-                };
-            }
+    pub(super) fn feed(&mut self, event: &BlockEvent) {
+        if self.last.of(event).replace(event.device) != Some(event.device) {
+            self.devices.of(event).insert(event.device);
         }
-        Ok(seen)
     }
 
     /// Returns `true` when a device only queues bios: its driver takes them without requests (dm, md, zram).
     fn takes_bios(&self, device: DeviceNumber) -> bool {
-        !self.completed.contains(&device) && self.queued.contains(&device)
+        !self.devices.completed.contains(&device) && self.devices.queued.contains(&device)
     }
 
     /// Returns the kind of events of the devices, assuming that completions were observed at all.
-    pub(super) fn devices(&self, devices: HashSet<DeviceNumber>) -> Devices {
-        if self.completed.is_disjoint(&devices) && !self.queued.is_disjoint(&devices) {
-            Devices::Bios(devices)
-        } else {
-            Devices::Requests(devices)
+    pub(super) fn devices(&self, devices: Result<HashSet<DeviceNumber>, String>) -> Devices {
+        match devices {
+            Err(why) => Devices::None(why),
+            Ok(devices)
+                if self.devices.completed.is_disjoint(&devices) && !self.devices.queued.is_disjoint(&devices) =>
+            {
+                Devices::Bios(devices)
+            }
+            Ok(devices) => Devices::Requests(devices),
         }
     }
+}
+
+/// The device activity of one phase, and the plan by which it was counted.
+pub(super) struct DeviceSeen {
+    pub(super) plan: DevicePlan,
+    pub(super) devices: Devices,
+    pub(super) tally: DeviceTally,
+    /// One entry for each level of [`DevicePlan::below`].
+    pub(super) below: Vec<BelowTally>,
+    /// True if one of the devices below completes no requests.
+    pub(super) below_takes_bios: bool,
+}
+
+/// The sums of one phase while events are read.
+struct Counting {
+    plan: DevicePlan,
+    tallies: ByKind<DeviceTally>,
+    /// By level and device.
+    below: Vec<HashMap<DeviceNumber, ByKind<BelowTally>>>,
 }
 
 /// Counts the block events of every phase that has devices.
 pub(super) fn read(
     source: &dyn EventSource,
-    plans: &[(DevicePlan, Devices)],
+    plans: Vec<DevicePlan>,
     own_files: &HashSet<FileId>,
-) -> Result<Vec<DeviceTally>, Unreadable> {
-    let tally = |(plan, _): &(DevicePlan, Devices)| DeviceTally {
-        fifths: plan.together.iter().flatten().next().map(|span| Fifths::new(*span)),
-        below: vec![BelowTally::default(); plan.below.levels.len()],
-        ..DeviceTally::default()
-    };
-    let mut tallies: Vec<DeviceTally> = plans.iter().map(tally).collect();
-    let spans = plans.iter().enumerate().map(|(number, (plan, _))| (plan.window.start_ns, plan.last_ns(), number));
+) -> Result<Vec<DeviceSeen>, Unreadable> {
+    let spans = plans.iter().enumerate().map(|(number, plan)| (plan.window.start_ns, plan.last_ns(), number));
     let index = SpanIndex::new(spans.collect());
+    let mut phases: Vec<Counting> = plans.into_iter().map(Counting::new).collect();
     let mut requests = Requests::default();
+    let mut seen = Seen::default();
     for batch in source.block() {
         for event in &batch? {
+            seen.feed(event);
             let request = requests.of(event);
             // Only the first event of a request has its latency.
             let latency_ns = match event.kind {
@@ -210,21 +264,15 @@ pub(super) fn read(
                 _ => event.latency_ns,
             };
             for number in index.overlapping(event.at_ns.saturating_sub(latency_ns), event.at_ns) {
-                let (plan, devices) = &plans[number];
-                match (devices, event.kind) {
-                    (Devices::Requests(devices), BlockEventKind::Completed | BlockEventKind::Inferred)
-                    | (Devices::Bios(devices), BlockEventKind::Queued)
-                        if devices.contains(&event.device) =>
-                    {
-                        tallies[number].add(plan, event, request, own_files);
-                    }
-                    _ => {}
+                let Counting { plan, tallies, .. } = &mut phases[number];
+                if plan.devices.as_ref().is_ok_and(|devices| devices.contains(&event.device)) {
+                    tallies.of(event).add(plan, event, request, own_files);
                 }
-                tallies[number].add_below(plan, event);
+                phases[number].add_below(event);
             }
         }
     }
-    Ok(tallies)
+    Ok(phases.into_iter().map(|phase| phase.close(&seen)).collect())
 }
 
 /// A completed request. It has one event for each file whose data it carries.
@@ -349,13 +397,38 @@ impl DeviceTally {
     }
 }
 
-impl DeviceTally {
-    /// Counts an event at the levels below. A request of unknown owner comes from a kernel worker that carries data down, or
-    /// is metadata: it can belong to the phase. One of another process, or of a file outside the phase, does not.
-    fn add_below(&mut self, plan: &DevicePlan, event: &BlockEvent) {
+impl Counting {
+    fn new(plan: DevicePlan) -> Self {
+        let fifths = plan.together.iter().flatten().next().map(|span| Fifths::new(*span));
+        let tally = DeviceTally { fifths, ..DeviceTally::default() };
+        let below = vec![HashMap::new(); plan.below.levels.len()];
+        Self { plan, tallies: ByKind { completed: tally.clone(), queued: tally }, below }
+    }
+
+    fn close(self, seen: &Seen) -> DeviceSeen {
+        let Self { mut plan, tallies, below } = self;
+        let devices = seen.devices(std::mem::replace(&mut plan.devices, Ok(HashSet::new())));
+        let of_level = |devices: HashMap<DeviceNumber, ByKind<BelowTally>>| {
+            let shown = |(device, tallies): (DeviceNumber, ByKind<BelowTally>)| match seen.takes_bios(device) {
+                true => tallies.queued,
+                false => tallies.completed,
+            };
+            devices.into_iter().map(shown).fold(BelowTally::default(), BelowTally::and)
+        };
+        let below = below.into_iter().map(of_level).collect();
+        let below_takes_bios = plan.below.levels.iter().flatten().any(|device| seen.takes_bios(*device));
+        let tally = tallies.at(&devices);
+        DeviceSeen { plan, devices, tally, below, below_takes_bios }
+    }
+
+    /// Counts an event at the levels below. A request of unknown owner comes from a kernel worker that carries data
+    /// down, or is metadata: it can belong to the phase. One of another process, or of a file outside the phase, does
+    /// not.
+    fn add_below(&mut self, event: &BlockEvent) {
+        let plan = &self.plan;
         let moves_data = matches!(event.action, BlockAction::Read | BlockAction::Write) && event.status == 0;
         let in_time = event.at_ns >= plan.window.start_ns && event.at_ns <= plan.last_ns();
-        if self.below.is_empty() || !moves_data || !in_time || !plan.below.shows(event) {
+        if self.below.is_empty() || !moves_data || !in_time {
             return;
         }
         let is_of_phase = match event.file {
@@ -366,10 +439,11 @@ impl DeviceTally {
             return;
         }
         let in_window = plan.window.contains(event.at_ns);
-        for (level, tally) in plan.below.levels.iter().zip(&mut self.below) {
+        for (level, tallies) in plan.below.levels.iter().zip(&mut self.below) {
             if !level.contains(&event.device) {
                 continue;
             }
+            let tally = tallies.entry(event.device).or_default().of(event);
             let (bytes, now) = (event.bytes, if in_window { event.bytes } else { 0 });
             match event.action {
                 BlockAction::Write => {
@@ -380,7 +454,9 @@ impl DeviceTally {
             }
         }
     }
+}
 
+impl DeviceTally {
     /// Adds a request to the queue depth. Failed requests, and those that complete after the window, were in flight too.
     fn add_in_flight(&mut self, plan: &DevicePlan, event: &BlockEvent, request: Option<Request>) {
         let (Some(request), BlockEventKind::Completed) = (request, event.kind) else { return };

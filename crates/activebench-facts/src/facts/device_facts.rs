@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::FileId;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::hook::Hook;
 use activebench_model::phase::{Direction, Phase, Window};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
@@ -11,19 +12,17 @@ use activebench_model::units::Quantity;
 use super::Gaps;
 use super::call_facts::DurableEnds;
 use super::depth::QueueDepth;
-use super::device::{Below, BelowTally, DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
-use super::fifths::{FifthNames, time_together};
-use super::gaps::Gap;
+use super::device::{Below, BelowTally, DevicePlan, DeviceSeen, Devices, FilePlan, devices_of};
 use super::index::Index;
 use super::latency::LatencyNames;
+use super::rate_in_fifths::{FifthNames, time_together};
+use super::record_losses::Gap;
 use super::windows::end_of;
 
 /// Source of completions.
-pub(super) const COMPLETED_HOOK: &str = "tp_btf/block_rq_complete";
+pub(super) const COMPLETED_HOOK: &str = Hook::RequestComplete.name();
 /// Source of queued bios.
-pub(super) const QUEUED_HOOK: &str = "tp_btf/block_bio_queue";
-/// Source of page-cache insertions.
-pub(super) const CACHE_HOOK: &str = "tp_btf/mm_filemap_add_to_page_cache";
+pub(super) const QUEUED_HOOK: &str = Hook::BioQueue.name();
 
 const OF_DEVICE: [FactName; 19] = [
     FactName::DeviceReadBytes,
@@ -62,13 +61,7 @@ const OF_REQUESTS: [FactName; 10] = [
 ];
 
 /// Plans which events count for a phase, and at which devices.
-pub(super) fn plan(
-    manifest: &Manifest,
-    index: &Index<'_>,
-    seen: &Seen,
-    phase: &Phase,
-    durable: &DurableEnds,
-) -> (DevicePlan, Devices) {
+pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durable: &DurableEnds) -> DevicePlan {
     let window = phase.window.unwrap_or(Window { start_ns: 0, end_ns: 0 });
     let mut files = HashMap::new();
     let mut all = HashSet::new();
@@ -98,14 +91,14 @@ pub(super) fn plan(
     let span_end_ns = until_durable.map_or(window.end_ns, |end_ns| end_ns.max(window.end_ns));
     let devices = match why_none {
         // Figures of only a part of the files would look complete.
-        Some(why) => Devices::None(why),
-        None if all.is_empty() => Devices::None("the phase has no files".to_owned()),
-        None => seen.devices(all),
+        Some(why) => Err(why),
+        None if all.is_empty() => Err("the phase has no files".to_owned()),
+        None => Ok(all),
     };
     let together = Some(time_together(phase));
     let targets = manifest.host.targets_of(phase.parts.iter().map(|part| part.file));
-    let below = Below::of(targets, seen);
-    (DevicePlan { window, files, span_end_ns, direction: phase.direction, together, below }, devices)
+    let below = Below::of(targets);
+    DevicePlan { window, files, devices, span_end_ns, direction: phase.direction, together, below }
 }
 
 /// Returns the start of the next pass over a file after the end of the phase.
@@ -117,9 +110,10 @@ fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
 }
 
 /// Adds the facts on the device activity of a phase.
-pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut device: DeviceTally, facts: &mut Facts) {
+pub(super) fn add(gaps: &Gaps, seen: DeviceSeen, facts: &mut Facts) {
+    let DeviceSeen { plan, devices, tally: mut device, below, below_takes_bios } = seen;
     let window = plan.window;
-    let (gap, source, by_requests) = match devices {
+    let (gap, source, by_requests) = match &devices {
         Devices::Requests(_) => (&gaps.completed, COMPLETED_HOOK.to_owned(), true),
         Devices::Bios(_) => (&gaps.queued, format!("{QUEUED_HOOK} (the device takes bios, no requests)"), false),
         Devices::None(why) => {
@@ -156,7 +150,7 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
     }
     put(FactName::Flushes, Quantity::count(device.flushes));
     put(FactName::FuaWrites, Quantity::count(device.fua_writes));
-    add_below(gaps, &plan.below, &device.below, facts);
+    add_below(gaps, &below, below_takes_bios, facts);
     if !by_requests {
         let why = "the device takes bios and reports no completions";
         for name in OF_REQUESTS {
@@ -204,10 +198,10 @@ pub(super) fn add(gaps: &Gaps, (plan, devices): (&DevicePlan, &Devices), mut dev
 }
 
 /// Adds the bytes that the devices below moved, at the level that moved least.
-fn add_below(gaps: &Gaps, below: &Below, levels: &[BelowTally], facts: &mut Facts) {
-    let gap = match below.bios_only.is_empty() {
-        true => gaps.completed.clone(),
-        false => gaps.completed.clone().and(&gaps.queued),
+fn add_below(gaps: &Gaps, levels: &[BelowTally], takes_bios: bool, facts: &mut Facts) {
+    let gap = match takes_bios {
+        false => gaps.completed.clone(),
+        true => gaps.completed.clone().and(&gaps.queued),
     };
     let source = format!("{COMPLETED_HOOK}, {QUEUED_HOOK}");
     let mut put = |name, least: Option<u64>| {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::StepKind;
 use activebench_model::call::FileId;
+use activebench_model::log::Totals;
 use activebench_model::phase::{Part, Phase};
 
 use super::index::Index;
@@ -25,14 +26,16 @@ pub(super) struct Inserted {
     pub(super) by_tasks: u64,
 }
 
-/// Returns the bytes inserted for each phase. Where several phases read one file at the same time (jobs that share
-/// it), a page that one of them inserted was already in the cache for the others.
+/// Returns the bytes inserted for each phase, and those inserted for files of the tree in the whole run. Where several
+/// phases read one file at the same time (jobs that share it), a page that one of them inserted was already in the
+/// cache for the others.
 pub(super) fn read(
     source: &dyn EventSource,
     index: &Index<'_>,
     phases: &[Phase],
     parts: &HashMap<FileId, Vec<(usize, &Part)>>,
-) -> Result<Vec<Inserted>, Unreadable> {
+    totals: &Totals,
+) -> Result<(Vec<Inserted>, u64), Unreadable> {
     let mut spans = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
         let Some(window) = phase.window else { continue };
@@ -48,8 +51,10 @@ pub(super) fn read(
     let processes = |phase: &Phase| phase.parts.iter().map(|part| part.tgid).collect::<HashSet<u32>>();
     let processes: Vec<HashSet<u32>> = phases.iter().map(processes).collect();
     let mut inserted = vec![Inserted::default(); phases.len()];
+    let mut in_run: u64 = totals.cache.iter().map(|sum| sum.bytes).sum();
     for batch in source.cache() {
         for event in &batch? {
+            in_run += event.bytes;
             let Some(spans) = spans.get(&event.file) else { continue };
             let known = event.in_tree
                 && spans.overlapping(event.at_ns, event.at_ns).any(|phase| processes[phase].contains(&event.tgid));
@@ -66,7 +71,7 @@ pub(super) fn read(
             }
         }
     }
-    Ok(inserted)
+    Ok((inserted, in_run))
 }
 
 /// Returns `true` when threads of one process read one file at the same time for this phase and for others. Then only

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::course::LatencyBucket;
 use activebench_model::fact::FactName;
+use activebench_model::timeline::LatencyBucket;
 use activebench_model::units::Quantity;
 use hdrhistogram::Histogram;
 
@@ -148,7 +148,8 @@ impl Latencies {
         histogram
     }
 
-    /// Returns the number of latencies per bucket, ten buckets per decade from 100 ns on; empty when there are no latencies.
+    /// Returns the number of latencies per bucket, ten buckets per decade from 100 ns on; empty when there are no
+    /// latencies.
     pub(super) fn buckets(&self) -> Vec<LatencyBucket> {
         let histogram = match &self.histogram {
             Some(histogram) => histogram.clone(),

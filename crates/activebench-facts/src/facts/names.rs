@@ -5,7 +5,8 @@ use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
 
-use super::gaps::{CALLS_HOOK, Gap};
+use super::call_family::CallFamily;
+use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::KeyedSpans;
 
 /// Counts of name calls, updated with every call. Memory: a fixed size per span of a pass over names.
@@ -49,8 +50,10 @@ impl NameTally {
         }
         Self { spans, by_process: KeyedSpans::new(keyed), of_phase: vec![Counted::default(); phases.len()] }
     }
+}
 
-    pub(super) fn feed(&mut self, call: &Call) {
+impl CallFamily for NameTally {
+    fn feed(&mut self, _: &[Phase], call: &Call) {
         if self.spans.is_empty() {
             return;
         }
@@ -72,7 +75,7 @@ impl NameTally {
     }
 
     /// Adds the facts of a phase over names; none for a phase of data.
-    pub(super) fn add_facts(&self, number: usize, phase: &Phase, gap: &Gap, facts: &mut Facts) {
+    fn add_facts(&mut self, number: usize, phase: &mut Phase, gap: &Gap, facts: &mut Facts) {
         if phase.names.is_none() {
             return;
         }

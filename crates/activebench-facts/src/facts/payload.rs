@@ -3,21 +3,20 @@
 use std::collections::HashSet;
 
 use activebench_model::coverage::Coverage;
-use activebench_model::event::PayloadEvent;
+use activebench_model::event::{PayloadEvent, RecordClass};
 use activebench_model::fact::{FactName, Facts, Scope};
+use activebench_model::hook::Hook;
 use activebench_model::phase::{Part, Phase};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
-use super::gaps::Gap;
+use super::record_losses::Gap;
 use super::span_index::KeyedSpans;
 use super::windows::end_of;
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of the samples.
 const SOURCE: &str = "tp_btf/sys_enter, tp_btf/io_uring_submit_req";
-/// The hook without which there are no samples.
-const PAYLOAD_HOOK: &str = "tp_btf/sys_enter";
 
 /// The samples of one phase.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +104,7 @@ fn gap(coverage: &Coverage) -> Gap {
         None => Gap::Missing("this run has no samples of what was written".to_owned()),
         Some(payload) => match &payload.why_not {
             Some(why) => Gap::Missing(format!("there are no samples: {why}")),
-            None => Gap::of(coverage, PAYLOAD_HOOK, "payload"),
+            None => Gap::of(coverage, Hook::SysEnter, RecordClass::Payload),
         },
     }
 }

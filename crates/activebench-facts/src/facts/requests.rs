@@ -1,13 +1,8 @@
-//! The request size of each phase and the grid of its blocks, computed before the blocks are counted.
+//! The request sizes of calls, and the grid of their blocks.
 
 use std::collections::BTreeMap;
 
-use activebench_model::call::Call;
-use activebench_model::phase::{Direction, Part, Phase};
-
 use super::blocks::Grid;
-use super::span_index::KeyedSpans;
-use super::windows::{end_of, has_size, is_of, is_on};
 
 /// Smallest block into which a phase is divided when no call requests less: a sector, the smallest unit
 /// of device I/O.
@@ -16,56 +11,8 @@ const SECTOR_BYTES: u64 = 512;
 const MOST_BLOCKS: u64 = 1 << 10;
 /// Share of the calls, in percent, that must fit the grid: one odd tail does not divide all blocks.
 const FITTING_PERCENT: u64 = 99;
-/// Largest number of distinct sizes that are recorded.
+/// Largest number of distinct sizes that are recorded; each takes about 60 bytes.
 const MOST_SIZES: usize = 1 << 16;
-
-/// Data calls of each phase by requested bytes.
-///
-/// Calls that the pass made after its clock had stopped count too: when this is computed, the end of a clock
-/// that stops after a number of bytes is still unknown.
-/// Memory: about 60 bytes per distinct size, at most [`MOST_SIZES`] per phase.
-pub(super) struct RequestSizes {
-    parts: Vec<(usize, Direction, Option<u64>, Part)>,
-    by_descriptor: KeyedSpans<(u32, i32)>,
-    sizes: Vec<Sizes>,
-}
-
-impl RequestSizes {
-    pub(super) fn new(phases: &[Phase]) -> Self {
-        let mut parts = Vec::new();
-        let mut spans = Vec::new();
-        for (index, phase) in phases.iter().enumerate() {
-            for part in &phase.parts {
-                let until = end_of(part).max(part.last_data_ns);
-                spans.push(((part.tgid, part.fd), (part.start_ns, until, parts.len())));
-                parts.push((index, phase.direction, phase.call_bytes, part.clone()));
-            }
-        }
-        let sizes = phases.iter().map(|_| Sizes::default()).collect();
-        Self { parts, by_descriptor: KeyedSpans::new(spans), sizes }
-    }
-
-    pub(super) fn feed(&mut self, call: &Call) {
-        if !call.op.is_data() {
-            return;
-        }
-        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
-        for number in index.overlapping(call.start_ns, call.end_ns) {
-            let (phase, direction, call_bytes, part) = &self.parts[number];
-            let until = end_of(part).max(part.last_data_ns);
-            let inside = call.start_ns >= part.start_ns && call.end_ns <= until;
-            let counts = has_size(*call_bytes, call) && is_of(*direction, call);
-            if inside && counts && is_on(part, call) {
-                self.sizes[*phase].feed(call.requested, call.offset);
-            }
-        }
-    }
-
-    /// Returns the request size and the blocks of each phase; `None` without calls.
-    pub(super) fn blocks(&self) -> Vec<Option<Blocks>> {
-        self.sizes.iter().map(Sizes::blocks).collect()
-    }
-}
 
 /// The division of a phase into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,11 +25,18 @@ pub(super) struct Blocks {
 
 /// Calls of one kind by requested bytes.
 #[derive(Debug, Default)]
-pub(super) struct Sizes(BTreeMap<u64, OfSize>);
+pub(super) struct Sizes {
+    sizes: Vec<OfSize>,
+    /// Index of each size in `sizes`.
+    numbers: BTreeMap<u64, usize>,
+    /// The last size with its index: consecutive calls mostly have the same one.
+    last: Option<(u64, usize)>,
+}
 
 /// The calls with one requested size.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OfSize {
+    requested: u64,
     calls: u64,
     /// Offset of the first call whose offset is known.
     first: Option<u64>,
@@ -93,10 +47,8 @@ struct OfSize {
 impl Sizes {
     /// Adds a call; a negative offset is unknown.
     pub(super) fn feed(&mut self, requested: u64, offset: i64) {
-        if self.0.len() >= MOST_SIZES && !self.0.contains_key(&requested) {
-            return;
-        }
-        let of_size = self.0.entry(requested).or_default();
+        let Some(number) = self.number_of(requested) else { return };
+        let of_size = &mut self.sizes[number];
         of_size.calls += 1;
         let Ok(offset) = u64::try_from(offset) else { return };
         let distance = offset.abs_diff(*of_size.first.get_or_insert(offset));
@@ -106,26 +58,46 @@ impl Sizes {
         }
     }
 
+    /// Returns the index of a size; `None` for a new one when there is no room for it.
+    fn number_of(&mut self, requested: u64) -> Option<usize> {
+        if let Some((last, number)) = self.last
+            && last == requested
+        {
+            return Some(number);
+        }
+        let number = match self.numbers.get(&requested) {
+            Some(number) => *number,
+            None if self.sizes.len() >= MOST_SIZES => return None,
+            None => {
+                self.sizes.push(OfSize { requested, calls: 0, first: None, step: 0 });
+                self.numbers.insert(requested, self.sizes.len() - 1);
+                self.sizes.len() - 1
+            }
+        };
+        self.last = Some((requested, number));
+        Some(number)
+    }
+
     /// Returns the largest blocks of which the calls move whole ones, if these are not too small.
     /// Otherwise returns blocks of the modal size, of which a call touches one more than it moves.
     pub(super) fn blocks(&self) -> Option<Blocks> {
-        let (modal_bytes, modal) = self.0.iter().max_by_key(|(size, of_size)| (of_size.calls, **size))?;
-        let modal_bytes = *modal_bytes;
+        let modal = self.sizes.iter().max_by_key(|of_size| (of_size.calls, of_size.requested))?;
+        let modal_bytes = modal.requested;
         if modal_bytes == 0 {
             return Some(Blocks { modal_bytes, grid: None });
         }
-        let mut by_calls: Vec<(&u64, &OfSize)> = self.0.iter().filter(|(size, _)| **size > 0).collect();
-        by_calls.sort_by_key(|(_, of_size)| std::cmp::Reverse(of_size.calls));
-        let calls: u64 = by_calls.iter().map(|(_, of_size)| of_size.calls).sum();
+        let mut by_calls: Vec<&OfSize> = self.sizes.iter().filter(|of_size| of_size.requested > 0).collect();
+        by_calls.sort_by_key(|of_size| (std::cmp::Reverse(of_size.calls), of_size.requested));
+        let calls: u64 = by_calls.iter().map(|of_size| of_size.calls).sum();
         let origin = modal.first.unwrap_or(0);
         let (mut divisor, mut fitting) = (modal_bytes, 0);
-        for (size, of_size) in by_calls {
+        for of_size in by_calls {
             if fitting * 100 >= calls * FITTING_PERCENT {
                 break;
             }
             fitting += of_size.calls;
             let away = of_size.first.map_or(0, |first| first.abs_diff(origin));
-            divisor = [*size, of_size.step, away].into_iter().fold(divisor, common_divisor);
+            divisor = [of_size.requested, of_size.step, away].into_iter().fold(divisor, common_divisor);
         }
         let grid = if divisor == modal_bytes || (divisor >= SECTOR_BYTES && modal_bytes / divisor <= MOST_BLOCKS) {
             Grid { block_bytes: divisor, origin: origin % divisor }

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use activebench_model::activity::Activity;
 use activebench_model::call::{Call, FileId, FileKind, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
-use activebench_model::log::{CallTotals, Totals};
+use activebench_model::log::CallTotals;
 use activebench_model::phase::{Direction, Window};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
 use super::Gaps;
-use super::device::{Below, DevicePlan, DeviceTally, Devices, FilePlan, Seen, devices_of};
-use super::device_facts::{self, CACHE_HOOK};
-use super::gaps::CALLS_HOOK;
-use crate::blind::data_mappings;
+use super::device::{Below, DevicePlan, DeviceSeen, FilePlan, devices_of};
+use super::device_facts;
+use super::record_losses::CACHE_HOOK;
+use super::record_losses::CALLS_HOOK;
 use crate::evidence::LEAST_READ_BYTES;
-use activebench_model::source::{EventSource, Unreadable};
+use crate::undecoded_io::data_mappings;
 
 /// Source of the CPU time of the tree.
 const CPU_HOOK: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
@@ -43,8 +43,10 @@ pub(super) struct WholeRun {
     direct_bytes: u64,
     sync_write_bytes: u64,
     storage_read_bytes: u64,
-    /// `(read, written)` by file.
+    /// `(read, written)` by file, without those of `last`.
     files: BTreeMap<FileId, (u64, u64)>,
+    /// The file of the last call, and the bytes that consecutive calls moved there: mostly it stays the same.
+    last: Option<(FileId, (u64, u64))>,
 }
 
 impl WholeRun {
@@ -76,10 +78,16 @@ impl WholeRun {
             return;
         }
         let bytes = sum.returned;
+        if let Some(file) = sum.file
+            && self.last.is_none_or(|(last, _)| last != file)
+        {
+            self.close();
+            self.last = Some((file, (0, 0)));
+        }
         let mut unnamed = (0, 0);
-        let (read, written) = match sum.file {
-            Some(file) => self.files.entry(file).or_default(),
-            None => &mut unnamed,
+        let (read, written) = match &mut self.last {
+            Some((_, moved)) if sum.file.is_some() => moved,
+            _ => &mut unnamed,
         };
         if is_read {
             self.read_calls += sum.calls;
@@ -100,11 +108,20 @@ impl WholeRun {
         self.storage_read_bytes += sum.storage_read_bytes;
     }
 
+    /// Adds the bytes of the last file to the others; call it after the last call.
+    pub(super) fn close(&mut self) {
+        if let Some((file, (read, written))) = self.last.take() {
+            let moved = self.files.entry(file).or_default();
+            moved.0 += read;
+            moved.1 += written;
+        }
+    }
+
     /// Plans the block events of the whole run on the files that the tool worked on: the files that it
     /// wrote, or without written files those that it read. Small files count only where there are no
     /// others. Its libraries and its logs may be on other devices than its data, and the counts of devices
     /// of one stack must not be added up.
-    pub(super) fn device_plan(&self, manifest: &Manifest, seen: &Seen) -> (DevicePlan, Devices) {
+    pub(super) fn device_plan(&self, manifest: &Manifest) -> DevicePlan {
         let clocks = manifest.clocks;
         let window = Window { start_ns: clocks.started_ns, end_ns: clocks.ended_ns.max(clocks.started_ns) };
         let moved = |(read, written): &(u64, u64)| if self.write_bytes > 0 { *written } else { *read };
@@ -122,29 +139,22 @@ impl WholeRun {
             }
         }
         let devices = match why_none {
-            Some(why) => Devices::None(why),
-            None if all.is_empty() => Devices::None("no data moved".to_owned()),
-            None => seen.devices(all),
+            Some(why) => Err(why),
+            None if all.is_empty() => Err("no data moved".to_owned()),
+            None => Ok(all),
         };
-        let plan = DevicePlan {
+        DevicePlan {
+            devices,
             window,
             files,
             span_end_ns: window.end_ns,
             direction: Direction::Mixed,
             together: None,
             below: Below::default(),
-        };
-        (plan, devices)
+        }
     }
 
-    pub(super) fn facts(
-        &self,
-        manifest: &Manifest,
-        activity: &Activity,
-        cached_bytes: u64,
-        (plan, devices): (&DevicePlan, &Devices),
-        device: DeviceTally,
-    ) -> Facts {
+    pub(super) fn facts(&self, manifest: &Manifest, activity: &Activity, cached_bytes: u64, seen: DeviceSeen) -> Facts {
         // Sums continue after the cut of the log.
         let (gaps, log_gaps) = (Gaps::of(manifest), Gaps::of_log(manifest, u64::MAX));
         let mut facts = Facts::default();
@@ -184,23 +194,13 @@ impl WholeRun {
         let cached = gaps.cache.fact(Quantity::bytes(cached_bytes), Scope::File, CACHE_HOOK);
         facts.insert(FactName::CacheInsertedBytes, cached);
 
-        device_facts::add(&log_gaps, (plan, devices), device, &mut facts);
+        let one_device = seen.devices.count() <= 1;
+        device_facts::add(&log_gaps, seen, &mut facts);
         // A whole run has no durable span.
         facts.0.remove(&FactName::DeviceWriteBytesDurable);
-        if let Devices::Requests(several) | Devices::Bios(several) = devices
-            && several.len() > 1
-        {
+        if !one_device {
             facts.0.retain(|name, _| !OF_ONE_DEVICE.contains(name));
         }
         facts
     }
-}
-
-/// Returns the bytes that entered the page cache for files of the tree in the whole run.
-pub(super) fn inserted(source: &dyn EventSource, totals: &Totals) -> Result<u64, Unreadable> {
-    let mut bytes = totals.cache.iter().map(|sum| sum.bytes).sum();
-    for batch in source.cache() {
-        bytes += batch?.iter().map(|event| event.bytes).sum::<u64>();
-    }
-    Ok(bytes)
 }

@@ -6,9 +6,9 @@ use activebench_model::call::{Call, FileId, Op};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::units::Quantity;
 
-use super::gaps::{CALLS_HOOK, Gap};
 use super::latency::{Latencies, LatencyNames};
 use super::order::{Order, Stream};
+use super::record_losses::{CALLS_HOOK, Gap};
 
 /// Largest number of distinct sizes that are distinguished.
 const MOST_SIZES: usize = 1 << 16;

@@ -7,7 +7,8 @@ use activebench_model::fact::{FactName, Facts, Scope};
 use activebench_model::phase::{Part, Phase, Window};
 use activebench_model::units::Quantity;
 
-use super::gaps::{CALLS_HOOK, Gap};
+use super::call_family::CallFamily;
+use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::SpanIndex;
 use super::windows::is_on;
 
@@ -52,8 +53,10 @@ impl SharedBytes {
         let parts = phases.iter().map(|phase| phase.parts.clone()).collect();
         Self { by_file, parts, windows: phases.iter().map(|phase| phase.window).collect(), moved }
     }
+}
 
-    pub(super) fn feed(&mut self, call: &Call) {
+impl CallFamily for SharedBytes {
+    fn feed(&mut self, _: &[Phase], call: &Call) {
         if self.by_file.is_empty() || !call.op.is_data() {
             return;
         }
@@ -73,7 +76,7 @@ impl SharedBytes {
     }
 
     /// Adds the facts of a phase; none where no other phase ran on its files.
-    pub(super) fn add_facts(&self, number: usize, gap: &Gap, facts: &mut Facts) {
+    fn add_facts(&mut self, number: usize, _: &mut Phase, gap: &Gap, facts: &mut Facts) {
         if let Some((read, written)) = self.moved[number] {
             for (name, bytes) in [(FactName::OthersReadBytes, read), (FactName::OthersWriteBytes, written)] {
                 facts.insert(name, gap.fact(Quantity::bytes(bytes), Scope::File, CALLS_HOOK));

@@ -73,9 +73,9 @@ impl Readings {
                 _ => complete(Quantity::ratio(stolen.steal_ns as f64 / capacity_ns)),
             };
             let short = if stolen.unread > 0 {
-                Some(format!("the readings of {} of {processors} processors do not cover the window", stolen.unread))
+                Some(format!("the readings of {} of {processors} CPUs do not cover the window", stolen.unread))
             } else if stolen.error_ns as f64 > NEAR_ENOUGH * capacity_ns {
-                Some(format!("known to within {}", Quantity::ns(stolen.error_ns)))
+                Some(format!("accurate to ± {}", Quantity::ns(stolen.error_ns)))
             } else {
                 coverage.steal_unread.clone()
             };
@@ -141,7 +141,7 @@ mod tests {
         let none = facts(&[], &coverage, (0, 10));
         assert_eq!(none.0[&FactName::Steal].completeness, Completeness::Missing("no steal time".to_owned()));
         let part = facts(&[(0, 0, 0), (10, 0, 0), (0, 1, 0), (5, 1, 0)], &Coverage::default(), (0, 10));
-        let why = "the readings of 1 of 2 processors do not cover the window".to_owned();
+        let why = "the readings of 1 of 2 CPUs do not cover the window".to_owned();
         assert_eq!(part.0[&FactName::Steal].completeness, Completeness::Partial(why));
         let short = facts(&[(0, 0, 0), (10, 0, 0)], &coverage, (0, 10));
         assert_eq!(short.0[&FactName::Steal].completeness, Completeness::Partial("no steal time".to_owned()));

@@ -6,12 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, Pass, Step, StepKind};
-use activebench_model::call::{Call, FileId, Op, open_bits};
+use activebench_model::activity::{Pass, Step, StepKind};
+use activebench_model::call::{FileId, Op, PlainCall, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
 
 use super::index::Index;
 use super::windows::end_of;
+use crate::activity::Folded;
 
 /// A sync that concerns a file.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +53,18 @@ struct Map {
 }
 
 impl SyncLog {
-    pub(super) fn new(activity: &Activity, phases: &[Phase]) -> Self {
+    /// Returns the syncs and truncations of the phases' files, sorted by time.
+    pub(super) fn new(folded: &Folded, phases: &[Phase]) -> Self {
         let files: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
-        let maps = activity.passes.iter().filter(|pass| files.contains(&pass.file)).flat_map(maps_of).collect();
-        Self { files, maps, of_file: HashMap::new(), global: Vec::new(), truncations: HashMap::new() }
+        let passes = folded.activity.passes.iter().filter(|pass| files.contains(&pass.file));
+        let maps = passes.flat_map(maps_of).collect();
+        let mut log = Self { files, maps, of_file: HashMap::new(), global: Vec::new(), truncations: HashMap::new() };
+        folded.syncs.iter().for_each(|call| log.feed(call));
+        log.close();
+        log
     }
 
-    pub(super) fn feed(&mut self, call: &Call) {
+    fn feed(&mut self, call: &PlainCall) {
         let sync = |range| Sync {
             op: call.op,
             start_ns: call.start_ns,
@@ -67,9 +73,6 @@ impl SyncLog {
             succeeded: call.returned == 0 && call.op != Op::MsyncAsync,
             range,
         };
-        if call.op.is_read() || call.op.is_write() {
-            return;
-        }
         let file = call.file.filter(|file| self.files.contains(file));
         match call.op {
             op if op.is_file_sync() && op != Op::Msync => {
@@ -103,7 +106,7 @@ impl SyncLog {
     }
 
     /// Sorts the collected calls.
-    pub(super) fn close(&mut self) {
+    fn close(&mut self) {
         for syncs in self.of_file.values_mut() {
             syncs.sort_by_key(|sync| sync.start_ns);
         }

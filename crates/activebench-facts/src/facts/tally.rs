@@ -1,4 +1,8 @@
-//! The second reading of the calls, which counts each part's data and each thread's time.
+//! Counts each part's data and each thread's time.
+//!
+//! The blocks of a phase follow from the request sizes of all its calls, so they are known for certain only at the end.
+//! They are guessed from the phase's first calls, which wait until then. Where the guess turns out wrong, the calls are
+//! read again for the blocks of that phase ([`Tally::recount`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,7 +16,7 @@ use super::completions::{Completions, OfPhase};
 use super::index::Index;
 use super::intervals::Intervals;
 use super::latency::Latencies;
-use super::requests::Blocks;
+use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
 use super::syncs::{SyncLog, written_range};
@@ -67,6 +71,21 @@ pub(super) struct TouchedBlocks {
     pub(super) bytes: u64,
 }
 
+/// Number of a phase's calls from which its blocks are guessed.
+const CALLS_OF_A_GUESS: usize = 1 << 12;
+
+/// The division of a phase into blocks.
+#[derive(Debug, Default)]
+struct PhaseBlocks {
+    sizes: Sizes,
+    /// Grid by which the blocks are counted; `None` inside when no call requested any data.
+    grid: Option<Option<Grid>>,
+    /// Calls that wait for the grid: index in `Tally::touched`, offset, bytes.
+    waiting: Vec<(usize, u64, u64)>,
+    /// True if the guess of the grid was wrong.
+    guessed_wrong: bool,
+}
+
 /// A part and what its calls are compared with.
 struct PlannedPart {
     phase: usize,
@@ -76,8 +95,6 @@ struct PlannedPart {
     end_ns: u64,
     /// Start of the last sync that covers this part's file: it covers writes that ended before.
     covered_until_ns: Option<u64>,
-    /// Grid of the phase's blocks; `None` when no call requested any data.
-    grid: Option<Grid>,
     /// Index of the phase's file in `Tally::touched`.
     touched: usize,
     /// Highest end of any access to the file: for reads, the end of the file.
@@ -112,6 +129,7 @@ pub(super) struct Tally {
     touched: Vec<Touched>,
     /// Range of each phase's files in `touched`.
     touched_of: Vec<Range<usize>>,
+    blocks: Vec<PhaseBlocks>,
     shapes: Vec<Shape>,
     threads: Vec<ThreadSpan>,
     by_thread: KeyedSpans<u32>,
@@ -124,15 +142,13 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Creates the counters. `limits` has, for each phase and file, the time until which a sync counts; `blocks` has the
-    /// division of each phase into blocks.
+    /// Creates the counters. `limits` has, for each phase and file, the time until which a sync counts.
     pub(super) fn new(
         index: &Index<'_>,
         activity: &Activity,
         phases: &[Phase],
         syncs: &SyncLog,
         limits: &HashMap<(usize, FileId), u64>,
-        blocks: &[Option<Blocks>],
     ) -> Self {
         let file_ends = file_ends(activity);
         let mut planned = Vec::new();
@@ -145,7 +161,7 @@ impl Tally {
             let mut files: HashMap<FileId, usize> = HashMap::new();
             for part in &phase.parts {
                 let touched = *files.entry(part.file).or_insert_with(|| {
-                    touched.push(Touched { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0 });
+                    touched.push(Touched::default());
                     touched.len() - 1
                 });
                 let limit = limits.get(&(number, part.file)).copied().unwrap_or(u64::MAX);
@@ -156,7 +172,6 @@ impl Tally {
                     part: part.clone(),
                     end_ns: end_of(part),
                     covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, written_range(index, part)),
-                    grid: blocks[number].and_then(|blocks| blocks.grid),
                     touched,
                     file_end: file_ends.get(&part.file).copied().unwrap_or(0),
                 });
@@ -184,6 +199,7 @@ impl Tally {
             by_descriptor,
             touched,
             touched_of,
+            blocks: phases.iter().map(|_| PhaseBlocks::default()).collect(),
             shapes: phases.iter().map(|_| Shape::default()).collect(),
             threads: threads.into_iter().map(|(_, span)| span).collect(),
             by_thread,
@@ -208,15 +224,41 @@ impl Tally {
                 continue;
             }
             let tally = &mut self.parts[number];
-            if call.end_ns <= plan.end_ns {
+            let (timed, of_direction) = (call.end_ns <= plan.end_ns, is_of(plan.direction, call));
+            if timed {
                 tally.add(plan, call);
                 self.shapes[plan.phase].feed(plan.part.file, call);
-                if is_of(plan.direction, call) {
+                if of_direction {
                     self.completions.request(plan.phase, call);
-                    self.touched[plan.touched].add(plan, call);
                 }
             } else if call.end_ns <= plan.part.last_data_ns {
                 tally.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
+            } else {
+                continue;
+            }
+            if of_direction {
+                let blocks = &mut self.blocks[plan.phase];
+                // Calls that the pass made after its clock had stopped count for the sizes.
+                blocks.sizes.feed(call.requested, call.offset);
+                if timed {
+                    blocks.touch(&mut self.touched, plan.touched, call);
+                }
+            }
+        }
+    }
+
+    /// Counts a call for the phases whose blocks were guessed wrong, see [`Tally::close`].
+    pub(super) fn recount(&mut self, call: &Call) {
+        if !call.op.is_data() {
+            return;
+        }
+        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
+        for number in index.overlapping(call.start_ns, call.end_ns) {
+            let plan = &self.planned[number];
+            let inside = call.start_ns >= plan.part.start_ns && call.end_ns <= plan.end_ns;
+            let counts = inside && has_size(plan.call_bytes, call) && is_of(plan.direction, call);
+            if counts && self.blocks[plan.phase].guessed_wrong && is_on(&plan.part, call) {
+                self.blocks[plan.phase].touch(&mut self.touched, plan.touched, call);
             }
         }
     }
@@ -253,7 +295,7 @@ impl Tally {
 
     /// Returns the blocks that a phase touched; `None` when it is not divided into blocks.
     pub(super) fn touched_by(&mut self, phase: usize) -> Option<TouchedBlocks> {
-        let grid = self.planned[self.parts_of[phase].clone()].iter().find_map(|plan| plan.grid)?;
+        let grid = self.blocks[phase].grid.flatten().filter(|_| !self.parts_of[phase].is_empty())?;
         let mut blocks = TouchedBlocks::default();
         for file in &mut self.touched[self.touched_of[phase].clone()] {
             let region = file.highest_end.saturating_sub(file.lowest);
@@ -265,14 +307,33 @@ impl Tally {
         Some(blocks)
     }
 
+    /// Returns the request size and the blocks of a phase; `None` without calls.
+    pub(super) fn blocks_of(&self, phase: usize) -> Option<Blocks> {
+        self.blocks[phase].sizes.blocks()
+    }
+
     pub(super) fn shape_of(&self, phase: usize) -> &Shape {
         &self.shapes[phase]
     }
 
-    /// Ends the count; call it after the last call.
-    pub(super) fn close(&mut self) {
+    /// Ends the count; call it after the last call. Returns `true` if all calls must be passed to [`Tally::recount`],
+    /// because blocks were guessed wrong.
+    pub(super) fn close(&mut self) -> bool {
         self.shapes.iter_mut().for_each(Shape::close);
         self.completions.close();
+        for (blocks, files) in self.blocks.iter_mut().zip(&self.touched_of) {
+            let grid = blocks.sizes.blocks().and_then(|blocks| blocks.grid);
+            match blocks.grid {
+                None => blocks.count_waiting(grid, &mut self.touched),
+                Some(guess) if guess != grid => {
+                    blocks.grid = Some(grid);
+                    blocks.guessed_wrong = true;
+                    self.touched[files.clone()].fill_with(Touched::default);
+                }
+                Some(_) => {}
+            }
+        }
+        self.blocks.iter().any(|blocks| blocks.guessed_wrong)
     }
 
     /// Returns the durations of the calls that submit asynchronous requests.
@@ -361,10 +422,41 @@ fn is_short(call: &Call, file_end: u64) -> bool {
     call.op.is_write() || !(bytes == 0 || at_end)
 }
 
-impl Touched {
-    fn add(&mut self, plan: &PlannedPart, call: &Call) {
+impl PhaseBlocks {
+    /// Counts the blocks of a call that counts for the phase.
+    fn touch(&mut self, touched: &mut [Touched], number: usize, call: &Call) {
         let (Ok(offset), Ok(bytes @ 1..)) = (u64::try_from(call.offset), u64::try_from(call.returned)) else { return };
-        let Some(grid) = plan.grid else { return };
+        match self.grid {
+            Some(Some(grid)) => touched[number].add(grid, offset, bytes),
+            Some(None) => {}
+            None => {
+                self.waiting.push((number, offset, bytes));
+                if self.waiting.len() >= CALLS_OF_A_GUESS {
+                    let guess = self.sizes.blocks().and_then(|blocks| blocks.grid);
+                    self.count_waiting(guess, touched);
+                }
+            }
+        }
+    }
+
+    /// Sets the grid, and counts the calls that waited for it.
+    fn count_waiting(&mut self, grid: Option<Grid>, touched: &mut [Touched]) {
+        self.grid = Some(grid);
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Some(grid) = grid {
+            waiting.into_iter().for_each(|(number, offset, bytes)| touched[number].add(grid, offset, bytes));
+        }
+    }
+}
+
+impl Default for Touched {
+    fn default() -> Self {
+        Self { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0 }
+    }
+}
+
+impl Touched {
+    fn add(&mut self, grid: Grid, offset: u64, bytes: u64) {
         self.lowest = self.lowest.min(offset);
         self.highest_end = self.highest_end.max(offset.saturating_add(bytes));
         self.hits.touch(grid, offset, bytes);

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, TaskSpan, Window};
 
+use activebench_model::source::{EventSource, Unreadable};
+
 use super::index::Index;
 
 /// Returns `true` when a call moves data in the phase's direction.
@@ -32,7 +34,7 @@ pub(super) fn is_on(part: &Part, call: &Call) -> bool {
 
 /// Returns the time when a resolved part's clock stopped.
 ///
-/// Every part is resolved before anything else reads it, see [`EndSeekers::resolve`].
+/// Every part is resolved before anything else reads it, see [`resolve`].
 pub(super) fn end_of(part: &Part) -> u64 {
     match part.end {
         PartEnd::At(end_ns) => end_ns,
@@ -69,7 +71,7 @@ pub(super) fn threads_of_span(index: &Index<'_>, span: &TaskSpan) -> Vec<u32> {
 ///
 /// Memory: none for a part of one thread; 16 bytes per data call for a part of several threads, whose
 /// calls arrive unsorted.
-pub(super) struct EndSeekers {
+struct EndSeekers {
     by_descriptor: HashMap<(u32, i32), Vec<Seeker>>,
 }
 
@@ -87,8 +89,27 @@ struct Seeker {
     unsorted: Option<Vec<(u64, u64)>>,
 }
 
+/// Finds where the clocks of the parts stopped, and writes the ends to the parts and the windows to the phases.
+///
+/// Reads the calls once if a clock stopped after a number of bytes, otherwise not at all.
+pub(super) fn resolve(
+    source: &dyn EventSource,
+    own: impl Fn(&Call) -> bool,
+    index: &Index<'_>,
+    phases: &mut [Phase],
+) -> Result<(), Unreadable> {
+    let mut ends = EndSeekers::new(index, phases);
+    if !ends.by_descriptor.is_empty() {
+        for batch in source.calls() {
+            batch?.iter().filter(|call| own(call)).for_each(|call| ends.feed(call));
+        }
+    }
+    ends.resolve(phases);
+    Ok(())
+}
+
 impl EndSeekers {
-    pub(super) fn new(index: &Index<'_>, phases: &[Phase]) -> Self {
+    fn new(index: &Index<'_>, phases: &[Phase]) -> Self {
         let mut by_descriptor: HashMap<(u32, i32), Vec<Seeker>> = HashMap::new();
         for (phase_index, phase) in phases.iter().enumerate() {
             for (part_index, part) in phase.parts.iter().enumerate() {
@@ -111,7 +132,7 @@ impl EndSeekers {
         Self { by_descriptor }
     }
 
-    pub(super) fn feed(&mut self, call: &Call) {
+    fn feed(&mut self, call: &Call) {
         let Some(seekers) = self.by_descriptor.get_mut(&(call.tgid, call.fd)) else { return };
         for seeker in seekers {
             let inside = call.start_ns >= seeker.part.start_ns && call.end_ns <= seeker.part.last_data_ns;
@@ -127,7 +148,7 @@ impl EndSeekers {
     }
 
     /// Writes the ends to the parts, and the windows to the phases.
-    pub(super) fn resolve(self, phases: &mut [Phase]) {
+    fn resolve(self, phases: &mut [Phase]) {
         for mut seeker in self.by_descriptor.into_values().flatten() {
             if let Some(mut calls) = seeker.unsorted.take() {
                 calls.sort_unstable();

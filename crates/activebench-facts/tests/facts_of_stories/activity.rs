@@ -1,11 +1,12 @@
 //! Tests of the activity: the passes and steps that follow from given calls.
 
 use crate::story::*;
-use activebench_facts::{blind_paths, evidence_phases};
+use activebench_facts::evidence_phases;
 use activebench_model::activity::{Activity, StepKind};
 use activebench_model::call::{FileKind, Op, open_bits};
 use activebench_model::coverage::ProbeStatus;
 use activebench_model::event::TaskEventKind;
+use activebench_model::hook::Hook;
 use activebench_model::phase::{Direction, Phase};
 
 /// Returns each pass as a line: process, descriptor, how it began and ended, and each step as
@@ -382,17 +383,17 @@ fn blind_paths_are_counted_where_they_carry_data() {
     story.call(Op::IoUringEnter, 9, -1, 1, 1);
     story.call(Op::IoUringEnter, 9, -1, 1, 1);
     story.call(Op::UringOther, 3, -1, BLOCK, BLOCK as i64);
-    let activity = story.activity();
+    let folded = story.folded();
     let paths = |phases: &[Phase], probes: &[ProbeStatus]| -> Vec<(String, u64)> {
-        let paths = blind_paths(&story.events, &activity, phases, probes).expect("events in memory");
+        let paths = folded.blind_paths(phases, probes);
         paths.into_iter().map(|path| (path.path, path.calls)).collect()
     };
     let expect = |paths: Vec<(String, u64)>, expected: &[(&str, u64)]| {
         assert!(paths.iter().map(|(path, calls)| (path.as_str(), *calls)).eq(expected.iter().copied()), "{paths:?}");
     };
     let uring = |attached| -> Vec<ProbeStatus> {
-        let hook = |hook: &str| ProbeStatus { hook: hook.to_owned(), attached, why_not: None, missed: 0 };
-        vec![hook("tp_btf/io_uring_submit_req"), hook("tp_btf/io_uring_complete")]
+        let hook = |hook| ProbeStatus { hook, attached, why_not: None, missed: 0 };
+        vec![hook(Hook::UringSubmit), hook(Hook::UringComplete)]
     };
     expect(paths(&[], &uring(true)), &[("io_uring splice or multishot", 1), ("mmap", 1)]);
     expect(paths(&[], &uring(false)), &[("io_uring splice or multishot", 1), ("io_uring", 2), ("mmap", 1)]);

@@ -2,8 +2,10 @@
 
 use crate::story::*;
 use activebench_model::call::{DeviceNumber, FileId, Op, open_bits};
+use activebench_model::event::RecordClass;
 use activebench_model::event::{BlockAction, BlockEventKind, Origin, TaskEventKind};
 use activebench_model::fact::{Completeness, FactName, FactName::*};
+use activebench_model::hook::Hook;
 use activebench_model::host::{ABOVE, BACKING_INODE, BACKING_S_DEV, Layer};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
@@ -625,14 +627,14 @@ fn what_was_lost_or_not_attached_reaches_exactly_the_facts_that_rest_on_it() {
     let of_both = [ResidentAtStart];
     type Harm = fn(&mut Story);
     let cases: [(&str, Harm, Vec<&[FactName]>); 8] = [
-        ("calls", |story| story.lose("calls"), vec![&of_calls, &of_cpu, &of_both]),
-        ("page_cache", |story| story.lose("page_cache"), vec![&of_cache, &of_both]),
-        ("block", |story| story.lose("block"), vec![&of_device]),
-        ("block_queued", |story| story.lose("block_queued"), vec![]),
-        ("sys_exit", |story| story.detach("tp_btf/sys_exit"), vec![&of_calls, &of_cpu, &of_both]),
-        ("sched_switch", |story| story.detach("tp_btf/sched_switch"), vec![&of_cpu]),
-        ("rq_complete", |story| story.detach("tp_btf/block_rq_complete"), vec![&of_device]),
-        ("filemap", |story| story.detach("tp_btf/mm_filemap_add_to_page_cache"), vec![&of_cache, &of_both]),
+        ("calls", |story| story.lose(RecordClass::Calls), vec![&of_calls, &of_cpu, &of_both]),
+        ("page_cache", |story| story.lose(RecordClass::PageCache), vec![&of_cache, &of_both]),
+        ("block", |story| story.lose(RecordClass::BlockCompleted), vec![&of_device]),
+        ("block_queued", |story| story.lose(RecordClass::BlockQueued), vec![]),
+        ("sys_exit", |story| story.detach(Hook::SysExit), vec![&of_calls, &of_cpu, &of_both]),
+        ("sched_switch", |story| story.detach(Hook::Switch), vec![&of_cpu]),
+        ("rq_complete", |story| story.detach(Hook::RequestComplete), vec![&of_device]),
+        ("filemap", |story| story.detach(Hook::AddToPageCache), vec![&of_cache, &of_both]),
     ];
     for (what, harm, harmed) in cases {
         let mut story = Story::new();
@@ -688,7 +690,7 @@ fn the_whole_run_has_facts_of_its_own() {
             (DeviceWriteBytesDurable, Is::Absent),
         ],
     );
-    story.lose("calls");
+    story.lose(RecordClass::Calls);
     let (_, facts) = story.resolve(Vec::new());
     check(
         "lossy",
@@ -714,7 +716,7 @@ fn the_whole_run_s_processor_time_is_that_of_every_task_that_ended() {
     story.task(TaskEventKind::Born, 72, 72, 1);
     let (_, facts) = story.resolve(Vec::new());
     check("outlived", &facts, &[(KernelCpu, Is::Part(24_000.0, "1 of the tree's tasks outlived"))]);
-    story.detach("tp_btf/sched_switch");
+    story.detach(Hook::Switch);
     let (_, facts) = story.resolve(Vec::new());
     check("unseen", &facts, &[(UserCpu, Is::Missing("sched_switch was not attached"))]);
 }
@@ -794,7 +796,7 @@ fn the_layer_below_that_moved_least_is_told() {
     attributes.insert(BACKING_INODE.to_owned(), stranger.ino.to_string());
     check("the image's own pages", &story.facts(read_phase(3, window)), &[(BelowReadBytes, blocks(5))]);
 
-    story.lose("block_queued");
+    story.lose(RecordClass::BlockQueued);
     let part = [(BelowReadBytes, Is::Part(5.0 * BLOCK as f64, "block_queued"))];
     check("bios were lost", &story.facts(read_phase(3, window)), &part);
 

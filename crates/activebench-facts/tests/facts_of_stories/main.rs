@@ -1,13 +1,14 @@
 //! Tests of activity, facts, profiles and time series, from invented runs with known results.
 
 mod activity;
-mod courses;
 mod durability;
 mod facts;
+mod host_counters;
 mod names;
-mod pace;
 mod payload;
-mod profile;
+mod rates_over_time;
+mod readings;
 mod shape;
 mod story;
-mod surroundings;
+mod thread_time;
+mod timelines;

@@ -2,6 +2,7 @@
 
 use crate::story::*;
 use activebench_model::call::{FileKind, Op, open_bits};
+use activebench_model::event::RecordClass;
 use activebench_model::event::TaskEventKind;
 use activebench_model::fact::{Fact, FactName, FactName::*};
 use activebench_model::phase::{Direction, NameOperation, NamePass, Phase, TaskSpan};
@@ -73,7 +74,7 @@ fn a_pass_over_names_can_be_of_one_thread_and_loses_what_the_calls_lose() {
     check("all threads", &story.facts(of(&[])), &[(NameCalls, count(2))]);
     let none = names(NameOperation::Stat, &[], start_ns, end_ns);
     check("none", &story.facts(none), &[(NameCalls, count(0)), (NameLatencyMax, Is::Missing("no such call"))]);
-    story.lose("calls");
+    story.lose(RecordClass::Calls);
     check("lost", &story.facts(of(&[])), &[(NameCalls, Is::Part(2.0, "3"))]);
 }
 

@@ -4,6 +4,7 @@ use crate::story::{FILE, Is, OTHER_FILE, Story, TOOL, check, count, write_phase}
 use activebench_model::call::Op;
 use activebench_model::coverage::{PayloadSampling, RecordAccount};
 use activebench_model::event::PayloadEvent;
+use activebench_model::event::RecordClass;
 use activebench_model::fact::FactName::*;
 use activebench_model::fact::Facts;
 
@@ -14,7 +15,7 @@ const NAMES: [activebench_model::fact::FactName; 4] =
 fn story() -> (Story, (u64, u64)) {
     let mut story = Story::new();
     let account = RecordAccount { made: 10, received: 10, ..Default::default() };
-    story.manifest.coverage.records.insert("payload".to_owned(), account);
+    story.manifest.coverage.records.insert(RecordClass::Payload, account);
     story.manifest.coverage.payload = Some(PayloadSampling { period_ns: 1, one_in: 1, ..PayloadSampling::default() });
     story.open(3, "f");
     let window = story.writes(3, 50);
@@ -87,7 +88,7 @@ fn what_was_not_seen_is_said() {
     let at = window.0;
     story.events.payload.extend([sample(at, Some((0, 4096, 0))), sample(at + 1, Some((0, 4096, 0)))]);
     let mut lossy = story.clone();
-    lossy.lose("payload");
+    lossy.lose(RecordClass::Payload);
     let partial = |value, why| Is::Part(value, why);
     let lost = "lost 3 of 10 payload records";
     check(

@@ -2,8 +2,10 @@
 
 use crate::story::*;
 use activebench_model::call::Op;
+use activebench_model::event::RecordClass;
 use activebench_model::event::{BlockAction, BlockEventKind};
 use activebench_model::fact::{Fact, FactName, FactName::*};
+use activebench_model::hook::Hook;
 use activebench_model::phase::{Direction, Part, Phase};
 
 /// Creates reads through descriptor 3: `(offset, bytes)`.
@@ -314,7 +316,7 @@ fn without_requests_the_depth_is_zero_and_latencies_are_missing() {
     let of_bios =
         [(DeviceQueueDepthMax, Is::Missing("no completions")), (DeviceLatencyP99, Is::Missing("no completions"))];
     check("bios", &bios.facts(read_phase(3, window)), &of_bios);
-    story.lose("block");
+    story.lose(RecordClass::BlockCompleted);
     check("lossy", &story.facts(read_phase(3, window)), &[(DeviceQueueDepthMean, Is::Part(0.0, "lost 3 of 10"))]);
     story.manifest.host.targets[0].layers.clear();
     check("none", &story.facts(read_phase(3, window)), &[(DeviceQueueDepthMean, Is::Missing("no block device"))]);
@@ -323,7 +325,7 @@ fn without_requests_the_depth_is_zero_and_latencies_are_missing() {
 #[test]
 fn lost_calls_reach_the_shape() {
     let (mut story, window) = reads(&[(0, 4096), (4096, 4096)]);
-    story.lose("calls");
+    story.lose(RecordClass::Calls);
     let lost = "lost 3 of 10 calls";
     check(
         "lossy",
@@ -335,7 +337,7 @@ fn lost_calls_reach_the_shape() {
             (ModalBlockHits, Is::Part(1.0, lost)),
         ],
     );
-    story.detach("tp_btf/sys_exit");
+    story.detach(Hook::SysExit);
     let none = [(ReadSequential, Is::Missing("not attached")), (MeanBlockHits, Is::Missing("not attached"))];
     check("no probe", &story.facts(read_phase(3, window)), &none);
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use activebench_model::hardware::Link;
 use activebench_model::host::{Layer, Target};
 
+use super::device_folder::{device_folder, text_if_any, upwards};
 use super::states::controllers;
-use super::{device_folder, text_if_any, upwards};
 use crate::reader::Reader;
 
 /// Adds every link on the path to a device: PCIe (each slot and bridge), SATA, SAS. An NVMe disk of a

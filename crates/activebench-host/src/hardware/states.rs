@@ -6,7 +6,7 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::hardware::{State, StateKind};
 use activebench_model::host::{Layer, Target};
 
-use super::{device_folder, text_if_any};
+use super::device_folder::{device_folder, text_if_any};
 use crate::block::linked_devices;
 use crate::reader::{Reader, device_name};
 

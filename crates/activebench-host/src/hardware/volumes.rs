@@ -5,7 +5,7 @@ use std::path::Path;
 use activebench_model::hardware::{DeviceCache, RemoteVolume};
 use activebench_model::host::Layer;
 
-use super::{device_folder, text_if_any};
+use super::device_folder::{device_folder, text_if_any};
 use crate::reader::Reader;
 
 /// Adds the caches whose size is in sysfs: the caching devices of bcache (`/sys/block/bcache0/bcache/cache/cache0/`,

@@ -2,19 +2,20 @@
 
 use std::fs;
 
+use activebench_fixtures::host_tree::host_tree;
 use activebench_host::{HostWatch, IoLimits, Process, Roots, StorageRef, io_limits, read_host};
 use activebench_model::call::DeviceNumber;
 use activebench_model::hardware::Hardware;
 use activebench_model::readings::{Readings, Watched};
 
-use crate::trees::{copy, tree, write};
+use crate::trees::write;
 
 fn on(major: u32, minor: u32) -> StorageRef {
     StorageRef::FileSystem { s_dev: DeviceNumber::new(major, minor), path: None }
 }
 
 fn hardware(case: &str, used: &[StorageRef]) -> Hardware {
-    let host = read_host(&Roots::at(tree(case)), Process::Own, used);
+    let host = read_host(&Roots::at(host_tree(case).root()), Process::Own, used);
     host.hardware.expect("storage was used")
 }
 
@@ -42,9 +43,8 @@ fn values(readings: &Readings, what: Watched, of: &str) -> Vec<(u64, u64)> {
 
 #[test]
 fn counters_and_levels_are_followed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    copy(&tree("synthetic-host-counters"), root);
+    let tree = host_tree("synthetic-host-counters");
+    let root = tree.root();
     let mut watch = HostWatch::new(&Roots::at(root), Process::Own);
     watch.read_all(1_000);
     write(root, "proc/meminfo", "Dirty: 4 kB\nWriteback: 0 kB\n");
@@ -73,7 +73,8 @@ fn counters_and_levels_are_followed() {
 
 #[test]
 fn what_a_client_received_and_which_disks_are_hot() {
-    let mut watch = HostWatch::new(&Roots::at(tree("synthetic-nfs4")), Process::Own);
+    let nfs = host_tree("synthetic-nfs4");
+    let mut watch = HostWatch::new(&Roots::at(nfs.root()), Process::Own);
     watch.read_all(7);
     let readings = watch.finish();
     assert_eq!(values(&readings, Watched::ServerReadBytes, "/mnt/bench"), [(7, 536_870_912)]);
@@ -81,7 +82,8 @@ fn what_a_client_received_and_which_disks_are_hot() {
     // There is no /proc/pressure; its values must not become 0.
     assert!(readings.find(Watched::MemoryStalled, "").is_err_and(|unread| unread.is_some()));
 
-    let mut watch = HostWatch::new(&Roots::at(tree("synthetic-nvme-partition")), Process::Own);
+    let nvme = host_tree("synthetic-nvme-partition");
+    let mut watch = HostWatch::new(&Roots::at(nvme.root()), Process::Own);
     watch.read_all(7);
     watch.read(8);
     assert_eq!(values(&watch.finish(), Watched::HotDisks, "nvme0"), [(7, 1)]);
@@ -89,23 +91,22 @@ fn what_a_client_received_and_which_disks_are_hot() {
 
 #[test]
 fn limits_that_cannot_be_read_are_not_none() {
-    let limits = |case: &str| io_limits(&Roots::at(tree(case)), Process::Own);
+    let limits = |case: &str| io_limits(&Roots::at(host_tree(case).root()), Process::Own);
     let found = limits("synthetic-host-counters").expect("it has a group");
     assert_eq!((found.limits.len(), found.unread), (1, None));
     let why = "the limits on I/O are not known: their cgroup hierarchy is not mounted";
     let unmounted = IoLimits { limits: Vec::new(), unread: Some(why.to_owned()) };
     assert_eq!(limits("synthetic-machine-user"), Ok(unmounted));
     // A process that has ended has no groups.
-    assert!(io_limits(&Roots::at(tree("machine")), Process::Id(4711)).is_err());
+    assert!(io_limits(&Roots::at(host_tree("machine").root()), Process::Id(4711)).is_err());
 }
 
 #[test]
 fn a_server_that_is_this_machine_has_no_link() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    copy(&tree("synthetic-nfs4"), root);
+    let tree = host_tree("synthetic-nfs4");
+    let root = tree.root();
+    let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).expect("it is there");
     let links = |address: &str| {
-        let mounts = fs::read_to_string(tree("synthetic-nfs4").join("proc/self/mountinfo")).expect("it is there");
         write(root, "proc/self/mountinfo", &mounts.replace(",addr=192.0.2.1", &format!(",addr={address}")));
         let host = read_host(&Roots::at(root), Process::Own, &[on(0, 50)]);
         assert!(!host.targets[0].options.contains(address), "{}", host.targets[0].options);

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use activebench_fixtures::host_tree::host_tree;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::DeviceNumber;
 use activebench_model::ceiling::{Identity, IdentityKind};
 
-use crate::trees::{copy, tree, write};
+use crate::trees::write;
 
 fn identity(root: &Path, major: u32, minor: u32) -> Vec<Identity> {
     let mut survey = Survey::of(&Roots::at(root), Process::Own);
@@ -19,13 +20,13 @@ fn identity(root: &Path, major: u32, minor: u32) -> Vec<Identity> {
 #[test]
 fn what_is_not_told_from_another_has_no_identity() {
     // No serial number, and no boot id for an identity until the next boot.
-    assert_eq!(identity(&tree("virtio-ext4"), 254, 0), []);
-    assert_eq!(identity(&tree("synthetic-fuse"), 0, 51), []);
+    assert_eq!(identity(host_tree("virtio-ext4").root(), 254, 0), []);
+    assert_eq!(identity(host_tree("synthetic-fuse").root(), 0, 51), []);
 }
 
 #[test]
 fn a_server_is_known_by_its_name_and_memory_by_the_machine() {
-    let found = identity(&tree("synthetic-nfs4"), 0, 50);
+    let found = identity(host_tree("synthetic-nfs4").root(), 0, 50);
     let [server] = &found[..] else { panic!("{found:?}") };
     assert_eq!((server.kind, server.value.as_str()), (IdentityKind::Source, "server.example:/export"));
     let folder = tempfile::tempdir().expect("a folder");
@@ -37,9 +38,8 @@ fn a_server_is_known_by_its_name_and_memory_by_the_machine() {
 #[test]
 fn a_disk_is_known_by_its_number_and_without_one_until_the_next_boot() {
     const DISK: &str = "sys/devices/pci0000:00/0000:00:1d.0/0000:01:00.0/nvme/nvme0/nvme0n1";
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    copy(&tree("synthetic-nvme-partition"), root);
+    let tree = host_tree("synthetic-nvme-partition");
+    let root = tree.root();
     std::fs::remove_file(root.join(DISK).join("device/serial")).expect("it has one");
     // The partition's disk provides the identity.
     let of = || identity(root, 259, 2);
@@ -65,9 +65,8 @@ fn a_disk_is_known_by_its_number_and_without_one_until_the_next_boot() {
 #[test]
 fn an_array_on_another_disk_is_other_storage() {
     const DISK: &str = "sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda";
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    copy(&tree("synthetic-md-raid1"), root);
+    let tree = host_tree("synthetic-md-raid1");
+    let root = tree.root();
     write(root, "proc/sys/kernel/random/boot_id", "5f0c\n");
     write(root, "sys/devices/virtual/block/md0/md/uuid", "0f6d:91\n");
     let names = || -> Vec<String> { identity(root, 9, 0).into_iter().map(|of| of.name).collect() };
@@ -82,9 +81,8 @@ fn an_array_on_another_disk_is_other_storage() {
 
 #[test]
 fn a_loop_device_is_known_by_its_backing_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    copy(&tree("loop-ext4-direct-io-on"), root);
+    let tree = host_tree("loop-ext4-direct-io-on");
+    let root = tree.root();
     let file = root.join("backing.img");
     fs::write(&file, "1").expect("a file");
     write(root, "sys/devices/virtual/block/loop0/loop/backing_file", &format!("{}\n", file.display()));

@@ -2,18 +2,15 @@
 
 use std::path::Path;
 
+use activebench_fixtures::host_tree::host_tree;
 use activebench_host::{Mend, Observability, Process, Roots, StorageRef, Survey, read_host};
 use activebench_model::call::DeviceNumber;
 use activebench_model::host::{Host, Tier};
 
-fn roots(case: &str) -> Roots {
-    Roots::at(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/host").join(case))
-}
-
 #[test]
 fn machines_are_read() {
     let check = |case: &str, expected: Host| {
-        assert_eq!(read_host(&roots(case), Process::Own, &[]), expected, "{case}");
+        assert_eq!(read_host(&Roots::at(host_tree(case).root()), Process::Own, &[]), expected, "{case}");
     };
     check(
         "machine",
@@ -58,7 +55,8 @@ fn machines_are_read() {
 
 #[test]
 fn a_process_that_is_gone_leaves_our_own_mounts() {
-    let mut survey = Survey::of(&roots("virtio-ext4"), Process::Id(4711));
+    let tree = host_tree("virtio-ext4");
+    let mut survey = Survey::of(&Roots::at(tree.root()), Process::Id(4711));
     assert_eq!(
         survey.unread(),
         ["cannot read /proc/4711/mountinfo: No such file or directory (os error 2); our own mounts are taken"]
@@ -81,7 +79,7 @@ fn gaps(observability: &Observability) -> Vec<String> {
 #[test]
 fn gaps_of_recorded_machines() {
     let check = |case: &str, allowed: bool| {
-        let observability = Observability::read(&roots(case));
+        let observability = Observability::read(&Roots::at(host_tree(case).root()));
         assert_eq!(observability.allows_bpf(), allowed, "{case}");
         let text = format!("{observability:#?}\n\n{}\n", gaps(&observability).join("\n"));
         insta::assert_snapshot!(format!("observability-{case}"), text);

@@ -1,8 +1,8 @@
 //! The readers of /proc and /sys, on recorded and synthetic folders.
 
+mod device_users;
 mod hardware;
 mod identity;
 mod machine;
 mod targets;
 mod trees;
-mod usage;

@@ -2,18 +2,37 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
+use activebench_fixtures::host_tree::{HostTree, host_tree};
 use activebench_host::{Process, Roots, StorageRef, Survey, shares_device};
 use activebench_model::call::DeviceNumber;
 use activebench_model::host::{Target, Tier};
 
-fn roots(case: &str) -> Roots {
-    Roots::at(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/host").join(case))
+/// A survey and its tree, which is read as questions are asked.
+struct Surveyed {
+    survey: Survey,
+    _tree: HostTree,
 }
 
-fn survey(case: &str) -> Survey {
-    Survey::of(&roots(case), Process::Own)
+impl Deref for Surveyed {
+    type Target = Survey;
+
+    fn deref(&self) -> &Survey {
+        &self.survey
+    }
+}
+
+impl DerefMut for Surveyed {
+    fn deref_mut(&mut self) -> &mut Survey {
+        &mut self.survey
+    }
+}
+
+fn survey(case: &str) -> Surveyed {
+    let tree = host_tree(case);
+    Surveyed { survey: Survey::of(&Roots::at(tree.root()), Process::Own), _tree: tree }
 }
 
 fn dev(major: u32, minor: u32) -> DeviceNumber {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{MANIFEST, read_series};
+use crate::layout::MANIFEST;
+use crate::series::read_series;
 
 /// Maximum depth of nested folders; deeper ones are somebody's mistake.
 const DEEPEST: usize = 32;
@@ -38,7 +39,7 @@ fn look(folder: &Path, depth: usize, found: &mut Found) {
         return;
     }
     if depth > DEEPEST {
-        found.left_out.push((folder.to_owned(), format!("it lies more than {DEEPEST} folders deep")));
+        found.left_out.push((folder.to_owned(), format!("it is more than {DEEPEST} folders deep")));
         return;
     }
     let preconditioning = match read_series(folder) {

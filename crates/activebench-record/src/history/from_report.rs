@@ -15,6 +15,9 @@ use serde::Deserialize;
 const SCHEMA: &str = "activebench.report/1";
 
 /// The fields that are read of the report; the rest of it is skipped.
+/// Hint that says how to fix a derived file.
+pub(super) const RECHECK: &str = "`activebench recheck RUN` writes it again";
+
 #[derive(Deserialize)]
 struct Report {
     schema: String,
@@ -82,14 +85,14 @@ struct RunEntry {
 /// Returns the reason if the report is garbled, of another schema or of another run.
 pub(super) fn figures(manifest: &[u8], report: &[u8]) -> Result<RunFigures, String> {
     let manifest: Manifest =
-        serde_json::from_slice(manifest).map_err(|error| format!("run.json is no manifest: {error}"))?;
-    let garbled = |why: String| format!("report.json is garbled: {why} (hint: {})", super::RECHECK);
+        serde_json::from_slice(manifest).map_err(|error| format!("run.json is not a manifest: {error}"))?;
+    let garbled = |why: String| format!("report.json is garbled: {why} (hint: {})", RECHECK);
     let report: Report = serde_json::from_slice(report).map_err(|error| garbled(error.to_string()))?;
     if report.schema != SCHEMA {
-        return Err(format!("report.json has the schema {:?}, not {SCHEMA} (hint: {})", report.schema, super::RECHECK));
+        return Err(format!("report.json has the schema {:?}, not {SCHEMA} (hint: {})", report.schema, RECHECK));
     }
     if report.run.sha256 != manifest.sha256 {
-        return Err(format!("report.json is that of another run, or run.json was changed (hint: {})", super::RECHECK));
+        return Err(format!("report.json is that of another run, or run.json was changed (hint: {})", RECHECK));
     }
     let mut run = RunFigures {
         activebench: report.run.activebench,

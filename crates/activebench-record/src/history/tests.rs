@@ -82,7 +82,7 @@ fn a_run_that_claims_nothing_and_copies_of_one_are_told() {
     let root = tempfile::tempdir().unwrap();
     let mut directories = stored(root.path(), 2);
     let silent = RunFigures { figures: Vec::new(), ..run_of(0) };
-    let sum = hash::of_bytes(&fs::read(directories[0].join(MANIFEST)).unwrap());
+    let sum = sha256(&fs::read(directories[0].join(MANIFEST)).unwrap());
     fs::write(directories[0].join(FIGURES), encode_figures(&silent, &sum).unwrap()).unwrap();
     let copy = root.path().join("copy");
     fs::create_dir(&copy).unwrap();
@@ -136,7 +136,7 @@ fn what_is_garbled_is_named_and_the_rest_is_read() {
         (FIGURES, table[..middle].to_vec(), "garbled"),
         (FIGURES, bent, "garbled"),
         (FIGURES, footer, "garbled"),
-        (MANIFEST, b"{".to_vec(), "no manifest"),
+        (MANIFEST, b"{".to_vec(), "not a manifest"),
         (MANIFEST, br#"{"format":1,"unfinished":true}"#.to_vec(), "never finished"),
         (MANIFEST, br#"{"format":99}"#.to_vec(), "newer activebench"),
         (MANIFEST, [&manifest[..], b" "].concat(), "that of another run"),
@@ -150,7 +150,7 @@ fn what_is_garbled_is_named_and_the_rest_is_read() {
     }
     fs::remove_file(victim.join(FIGURES)).unwrap();
     fs::create_dir(victim.join(FIGURES)).unwrap();
-    assert!(why(&read(&directories)).contains("no file of at most"));
+    assert!(why(&read(&directories)).contains("not a regular file of at most"));
 }
 
 /// Returns a report in the form of `report.json`, with the figures of a stored run.

@@ -4,31 +4,80 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use activebench_model::call::Op;
-use activebench_model::event::{BlockEvent, NameEvent, PayloadEvent, TaskEvent};
+use activebench_model::event::NameEvent;
+use activebench_model::event_kinds;
 use activebench_model::output::ToolFile;
-use activebench_model::profile::Stacks;
 use activebench_model::run::Manifest;
 use activebench_model::series::SeriesManifest;
+use activebench_model::thread_stacks::Stacks;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Redactor;
 use super::learn::executed as executed_of;
+use super::redactor::Redactor;
 use crate::error::RecordError;
+use crate::layout::{FILES, KEPT_PAYLOAD, MANIFEST, STACKS, TOTALS};
 use crate::reader::RunReader;
 use crate::series::write_series;
+use crate::tables::{Row, Visitor};
 use crate::writer::RunWriter;
-use crate::{FILES, KEPT_PAYLOAD, MANIFEST, STACKS, TOTALS};
 
 /// Maximum bytes of the kernel's names of tasks.
 const COMM_BYTES: usize = 15;
 /// Bytes at which names of files are cut.
 const NAME_BYTES: usize = 255;
-/// Tables that hold only numbers.
-const NUMBERS: &[&str] = &["calls", "page_cache", "cpu", "samples", "steal"];
-/// Tables that are written anew.
-const TEXTS: &[&str] = &["names", "tasks", "block", "payload"];
+
+macro_rules! tables {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        /// Returns `true` for a table whose files the copy keeps as they are, `false` for one that is written anew;
+        /// `None` for a table that this version does not know.
+        fn is_harmless(table: &str) -> Option<bool> {
+            match table { $($table => Some(<$event>::IS_HARMLESS),)* _ => None }
+        }
+
+        impl Redactor {
+            /// Writes the tables anew that the copy does not keep as they are.
+            fn copy_tables(&self, from: &RunReader, writer: &mut RunWriter) -> Result<(), RecordError> {
+                $(
+                    if !<$event>::IS_HARMLESS {
+                        for part in from.$method() {
+                            let mut rows = part?;
+                            <$event>::visit(&mut rows, &mut Cleaner(self));
+                            writer.append(&rows);
+                        }
+                    }
+                )*
+                Ok(())
+            }
+        }
+    };
+}
+
+event_kinds!(tables);
+
+/// Replaces the values that a copy cannot keep.
+struct Cleaner<'a>(&'a Redactor);
+
+impl Visitor for Cleaner<'_> {
+    fn comm(&mut self, comm: &mut String) {
+        *comm = self.0.cut_text(comm, COMM_BYTES);
+    }
+
+    fn path(&mut self, path: &mut String) {
+        *path = self.0.cut_text(path, NAME_BYTES);
+    }
+
+    fn names(&mut self, rows: &mut [NameEvent]) {
+        self.0.names(rows);
+    }
+
+    fn kept_offset(&mut self, offset: &mut Option<u64>) {
+        *offset = None;
+    }
+}
 
 impl Redactor {
     /// Writes a redacted copy of a run into a new directory; returns its manifest. If the run of its preconditioning is
@@ -49,12 +98,9 @@ impl Redactor {
             |name: &str| from.file(name)?.ok_or_else(|| RecordError::MissingFile { path: from.directory().join(name) });
         for name in from.manifest().sha256.keys() {
             let table = name.strip_prefix("events/").and_then(|name| name.split_once('-')).map(|(table, _)| table);
-            match (name.as_str(), table) {
-                (FILES | STACKS, _) => {}
-                (_, Some(table)) if TEXTS.contains(&table) => {}
-                (_, Some(table)) if NUMBERS.contains(&table) => {
-                    writer.write_file(name, &evidence(name)?)?;
-                }
+            match (name.as_str(), table.and_then(is_harmless)) {
+                (FILES | STACKS, _) | (_, Some(false)) => {}
+                (_, Some(true)) => writer.write_file(name, &evidence(name)?)?,
                 (KEPT_PAYLOAD, _) => {
                     let why = "what the tool wrote can hold anything";
                     redaction.left_out.insert(name.clone(), why.to_owned());
@@ -86,25 +132,7 @@ impl Redactor {
         if from.manifest().sha256.contains_key(STACKS) {
             writer.write_json(STACKS, &self.json::<Stacks>(&from.stacks()?, STACKS)?)?;
         }
-        for part in from.names() {
-            writer.append_names(&self.names(part?));
-        }
-        for part in from.tasks() {
-            let clean = |event: TaskEvent| TaskEvent {
-                comm: self.cut_text(&event.comm, COMM_BYTES),
-                filename: self.cut_text(&event.filename, NAME_BYTES),
-                ..event
-            };
-            writer.append_tasks(&part?.into_iter().map(clean).collect::<Vec<_>>());
-        }
-        for part in from.block() {
-            let clean = |event: BlockEvent| BlockEvent { comm: self.cut_text(&event.comm, COMM_BYTES), ..event };
-            writer.append_block(&part?.into_iter().map(clean).collect::<Vec<_>>());
-        }
-        for part in from.payload() {
-            let clean = |event: PayloadEvent| PayloadEvent { kept_offset: None, ..event };
-            writer.append_payload(&part?.into_iter().map(clean).collect::<Vec<_>>());
-        }
+        self.copy_tables(from, &mut writer)?;
         // The writer goes on when the disk is full; an incomplete copy is not a copy.
         if let Some(why) = writer.incomplete().first() {
             return Err(RecordError::Encode { name: "the redacted copy".to_owned(), why: why.clone() });
@@ -133,13 +161,13 @@ impl Redactor {
     }
 
     /// Redacts names of files, and arguments: a word of these can be split over two pieces.
-    fn names(&self, mut names: Vec<NameEvent>) -> Vec<NameEvent> {
+    fn names(&self, names: &mut [NameEvent]) {
         let mut executed: BTreeMap<_, BTreeMap<i64, Vec<u8>>> = BTreeMap::new();
-        for (execution, argv) in executed_of(&names) {
+        for (execution, argv) in executed_of(names) {
             let argv = argv.into_iter().map(|(number, argument)| (number, self.bytes(argument.as_bytes())));
             executed.insert(execution, argv.collect());
         }
-        for event in &mut names {
+        for event in names {
             let argument = executed.get_mut(&(event.tgid, event.at_ns)).and_then(|argv| argv.get_mut(&event.returned));
             event.name = match (event.op, argument) {
                 // As many bytes as this piece had.
@@ -150,7 +178,6 @@ impl Redactor {
                 _ => self.cut_text(&event.name, NAME_BYTES),
             };
         }
-        names
     }
 
     /// Redacts every string of a value of ours; the keys are ours and stay.

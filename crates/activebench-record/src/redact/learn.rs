@@ -6,14 +6,16 @@ use std::net::IpAddr;
 use activebench_model::call::Op;
 use activebench_model::ceiling::{Ceiling, IdentityKind};
 use activebench_model::event::NameEvent;
+use activebench_model::event_kinds;
 use activebench_model::host::Target;
 use activebench_model::run::Manifest;
 use serde_json::Value;
 
+use super::redactor::{Kind, Redactor};
 use super::words::{self, LEAST};
-use super::{Kind, Redactor};
 use crate::error::RecordError;
 use crate::reader::RunReader;
+use crate::tables::{Row, Visitor};
 
 /// Names that the caller knows.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +45,58 @@ const USERS: &[&str] = &["username", "user", "domain"];
 /// Commands whose `-u` names a user.
 const AS_USER: &[&str] = &["sudo", "runuser", "su", "doas", "chroot", "setpriv"];
 
+macro_rules! tables {
+    ($(
+        $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
+    )*) => {
+        impl Redactor {
+            fn learn_tables(&mut self, reader: &RunReader) -> Result<(), RecordError> {
+                $(
+                    if !<$event>::IS_HARMLESS {
+                        for part in reader.$method() {
+                            <$event>::visit(&mut part?, &mut Learner(self));
+                        }
+                    }
+                )*
+                Ok(())
+            }
+        }
+    };
+}
+
+event_kinds!(tables);
+
+/// Learns from the values that a copy cannot keep.
+struct Learner<'a>(&'a mut Redactor);
+
+impl Visitor for Learner<'_> {
+    fn comm(&mut self, comm: &mut String) {
+        self.0.see(comm.as_bytes());
+    }
+
+    fn path(&mut self, path: &mut String) {
+        self.0.learn_path(path.as_bytes());
+    }
+
+    fn names(&mut self, rows: &mut [NameEvent]) {
+        for event in rows.iter().filter(|event| event.op != Op::Execute) {
+            self.0.learn_path(event.name.as_bytes());
+            self.0.see(event.name.as_bytes());
+        }
+        for argv in executed(rows).into_values() {
+            let argv: Vec<String> = argv.into_values().collect();
+            self.0.learn_command(&argv);
+            for argument in &argv {
+                self.0.learn_text(argument.as_bytes());
+                self.0.see(argument.as_bytes());
+            }
+        }
+    }
+
+    /// It names nobody.
+    fn kept_offset(&mut self, _offset: &mut Option<u64>) {}
+}
+
 impl Redactor {
     /// Learns what the caller knows.
     pub fn learn_given(&mut self, given: &Given) {
@@ -68,32 +122,7 @@ impl Redactor {
         for file in &output.files {
             self.learn_path(file.name.as_bytes());
         }
-        for part in reader.names() {
-            let part = part?;
-            for event in part.iter().filter(|event| event.op != Op::Execute) {
-                self.learn_path(event.name.as_bytes());
-                self.see(event.name.as_bytes());
-            }
-            for argv in executed(&part).into_values() {
-                let argv: Vec<String> = argv.into_values().collect();
-                self.learn_command(&argv);
-                for argument in &argv {
-                    self.learn_text(argument.as_bytes());
-                    self.see(argument.as_bytes());
-                }
-            }
-        }
-        for part in reader.tasks() {
-            for event in part? {
-                self.learn_path(event.filename.as_bytes());
-                self.see(event.comm.as_bytes());
-            }
-        }
-        for part in reader.block() {
-            for event in part? {
-                self.see(event.comm.as_bytes());
-            }
-        }
+        self.learn_tables(reader)?;
         let stacks = reader.stacks()?;
         for module in &stacks.modules {
             self.learn_path(module.as_bytes());
@@ -321,7 +350,7 @@ impl Redactor {
     /// Remembers the words of a text, so that none becomes a replacement.
     pub(super) fn see(&mut self, text: &[u8]) {
         for word in words::all(text) {
-            // Replacements begin with a letter of a label, or are short.
+            // Most words repeat: only a new one is copied.
             if !self.seen.contains(word) {
                 self.seen.insert(word.to_vec());
             }

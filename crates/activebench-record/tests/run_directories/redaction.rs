@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::{DeviceNumber, Op};
-use activebench_model::ceiling::{Ceiling, Ceilings, Identity, IdentityKind, Machine, SCHEMA, UsedCeiling};
+use activebench_model::ceiling::{Ceiling, Ceilings, Identity, IdentityKind, Machine, UsedCeiling};
 use activebench_model::coverage::PayloadSampling;
 use activebench_model::event::{NameEvent, PayloadEvent, TaskEvent, TaskEventKind};
 use activebench_model::host::{Target, Tier};
 use activebench_model::output::ToolFile;
-use activebench_model::profile::{Frame, Stacks};
 use activebench_model::run::Manifest;
 use activebench_model::series::SeriesManifest;
+use activebench_model::thread_stacks::{Frame, Stacks};
 use activebench_record::{Given, KEPT_PAYLOAD, Redactor, RunReader, RunWriter, STACKS, copy_series, read_series};
 
 /// Each of them occurs somewhere in the run.
@@ -40,13 +40,13 @@ fn written(directory: &Path) -> PathBuf {
     let mut writer = RunWriter::create(&run).unwrap();
     // An argument of more than 255 bytes comes in pieces, here in the middle of a word.
     let long = format!("{}/srv/acme", "1".repeat(246));
-    writer.append_names(&[
+    writer.append(&[
         name(Op::Open, 3, "/home/zebulon/payroll.dat"),
         name(Op::Execute, 0, "iozone"),
         name(Op::Execute, 1, &long),
         name(Op::Execute, 1, "corp/data"),
     ]);
-    writer.append_tasks(&[TaskEvent {
+    writer.append(&[TaskEvent {
         at_ns: 1,
         kind: TaskEventKind::Executed,
         tid: 1,
@@ -62,7 +62,7 @@ fn written(directory: &Path) -> PathBuf {
         iowait_ns: 0,
         preempted_ns: 0,
     }]);
-    writer.append_payload(&[PayloadEvent {
+    writer.append(&[PayloadEvent {
         at_ns: 1,
         tid: 1,
         tgid: 1,
@@ -101,7 +101,6 @@ fn written(directory: &Path) -> PathBuf {
 fn ceilings() -> Ceilings {
     let identity = |kind, value: &str| Identity { name: "nvme0n1".to_owned(), kind, value: value.to_owned() };
     let ceiling = Ceiling {
-        schema: SCHEMA.to_owned(),
         activebench: "0.1.0".to_owned(),
         measured_unix_s: 1,
         place: "/srv/quartzvolume".to_owned(),
@@ -178,10 +177,7 @@ fn a_copy_names_nobody_and_says_what_it_lacks() {
 
     // The properties by which a reader recognises it stay.
     let ceilings = manifest.ceilings.as_ref().unwrap();
-    assert_eq!(
-        (ceilings.used[0].ceiling.schema.as_str(), &ceilings.used[0].file[..30]),
-        (SCHEMA, "/var/lib/activebench/ceilings/")
-    );
+    assert_eq!(&ceilings.used[0].file[..30], "/var/lib/activebench/ceilings/");
     let redaction = manifest.redacted.clone().unwrap();
     assert_eq!(redaction.left_out.keys().collect::<Vec<_>>(), ["payload.bin", "unheard.of"]);
     assert_eq!((redaction.replaced["hosts"], redaction.replaced["users"], redaction.replaced["named"]), (2, 1, 2));

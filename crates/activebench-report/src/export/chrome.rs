@@ -38,6 +38,10 @@ impl Export for ChromeTrace {
         "chrome-trace"
     }
 
+    fn shows_timelines(&self) -> bool {
+        true
+    }
+
     fn write(
         &self,
         run: &JudgedRun,

@@ -59,6 +59,10 @@ impl Export for FioIolog {
         }
     }
 
+    fn shows_timelines(&self) -> bool {
+        false
+    }
+
     fn write(
         &self,
         run: &JudgedRun,

@@ -9,7 +9,7 @@ use super::findings::Anchors;
 use super::quotes::Quotes;
 use crate::claims::{self, Row, SCREEN_ROWS};
 use crate::escape::terminal as shown;
-use crate::{headline, surroundings};
+use crate::{headline, run_context};
 
 /// Maximum rows. Confirmed claims come last; the rest is counted.
 const ROWS: usize = 200;
@@ -71,7 +71,7 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
         @if all > rows.len() {
             p {
                 (all - rows.len()) " of " (all) " claims are left out: "
-                code { (shown(&surroundings::show(run))) " --stage claims" }
+                code { (shown(&run_context::show(run))) " --stage claims" }
             }
         }
         @for remark in claims::remarks(run) {

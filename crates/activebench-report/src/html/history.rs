@@ -1,4 +1,4 @@
-//! Many runs over time as one page: a table and a chart per figure, disks side by side, and the baseline.
+//! Charts of figures over many runs.
 
 use activebench_model::history::{Followed, History, Point};
 use activebench_model::units::Quantity;
@@ -8,13 +8,10 @@ use maud::{Markup, html};
 use super::chart::{Axis, Chart, Scale, Shape};
 use super::figure::{Swatch, figure};
 use super::svg::Ink;
+use super::table;
 use super::units::{plain, unit_for};
-use super::{page, part, prose, table, visible};
 use crate::escape::terminal as shown;
-use crate::history::{
-    BASELINE_HEADS, BATCH_HEADS, BATCHES_SHOWN, HEADS, Names, Section, SideBySide, about, baseline, baseline_rows,
-    batches, date, extent, notes, reading, row, sections,
-};
+use crate::history::wording::{Names, Section, date, row};
 use crate::wording::count;
 
 /// Charts on a page; the rest is counted.
@@ -28,68 +25,18 @@ const DAY_S: f64 = 86_400.0;
 /// as high.
 const MARK: (f64, f64) = (220.0, 55.0);
 
-/// Renders the page.
-pub(crate) fn document(history: &History) -> String {
-    const TITLE: &str = "Figures over time";
-    let names = Names::of(history);
-    let (sections, left_out) = sections(history);
-    let header = html! { h1 { (TITLE) } p.why { (shown(&extent(history))) "." } };
-    let contents = html! {
-        ol {
-            @if history.baseline.is_some() { li { a href="#baseline" { "Against the baseline" } } }
-            @if !history.batches.is_empty() { li { a href="#batch" { "Side by side" } } }
-            li { a href="#figures" { "Figures" } }
-            li { a href="#read" { "What was read" } }
-        }
-    };
-    let main = html! {
-        @if history.baseline.is_some() {
-            (part("baseline", "Against the baseline", html! {
-                (table("Against the baseline", &BASELINE_HEADS, &baseline_rows(history, &names)))
-                (listed(&baseline(history, &names)))
-            }))
-        }
-        @if !history.batches.is_empty() { (part("batch", "Side by side", side_by_side(history, &names))) }
-        (part("figures", "Figures", html! {
-            @if sections.is_empty() { p { "No run states a figure that was asked for." } }
-            @let mut drawn = 0;
-            @for section in &sections {
-                (of_section(history, section, &names, &mut drawn))
-            }
-            @if left_out > 0 { p { (count(left_out, "figure")) " left out, which JSON and CSV have." } }
-            @for sentence in about(history) { p.remark { (sentence) "." } }
-        }))
-        (part("read", "What was read", listed(&reading(&history.reading))))
-    };
-    visible(&page(TITLE, header, contents, main, env!("CARGO_PKG_VERSION")).into_string())
+/// Draws the charts of a page, up to [`CHARTS`].
+#[derive(Default)]
+pub(crate) struct Charts {
+    drawn: usize,
 }
 
-fn listed(sentences: &[String]) -> Markup {
-    html! { ul { @for sentence in sentences { li { (prose(sentence)) } } } }
-}
-
-fn side_by_side(history: &History, names: &Names<'_>) -> Markup {
-    let (batches, more) = batches(history, names, BATCHES_SHOWN);
-    html! {
-        @for SideBySide { head, rows, notes } in batches {
-            h3 { (shown(&head)) }
-            (table("Side by side", &BATCH_HEADS, &rows))
-            (listed(&notes))
-        }
-        @if more > 0 { p { (count(more, "table")) " left out, which JSON and CSV have." } }
-    }
-}
-
-fn of_section(history: &History, section: &Section<'_>, names: &Names<'_>, drawn: &mut usize) -> Markup {
-    let rows: Vec<Vec<String>> = section.figures.iter().map(|figure| row(figure, names, &history.rules)).collect();
-    let before = *drawn;
-    *drawn += section.figures.len();
-    html! {
-        section.phase {
-            h3 { (shown(&section.group)) }
-            p.command { code { (shown(&section.load)) } }
-            (table("Figures", &HEADS, &rows))
-            (listed(&notes(section, names)))
+impl Charts {
+    /// Draws one chart per figure of a section.
+    pub(crate) fn of_section(&mut self, history: &History, section: &Section<'_>, names: &Names<'_>) -> Markup {
+        let before = self.drawn;
+        self.drawn += section.figures.len();
+        html! {
             @for (number, figure) in (before..).zip(&section.figures) {
                 @if number < CHARTS {
                     (of_figure(history, figure, names))

@@ -1,7 +1,7 @@
 //! Latencies of calls and requests: one histogram each, on the same time axis so that both can be compared.
 
-use activebench_model::course::{Course, LatencyBucket, LatencyHistogram, LatencyOf};
 use activebench_model::fact::Completeness;
+use activebench_model::timeline::{LatencyBucket, LatencyHistogram, LatencyOf, Timeline};
 use activebench_model::units::{Quantity, Unit};
 use maud::{Markup, html};
 
@@ -19,15 +19,15 @@ const LEAST: f64 = 0.6;
 const ROWS: usize = 120;
 
 /// The histograms of a phase.
-pub(super) fn charts(id: &str, phase: &str, course: &Course) -> Markup {
-    let all = || course.latencies.iter().flat_map(|histogram| &histogram.buckets).filter(|bucket| bucket.count > 0);
+pub(super) fn charts(id: &str, phase: &str, timeline: &Timeline) -> Markup {
+    let all = || timeline.latencies.iter().flat_map(|histogram| &histogram.buckets).filter(|bucket| bucket.count > 0);
     let least = all().map(|bucket| bucket.from_ns.max(1)).min().unwrap_or(1);
     let most = all().map(|bucket| bucket.to_ns).max().unwrap_or(10);
     // The axis covers whole decades, so that both ends have labels.
     let first = 10_f64.powf((least as f64).log10().floor());
     let last = 10_f64.powf((most as f64).log10().ceil()).max(first * 10.0);
     html! {
-        @for histogram in &course.latencies { (draw(id, phase, histogram, first, last)) }
+        @for histogram in &timeline.latencies { (draw(id, phase, histogram, first, last)) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Offsets at which a phase moved data over time: one map per file.
 
-use activebench_model::course::{Course, OffsetMap};
+use activebench_model::timeline::{OffsetMap, Timeline};
 use activebench_model::units::{Quantity, Unit};
 use maud::{Markup, html};
 
@@ -20,14 +20,14 @@ const LEAST_HEIGHT: u32 = 40;
 const NAME_SHOWN: usize = 120;
 
 /// The maps of a phase.
-pub(super) fn charts(id: &str, phase: &str, course: &Course, axis: &TimeAxis<'_>) -> Markup {
+pub(super) fn charts(id: &str, phase: &str, timeline: &Timeline, axis: &TimeAxis<'_>) -> Markup {
     html! {
-        @for (number, map) in course.maps.iter().enumerate() {
+        @for (number, map) in timeline.maps.iter().enumerate() {
             (draw(&format!("{id}-offsets-{}", number + 1), phase, map, axis))
         }
-        @if course.maps.is_empty() { p { b { "Offsets" } ": no file of the phase is known." } }
-        @if course.files_left_out > 0 {
-            p { b { "Offsets" } ": " (count(course.files_left_out, "further file")) " without a map here." }
+        @if timeline.maps.is_empty() { p { b { "Offsets" } ": no file of the phase is known." } }
+        @if timeline.files_left_out > 0 {
+            p { b { "Offsets" } ": " (count(timeline.files_left_out, "further file")) " without a map here." }
         }
     }
 }

@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use activebench_model::course::Course;
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::report::JudgedRun;
+use activebench_model::timeline::Timeline;
 use activebench_model::units::Quantity;
 use maud::{Markup, html};
 
@@ -16,7 +16,7 @@ use super::timeline::{self, TimeAxis};
 use super::{latency, offsets};
 use crate::escape::terminal as shown;
 use crate::wording::{PhaseNames, count};
-use crate::{claims, processor};
+use crate::{claims, cpu_time};
 
 /// Maximum phases with charts; the others have one line each.
 const CHARTED: usize = 12;
@@ -30,7 +30,7 @@ pub(super) struct Phases<'run> {
     run: &'run JudgedRun,
     names: PhaseNames<'run>,
     /// All phases in the order of the run; the drawn ones with their time series.
-    all: Vec<(&'run Phase, Option<&'run Course>)>,
+    all: Vec<(&'run Phase, Option<&'run Timeline>)>,
     /// Facts by the name of the phase.
     facts: BTreeMap<String, Vec<[String; 3]>>,
     times: Vec<String>,
@@ -38,12 +38,12 @@ pub(super) struct Phases<'run> {
 
 impl<'run> Phases<'run> {
     pub(super) fn of(run: &'run JudgedRun) -> Self {
-        let course = |phase: &Phase| run.courses.iter().find(|course| course.phase == phase.id);
+        let timeline = |phase: &Phase| run.timelines.iter().find(|timeline| timeline.phase == phase.id);
         let mut drawn: Vec<(Reverse<Option<Severity>>, usize)> = run
             .phases
             .iter()
             .enumerate()
-            .filter(|(_, phase)| has_course(run, phase))
+            .filter(|(_, phase)| has_timeline(run, phase))
             .map(|(index, phase)| (Reverse(severity(run, phase)), index))
             .collect();
         drawn.sort_unstable();
@@ -57,14 +57,14 @@ impl<'run> Phases<'run> {
         Self {
             run,
             names: PhaseNames::of(run),
-            all: all.map(|(index, phase)| (phase, course(phase).filter(|_| is_drawn(index)))).collect(),
+            all: all.map(|(index, phase)| (phase, timeline(phase).filter(|_| is_drawn(index)))).collect(),
             facts,
-            times: processor::lines(run, usize::MAX),
+            times: cpu_time::lines(run, usize::MAX),
         }
     }
 
-    fn drawn(&self) -> impl Iterator<Item = (usize, &'run Phase, &'run Course)> {
-        self.all.iter().enumerate().filter_map(|(index, (phase, course))| Some((index, *phase, (*course)?)))
+    fn drawn(&self) -> impl Iterator<Item = (usize, &'run Phase, &'run Timeline)> {
+        self.all.iter().enumerate().filter_map(|(index, (phase, timeline))| Some((index, *phase, (*timeline)?)))
     }
 
     fn id(index: usize) -> String {
@@ -89,19 +89,19 @@ impl<'run> Phases<'run> {
     /// Renders all phases.
     pub(super) fn section(&self) -> Markup {
         let others: Vec<&'run Phase> =
-            self.all.iter().filter(|(_, course)| course.is_none()).map(|(phase, _)| *phase).collect();
+            self.all.iter().filter(|(_, timeline)| timeline.is_none()).map(|(phase, _)| *phase).collect();
         html! {
             @if self.all.is_empty() { p { "No phase was found." } }
-            @for (index, phase, course) in self.drawn() { (self.phase(index, phase, course)) }
+            @for (index, phase, timeline) in self.drawn() { (self.phase(index, phase, timeline)) }
             @if !others.is_empty() { (self.others(&others)) }
             (self.fact_table("the whole run", "Facts of the whole run"))
         }
     }
 
-    fn phase(&self, index: usize, phase: &'run Phase, course: &'run Course) -> Markup {
+    fn phase(&self, index: usize, phase: &'run Phase, timeline: &'run Timeline) -> Markup {
         let id = Self::id(index);
         let name = self.name(phase);
-        let axis = TimeAxis::new(course, phase.window);
+        let axis = TimeAxis::new(timeline, phase.window);
         html! {
             section.phase id=(id) aria-labelledby={ (id) "-h" } {
                 h3 id={ (id) "-h" } { (name) }
@@ -111,10 +111,10 @@ impl<'run> Phases<'run> {
                 h4 { "Over time" }
                 (timeline::legend(&axis))
                 (timeline::charts(&id, &name, &axis))
-                (offsets::charts(&id, &name, course, &axis))
+                (offsets::charts(&id, &name, timeline, &axis))
                 (timeline::table(&axis))
                 h4 { "Latencies" }
-                (latency::charts(&id, &name, course))
+                (latency::charts(&id, &name, timeline))
                 (self.fact_table(self.names.get(&phase.id), "Facts of this phase"))
             }
         }
@@ -136,8 +136,8 @@ impl<'run> Phases<'run> {
         let lack = |phase: &Phase| match (&phase.incomplete, phase.window) {
             (Some(why), _) => why.clone(),
             (None, None) => "no window was found".to_owned(),
-            (None, Some(_)) if has_course(self.run, phase) => String::new(),
-            (None, Some(_)) => "its course over time is not known".to_owned(),
+            (None, Some(_)) if has_timeline(self.run, phase) => String::new(),
+            (None, Some(_)) => "its timeline is not known".to_owned(),
         };
         html! {
             section id="phases-without-charts" aria-labelledby="phases-without-charts-h" {
@@ -186,9 +186,9 @@ impl<'run> Phases<'run> {
 }
 
 /// Returns `true` if the phase has data to draw.
-fn has_course(run: &JudgedRun, phase: &Phase) -> bool {
-    let course = run.courses.iter().find(|course| course.phase == phase.id);
-    course.is_some_and(|course| course.steps > 0 && course.step_ns > 0)
+fn has_timeline(run: &JudgedRun, phase: &Phase) -> bool {
+    let timeline = run.timelines.iter().find(|timeline| timeline.phase == phase.id);
+    timeline.is_some_and(|timeline| timeline.steps > 0 && timeline.step_ns > 0)
 }
 
 /// Returns the highest severity of the findings on a phase; `None` without findings.

@@ -40,7 +40,7 @@ impl<'run> Quotes<'run> {
         let notes = &run.parsed.notes;
         html! {
             @if self.lines.is_empty() {
-                p { "No claim stands on a line of its output. The whole output is in the run directory." }
+                p { "No claim has a line of its output. The whole output is in the run directory." }
             } @else {
                 p { "The lines that the claims stand on, as the tool printed them. The whole output is in the run directory." }
                 div.wide tabindex="0" role="region" aria-label="Lines of the tool's output" {

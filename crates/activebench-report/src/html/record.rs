@@ -7,7 +7,7 @@ use time::macros::format_description;
 
 use crate::escape::terminal as shown;
 use crate::wording::{count, shell_command};
-use crate::{headline, surroundings};
+use crate::{headline, run_context};
 
 /// Maximum rows of a table of probes, files and the like; the rest is counted.
 const ROWS: usize = 200;
@@ -16,7 +16,7 @@ const ROWS: usize = 200;
 pub(super) fn coverage(run: &JudgedRun) -> Markup {
     let coverage = &run.manifest.coverage;
     html! {
-        p { (shown(&surroundings::observation(coverage))) "." }
+        p { (shown(&run_context::observation(coverage))) "." }
         @if !coverage.records.is_empty() {
             div.wide tabindex="0" role="region" aria-label="Account of records" {
                 table.numbers {
@@ -29,7 +29,7 @@ pub(super) fn coverage(run: &JudgedRun) -> Markup {
                     tbody {
                         @for (class, account) in coverage.records.iter().take(ROWS) {
                             tr {
-                                th scope="row" { (shown(class)) }
+                                th scope="row" { (class.name()) }
                                 td { (account.made) } td { (account.received) } td { (account.lost) }
                                 td { (account.inferred) } td { (account.estimated) }
                             }
@@ -46,7 +46,7 @@ pub(super) fn coverage(run: &JudgedRun) -> Markup {
                     tbody {
                         @for probe in coverage.probes.iter().take(ROWS) {
                             tr {
-                                th scope="row" { (shown(&probe.hook)) }
+                                th scope="row" { (probe.hook.name()) }
                                 td {
                                     @if probe.attached { "yes" }
                                     @else { "no: " (shown(probe.why_not.as_deref().unwrap_or("reason not known"))) }
@@ -67,7 +67,7 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
     let added = &manifest.added_arguments;
     html! {
         dl {
-            dt { "Machine" } dd { (shown(&surroundings::machine(&manifest.host))) }
+            dt { "Machine" } dd { (shown(&run_context::machine(&manifest.host))) }
             dt { "Command" } dd { code { (shown(&headline::command(run))) } }
             @if !added.is_empty() {
                 dt { "Added by activebench" } dd { code { (shown(&shell_command(added))) } }
@@ -77,10 +77,10 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
             dt { "Tool" } dd { (shown(&headline::tool(run))) }
             dt { "Recorded by" } dd { "activebench " (shown(&manifest.activebench)) ", run format " (manifest.format) }
             @if let Some(preparation) = &manifest.preparation {
-                dt { "Prepared" } dd { (shown(&surroundings::prepared(preparation))) }
+                dt { "Prepared" } dd { (shown(&run_context::prepared(preparation))) }
             }
-            dt { "Checked" } dd { (shown(&surroundings::checked(run))) }
-            @if let Some(changed) = surroundings::changed_thresholds(run) {
+            dt { "Checked" } dd { (shown(&run_context::checked(run))) }
+            @if let Some(changed) = run_context::changed_thresholds(run) {
                 dt { "Changed thresholds" } dd { (shown(&changed)) }
             }
             @if !manifest.host.unread.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
             }
             dt { "Run directory" } dd { code { (shown(&run.directory)) } }
             dt { "Go on with" }
-            @for command in surroundings::next_commands(run) { dd { code { (shown(&command)) } } }
+            @for command in run_context::next_commands(run) { dd { code { (shown(&command)) } } }
         }
         @if !manifest.sha256.is_empty() {
             details {

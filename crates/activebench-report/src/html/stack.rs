@@ -6,7 +6,7 @@ use activebench_model::units::Quantity;
 use maud::{Markup, html};
 
 use crate::escape::terminal as shown;
-use crate::surroundings;
+use crate::run_context;
 use crate::wording::count;
 
 /// Targets drawn; the rest is counted.
@@ -19,7 +19,7 @@ const ATTRIBUTES: usize = 40;
 /// The stacks, each with the sentence that other formats print.
 pub(super) fn section(host: &Host) -> Markup {
     html! {
-        @for (line, target) in surroundings::targets(host).iter().zip(some_or_none(host)).take(TARGETS) {
+        @for (line, target) in run_context::targets(host).iter().zip(some_or_none(host)).take(TARGETS) {
             @if let Some(target) = target {
                 figure.stack {
                     figcaption { (shown(line)) }

@@ -1,9 +1,9 @@
 //! Events of a phase over time: one chart per kind of figure, all on the same axis. Each chart marks the tool's clock
 //! and the syncs.
 
-use activebench_model::course::{Course, CourseName, CourseSeries, SyncMark};
 use activebench_model::fact::Completeness;
 use activebench_model::phase::Window;
+use activebench_model::timeline::{SyncMark, Timeline, TimelineFigure, TimelineSeries};
 use activebench_model::units::Quantity;
 use maud::{Markup, html};
 
@@ -25,7 +25,7 @@ struct Panel {
     /// Suffix of its id.
     id: &'static str,
     name: &'static str,
-    series: &'static [(CourseName, Ink, &'static str)],
+    series: &'static [(TimelineFigure, Ink, &'static str)],
     /// Sentence used when every series is always zero.
     nothing: &'static str,
 }
@@ -34,61 +34,64 @@ const PANELS: &[Panel] = &[
     Panel {
         id: "calls",
         name: "Calls",
-        series: &[(CourseName::CallReadRate, Ink::Read, "read"), (CourseName::CallWriteRate, Ink::Write, "written")],
+        series: &[
+            (TimelineFigure::CallReadRate, Ink::Read, "read"),
+            (TimelineFigure::CallWriteRate, Ink::Write, "written"),
+        ],
         nothing: "no call moved data",
     },
     Panel {
         id: "device",
         name: "Device",
         series: &[
-            (CourseName::DeviceReadRate, Ink::Read, "read"),
-            (CourseName::DeviceWriteRate, Ink::Write, "written"),
+            (TimelineFigure::DeviceReadRate, Ink::Read, "read"),
+            (TimelineFigure::DeviceWriteRate, Ink::Write, "written"),
         ],
         nothing: "nothing of the phase's files was read or written there",
     },
     Panel {
         id: "cache",
         name: "Page cache",
-        series: &[(CourseName::CacheInsertedRate, Ink::Inserted, "entered it")],
+        series: &[(TimelineFigure::CacheInsertedRate, Ink::Inserted, "entered it")],
         nothing: "nothing entered it",
     },
     Panel {
         id: "dirty",
         name: "Dirty pages of the host",
-        series: &[(CourseName::HostDirtyBytes, Ink::Dirty, "dirty")],
+        series: &[(TimelineFigure::HostDirtyBytes, Ink::Dirty, "dirty")],
         nothing: "none",
     },
     Panel {
         id: "depth",
         name: "Queue depth at the device",
-        series: &[(CourseName::DeviceQueueDepth, Ink::Depth, "in flight")],
+        series: &[(TimelineFigure::DeviceQueueDepth, Ink::Depth, "in flight")],
         nothing: "never a request in flight",
     },
 ];
 
 /// States of the threads, from the bottom of the chart to its top.
-const STATES: &[(CourseName, Ink, &str)] = &[
-    (CourseName::UserRatio, Ink::User, "user mode"),
-    (CourseName::KernelRatio, Ink::Kernel, "kernel"),
-    (CourseName::IoWaitRatio, Ink::IoWait, "I/O wait"),
-    (CourseName::BlockedRatio, Ink::Blocked, "other waits"),
-    (CourseName::PreemptedRatio, Ink::Preempted, "waiting for a processor"),
+const STATES: &[(TimelineFigure, Ink, &str)] = &[
+    (TimelineFigure::UserRatio, Ink::User, "user mode"),
+    (TimelineFigure::KernelRatio, Ink::Kernel, "kernel"),
+    (TimelineFigure::IoWaitRatio, Ink::IoWait, "I/O wait"),
+    (TimelineFigure::BlockedRatio, Ink::Blocked, "other waits"),
+    (TimelineFigure::PreemptedRatio, Ink::Preempted, "waiting for a CPU"),
 ];
 
 /// Time axis that all charts of a phase share. Its zero is the start of the tool's clock.
 pub(super) struct TimeAxis<'run> {
-    course: &'run Course,
+    timeline: &'run Timeline,
     zero_ns: u64,
     window: Option<Window>,
     unit: Unitary,
 }
 
 impl<'run> TimeAxis<'run> {
-    pub(super) fn new(course: &'run Course, window: Option<Window>) -> Self {
-        let length_ns = course.step_ns as f64 * course.steps as f64;
+    pub(super) fn new(timeline: &'run Timeline, window: Option<Window>) -> Self {
+        let length_ns = timeline.step_ns as f64 * timeline.steps as f64;
         // 2 of a unit is easier to read than 0.002 of the next one.
         let unit = unit_for(activebench_model::units::Unit::Ns, length_ns / 2.0);
-        Self { course, zero_ns: window.map_or(course.start_ns, |window| window.start_ns), window, unit }
+        Self { timeline, zero_ns: window.map_or(timeline.start_ns, |window| window.start_ns), window, unit }
     }
 
     /// Returns the position of a time.
@@ -98,8 +101,8 @@ impl<'run> TimeAxis<'run> {
 
     /// Returns the position of the start of a step.
     pub(super) fn start_of(&self, step: usize) -> f64 {
-        let since_ns = self.course.start_ns as f64 - self.zero_ns as f64;
-        (since_ns + self.course.step_ns as f64 * step as f64) / self.unit.size
+        let since_ns = self.timeline.start_ns as f64 - self.zero_ns as f64;
+        (since_ns + self.timeline.step_ns as f64 * step as f64) / self.unit.size
     }
 
     /// Returns the start of a step in words: `24.51 ms`.
@@ -119,25 +122,25 @@ impl<'run> TimeAxis<'run> {
     }
 
     pub(super) fn axis(&self) -> Axis<'static> {
-        let range = self.start_of(0)..self.start_of(self.course.steps);
+        let range = self.start_of(0)..self.start_of(self.timeline.steps);
         Axis { range, scale: Scale::Linear, labels: 8, label: &plain }
     }
 
     /// Returns the marks of the tool's clock and the syncs, from the bottom to `top`.
     pub(super) fn marks(&self, bottom: f64, top: f64) -> Vec<Shape> {
-        let ends = self.start_of(0)..self.start_of(self.course.steps);
+        let ends = self.start_of(0)..self.start_of(self.timeline.steps);
         let within = |at_ns: u64| self.at(at_ns).clamp(ends.start, ends.end);
         let clock = self.window.map(|window| [(within(window.start_ns), bottom), (within(window.end_ns), top)]);
         let sync = |sync: &SyncMark| [(within(sync.start_ns), bottom), (within(sync.end_ns), top)];
-        let syncs: Vec<_> = self.course.syncs.iter().map(sync).collect();
+        let syncs: Vec<_> = self.timeline.syncs.iter().map(sync).collect();
         vec![Shape::Boxes(Ink::Clock, clock.into_iter().collect()), Shape::Boxes(Ink::Sync, syncs)]
     }
 }
 
 /// Explains the marks in all charts of the phase, and lists the times of the syncs.
 pub(super) fn legend(axis: &TimeAxis<'_>) -> Markup {
-    let course = axis.course;
-    let mut syncs: Vec<String> = course
+    let timeline = axis.timeline;
+    let mut syncs: Vec<String> = timeline
         .syncs
         .iter()
         .take(SYNCS_TOLD)
@@ -146,14 +149,14 @@ pub(super) fn legend(axis: &TimeAxis<'_>) -> Markup {
             format!("{} at {} for {lasted}", sync.call, axis.moment(axis.at(sync.start_ns)))
         })
         .collect();
-    let more = course.syncs.len().saturating_sub(SYNCS_TOLD) as u64 + course.syncs_left_out;
+    let more = timeline.syncs.len().saturating_sub(SYNCS_TOLD) as u64 + timeline.syncs_left_out;
     if more > 0 {
         syncs.push(count(more as usize, "more sync"));
     }
     html! {
         p.legend {
             span { (Swatch::Box(Ink::Clock)) " the time that the tool's clock covers" }
-            @if !course.syncs.is_empty() { span { (Swatch::Box(Ink::Sync)) " a sync of the phase's files" } }
+            @if !timeline.syncs.is_empty() { span { (Swatch::Box(Ink::Sync)) " a sync of the phase's files" } }
         }
         p {
             "Times are counted from the start of the tool's clock. "
@@ -173,18 +176,18 @@ pub(super) fn charts(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
 
 /// Returns the known series, and the reasons why others are missing or partial.
 fn known<'run>(
-    course: &'run Course,
-    wanted: &[(CourseName, Ink, &'static str)],
-) -> (Vec<(&'run CourseSeries, Ink, &'static str)>, Vec<String>) {
+    timeline: &'run Timeline,
+    wanted: &[(TimelineFigure, Ink, &'static str)],
+) -> (Vec<(&'run TimelineSeries, Ink, &'static str)>, Vec<String>) {
     let mut known = Vec::new();
     let mut lacks: Vec<String> = Vec::new();
     for (name, ink, word) in wanted {
-        let lack = match course.series(*name) {
+        let lack = match timeline.series(*name) {
             None => Some("not known".to_owned()),
             Some(series) => {
                 let lack = lack(&series.completeness);
                 let is_missing = matches!(series.completeness, Completeness::Missing(_));
-                if !is_missing && series.values.len() == course.steps {
+                if !is_missing && series.values.len() == timeline.steps {
                     known.push((series, *ink, *word));
                 }
                 lack
@@ -205,13 +208,13 @@ pub(super) fn lack(completeness: &Completeness) -> Option<String> {
 }
 
 /// Returns the first step with the highest value, and that value.
-fn highest(series: &CourseSeries) -> Option<(usize, f64)> {
+fn highest(series: &TimelineSeries) -> Option<(usize, f64)> {
     let values = series.values.iter().enumerate().filter_map(|(step, value)| Some((step, (*value)?)));
     values.filter(|(_, value)| value.is_finite()).reduce(|most, next| if next.1 > most.1 { next } else { most })
 }
 
 fn draw(id: &str, phase: &str, axis: &TimeAxis<'_>, panel: &Panel) -> Markup {
-    let (known, lacks) = known(axis.course, panel.series);
+    let (known, lacks) = known(axis.timeline, panel.series);
     let peaks: Vec<Option<(usize, f64)>> = known.iter().map(|(series, ..)| highest(series)).collect();
     let most = peaks.iter().flatten().map(|(_, value)| *value).fold(0.0, f64::max);
     if most <= 0.0 {
@@ -286,7 +289,7 @@ fn steps(axis: &TimeAxis<'_>, values: &[Option<f64>], height: impl Fn(f64) -> f6
 /// Renders the distribution of the threads' time, with the states stacked.
 fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
     const NAME: &str = "Where the threads' time went";
-    let (known, lacks) = known(axis.course, STATES);
+    let (known, lacks) = known(axis.timeline, STATES);
     let is_whole = known.len() == STATES.len();
     let peaks: Vec<Option<(usize, f64)>> = known.iter().map(|(series, ..)| highest(series)).collect();
     if !is_whole || peaks.iter().all(Option::is_none) {
@@ -300,7 +303,7 @@ fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
         _ => format!("{word}: never"),
     });
     let says = crate::escape::terminal(&told.chain(lacks).collect::<Vec<_>>().join("; "));
-    let mut below = vec![0.0; axis.course.steps];
+    let mut below = vec![0.0; axis.timeline.steps];
     let mut shapes = axis.marks(0.0, 100.0);
     for (series, ink, _) in &known {
         let above: Vec<Option<f64>> =
@@ -334,10 +337,10 @@ fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
 
 /// Renders every figure of the charts over time, step by step.
 pub(super) fn table(axis: &TimeAxis<'_>) -> Markup {
-    let wanted = |series: &&CourseSeries| {
-        series.values.len() == axis.course.steps && series.values.iter().flatten().any(|value| *value != 0.0)
+    let wanted = |series: &&TimelineSeries| {
+        series.values.len() == axis.timeline.steps && series.values.iter().flatten().any(|value| *value != 0.0)
     };
-    let series: Vec<&CourseSeries> = axis.course.series.iter().filter(wanted).collect();
+    let series: Vec<&TimelineSeries> = axis.timeline.series.iter().filter(wanted).collect();
     if series.is_empty() {
         return html! {};
     }
@@ -353,7 +356,7 @@ pub(super) fn table(axis: &TimeAxis<'_>) -> Markup {
                         }
                     }
                     tbody {
-                        @for step in 0..axis.course.steps {
+                        @for step in 0..axis.timeline.steps {
                             tr {
                                 th scope="row" { (format!("{:.3}", axis.start_of(step))) }
                                 @for series in &series {

@@ -49,11 +49,6 @@ pub(crate) fn sentence(of: &Steadiness) -> String {
     )
 }
 
-/// One sentence per figure that has a window.
-pub(super) fn sentences(series: &JudgedSeries) -> Vec<String> {
-    series.steadiness.iter().filter(|of| !of.windows.is_empty()).map(sentence).collect()
-}
-
 /// A sentence and the rows of a window, round by round; no rows if the window is not shown.
 type WithRows = (String, Vec<Vec<String>>);
 

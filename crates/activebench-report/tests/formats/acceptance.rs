@@ -7,12 +7,11 @@ use activebench_model::acceptance::{
 use activebench_model::claim::Metric;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::Style;
-use activebench_report::acceptance::{ACCEPTANCE_FORMATS, render};
+use activebench_report::document::DocumentFormat;
 use activebench_report::ticket::LIMIT;
 
 use crate::html;
-use crate::samples::schema_faults;
+use crate::samples::{rendered, schema_faults};
 
 fn figure(run: &str, claimed: f64, honest: Option<f64>, verdict: ClaimVerdict) -> FigureOfRun {
     FigureOfRun {
@@ -113,7 +112,7 @@ fn sample() -> Acceptance {
                 },
                 DeviceIdentity { name: "loop0".to_owned(), kind: "loop".to_owned(), ..Default::default() },
             ],
-            hosts: vec!["Linux 6.18.5, x86_64, 8 processors, 16.00 GiB".to_owned()],
+            hosts: vec!["Linux 6.18.5, x86_64, 8 CPUs, 16.00 GiB".to_owned()],
         },
         rule: DecisionRule::GuardBand,
         rule_words: "guard band w = U (ILAC-G8:09/2019, 4.2.3)".to_owned(),
@@ -167,15 +166,15 @@ fn sample() -> Acceptance {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in ACCEPTANCE_FORMATS {
-        let mut report = render(format, &sample(), Style::default()).expect("there is such a format");
+    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+        let mut report = rendered(format, &sample());
         if format == "html" {
             html::check(&report);
             report = html::outline(&report);
         }
         insta::assert_snapshot!(format!("acceptance-{format}"), report);
     }
-    assert_eq!(render("junit", &sample(), Style::default()), None);
+    assert_eq!(DocumentFormat::by_name("junit"), None);
 }
 
 #[test]
@@ -183,7 +182,7 @@ fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/acceptance.schema.json");
     let empty = Acceptance { limits: Vec::new(), benchmarks: Vec::new(), notes: Vec::new(), ..sample() };
     for acceptance in [sample(), empty] {
-        let report = render("json", &acceptance, Style::default()).expect("there is such a format");
+        let report = rendered("json", &acceptance);
         assert_eq!(schema_faults(schema, &report), Vec::<String>::new());
     }
 }
@@ -216,12 +215,12 @@ fn hostile_text_stays_text_and_a_long_acceptance_fits_a_ticket() {
         benchmark.runs = vec![run(&hostile); 500];
     }
     acceptance.limits = vec![acceptance.limits[0].clone(); 200];
-    for format in ACCEPTANCE_FORMATS {
-        let report = render(format, &acceptance, Style::default()).expect("there is such a format");
+    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+        let report = rendered(format, &acceptance);
         assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}");
     }
-    html::check(&render("html", &acceptance, Style::default()).expect("there is such a format"));
-    let report = render("markdown", &acceptance, Style::default()).expect("there is such a format");
+    html::check(&rendered("html", &acceptance));
+    let report = rendered("markdown", &acceptance);
     assert!(report.chars().count() < LIMIT, "{}", report.chars().count());
     assert!(!report.contains("\n# x") && report.contains("Left out"));
     // The command is in a code span, where markup has no effect.

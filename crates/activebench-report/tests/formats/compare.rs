@@ -5,11 +5,10 @@ use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Di
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::Style;
-use activebench_report::compare::{COMPARE_FORMATS, render};
+use activebench_report::document::DocumentFormat;
 use activebench_report::ticket::LIMIT;
 
-use crate::samples::schema_faults;
+use crate::samples::{rendered, schema_faults};
 
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
@@ -95,8 +94,8 @@ fn sample() -> Comparison {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in COMPARE_FORMATS {
-        let report = render(format, &sample(), Style::default()).expect("there is such a format");
+    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+        let report = rendered(format, &sample());
         insta::assert_snapshot!(format, report);
     }
 }
@@ -105,14 +104,12 @@ fn every_format_reads_as_intended() {
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/compare.schema.json");
     let empty = Comparison { figures: Vec::new(), differences: Vec::new(), ..sample() };
-    let faults = |comparison: &Comparison| -> Vec<String> {
-        schema_faults(schema, &render("json", comparison, Style::default()).expect("there is such a format"))
-    };
+    let faults = |comparison: &Comparison| -> Vec<String> { schema_faults(schema, &rendered("json", comparison)) };
     for comparison in [sample(), empty] {
         assert_eq!(faults(&comparison), Vec::<String>::new());
     }
     let one = Comparison { columns: sample().columns[..1].to_vec(), ..sample() };
-    assert_ne!(faults(&one), Vec::<String>::new(), "one run is no comparison");
+    assert_ne!(faults(&one), Vec::<String>::new(), "one run is not a comparison");
 }
 
 #[test]
@@ -133,14 +130,14 @@ fn hostile_text_stays_text() {
     for difference in &mut comparison.differences {
         difference.values = vec![hostile.clone(); 3];
     }
-    for format in COMPARE_FORMATS {
-        let report = render(format, &comparison, Style::default()).expect("there is such a format");
+    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+        let report = rendered(format, &comparison);
         assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}:\n{report}");
     }
-    let markdown = render("markdown", &comparison, Style::default()).expect("there is such a format");
+    let markdown = rendered("markdown", &comparison);
     assert!(!markdown.contains("|<img") && !markdown.contains("\n# x"), "{markdown}");
     assert!(markdown.chars().count() < LIMIT, "{} characters", markdown.chars().count());
-    let page = render("html", &comparison, Style::default()).expect("there is such a format");
+    let page = rendered("html", &comparison);
     assert!(!page.contains("<img"), "{page}");
 }
 
@@ -153,7 +150,7 @@ fn many_runs_and_figures_are_counted() {
         figure.cells = vec![Some(cell(1.0, None)); 12];
     }
     for format in ["text", "markdown"] {
-        let report = render(format, &comparison, Style::default()).expect("there is such a format");
+        let report = rendered(format, &comparison);
         assert!(report.contains("52 figures left out") && report.contains("4 runs left out"), "{format}:\n{report}");
         assert!(format == "text" || report.chars().count() < LIMIT, "{} characters", report.chars().count());
     }

@@ -6,13 +6,15 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
-use activebench_model::course::{Course, CourseName, CourseSeries};
-use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, NameEvent, Origin, TaskEvent, TaskEventKind};
+use activebench_model::event::{
+    BlockAction, BlockEvent, BlockEventKind, NameEvent, Origin, RecordClass, TaskEvent, TaskEventKind,
+};
 use activebench_model::fact::Completeness;
 use activebench_model::log::{EventLog, LogCut};
 use activebench_model::readings::{Readings, Series, Watched};
 use activebench_model::report::JudgedRun;
 use activebench_model::source::Events;
+use activebench_model::timeline::{Timeline, TimelineFigure, TimelineSeries};
 use activebench_report::escape;
 use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
 use activebench_report::export::{EXPORTS, ExportError, export_by_name};
@@ -109,19 +111,19 @@ fn born(comm: &str) -> TaskEvent {
 fn story(file_name: &str) -> (JudgedRun, Events) {
     let mut run = base(&["tool", "--size", "8k"]);
     run.phases = vec![write_phase("write", "write", 0)];
-    let rate = |name, values: [Option<f64>; 2]| CourseSeries {
+    let rate = |name, values: [Option<f64>; 2]| TimelineSeries {
         name,
         completeness: Completeness::Complete,
         values: values.to_vec(),
     };
-    run.courses = vec![Course {
+    run.timelines = vec![Timeline {
         phase: "write".to_owned(),
         start_ns: STARTED + 999 * MS,
         step_ns: 200 * MS,
         steps: 2,
         series: vec![
-            rate(CourseName::CallReadRate, [Some(0.0), Some(0.0)]),
-            rate(CourseName::CallWriteRate, [Some(4096.5), None]),
+            rate(TimelineFigure::CallReadRate, [Some(0.0), Some(0.0)]),
+            rate(TimelineFigure::CallWriteRate, [Some(4096.5), None]),
         ],
         syncs: Vec::new(),
         syncs_left_out: 0,
@@ -142,7 +144,7 @@ fn story(file_name: &str) -> (JudgedRun, Events) {
         cut: Some(LogCut {
             at_ns: STARTED + 5_000 * MS,
             why: "it reached its limit".to_owned(),
-            records: [("calls".to_owned(), 7)].into(),
+            records: [(RecordClass::Calls, 7)].into(),
         }),
         ..EventLog::default()
     });
@@ -337,7 +339,7 @@ fn check_hostile(text: &str) {
     let (mut run, mut events) = story(text);
     run.phases[0].name = text.to_owned();
     run.phases[0].id = text.to_owned();
-    run.courses[0].phase = text.to_owned();
+    run.timelines[0].phase = text.to_owned();
     run.manifest.command.argv = vec![text.to_owned()];
     run.manifest.command.cwd = text.to_owned();
     events.tasks[0].comm = text.to_owned();

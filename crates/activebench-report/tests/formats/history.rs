@@ -11,12 +11,12 @@ use activebench_model::history::{
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::Style;
+use activebench_report::document::DocumentFormat;
 use activebench_report::history::tables::HISTORY_TABLES;
-use activebench_report::history::{HISTORY_FORMATS, render};
+use activebench_report::history::{HISTORY_CSV, render_table};
 use activebench_report::ticket::LIMIT;
 
-use crate::samples::schema_faults;
+use crate::samples::{rendered, schema_faults};
 
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
@@ -174,27 +174,25 @@ fn empty() -> History {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in HISTORY_FORMATS {
-        let report = render(format, &sample(), Style::default()).expect("there is such a format");
+    for format in formats() {
+        let report = either(format, &sample());
         insta::assert_snapshot!(format, report);
     }
 }
 
 #[test]
 fn nothing_is_said_of_no_runs_but_that() {
-    for format in HISTORY_FORMATS {
-        let report = render(format, &empty(), Style::default()).expect("there is such a format");
+    for format in formats() {
+        let report = either(format, &empty());
         assert!(!report.is_empty(), "{format}");
     }
-    insta::assert_snapshot!("empty", render("text", &empty(), Style::default()).expect("there is such a format"));
+    insta::assert_snapshot!("empty", either("text", &empty()));
 }
 
 #[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/history.schema.json");
-    let faults = |history: &History| -> Vec<String> {
-        schema_faults(schema, &render("json", history, Style::default()).expect("there is such a format"))
-    };
+    let faults = |history: &History| -> Vec<String> { schema_faults(schema, &either("json", history)) };
     for history in [sample(), empty()] {
         assert_eq!(faults(&history), Vec::<String>::new());
     }
@@ -224,11 +222,11 @@ fn hostile_text_stays_text() {
         batch.without = vec![hostile.clone()];
     }
     history.baseline.as_mut().expect("there is one").named.clone_from(&hostile);
-    for format in HISTORY_FORMATS {
-        let report = render(format, &history, Style::default()).expect("there is such a format");
+    for format in formats() {
+        let report = either(format, &history);
         assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}:\n{report}");
     }
-    let of = |format| render(format, &history, Style::default()).expect("there is such a format");
+    let of = |format| either(format, &history);
     let (markdown, page) = (of("markdown"), of("html"));
     assert!(!markdown.contains("|<img") && !markdown.contains("\n# x"), "{markdown}");
     assert!(markdown.chars().count() < LIMIT, "{} characters", markdown.chars().count());
@@ -264,7 +262,7 @@ fn no_two_figures_have_one_name() {
         Followed { metric: Metric::LatencyMax, load: load + "2", ..of("f8") },
     ];
     let history = History { figures: figures.to_vec(), batches: Vec::new(), ..sample() };
-    let page = render("html", &history, Style::default()).expect("there is such a format");
+    let page = either("html", &history);
     for name in [
         "throughput (device, no. 1)",
         "throughput (durable-write, no. 1)",
@@ -276,8 +274,8 @@ fn no_two_figures_have_one_name() {
         assert_eq!(page.matches(&format!("<td>{name}</td>")).count(), 2, "{name}:\n{page}");
         assert!(page.contains(&format!("<b>write {name}</b>")), "{name}:\n{page}");
     }
-    assert_eq!(page.matches("<section class=\"phase\">").count(), 3, "loads that begin alike are kept apart:\n{page}");
-    let csv = render("csv", &history, Style::default()).expect("there is such a format");
+    assert_eq!(page.matches("<h3>ACME").count(), 3, "loads that begin alike are kept apart:\n{page}");
+    let csv = render_table("csv", &history).expect("there is such a format");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let heads = reader.headers().expect("heads").clone();
     let column = |name: &str| heads.iter().position(|head| head == name).expect("there is such a column");
@@ -297,13 +295,13 @@ fn many_figures_are_counted_and_fit_a_ticket() {
     let groups = (0..200).map(|number| figure(&format!("f{number}"), "write", &format!("ACME 9000 S{number}")));
     history.figures = groups.collect();
     history.batches = vec![history.batches[0].clone(); 40];
-    let of = |format| render(format, &history, Style::default()).expect("there is such a format");
+    let of = |format| either(format, &history);
     let (text, markdown, page) = (of("text"), of("markdown"), of("html"));
     assert!(text.contains("104 figures, which JSON and CSV have"), "{text}");
     assert!(text.contains("16 side-by-side tables, which JSON and CSV have"), "{text}");
-    assert!(page.contains("16 tables left out, which JSON and CSV have"), "{page}");
+    assert!(page.contains("16 side-by-side tables, which JSON and CSV have"), "{page}");
     assert!(text.contains("104 compared figures more, in the JSON report"), "{text}");
-    assert!(markdown.contains("more figures are in the JSON report"), "{markdown}");
+    assert!(markdown.contains("Left out to fit a ticket"), "{markdown}");
     assert!(markdown.chars().count() < LIMIT, "{} characters", markdown.chars().count());
     assert_eq!(page.matches("<svg class=\"chart\"").count(), 48);
 }
@@ -315,7 +313,7 @@ fn of_a_large_batch_both_ends_are_shown() {
     history.batches[0].members =
         (0..200).map(|number| Member { group: format!("disk-{number}."), ..member.clone() }).collect();
     for format in ["text", "html"] {
-        let report = render(format, &history, Style::default()).expect("there is such a format");
+        let report = either(format, &history);
         let is_shown = |number: u32| report.contains(&format!("disk-{number}."));
         assert!([0, 31, 168, 199].into_iter().all(is_shown) && ![32, 167].into_iter().any(is_shown), "{report}");
         assert!(report.contains("136 members of the middle left out"), "{report}");
@@ -324,7 +322,7 @@ fn of_a_large_batch_both_ends_are_shown() {
 
 #[test]
 fn a_chart_has_its_figures_in_words_and_needs_nothing_beside_itself() {
-    let page = render("html", &sample(), Style::default()).expect("there is such a format");
+    let page = either("html", &sample());
     let document = scraper::Html::parse_document(&page);
     assert_eq!(document.errors, Vec::<String>::new());
     let select = |selector: &str| scraper::Selector::parse(selector).expect("a selector");
@@ -339,7 +337,7 @@ fn a_chart_has_its_figures_in_words_and_needs_nothing_beside_itself() {
     let mut flat = sample();
     flat.figures.truncate(1);
     flat.figures[0].points.truncate(1);
-    let page = render("html", &flat, Style::default()).expect("there is such a format");
+    let page = either("html", &flat);
     assert!(page.contains("<svg class=\"chart\""), "{page}");
 }
 
@@ -350,7 +348,17 @@ fn a_missing_value_is_no_zero_in_a_table() {
         let rows = made.columns[0].values.len();
         assert!(made.columns.iter().all(|column| column.values.len() == rows), "{}", table.name);
     }
-    let csv = render("runs-csv", &sample(), Style::default()).expect("there is such a format");
+    let csv = render_table("runs-csv", &sample()).expect("there is such a format");
     let missing = csv.lines().filter(|line| line.contains("nothing was read")).collect::<Vec<_>>();
     assert!(missing.iter().all(|line| line.contains(",bytes_per_sec,,")), "{missing:?}");
+}
+
+/// Names of all formats that are text.
+fn formats() -> Vec<&'static str> {
+    DocumentFormat::ALL.map(DocumentFormat::name).into_iter().chain(HISTORY_CSV).collect()
+}
+
+/// Renders a document or a table.
+fn either(format: &str, history: &History) -> String {
+    render_table(format, history).unwrap_or_else(|| rendered(format, history))
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::Metric;
-use activebench_model::course::{Course, CourseName, LatencyBucket, OffsetMap};
 use activebench_model::fact::Completeness;
 use activebench_model::host::{ABOVE, Layer};
 use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
 use activebench_model::report::JudgedRun;
+use activebench_model::timeline::{LatencyBucket, OffsetMap, Timeline, TimelineFigure};
 use activebench_model::verdict::ClaimVerdict;
 use activebench_report::html::Html;
 use activebench_report::{Format, Style};
 use scraper::{ElementRef, Html as Document, Selector};
 
-use crate::{courses, parts, samples};
+use crate::{parts, samples, timelines};
 
 fn render(run: &JudgedRun) -> String {
     Html.render(run, Style::default())
@@ -143,7 +143,7 @@ fn every_claim_stands_with_its_verdict() {
 }
 
 #[test]
-fn every_chart_of_the_course_is_drawn_or_told() {
+fn every_chart_of_the_timeline_is_drawn_or_told() {
     let document = Document::parse_document(&render(&samples::misleading()));
     let titles: Vec<String> = select(&document, "#phase-1 svg.chart > title").into_iter().map(words).collect();
     assert_eq!(
@@ -188,8 +188,8 @@ fn text_of_the_tool_makes_no_markup() {
 #[test]
 fn of_many_phases_those_with_findings_are_drawn() {
     let mut run = samples::many_claims();
-    run.courses =
-        run.phases.iter().map(|phase| courses::random(&phase.id, phase.window.expect("a window").start_ns)).collect();
+    run.timelines =
+        run.phases.iter().map(|phase| timelines::random(&phase.id, phase.window.expect("a window").start_ns)).collect();
     let report = render(&run);
     check(&report);
     let document = Document::parse_document(&report);
@@ -211,37 +211,37 @@ fn a_normal_report_is_small() {
 
 /// The report is complete for any time series, and reports what is not drawn.
 #[test]
-fn odd_courses_break_nothing() {
-    let odd = |change: &dyn Fn(&mut Course)| {
+fn odd_timelines_break_nothing() {
+    let odd = |change: &dyn Fn(&mut Timeline)| {
         let mut run = samples::misleading();
-        run.courses.iter_mut().for_each(change);
+        run.timelines.iter_mut().for_each(change);
         let report = render(&run);
         check(&report);
         assert!(report.contains("id=\"output\""), "the end is there");
         report
     };
-    let fill = |course: &mut Course, value: Option<f64>| {
-        let steps = course.steps;
-        course.series.iter_mut().for_each(|series| {
+    let fill = |timeline: &mut Timeline, value: Option<f64>| {
+        let steps = timeline.steps;
+        timeline.series.iter_mut().for_each(|series| {
             series.completeness = Completeness::Complete;
             series.values = vec![value; steps];
         });
     };
-    let without = odd(&|course| course.steps = 0);
+    let without = odd(&|timeline| timeline.steps = 0);
     assert!(without.contains("Phases without charts here"));
-    odd(&|course| course.step_ns = 0);
-    odd(&|course| course.series.clear());
-    odd(&|course| course.maps.clear());
-    odd(&|course| course.steps = 7);
+    odd(&|timeline| timeline.step_ns = 0);
+    odd(&|timeline| timeline.series.clear());
+    odd(&|timeline| timeline.maps.clear());
+    odd(&|timeline| timeline.steps = 7);
     for value in [None, Some(0.0), Some(-1.0), Some(1e-300), Some(1e300), Some(f64::NAN), Some(f64::INFINITY)] {
-        odd(&|course| fill(course, value));
+        odd(&|timeline| fill(timeline, value));
     }
-    odd(&|course| (course.start_ns, course.step_ns) = (u64::MAX - 5, u64::MAX));
-    odd(&|course| course.syncs.iter_mut().for_each(|sync| (sync.start_ns, sync.end_ns) = (u64::MAX, 0)));
+    odd(&|timeline| (timeline.start_ns, timeline.step_ns) = (u64::MAX - 5, u64::MAX));
+    odd(&|timeline| timeline.syncs.iter_mut().for_each(|sync| (sync.start_ns, sync.end_ns) = (u64::MAX, 0)));
     let bucket = |from_ns, to_ns, count| LatencyBucket { from_ns, to_ns, count };
     for bucket in [bucket(0, 0, 1), bucket(5, 2, 3), bucket(0, u64::MAX, u64::MAX), bucket(7, 7, 7)] {
-        odd(&|course| {
-            course.latencies.iter_mut().for_each(|histogram| {
+        odd(&|timeline| {
+            timeline.latencies.iter_mut().for_each(|histogram| {
                 histogram.completeness = Completeness::Complete;
                 histogram.buckets = vec![bucket];
             })
@@ -260,15 +260,15 @@ fn odd_courses_break_nothing() {
         map(1, 1, vec![Vec::new(); 3]),
         map(4096, 1, vec![vec![1; 500]; 500]),
     ] {
-        odd(&|course| course.maps = vec![map.clone()]);
+        odd(&|timeline| timeline.maps = vec![map.clone()]);
     }
 }
 
 #[test]
 fn a_series_that_is_cut_short_is_not_drawn() {
     let mut run = samples::misleading();
-    for series in &mut run.courses[0].series {
-        if series.name == CourseName::CallWriteRate {
+    for series in &mut run.timelines[0].series {
+        if series.name == TimelineFigure::CallWriteRate {
             series.values.pop();
         }
     }
@@ -318,7 +318,7 @@ fn a_run_with_the_advice_is_the_last_part_of_the_page() {
         remedied: Remedied {
             argv: samples::verified().manifest.command.argv,
             applied: vec![Applied { codes: vec!["AB302".into()], change: format!("added {hostile}") }],
-            left: vec![Left { code: "AB404".into(), why: "no option mends it".into() }],
+            left: vec![Left { code: "AB404".into(), why: "no option fixes it".into() }],
         },
         figures: vec![Beside {
             phase: "write".into(),

@@ -2,7 +2,6 @@
 
 mod acceptance;
 mod compare;
-mod courses;
 mod exports;
 mod history;
 mod hostile;
@@ -17,3 +16,4 @@ mod sarif;
 mod series;
 mod tables;
 mod text;
+mod timelines;

@@ -46,7 +46,7 @@ fn a_report_never_exceeds_the_limit_and_says_what_is_left_out() {
         .map(|index| {
             let mut finding = finding.clone();
             finding.code = format!("AB{index}");
-            finding.message = "much is said ".repeat(60);
+            finding.message = "much is said ".repeat(60).into();
             finding
         })
         .collect();

@@ -4,16 +4,17 @@
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
 use activebench_model::command::CommandLine;
-use activebench_model::course::{Course, CourseName, CourseSeries, SyncMark};
-use activebench_model::coverage::{Coverage, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
-use activebench_model::event::ThreadTimes;
+use activebench_model::coverage::{Backend, Coverage, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::event::{RecordClass, ThreadTimes};
 use activebench_model::fact::{Completeness, Fact, FactName, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
+use activebench_model::hook::Hook;
 use activebench_model::host::{Host, Layer, Target, Tier};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase, Window};
-use activebench_model::profile::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadCpu, TimeShares};
 use activebench_model::report::{Answer, DetectorPage, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
+use activebench_model::thread_stacks::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadCpu, TimeShares};
+use activebench_model::timeline::{SyncMark, Timeline, TimelineFigure, TimelineSeries};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{Confirmation, Corrected, JudgedClaim, RunVerdict, Tolerance};
 use std::collections::BTreeMap;
@@ -27,16 +28,20 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             command: CommandLine { argv: argv.iter().map(|a| (*a).to_owned()).collect(), cwd: "/root".into() },
             added_arguments: Vec::new(),
             tool_command: None,
+            executed_tools: None,
             choices: Choices { profile: "default".into(), fail_on: FailOn::Fail, ..Choices::default() },
             child: ChildEnd { pid: Some(4711), exit_code: Some(0), ..ChildEnd::default() },
             clocks: Clocks { started_unix_s: 1_795_238_730, started_ns: 1_000_000_000, ended_ns: 6_402_000_000 },
             host: host(),
             ceilings: None,
             coverage: Coverage {
-                backend: "bpf".into(),
-                probes: vec![ProbeStatus { hook: "tp_btf/sys_enter".into(), attached: true, why_not: None, missed: 0 }],
+                backend: Backend::Bpf,
+                probes: vec![ProbeStatus { hook: Hook::SysEnter, attached: true, why_not: None, missed: 0 }],
                 blind_paths: Vec::new(),
-                records: BTreeMap::from([("block".into(), whole(2_051)), ("calls".into(), whole(32_790))]),
+                records: BTreeMap::from([
+                    (RecordClass::BlockCompleted, whole(2_051)),
+                    (RecordClass::Calls, whole(32_790)),
+                ]),
                 overhead: Overhead { observer_cpu_ns: Some(21_400_000), bpf_run_ns: None, run_ns: 5_402_000_000 },
                 other_tracers: Some(Vec::new()),
                 sampling: Some(Sampling { frequency_hz: 997, ..Sampling::default() }),
@@ -62,7 +67,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         changed_thresholds: Vec::new(),
         limiters: Vec::new(),
         shares: Default::default(),
-        courses: Vec::new(),
+        timelines: Vec::new(),
         questions: questions(),
         detectors: vec![detector("AB302", "sync-outside-clock")],
     }
@@ -268,7 +273,7 @@ pub(crate) fn outcome(code: &str, name: &str, outcome: Outcome, phase: &str, mes
 pub(crate) fn sync_outside(phase: &str, claim: &str, message: &str) -> Finding {
     Finding {
         observed: Some(Quantity::ratio(6.52)),
-        threshold: Some(Threshold { value: Quantity::ratio(0.05), source: "proposed".into() }),
+        threshold: Some(Threshold { value: Quantity::ratio(0.05), source: "default".into() }),
         facts: vec![FactName::DurableSpan, FactName::Window],
         effect: Some(Effect::Misleading),
         ..fires(
@@ -288,7 +293,7 @@ pub(crate) fn sync_outside(phase: &str, claim: &str, message: &str) -> Finding {
 
 pub(crate) fn compressible(phase: &str) -> Finding {
     Finding {
-        threshold: Some(Threshold { value: Quantity::count(2), source: "proposed".into() }),
+        threshold: Some(Threshold { value: Quantity::count(2), source: "default".into() }),
         ..fires(
             "AB404",
             "compressible-payload",
@@ -306,7 +311,7 @@ pub(crate) fn compressible(phase: &str) -> Finding {
 
 pub(crate) fn missing_fsync() -> Finding {
     Finding {
-        threshold: Some(Threshold { value: Quantity::ratio(0.01), source: "proposed".into() }),
+        threshold: Some(Threshold { value: Quantity::ratio(0.01), source: "default".into() }),
         facts: vec![FactName::UnsyncedBytes, FactName::WriteBytes],
         ..fires(
             "AB301",
@@ -330,7 +335,7 @@ pub(crate) fn cache_served(phase: &str, claim: &str, kib_per_sec: u64) -> Findin
     );
     Finding {
         observed: Some(Quantity::ratio(1.0)),
-        threshold: Some(Threshold { value: Quantity::ratio(0.2), source: "proposed".into() }),
+        threshold: Some(Threshold { value: Quantity::ratio(0.2), source: "default".into() }),
         facts: vec![FactName::ReadBytes],
         effect: Some(Effect::Misleading),
         ..fires(
@@ -354,7 +359,7 @@ pub(crate) fn cpu_bound(phase: &str, claim: &str, share: f64, what: &str) -> Fin
         observed: Some(share),
         threshold: Some(Threshold {
             value: Quantity::ratio(0.9),
-            source: "proposed; Gregg's bonnie++ example shows 99 %".into(),
+            source: "default; Gregg's bonnie++ example shows 99 %".into(),
         }),
         facts: vec![FactName::Window],
         effect: Some(Effect::Misleading),
@@ -366,9 +371,9 @@ pub(crate) fn cpu_bound(phase: &str, claim: &str, share: f64, what: &str) -> Fin
             &[claim],
             [
                 &format!(
-                    "the threads were on a processor for {share} of the time that they could have used (user 8.303 ms, kernel 2.312 s in a window of 2.325 s), the device was busy for 0 %"
+                    "the threads were on a CPU for {share} of the time that they could have used (user 8.303 ms, kernel 2.312 s in a window of 2.325 s), the device was busy for 0 %"
                 ),
-                "the figure is what the processor could do, not what the storage could",
+                "the figure is what the CPU could do, not what the storage could",
                 &format!("let the device take part ({what}), with larger blocks or more tasks"),
             ],
         )
@@ -380,7 +385,7 @@ pub(crate) fn too_short(phase: &str, claim: &str, window_ns: u64) -> Finding {
     let (severity, limit_ns, source) = if window_ns < 500_000_000 {
         (Severity::Warn, 500_000_000, "bonnie++ prints +++++ below it")
     } else {
-        (Severity::Note, 10_000_000_000, "proposed")
+        (Severity::Note, 10_000_000_000, "default")
     };
     let limit = Quantity::ns(limit_ns);
     Finding {
@@ -403,25 +408,25 @@ pub(crate) fn too_short(phase: &str, claim: &str, window_ns: u64) -> Finding {
 }
 
 /// Four steps of 100 ms that start shortly before a window. One series is missing, and one value of another.
-pub(crate) fn course(phase: &str, start_ns: u64) -> Course {
-    let series = |name: CourseName| {
+pub(crate) fn timeline(phase: &str, start_ns: u64) -> Timeline {
+    let series = |name: TimelineFigure| {
         let values = match name {
-            CourseName::CallWriteRate => vec![Some(0.0), Some(3.2e9), Some(3.1e9), Some(0.0)],
-            CourseName::DeviceQueueDepth => vec![Some(0.0), Some(0.25), None, Some(31.5)],
+            TimelineFigure::CallWriteRate => vec![Some(0.0), Some(3.2e9), Some(3.1e9), Some(0.0)],
+            TimelineFigure::DeviceQueueDepth => vec![Some(0.0), Some(0.25), None, Some(31.5)],
             _ => Vec::new(),
         };
         let completeness = match values.is_empty() {
             true => Completeness::Missing("no probe".into()),
             false => Completeness::Complete,
         };
-        CourseSeries { name, completeness, values }
+        TimelineSeries { name, completeness, values }
     };
-    Course {
+    Timeline {
         phase: phase.into(),
         start_ns,
         step_ns: 100_000_000,
         steps: 4,
-        series: CourseName::ALL.iter().copied().map(series).collect(),
+        series: TimelineFigure::ALL.iter().copied().map(series).collect(),
         syncs: vec![SyncMark {
             call: "fsync".into(),
             start_ns: start_ns + 310_000_000,

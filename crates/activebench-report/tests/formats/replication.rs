@@ -6,11 +6,10 @@ use activebench_model::replication::{
 };
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::Style;
-use activebench_report::replication::{REPLICATION_FORMATS, render};
+use activebench_report::document::DocumentFormat;
 use activebench_report::ticket::LIMIT;
 
-use crate::samples::schema_faults;
+use crate::samples::{rendered, schema_faults};
 
 fn mib(value: f64) -> Quantity {
     Quantity::bytes_per_sec(value * 1_048_576.0)
@@ -122,8 +121,8 @@ fn sample() -> Replication {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in REPLICATION_FORMATS {
-        let report = render(format, &sample(), Style::default()).expect("there is such a format");
+    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+        let report = rendered(format, &sample());
         insta::assert_snapshot!(format, report);
     }
 }
@@ -131,9 +130,7 @@ fn every_format_reads_as_intended() {
 #[test]
 fn the_json_report_is_what_its_schema_says() {
     let schema = include_str!("../../../../docs/replication.schema.json");
-    let faults = |replication: &Replication| -> Vec<String> {
-        schema_faults(schema, &render("json", replication, Style::default()).expect("there is such a format"))
-    };
+    let faults = |replication: &Replication| -> Vec<String> { schema_faults(schema, &rendered("json", replication)) };
     let mut unknown = sample();
     unknown.passes[0].cache = CacheState::Unknown { why: "records were lost".to_owned() };
     unknown.passes[1].device_read_bytes = None;
@@ -173,13 +170,13 @@ fn hostile_text_stays_text() {
             replay.engine_refuted = vec![hostile.clone()];
         }
     }
-    for format in REPLICATION_FORMATS {
-        let report = render(format, &replication, Style::default()).expect("there is such a format");
+    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+        let report = rendered(format, &replication);
         assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}:\n{report}");
     }
-    let markdown = render("markdown", &replication, Style::default()).expect("there is such a format");
+    let markdown = rendered("markdown", &replication);
     assert!(!markdown.contains("|<img") && !markdown.contains("\n# x"), "{markdown}");
     assert!(markdown.chars().count() < LIMIT, "{} characters", markdown.chars().count());
-    let page = render("html", &replication, Style::default()).expect("there is such a format");
+    let page = rendered("html", &replication);
     assert!(!page.contains("<img"), "{page}");
 }

@@ -9,20 +9,22 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::claim::{Metric, Parsed, Printed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::event::RecordClass;
 use activebench_model::fact::{Completeness, Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
+use activebench_model::hook::Hook;
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::preparation::{Preconditioning, Preparation, Purge};
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
-use activebench_model::run::{ChildEnd, FailOn, ThresholdFile};
+use activebench_model::run::{ChildEnd, FailOn, StopReason, ThresholdFile};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{JudgedClaim, RunVerdict};
 
-use crate::courses;
 use crate::parts::{
-    base, cache_served, cached_write, claim, compressible, confirmed, confirmed_by, course, cpu_bound, facts, fires,
-    kib_rate, missing_fsync, note, outcome, profile, sync_outside, too_short, unverifiable, write_phase,
+    base, cache_served, cached_write, claim, compressible, confirmed, confirmed_by, cpu_bound, facts, fires, kib_rate,
+    missing_fsync, note, outcome, profile, sync_outside, timeline, too_short, unverifiable, write_phase,
 };
+use crate::timelines;
 
 /// Every sample with its name.
 pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
@@ -49,7 +51,8 @@ pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
 pub(crate) fn misleading() -> JudgedRun {
     let mut run = base(&["iozone", "-i", "0", "-s", "1g", "-r", "64k", "-f", "/mnt/bench/iozone.tmp"]);
     run.phases = vec![write_phase("write", "write", 0), write_phase("rewrite", "rewrite", 4_000_000_000)];
-    run.courses = vec![courses::cached_write("write", 2_000_000_000), courses::cached_write("rewrite", 6_000_000_000)];
+    run.timelines =
+        vec![timelines::cached_write("write", 2_000_000_000), timelines::cached_write("rewrite", 6_000_000_000)];
     run.limiters = vec![
         limiter("write"),
         Limiter { kind: None, sentence: "not known: off_cpu_ns is missing: no probe".into(), ..limiter("rewrite") },
@@ -165,11 +168,12 @@ pub(crate) fn cached() -> JudgedRun {
 pub(crate) fn suppressed() -> JudgedRun {
     let mut run = verified();
     run.manifest.choices.suppressed = BTreeMap::from([("phase-too-short".into(), "agreed with the vendor".into())]);
-    let with_reason = |message: &str| format!("{message} (suppressed: agreed with the vendor)");
     let mut fired = too_short("write", "c1", 136_273_028);
-    fired.message = with_reason(&fired.message);
     fired.severity = Some(Severity::Note);
-    let open = outcome("AB701", "phase-too-short", Outcome::Undecided, "rewrite", &with_reason("window_ns is missing"));
+    let mut open = outcome("AB701", "phase-too-short", Outcome::Undecided, "rewrite", "window_ns is missing");
+    for finding in [&mut fired, &mut open] {
+        finding.message.suppress("agreed with the vendor");
+    }
     run.findings.extend([fired, open]);
     run.judged[0].findings = vec!["AB701".into()];
     run
@@ -215,7 +219,7 @@ pub(crate) fn qualified() -> JudgedRun {
     run.findings.push(too_short("write", "c1", 320_300_000));
     run.findings.push(outcome("AB601", "foreign-io", Outcome::Undecided, "rewrite", "block records were not seen"));
     run.judged[0].findings = vec!["AB701".into()];
-    run.courses = vec![course("write", 2_000_000_000), course("rewrite", 6_000_000_000)];
+    run.timelines = vec![timeline("write", 2_000_000_000), timeline("rewrite", 6_000_000_000)];
     run.verdict = RunVerdict::Qualified;
     run.exit_code = 1;
     run
@@ -308,7 +312,7 @@ pub(crate) fn interrupted() -> JudgedRun {
     run.manifest.child = ChildEnd {
         pid: Some(4711),
         signal: Some(15),
-        stopped_by_us: Some("interrupted".into()),
+        stopped_by_us: Some(StopReason::Interrupted),
         ..ChildEnd::default()
     };
     run.parsed.complete = false;
@@ -363,7 +367,7 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
     run.directory = text.into();
     run.manifest.activebench = text.into();
     run.manifest.command = CommandLine { argv: vec![text.into(), text.into()], cwd: text.into() };
-    run.manifest.child.stopped_by_us = Some(text.into());
+    run.manifest.child.stopped_by_us = Some(StopReason::Interrupted);
     run.manifest.incomplete = vec![text.into()];
     run.manifest.added_arguments = vec![text.into()];
     run.manifest.choices.profile = text.into();
@@ -396,11 +400,17 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
         }
     }
     let coverage = &mut run.manifest.coverage;
-    put(&mut coverage.backend);
     coverage.blind_paths = vec![BlindPath { path: text.into(), calls: 3 }];
-    coverage.records.insert(text.into(), RecordAccount { made: 5, received: 3, lost: 2, ..RecordAccount::default() });
+    coverage
+        .records
+        .insert(RecordClass::Malformed, RecordAccount { made: 5, received: 3, lost: 2, ..RecordAccount::default() });
     coverage.other_tracers = Some(vec![OtherTracer { program: text.into(), ..other_tracer(text, Some((1, text))) }]);
-    coverage.probes.push(ProbeStatus { hook: text.into(), attached: false, why_not: Some(text.into()), missed: 1 });
+    coverage.probes.push(ProbeStatus {
+        hook: Hook::UringSubmit,
+        attached: false,
+        why_not: Some(text.into()),
+        missed: 1,
+    });
     run.parsed.tool = text.into();
     run.parsed.version = Some(text.into());
     run.parsed.errors = vec![note(1, text, text)];
@@ -418,26 +428,28 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
         phase.incomplete = Some(text.into());
         phase.facts.insert(FactName::Flushes, Fact::missing(text, Scope::Device, text));
     }
-    for course in &mut run.courses {
-        course.series[0].completeness = Completeness::Missing(text.into());
-        course.series[0].values.clear();
-        for series in course.series.iter_mut().skip(1) {
+    for timeline in &mut run.timelines {
+        timeline.series[0].completeness = Completeness::Missing(text.into());
+        timeline.series[0].values.clear();
+        for series in timeline.series.iter_mut().skip(1) {
             series.completeness = Completeness::Partial(text.into());
         }
-        for sync in &mut course.syncs {
+        for sync in &mut timeline.syncs {
             sync.call = text.into();
         }
-        for histogram in &mut course.latencies {
+        for histogram in &mut timeline.latencies {
             histogram.completeness = Completeness::Partial(text.into());
         }
-        for map in &mut course.maps {
+        for map in &mut timeline.maps {
             map.name = Some(text.into());
         }
     }
     for finding in &mut run.findings {
         put(&mut finding.code);
         put(&mut finding.name);
-        put(&mut finding.message);
+        let mut sentence = finding.message.sentence().to_owned();
+        put(&mut sentence);
+        finding.message = sentence.into();
         put(&mut finding.meaning);
         put(&mut finding.advice);
         finding.threshold = Some(Threshold { value: Quantity::ratio(0.05), source: text.into() });
@@ -490,13 +502,13 @@ pub(crate) fn many_claims() -> JudgedRun {
 pub(crate) fn undecided() -> JudgedRun {
     let mut run = misleading();
     run.shares = Shares::default();
-    run.manifest
-        .coverage
-        .records
-        .insert("block".into(), RecordAccount { made: 2_051, received: 2_000, lost: 51, ..RecordAccount::default() });
+    run.manifest.coverage.records.insert(
+        RecordClass::BlockCompleted,
+        RecordAccount { made: 2_051, received: 2_000, lost: 51, ..RecordAccount::default() },
+    );
     run.manifest.coverage.blind_paths = vec![BlindPath { path: "io_uring".into(), calls: 812 }];
     run.manifest.coverage.probes.push(ProbeStatus {
-        hook: "tp_btf/io_uring_submit_req".into(),
+        hook: Hook::UringSubmit,
         attached: false,
         why_not: Some("the kernel has no such tracepoint".into()),
         missed: 0,
@@ -616,4 +628,10 @@ pub(crate) fn schema_faults(schema: &str, report: &str) -> Vec<String> {
     let validator = jsonschema::validator_for(&schema).expect("a valid schema");
     let report = serde_json::from_str(report).expect("the report is JSON");
     validator.iter_errors(&report).map(|fault| format!("{}: {fault}", fault.instance_path())).collect()
+}
+
+/// Renders a document in the format with this name.
+pub(crate) fn rendered(format: &str, document: &impl activebench_report::document::Document) -> String {
+    let format = activebench_report::document::DocumentFormat::by_name(format).expect("there is such a format");
+    format.render(document, activebench_report::Style::default())
 }

@@ -22,7 +22,7 @@ fn errors(log: &Value) -> Vec<String> {
     // A superfluous bracket makes these patterns of the standard invalid regular expressions; we write no `language`.
     for of in ["run", "toolComponent"] {
         let language = schema["definitions"][of]["properties"]["language"].as_object_mut().expect("a property");
-        assert!(language.remove("pattern").is_some(), "the standard has mended {of}");
+        assert!(language.remove("pattern").is_some(), "the standard has fixed {of}");
     }
     let validator = jsonschema::draft7::new(&schema).expect("the schema is a schema");
     validator.iter_errors(log).map(|error| format!("{}: {error}", error.instance_path())).collect()
@@ -95,7 +95,7 @@ fn fingerprints_tell_results_apart_and_outlive_a_run() {
     second.directory = "elsewhere".into();
     second.manifest.clocks.started_unix_s += 86_400;
     for finding in &mut second.findings {
-        finding.message = finding.message.replace('1', "2");
+        finding.message = finding.message.sentence().replace('1', "2").into();
     }
     for claim in &mut second.parsed.claims {
         claim.source.line += 1;
@@ -122,7 +122,11 @@ fn a_run_that_shows_nothing_is_no_successful_one() {
 #[test]
 fn a_file_stays_within_the_bounds_and_says_what_it_leaves_out() {
     let base = samples::misleading();
-    let of = |severity, message: String| Finding { severity: Some(severity), message, ..base.findings[2].clone() };
+    let of = |severity, message: String| Finding {
+        severity: Some(severity),
+        message: message.into(),
+        ..base.findings[2].clone()
+    };
     for (what, message) in [("many", String::new()), ("large", "word ".repeat(200))] {
         let mut run = base.clone();
         run.findings = vec![of(Severity::Note, message.clone()); MOST_RESULTS];

@@ -3,7 +3,7 @@
 use activebench_model::report::JudgedRun;
 use activebench_model::table::Values;
 use activebench_report::tables::TABLES;
-use activebench_report::{Style, format_by_name};
+use activebench_report::{FORMATS, Style, format_by_name};
 
 use crate::samples;
 
@@ -21,14 +21,34 @@ fn records(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
+fn only_formats_that_say_so_show_timeline() {
+    let run = samples::misleading();
+    let without = JudgedRun { timelines: Vec::new(), ..run.clone() };
+    for format in FORMATS {
+        let [with, without] = [&run, &without].map(|run| format.render(run, Style::default()));
+        assert_eq!(with != without, format.shows_timelines(), "{}", format.name());
+    }
+}
+
+#[test]
 fn every_sample_reads_as_intended() {
-    for (name, run) in samples::all() {
-        // 200 claims would only make the snapshot longer.
-        if name != "many_claims" {
-            for table in TABLES {
-                insta::assert_snapshot!(format!("{name}-{}", table.name), csv(table.name, &run));
+    for table in TABLES {
+        // Samples with the same text are named together.
+        let mut texts: Vec<(Vec<&str>, String)> = Vec::new();
+        for (name, run) in samples::all() {
+            // 200 claims would only make the snapshot longer.
+            if name == "many_claims" {
+                continue;
+            }
+            let text = csv(table.name, &run);
+            match texts.iter_mut().find(|(_, other)| *other == text) {
+                Some((names, _)) => names.push(name),
+                None => texts.push((vec![name], text)),
             }
         }
+        let section = |(names, text): &(Vec<&str>, String)| format!("# {}\n{text}", names.join(", "));
+        let sections: Vec<String> = texts.iter().map(section).collect();
+        insta::assert_snapshot!(table.name, sections.join("\n"));
     }
 }
 
@@ -51,7 +71,7 @@ fn a_table_says_what_it_holds() {
     let run = samples::qualified();
     let rows: Vec<usize> = TABLES.iter().map(|table| (table.of)(&run).columns[0].values.len()).collect();
     let facts: usize = run.phases.iter().map(|phase| phase.facts.0.len()).sum::<usize>() + run.run_facts.0.len();
-    let steps: usize = run.courses.iter().map(|course| course.steps).sum();
+    let steps: usize = run.timelines.iter().map(|timeline| timeline.steps).sum();
     assert_eq!(rows, [run.parsed.claims.len(), facts, steps]);
 }
 
@@ -69,7 +89,7 @@ fn a_missing_value_is_empty_and_a_zero_is_zero() {
 #[test]
 fn a_step_before_the_start_of_the_run_has_a_negative_time() {
     let mut run = samples::qualified();
-    run.courses[0].start_ns = run.manifest.clocks.started_ns - 50_000_000;
+    run.timelines[0].start_ns = run.manifest.clocks.started_ns - 50_000_000;
     let timeline = records(&csv("timeline", &run));
     assert_eq!((timeline[1][1].as_str(), timeline[2][1].as_str()), ("-50000000", "50000000"));
 }
@@ -77,7 +97,7 @@ fn a_step_before_the_start_of_the_run_has_a_negative_time() {
 #[test]
 fn a_number_that_is_none_is_missing() {
     let mut run = samples::qualified();
-    run.courses[0].series[1].values[0] = Some(f64::NAN);
+    run.timelines[0].series[1].values[0] = Some(f64::NAN);
     run.parsed.claims[0].value.value = f64::INFINITY;
     for table in TABLES {
         for column in (table.of)(&run).columns {
@@ -97,8 +117,8 @@ fn text_of_the_tool_is_no_formula() {
                 phase.id = text.into();
             }
             run.parsed.claims[0].printed.text = text.into();
-            run.courses = samples::qualified().courses;
-            run.courses[0].phase = text.into();
+            run.timelines = samples::qualified().timelines;
+            run.timelines[0].phase = text.into();
             for record in &records(&csv(table, &run))[1..] {
                 // Only times and rates may start like this, and they are numbers.
                 let formula =

@@ -72,7 +72,7 @@ fn a_run_full_of_discrepancies_stays_short() {
         judged.corrected = Some(corrected);
         let mut finding = finding.clone();
         finding.phase = Some(run.phases[index].id.clone());
-        finding.message = format!("the fsync ended {index} ms after the clock had stopped");
+        finding.message = format!("the fsync ended {index} ms after the clock had stopped").into();
         run.findings.push(finding);
     }
     let report = render(&run, false, None);
@@ -114,7 +114,7 @@ fn what_is_said_of_several_claims_of_a_phase_is_said_once() {
     let mut often = once.clone();
     for message in ["the window lasted 320.3 ms", "another claim says the window lasted 320.3 ms"] {
         let mut finding = once.findings[0].clone();
-        finding.message = message.to_owned();
+        finding.message = message.into();
         often.findings.push(finding);
     }
     assert_eq!(render(&often, false, None), render(&once, false, None));

@@ -1,21 +1,32 @@
-//! What every target does with its input: a command line, what the tool wrote, and a file of it.
+//! The body of the fuzz target: parses a command line, the tool's output, and a file that the tool wrote. The
+//! environment names the adapter.
 //!
-//! The input is four pieces with a NUL byte between them: the command line (words between blanks),
+//! The input consists of four pieces separated by NUL bytes: the command line (words between blanks),
 //! standard output, standard error, the content of a file that the tool wrote. `cargo xtask fuzz`
 //! makes the first inputs from the fixtures.
+
+use std::sync::LazyLock;
 
 use activebench_model::activity::Activity;
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
-use activebench_tools::{adapter_by_name, phases_of};
+use activebench_tools::{Adapter, adapter_by_name, phases_of};
+
+/// The environment variable that names the adapter.
+const NAME: &str = "ACTIVEBENCH_FUZZED_ADAPTER";
+
+static ADAPTER: LazyLock<&dyn Adapter> = LazyLock::new(|| {
+    let name = std::env::var(NAME).unwrap_or_else(|error| panic!("{NAME}: {error}"));
+    adapter_by_name(&name).unwrap_or_else(|| panic!("{NAME}: no adapter for {name}"))
+});
 
 /// Parses an input as the adapter's tool would have written it.
 ///
 /// # Panics
-/// When the adapter does, and when it claims what is not there: a number that is none, a line that the
-/// output does not have, two claims of one name.
-pub fn parse(adapter: &str, input: &[u8]) {
-    let adapter = adapter_by_name(adapter).expect("the adapter is registered");
+/// Panics if the adapter does, or if it claims something absent: text that is not a number, a line that the
+/// output does not have, two claims of one name. Also if the environment names no adapter.
+pub fn parse(input: &[u8]) {
+    let adapter = *ADAPTER;
     let mut pieces = input.splitn(4, |byte| *byte == 0);
     let mut piece = || pieces.next().unwrap_or_default();
     let words = String::from_utf8_lossy(piece()).into_owned();
@@ -43,6 +54,10 @@ pub fn parse(adapter: &str, input: &[u8]) {
     adapter.plan(&command, &output.files);
     adapter.added_arguments(&command);
     adapter.input_files(&command);
+    let texts: Vec<&str> = command.argv.iter().map(String::as_str).collect();
+    if let Some(replayed) = adapter.replayed(&texts) {
+        (replayed.read)(&mut output.stdout.as_slice()).expect("it is in memory");
+    }
     if let Some(mut filter) = adapter.output_filter(&command) {
         let middle = output.stdout.len() / 2;
         let mut whole = filter.pass(&output.stdout[..middle]);
@@ -52,5 +67,6 @@ pub fn parse(adapter: &str, input: &[u8]) {
     }
     for file in &output.files {
         adapter.without_added(&command, file);
+        adapter.included_files(file);
     }
 }

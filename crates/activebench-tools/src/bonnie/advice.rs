@@ -1,44 +1,40 @@
-//! What to change on a bonnie++ command line.
+//! Advice on changing a bonnie++ command line.
 
 use std::collections::BTreeSet;
 
-use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+use activebench_model::advice::{Change, Circumstances, Improvement};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
-
-use super::Bonnie;
 
 /// The options that take a value, over all versions; `-f` takes one only within the same word.
 const WITH_VALUE: &str = "cdgmnprsuxyzZ";
 const MIB: f64 = 1024.0 * 1024.0;
-/// Files above this (1 TiB) are no advice for a pass that is short today.
+/// Largest file size that is suggested for a pass that is too short (1 TiB).
 const LARGEST_FILE_MIB: f64 = 1_048_576.0;
 
-impl Advisor for Bonnie {
-    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
-        let given = Given::new(about.argv, about.version);
-        match wanted {
-            Improvement::SyncInsideClock => Some(given.durable()),
-            Improvement::ReadFromStorage => Some(given.cold_reads(about.beyond_memory_bytes)),
-            Improvement::OpenDirect => Some(given.direct()),
-            Improvement::RunLonger => about.phase.map(|phase| given.longer(phase, about.times_longer)),
-            _ => None,
-        }
+pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
+    let given = Given::new(about.argv, about.version);
+    match wanted {
+        Improvement::SyncInsideClock => Some(given.durable()),
+        Improvement::ReadFromStorage => Some(given.cold_reads(about.beyond_memory_bytes)),
+        Improvement::OpenDirect => Some(given.direct()),
+        Improvement::RunLonger => about.phase.map(|phase| given.longer(phase, about.times_longer)),
+        _ => None,
     }
+}
 
-    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
-        let given = Given::new(about.argv, about.version);
-        match wanted {
-            Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss)
-                if given.is_old() && !given.options.contains(&'b') =>
-            {
-                Ok(Change::AddLast(&["-b"]))
-            }
-            Some(Improvement::ReadFromStorage | Improvement::LargerFile | Improvement::RunLonger) => {
-                Err("it takes a larger file: how large is yours to choose".to_owned())
-            }
-            _ => Err("no option of bonnie++ mends it".to_owned()),
+pub(super) fn change(wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
+    let given = Given::new(about.argv, about.version);
+    match wanted {
+        Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss)
+            if given.is_old() && !given.options.contains(&'b') =>
+        {
+            Ok(Change::AddLast(&["-b"]))
         }
+        Some(Improvement::ReadFromStorage | Improvement::LargerFile | Improvement::RunLonger) => {
+            Err("it takes a larger file: how large is yours to choose".to_owned())
+        }
+        _ => Err("no option of bonnie++ fixes it".to_owned()),
     }
 }
 
@@ -57,7 +53,7 @@ impl<'a> Given<'a> {
         self.version.is_none_or(|version| version.starts_with("1.0"))
     }
 
-    /// Only versions before 1.93 leave the sync out, and only without `-b`.
+    /// Only versions before 1.93 omit the sync, and only without `-b`.
     fn durable(&self) -> String {
         match (self.is_old(), self.options.contains(&'b')) {
             (true, false) => "add `-b`: bonnie++ 1.03 then puts an fsync inside the clock".to_owned(),
@@ -65,8 +61,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// bonnie++ reads what it has just written: only a file that memory cannot hold is read from
-    /// storage. `enough` bytes are twice the memory; `None` where that is not known or was asked for.
+    /// bonnie++ reads what it has just written: only a file larger than memory is read from
+    /// storage. `enough` bytes are twice the memory; `None` if that is unknown or was requested.
     fn cold_reads(&self, enough: Option<u64>) -> String {
         let Some(enough) = enough else {
             return "bonnie++ reads what it has just written: read the file again after a fresh mount".to_owned();
@@ -75,13 +71,13 @@ impl<'a> Given<'a> {
         format!("use `-s {}g` or more (twice the memory){honest}", enough.div_ceil(1 << 30))
     }
 
-    /// `-D` is heeded where the file is created.
+    /// `-D` only takes effect where the file is created.
     fn direct(&self) -> String {
         "bonnie++ opens its file with O_DIRECT only where it creates it: quote the writes alone, or read with another tool"
             .to_owned()
     }
 
-    /// To make a pass last `factor` times its present length.
+    /// Advises how to make a pass last `factor` times as long.
     fn longer(&self, phase: &Phase, factor: f64) -> String {
         if let Some(files) = phase.names.as_ref().and_then(|names| names.requested) {
             return format!("use more files, about `-n {:.0}`", (files as f64 / 1024.0 * factor).ceil().max(1.0));
@@ -102,14 +98,10 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The letters of the options, wherever the command stands in a wrapper's arguments.
+/// Returns the letters of the options on a command line.
 fn options(argv: &[String]) -> BTreeSet<char> {
-    let words: Vec<&str> = argv.iter().flat_map(|argument| argument.split_whitespace()).collect();
-    let program =
-        |word: &&str| word.trim_matches(['\'', '"']).rsplit('/').next().is_some_and(|name| name.starts_with("bonnie"));
-    let start = words.iter().position(program).map_or(0, |index| index + 1);
     let mut options = BTreeSet::new();
-    let mut rest = words[start.min(words.len())..].iter();
+    let mut rest = argv.iter().skip(1);
     while let Some(word) = rest.next() {
         let Some(letters) = word.strip_prefix('-') else { continue };
         let mut letters = letters.chars();
@@ -145,7 +137,7 @@ mod tests {
         assert!(!given("bonnie -s 64 -qb", Some("1.03e")).durable().contains("`-b`"));
         assert!(!given("bonnie++ -s 64", Some("2.00a")).durable().contains("`-b`"));
         assert!(given("bonnie -m -b", Some("1.03e")).durable().contains("`-b`"));
-        assert!(given("sh -c 'bonnie++ -r 0'", None).cold_reads(Some(48 << 30)).contains("`-s 48g`"));
+        assert!(given("bonnie++ -r 0", None).cold_reads(Some(48 << 30)).contains("`-s 48g`"));
         assert!(given("bonnie++ -r 0", None).cold_reads(Some(48 << 30)).contains("without `-r`"));
         assert!(!given("bonnie++ -s 64", None).cold_reads(Some(48 << 30)).contains("`-r`"));
     }

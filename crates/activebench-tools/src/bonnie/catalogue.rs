@@ -1,6 +1,6 @@
-//! What bonnie++'s tests are: their columns, messages and ids.
+//! bonnie++'s tests: their columns, messages and ids.
 //!
-//! The columns of its CSV stand in the order in which the tests run.
+//! The columns of its CSV are in the order in which the tests run.
 
 use activebench_model::phase::{Direction, NameOperation, Pattern};
 
@@ -24,30 +24,30 @@ pub(super) enum Kind {
 use Kind::*;
 
 impl Kind {
-    /// Every test, in the order in which they run and in which their columns stand.
+    /// Every test, in the order in which they run and in which their columns are printed.
     pub(super) const ALL: [Kind; 12] = [
         PutChar, PutBlock, Rewrite, GetChar, GetBlock, Seeks, SeqCreate, SeqStat, SeqDelete, RanCreate, RanStat,
         RanDelete,
     ];
-    /// How many of them work on the one large file; they come first.
+    /// Number of tests that work on the one large file; they come first.
     pub(super) const DATA: usize = 6;
 
-    /// Place in [`Kind::ALL`].
+    /// Returns the index in [`Kind::ALL`].
     pub(super) fn index(self) -> usize {
         self as usize
     }
 
-    /// Works on the one large file; the others on many small ones.
+    /// Returns true for a test of the one large file; the others work on many small ones.
     pub(super) fn is_data(self) -> bool {
         self.index() < Self::DATA
     }
 
-    /// Moves one byte a call (1.03: one byte a call of the C library).
+    /// Returns true for a test that moves one byte per call (1.03: one byte per call of the C library).
     pub(super) fn is_per_character(self) -> bool {
         matches!(self, PutChar | GetChar)
     }
 
-    /// The phase's id: the name of the column in bonnie++'s own CSV header.
+    /// Returns the phase's id: the name of the column in bonnie++'s own CSV header.
     pub(super) fn slug(self) -> &'static str {
         match self {
             PutChar => "putc",
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// For a person.
+    /// Returns a name for people.
     pub(super) fn name(self) -> &'static str {
         match self {
             PutChar => "per-character write",
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// What it says on standard error as it begins.
+    /// Returns the messages that it prints on standard error at its start.
     pub(super) fn messages(self) -> &'static [&'static str] {
         match self {
             PutChar => &["Writing a byte at a time...", "Writing with putc()..."],
@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// Which way the data moves that the figure counts. *Rewrite* counts each block once, though it is
+    /// Returns the direction of the data that the figure counts. *Rewrite* counts each block once, though it is
     /// read before it is written.
     pub(super) fn direction(self) -> Direction {
         match self {
@@ -119,7 +119,7 @@ impl Kind {
         }
     }
 
-    /// What it does with names; `None` for a test of data.
+    /// Returns its operation on names; `None` for a test of data.
     pub(super) fn name_operation(self) -> Option<NameOperation> {
         match self {
             SeqCreate | RanCreate => Some(NameOperation::Create),
@@ -130,7 +130,7 @@ impl Kind {
     }
 }
 
-/// The id of a test's phase; `run` counts from 1 (`-x` makes several).
+/// Returns the id of a test's phase; `run` counts from 1 (`-x` makes several).
 pub(super) fn phase_id(kind: Kind, run: usize) -> String {
     match run {
         0 | 1 => kind.slug().to_owned(),

@@ -1,28 +1,28 @@
-//! The comma-separated rows, of each version.
+//! The comma-separated rows of each version.
 //!
 //! 27 values in 1.03, 48 from 1.93 on, 50 in 2.00. The header of `-x` has 48 names in 2.00 too.
 
 use super::catalogue::Kind;
 use super::figures::{chunk_bytes, file_bytes, number};
 
-/// What the tool's clock covers and what it prints differs between these.
+/// Versions that differ in the interval that the tool's clock covers and in what it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Generation {
     /// 1.00 to 1.03: stdio for the per-character tests, forked seekers, no sync unless `-b` is given.
     Old,
-    /// From 1.93 on: a call a byte, threads, an fsync before each close, a sync after files are made
+    /// From 1.93 on: one call per byte, threads, an fsync before each close, a sync after files are made
     /// or deleted, all inside the clock.
     Modern,
 }
 
 impl Generation {
-    /// By a version as the tool prints it.
+    /// Returns the generation of a version as the tool prints it.
     pub(super) fn of_version(version: &str) -> Self {
         if version.starts_with("1.0") { Generation::Old } else { Generation::Modern }
     }
 }
 
-/// What one test prints; empty where it was not run or the version has no such figure.
+/// Printed figures of one test; empty if it was not run or the version has no such figure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) rate: String,
@@ -33,49 +33,49 @@ pub(super) struct Cell {
 /// One run's figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// From 1.
+    /// Line number from 1.
     pub(super) line: u64,
     /// The line as printed.
     pub(super) text: String,
-    /// The program's version, where the row states it.
+    /// The program's version, if the row states it.
     pub(super) version: Option<String>,
     pub(super) generation: Generation,
-    /// How many values the row has.
+    /// Number of values in the row.
     pub(super) values: usize,
-    /// Size of the large file in bytes; `None` when no such test was run.
+    /// Size of the large file in bytes; `None` if no such test was run.
     pub(super) file_bytes: Option<u64>,
-    /// Size of a chunk, where the row states one that is not the default.
+    /// Size of a chunk, if the row states one that is not the default.
     pub(super) chunk_bytes: Option<u64>,
     pub(super) seeks: Option<u64>,
     pub(super) seekers: Option<u32>,
-    /// In units of 1024.
+    /// Number of files in units of 1024.
     pub(super) files: Option<u64>,
     /// In the order of [`Kind::ALL`].
     pub(super) cells: Vec<Cell>,
 }
 
 impl Row {
-    /// Whether a test was run, measured or not.
+    /// Returns true if a test was run, measured or not.
     pub(super) fn ran(&self, kind: Kind) -> bool {
         self.cells.get(kind.index()).is_some_and(|cell| !cell.rate.is_empty())
     }
 }
 
-/// What a line of standard output is.
+/// Content of a line of standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Row(Row),
-    /// The names of the columns, and how many there are.
+    /// The names of the columns, with their number.
     Header(usize),
-    /// Looks like a row and is of no known version.
+    /// Looks like a row, but of no known version.
     Unknown(usize),
 }
 
-/// Columns of a version: where the fields before the figures end, and how many there are.
+/// Columns of a version: the end of the fields before the figures, and the number of columns.
 struct Layout {
     values: usize,
     first_rate: usize,
-    /// Between the figures of data and those of files.
+    /// Fields between the figures of data and those of files.
     about_files: usize,
     latencies: bool,
 }
@@ -84,10 +84,10 @@ const OLD: Layout = Layout { values: 27, first_rate: 2, about_files: 1, latencie
 const FROM_1_93: Layout = Layout { values: 48, first_rate: 7, about_files: 5, latencies: true };
 const FROM_1_98: Layout = Layout { values: 50, first_rate: 9, about_files: 5, latencies: true };
 
-/// The least number of values of which a line is taken for a row at all.
+/// Minimum number of values for a line to count as a row.
 const LIKE_A_ROW: usize = 20;
 
-/// Reads a whole line; `None` when it is nothing of this.
+/// Parses a whole line; `None` if it is neither a row nor a header.
 pub(super) fn read_line(number: u64, text: &str) -> Option<Line> {
     let values: Vec<&str> = text.trim_end().split(',').collect();
     if values.len() < LIKE_A_ROW {
@@ -104,7 +104,7 @@ pub(super) fn read_line(number: u64, text: &str) -> Option<Line> {
     Some(row.map_or(Line::Unknown(values.len()), Line::Row))
 }
 
-/// The machine's name in a row; `None` when the line is no row.
+/// Returns the machine's name in a row; `None` if the line is not a row.
 pub(super) fn machine(text: &str) -> Option<&str> {
     let Some(Line::Row(row)) = read_line(0, text) else { return None };
     let (before, whole) = match (row.generation, format_version(text)) {
@@ -112,20 +112,20 @@ pub(super) fn machine(text: &str) -> Option<&str> {
         (Generation::Modern, Some(98..)) => (2, FROM_1_98.values),
         (Generation::Modern, _) => (2, FROM_1_93.values),
     };
-    // It may hold commas; what stands before and behind it does not.
+    // The name may contain commas; the fields before and after it do not.
     let name = text.trim_end().splitn(before + 1, ',').nth(before)?;
     let behind = whole - before - 1;
     name.rmatch_indices(',').nth(behind - 1).map(|(end, _)| &name[..end])
 }
 
-/// N of `1.N`, from 93 on.
+/// Returns N of `1.N`, from 93 on.
 fn format_version(text: &str) -> Option<u64> {
     let minor = text.strip_prefix("1.")?;
     number(minor.get(..2)?).filter(|minor| *minor >= 93)
 }
 
 fn read_modern(line: u64, text: &str, values: &[&str], layout: &Layout) -> Option<Row> {
-    // A machine's name may hold commas.
+    // A machine's name may contain commas.
     let surplus = values.len().checked_sub(layout.values)?;
     let version = values.get(1).filter(|version| is_version(version))?;
     let value = |place: usize| values.get(place + surplus).copied().unwrap_or("");
@@ -167,7 +167,7 @@ fn read_old(line: u64, text: &str, values: &[&str]) -> Option<Row> {
         files: number(files),
         cells,
     };
-    // Nothing in such a row names its tool: sizes and figures must be where they belong.
+    // A row does not name its tool: sizes and figures must be in their places.
     let sized = row.file_bytes.is_some() || size.is_empty();
     (sized && (row.file_bytes.is_some() || row.files.is_some())).then_some(row)
 }
@@ -176,7 +176,7 @@ fn is_version(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit()) && text.contains('.')
 }
 
-/// The figures of each test; `None` when one of them is none that bonnie++ prints.
+/// Returns the figures of each test; `None` if bonnie++ would not print one of them.
 fn cells<'a>(layout: &Layout, value: impl Fn(usize) -> &'a str) -> Option<Vec<Cell>> {
     let first_latency = layout.values - Kind::ALL.len();
     let cells: Vec<Cell> = Kind::ALL

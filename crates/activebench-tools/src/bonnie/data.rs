@@ -1,7 +1,7 @@
 //! The tests of the large file in the observed calls.
 //!
-//! Each test opens the file anew (1.03: the files, one a GiB; the seekers: each its own) and closes
-//! it inside its clock. So descriptors that are open at one time and move data belong to one test,
+//! Each test opens the file anew (1.03: the files, one per GiB; the seekers: each its own) and closes
+//! it inside its clock. So descriptors that are open at the same time and move data belong to one test,
 //! and the tests come in a fixed order.
 
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
@@ -25,15 +25,15 @@ pub(super) struct Group<'a> {
     pub(super) end_ns: u64,
 }
 
-/// What the calls of a test gave.
+/// The parts of a test, found in its calls.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) parts: Vec<Part>,
-    /// Why the phase is not whole.
+    /// Reason why the phase is incomplete.
     pub(super) doubt: Option<String>,
 }
 
-/// The descriptors of the large file that move data, test by test.
+/// Returns the descriptors of the large file that move data, test by test.
 pub(super) fn groups<'a>(options: &Options, activity: &'a Activity) -> Vec<Group<'a>> {
     let ids: Vec<_> = activity
         .files
@@ -59,7 +59,7 @@ pub(super) fn groups<'a>(options: &Options, activity: &'a Activity) -> Vec<Group
     groups
 }
 
-/// `Bonnie.PID`, in 1.03 `Bonnie.PID.000`.
+/// Returns true for `Bonnie.PID`, in 1.03 `Bonnie.PID.000`.
 pub(super) fn is_large_file(name: &str) -> bool {
     last_component(name).strip_prefix("Bonnie.").is_some_and(|rest| {
         let mut numbers = rest.split('.');
@@ -68,8 +68,8 @@ pub(super) fn is_large_file(name: &str) -> bool {
     })
 }
 
-/// The file is opened for reading and writing in every test. A small file of the later tests may
-/// get its inode: that one is created and holds little, or is opened for reading only.
+/// Returns true if a pass is over the large file, which every test opens for reading and writing. A small file of
+/// the later tests may get its inode: that one is created and contains little, or is opened for reading only.
 fn is_of_large_file(pass: &Pass, options: &Options) -> bool {
     let small = options.max_file_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
     let moved: u64 = data_steps(pass).map(|step| step.bytes).sum();
@@ -95,8 +95,8 @@ fn ended_ns(pass: &Pass) -> u64 {
     pass.close.map(|close| close.end_ns).into_iter().chain(last_step).max().unwrap_or(0)
 }
 
-/// Gives each planned test its descriptors, in the order of `planned`; the error says why there
-/// are none. `complete`: whether the output ends as a whole run's does.
+/// Assigns each planned test its descriptors, in the order of `planned`; the error says why there
+/// are none. `complete`: true if the output ends like that of a complete run.
 pub(super) fn find(
     planned: &[&Planned],
     groups: &[Group<'_>],
@@ -123,7 +123,7 @@ pub(super) fn find(
             }
             let group = groups.get(place).ok_or("this pass was not found in the observed calls")?;
             if out_of_step || !agrees(group, planned.kind) {
-                // From here on the order is not what the plan says.
+                // From here on the order differs from the plan.
                 out_of_step = true;
                 return Err(format!(
                     "the observed pass in the place of {} moves data another way",
@@ -152,7 +152,7 @@ fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], all: &[&Pass],
         .passes
         .iter()
         .map(|pass| {
-            // Seekers keep their own time; the figure runs from the first start to the last end.
+            // Seekers keep their own time; the figure covers the first start to the last end.
             let (start_ns, end_ns) =
                 if planned.kind == Kind::Seeks { (first_call_ns(pass), ended_ns(pass)) } else { clock };
             let last_data_ns = data_steps(pass).map(|step| step.end_ns).max().unwrap_or(start_ns);
@@ -173,7 +173,7 @@ fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], all: &[&Pass],
     Found { parts, doubt: doubt(group, planned) }
 }
 
-/// A seeker has a descriptor of its own.
+/// Returns the threads that moved data; a seeker has a descriptor of its own.
 fn threads(pass: &Pass) -> Vec<u32> {
     let mut tids: Vec<u32> = data_steps(pass).flat_map(|step| step.tids.iter().copied()).collect();
     tids.sort_unstable();
@@ -181,28 +181,28 @@ fn threads(pass: &Pass) -> Vec<u32> {
     tids
 }
 
-/// From the message to the `done`, which are next to the tool's own readings of its clock; from
-/// call to call where there are no messages, or where they do not fit the calls.
+/// Returns the window from the message to the `done`, which are next to the tool's own readings of its clock. Without
+/// messages, or if they do not match the calls, it is from call to call.
 fn clock(group: &Group<'_>, planned: &Planned, framed: &[Framed]) -> (u64, u64) {
     let of_calls = (group.first_data_ns, group.end_ns);
     let Some(said) = framed.iter().find(|said| (said.kind, said.run) == (planned.kind, planned.run)) else {
         return of_calls;
     };
-    // The first test's clock starts before its message, that of all others after it.
+    // The first test's clock starts before its message, the clocks of the others after it.
     let before_message = planned.kind == Kind::PutChar && planned.generation == Generation::Modern;
     let start_ns = if before_message { said.begun.start_ns } else { said.begun.end_ns };
     let end_ns = said.done.start_ns;
     if start_ns <= group.first_data_ns && group.end_ns <= end_ns { (start_ns, end_ns) } else { of_calls }
 }
 
-/// A seeker seeks before it reads.
+/// Returns the entry of the first call; a seeker seeks before it reads.
 fn first_call_ns(pass: &Pass) -> u64 {
     let seeks_and_data = |step: &&Step| matches!(step.kind, StepKind::Seek | StepKind::Read | StepKind::Write);
     let first = pass.steps.iter().find(seeks_and_data);
     first.map_or(u64::MAX, |step| step.head.first().map_or(step.start_ns, |call| call.span.start_ns.min(step.start_ns)))
 }
 
-/// The sync between the last data and the close.
+/// Returns the sync between the last data and the close.
 fn last_sync(pass: &Pass, last_data_ns: u64) -> Option<CallSpan> {
     pass.steps
         .iter()

@@ -1,4 +1,4 @@
-//! Single printed figures to numbers with units. What does not read as a whole figure is none.
+//! Parser of single printed figures to numbers with units. Anything but a complete figure is rejected.
 
 use activebench_model::units::{Quantity, Unit};
 
@@ -6,7 +6,7 @@ use super::catalogue::Kind;
 
 /// bonnie++'s K is 1024 bytes in every version.
 const KIB: f64 = 1024.0;
-/// Beyond these many digits a figure is none that a disk could make.
+/// Maximum digits of a figure; more are beyond what a disk can reach.
 const MOST_DIGITS: usize = 15;
 
 /// A printed figure as a number.
@@ -17,12 +17,12 @@ pub(super) struct Figure {
     pub(super) resolution: f64,
 }
 
-/// `+++++` and `+++`: the test took less than half a second.
+/// Returns true for `+++++` and `+++`: the test took less than half a second.
 pub(super) fn is_unmeasured(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte == b'+')
 }
 
-/// The rate of a test. 2.00's table puts k, m or g (powers of 1024) behind rates of data.
+/// Parses the rate of a test. 2.00's table puts k, m or g (powers of 1024) after rates of data.
 pub(super) fn rate(kind: Kind, text: &str) -> Option<Figure> {
     let (digits, unit) = match text.char_indices().last()? {
         (at, 'k') => (&text[..at], KIB),
@@ -41,13 +41,13 @@ pub(super) fn rate(kind: Kind, text: &str) -> Option<Figure> {
     }
 }
 
-/// `%CP` as a share.
+/// Parses `%CP` as a share.
 pub(super) fn processor_share(text: &str) -> Option<Figure> {
     let (percent, half_step) = decimal(text)?;
     Some(Figure { value: Quantity::ratio(percent / 100.0), resolution: half_step / 100.0 })
 }
 
-/// `704us`, `937ms`, `2s`, with the unit apart.
+/// Parses `704us`, `937ms`, `2s`; returns the unit separately.
 pub(super) fn latency(text: &str) -> Option<(Figure, &str)> {
     let at = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (digits, unit) = text.split_at(at);
@@ -62,7 +62,7 @@ pub(super) fn latency(text: &str) -> Option<(Figure, &str)> {
     Some((Figure { value, resolution: half_step * ns }, unit))
 }
 
-/// `64M`, `1G`, `2T` in bytes.
+/// Parses `64M`, `1G`, `2T` in bytes.
 pub(super) fn file_bytes(text: &str) -> Option<u64> {
     let (at, letter) = text.char_indices().last()?;
     let shift = match letter {
@@ -74,7 +74,7 @@ pub(super) fn file_bytes(text: &str) -> Option<u64> {
     number(&text[..at])?.checked_mul(1 << shift)
 }
 
-/// `64k`, `8192`, `1m` in bytes.
+/// Parses `64k`, `8192`, `1m` in bytes.
 pub(super) fn chunk_bytes(text: &str) -> Option<u64> {
     let (at, letter) = text.char_indices().last()?;
     match letter {
@@ -84,13 +84,13 @@ pub(super) fn chunk_bytes(text: &str) -> Option<u64> {
     }
 }
 
-/// Digits and nothing else.
+/// Parses digits and nothing else.
 pub(super) fn number(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.len() <= MOST_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
 
-/// A plain decimal number and half a step of its last digit.
+/// Parses a plain decimal number; returns it with half a step of its last digit.
 fn decimal(text: &str) -> Option<(f64, f64)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let wellformed = number(whole).is_some() && (fraction.is_empty() || number(fraction).is_some());

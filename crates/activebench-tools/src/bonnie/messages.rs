@@ -1,8 +1,8 @@
-//! bonnie++'s own words on standard error: what is progress, what is an error.
+//! bonnie++'s messages on standard error: progress and errors.
 
 use super::catalogue::Kind;
 
-/// What it says as a test ends.
+/// The message at the end of a test.
 pub(super) const DONE: &str = "done";
 
 /// Beginnings of the lines in which bonnie++ reports an error. From the texts of 1.03 to 2.00.
@@ -30,12 +30,12 @@ const ERRORS: &[&str] = &[
     "results, use less files",
 ];
 
-/// What a line of standard error is.
+/// Kind of a line of standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// Progress, or nothing at all.
+    /// Progress, or an empty line.
     Nothing,
-    /// The first line of its usage, which goes on to `Version: `.
+    /// The first line of its usage, which continues to `Version: `.
     Usage,
     /// The tool reports an error.
     Error,
@@ -43,7 +43,7 @@ pub(super) enum Kept {
     Other,
 }
 
-/// Reads a whole line.
+/// Classifies a whole line.
 pub(super) fn classify(text: &str) -> Kept {
     let text = without_progress(text.trim());
     if text.is_empty() || text.starts_with("Using uid:") {
@@ -57,7 +57,7 @@ pub(super) fn classify(text: &str) -> Kept {
     }
 }
 
-/// An error stands right behind the message of the test that it ended.
+/// Removes progress before an error, which directly follows the message of the test that it ended.
 fn without_progress(text: &str) -> &str {
     let mut rest = text;
     loop {

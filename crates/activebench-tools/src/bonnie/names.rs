@@ -2,7 +2,7 @@
 //! deleted.
 //!
 //! The messages frame each test. With `-q` there are none: then a stretch of creations or deletions
-//! is a test, up to the sync that follows it, and the lookups lie between the two.
+//! is a test, up to the sync that follows it, and the lookups are between the two.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::data::{Group, is_large_file};
 use super::plan::Planned;
 use super::progress::Framed;
 
-/// Gives each planned test its window, in the order of `planned`; the error says why there is none.
+/// Assigns each planned test its window, in the order of `planned`; the error says why there is none.
 pub(super) fn find(
     planned: &[&Planned],
     groups: &[Group<'_>],
@@ -42,11 +42,11 @@ pub(super) fn find(
 struct Creation {
     tgid: u32,
     start_ns: u64,
-    /// Exit of its close, or of its open where that was not seen.
+    /// Exit of its close, or of its open if the close was not seen.
     end_ns: u64,
 }
 
-/// Every creation but those of descriptors that belong to the tests of the large file.
+/// Returns every creation except those of descriptors that belong to the tests of the large file.
 fn creations(groups: &[Group<'_>], activity: &Activity) -> Vec<Creation> {
     let large: HashSet<(u32, i32, Option<u64>)> = groups
         .iter()
@@ -64,17 +64,17 @@ fn creations(groups: &[Group<'_>], activity: &Activity) -> Vec<Creation> {
             Some(Creation { tgid: pass.tgid, start_ns: open.start_ns, end_ns })
         })
         .collect();
-    // Of links the first of a test is a file, and every one is a single call.
+    // The first link of a test is a file, and every link is a single call.
     let linked = |link: &MadeLink| Creation { tgid: link.tgid, start_ns: link.span.start_ns, end_ns: link.span.end_ns };
     creations.extend(activity.links.iter().map(linked));
     creations.sort_by_key(|creation| creation.start_ns);
     creations
 }
 
-/// Between the message and the clock's start the names of a creating test are made up, those of a
-/// random deletion shuffled: their clocks start with the first file. (The random lookups are shuffled
-/// too, and show no call; a sequential deletion reads the folder inside its clock.) Between the
-/// clock's end and `done` the names are freed: where a sync ends the test, the clock ends with it.
+/// Returns the window of a framed test. Between the message and the clock's start, a creating test makes up
+/// its names and a random deletion shuffles them: their clocks start with the first file. (The random lookups are
+/// shuffled too, but without a visible call; a sequential deletion reads the folder inside its clock.) Between the
+/// clock's end and `done` the names are freed: if a sync ends the test, the clock ends with it.
 fn framed_span(kind: Kind, said: &Framed, creations: &[Creation], activity: &Activity) -> TaskSpan {
     let (after_message, done_ns) = (said.begun.end_ns, said.done.start_ns.max(said.begun.end_ns));
     let first_file_ns = match kind {
@@ -94,13 +94,13 @@ fn framed_span(kind: Kind, said: &Framed, creations: &[Creation], activity: &Act
     TaskSpan { tgid: said.tgid, tids: Vec::new(), start_ns, end_ns: synced_ns.unwrap_or(done_ns) }
 }
 
-/// Creations or deletions without anything else between them.
+/// Consecutive creations or deletions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
     operation: NameOperation,
     tgid: u32,
     start_ns: u64,
-    /// With the sync that follows.
+    /// End, with the sync that follows.
     end_ns: u64,
 }
 
@@ -140,7 +140,7 @@ fn stretches(creations: &[Creation], groups: &[Group<'_>], activity: &Activity) 
                 open = true;
             }
             Event::Delete(end_ns) => {
-                // A deletion has no process of its own here: what is deleted was created before.
+                // A deletion has no process of its own here: the deleted files were created before.
                 let tgid = stretches.last().map_or(0, |last| last.tgid);
                 extend(&mut stretches, open, NameOperation::Delete, tgid, at_ns, end_ns);
                 open = true;
@@ -162,7 +162,7 @@ fn stretches(creations: &[Creation], groups: &[Group<'_>], activity: &Activity) 
     stretches
 }
 
-/// The window of a test without messages: each run creates, deletes, creates, deletes.
+/// Returns the window of a test without messages: each run creates, deletes, creates, deletes.
 fn unframed_span(planned: &Planned, stretches: &[Stretch]) -> Result<TaskSpan, String> {
     let nothing = || "the test was not found in the observed calls".to_owned();
     let half = 4 * planned.run.saturating_sub(1) + if planned.kind >= Kind::RanCreate { 2 } else { 0 };

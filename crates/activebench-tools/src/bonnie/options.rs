@@ -1,16 +1,16 @@
-//! bonnie++'s command line, as far as it bears on what is done and what is timed.
+//! bonnie++'s command line, as far as it affects the work and its timing.
 
 use std::iter::Peekable;
 
 /// The options that take a value, over all versions. `-f` takes one only within the same word.
 const WITH_VALUE: &str = "cdglmnprsuxzZ";
-/// Runs of `-x` that are told apart.
+/// Maximum number of runs of `-x` that are distinguished.
 const MOST_RUNS: u32 = 1024;
 
 /// A command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
-    /// Whether there is a command line at all: without one nothing is the default.
+    /// True if there is a command line: without one, nothing is assumed to be the default.
     pub(super) known: bool,
     /// `-s`: size of the file in MiB; `None` when not given (bonnie++ takes twice the memory).
     pub(super) size_mib: Option<u64>,
@@ -30,12 +30,12 @@ pub(super) struct Options {
     pub(super) sync_each: bool,
     /// `-D`.
     pub(super) direct: bool,
-    /// `-x`: how many runs.
+    /// `-x`: number of runs.
     pub(super) runs: Option<u32>,
 }
 
 impl Options {
-    /// Reads the words after the program. Never fails: what it cannot read keeps its default.
+    /// Parses the words after the program. Never fails: unreadable options keep their default.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut options = Options { known: !argv.is_empty(), ..Options::default() };
         let mut words = argv.iter().skip(1).map(String::as_str).peekable();
@@ -103,29 +103,29 @@ impl Options {
         }
     }
 
-    /// Whether the tests of the large file run.
+    /// Returns true if the tests of the large file run.
     pub(super) fn has_data_tests(&self) -> bool {
         self.size_mib != Some(0)
     }
 
-    /// Whether the per-character tests run.
+    /// Returns true if the per-character tests run.
     pub(super) fn has_character_tests(&self) -> bool {
         self.has_data_tests() && self.char_mib != Some(0)
     }
 
-    /// Whether the tests of many files run; without `-n` they do.
+    /// Returns true if the tests of many files run; without `-n` they do.
     pub(super) fn has_file_tests(&self) -> bool {
         self.files != Some(0)
     }
 }
 
-/// The digits at the beginning, as `atoi` reads them; `None` where there are none or too many.
+/// Parses the leading digits like `atoi`; `None` if there are none or too many.
 fn leading_number(text: &str) -> Option<u64> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
-/// A number with one of these letters behind it: the first stands for 1024, the next for 1024², ...
+/// Parses a number with one of these letters after it: the first is a factor of 1024, the next of 1024², ...
 fn scaled(text: &str, letters: &str) -> Option<u64> {
     let number = leading_number(text)?;
     let last = text.chars().last()?.to_ascii_lowercase();
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(given("bonnie++ -qbDf8 -x3").char_mib, Some(8));
         assert!(given("bonnie++ -qbDf8 -x3").sync_each && given("bonnie++ -qbDf8 -x3").direct);
         assert_eq!(given("bonnie++ -qbD -x3").runs, Some(3));
-        // -f takes no separate word.
+        // -f does not take a separate word.
         assert_eq!((given("bonnie++ -f -s 32").size_mib, given("bonnie++ -f -s 32").char_mib), (Some(32), Some(0)));
         assert!(!given("bonnie++ -m -D -s 4").direct);
         assert!(given("bonnie++ -y s -D").direct);

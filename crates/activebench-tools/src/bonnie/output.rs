@@ -1,7 +1,7 @@
-//! bonnie++'s standard output and standard error, turned into claims.
+//! Converts bonnie++'s standard output and standard error to claims.
 //!
-//! The CSV rows are the claims: they stand in whole K/sec in every version, where the table
-//! rounds. The table states them a second time; it makes the claims where no row was printed (a
+//! The CSV rows are the claims: they are in whole K/sec in every version, while the table
+//! rounds. The table restates them; it provides the claims if no row was printed (a
 //! figure quoted from a page). A line without its line feed is never read: it may be cut.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use super::options::Options;
 use super::subject::{of_processor_share, subject};
 use super::table::{Piece, Stated, Table};
 
-/// Seekers where nothing says how many.
+/// Returns the default number of seekers.
 pub(super) fn default_seekers(generation: Generation) -> u32 {
     match generation {
         Generation::Old => 3,
@@ -26,10 +26,10 @@ pub(super) fn default_seekers(generation: Generation) -> u32 {
     }
 }
 
-/// Bytes of a chunk where nothing says how many.
+/// Default chunk size in bytes.
 pub(super) const DEFAULT_CHUNK: u64 = 8192;
 
-/// The CSV rows of an output, in order.
+/// Returns the CSV rows of an output, in order.
 pub(super) fn rows(output: &ToolOutput) -> Vec<Row> {
     let read = |piece: &Piece| match csv::read_line(piece.line, &piece.text) {
         Some(csv::Line::Row(row)) => Some(row),
@@ -38,7 +38,7 @@ pub(super) fn rows(output: &ToolOutput) -> Vec<Row> {
     split_lines("stdout", &output.stdout).iter().filter(|piece| piece.terminated).filter_map(read).collect()
 }
 
-/// The table of an output; empty where none was printed.
+/// Returns the table of an output; empty if none was printed.
 pub(super) fn table(output: &ToolOutput) -> Table {
     let mut table = Table::default();
     table.read(&split_lines("stdout", &output.stdout));
@@ -88,12 +88,12 @@ struct Reader<'a> {
     table: &'a Table,
 }
 
-/// Where a test's figures stand and whose they are.
+/// Source and owner of a test's figures.
 struct Place<'a> {
     kind: Kind,
     run: usize,
     generation: Generation,
-    /// What the tool says that a test of the whole file moved.
+    /// Bytes that a test of the whole file moved, as the tool states.
     file_bytes: Option<u64>,
     source: &'a SourceLine,
 }
@@ -126,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The claims of an output that shows the table alone.
+    /// Makes the claims of an output that only contains the table.
     fn claim_table(&mut self) {
         let version = self.table.version.clone().unwrap_or_default();
         let generation = Generation::of_version(&version);
@@ -167,7 +167,7 @@ impl Reader<'_> {
             return;
         }
         let Some(figure) = figures::rate(place.kind, text) else {
-            return self.note(place.source, "a rate that is no number");
+            return self.note(place.source, "a rate that is not a number");
         };
         if figure.value.value == 0.0 {
             return self.note(place.source, "0 is below the tool's resolution: not a measurement");
@@ -194,7 +194,7 @@ impl Reader<'_> {
             return;
         }
         let Some(figure) = figures::processor_share(text) else {
-            return self.note(place.source, "a share of processor time that is no number");
+            return self.note(place.source, "a share of CPU time that is not a number");
         };
         let printed = Printed { text: text.to_owned(), unit: "%CP".to_owned() };
         self.push(place, Metric::CpuTotal, figure, printed, of_processor_share(), None);
@@ -205,7 +205,7 @@ impl Reader<'_> {
             return;
         }
         let Some((figure, unit)) = figures::latency(text) else {
-            return self.note(place.source, "a latency that is no time");
+            return self.note(place.source, "a latency that is not a time");
         };
         let printed = Printed { text: without_unit(text, unit), unit: unit.to_owned() };
         let about = subject(place.kind, place.generation, self.options, self.chosen);
@@ -235,11 +235,11 @@ impl Reader<'_> {
         });
     }
 
-    /// The table's words for figures that the row claims.
+    /// Restates the figures that the row claims in the table's words.
     fn restate(&mut self, stated: &Stated, first_claim: usize) {
         let phase = phase_id(stated.kind, 1);
         let cell = &stated.cell;
-        // An integer format gets a double and prints what the register holds: the number of files.
+        // A double is passed for an integer format, which prints the register's content: the number of files.
         let defect = (!stated.kind.is_data() && self.parsed.version.as_deref().is_some_and(|v| v.starts_with("2.00")))
             .then_some("2.00 prints the number of files in these columns of its table");
         let mut restated = Vec::new();
@@ -274,12 +274,12 @@ impl Reader<'_> {
 
     fn note_unmeasured(&mut self, names: &[&str], source: &SourceLine) {
         if !names.is_empty() {
-            let message = format!("+++++ is no figure, the test took less than half a second: {}", names.join(", "));
+            let message = format!("+++++ is not a figure, the test took less than half a second: {}", names.join(", "));
             self.note(source, &message);
         }
     }
 
-    /// Threads of one process each add the processor time of all of them.
+    /// Notes that each thread of one process adds the CPU time of all of them.
     fn note_seekers_processor(&mut self, row: &Row, first_claim: usize, source: &SourceLine) {
         if row.generation == Generation::Old {
             return;
@@ -297,13 +297,13 @@ impl Reader<'_> {
         if share > f64::from(seekers) {
             self.parsed.contradictions.push(Contradiction {
                 source: source.clone(),
-                message: format!("{seekers} seekers cannot use {printed} % of a processor"),
+                message: format!("{seekers} seekers cannot use {printed} % of a CPU"),
                 claims: vec![id],
             });
         }
     }
 
-    /// 2.00 leaves the chunk out of its row, where that means the default.
+    /// Compares chunk sizes. 2.00 omits the chunk from its row if it is the default.
     fn compare_chunks(&mut self, row: &Row, row_source: &SourceLine) {
         let asked = self.table.chunk_bytes.or(self.options.chunk_bytes);
         let states_chunk = row.generation == Generation::Modern && row.file_bytes.is_some();
@@ -312,7 +312,7 @@ impl Reader<'_> {
             self.parsed.contradictions.push(Contradiction {
                 source: row_source.clone(),
                 message: format!(
-                    "the chunks are of {asked} bytes, and the row leaves their size empty, which stands for {DEFAULT_CHUNK}"
+                    "the chunks are of {asked} bytes, and the row leaves their size empty, which means {DEFAULT_CHUNK}"
                 ),
                 claims: Vec::new(),
             });
@@ -332,7 +332,7 @@ impl Reader<'_> {
         }
     }
 
-    /// 2.00's header names two columns fewer than its rows have.
+    /// Compares the header: 2.00's names two columns fewer than its rows have.
     fn compare_header(&mut self, names: usize, rows: &[Row]) {
         let Some(row) = rows.iter().find(|row| row.values != names) else { return };
         let concerned: BTreeSet<u64> = rows.iter().filter(|row| row.values != names).map(|row| row.line).collect();

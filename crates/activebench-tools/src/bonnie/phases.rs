@@ -1,4 +1,4 @@
-//! The observed calls, turned into phases.
+//! Converts the observed calls to phases.
 
 use activebench_model::activity::Activity;
 use activebench_model::claim::Parsed;
@@ -45,7 +45,7 @@ pub(super) fn phases(options: &Options, output: &ToolOutput, parsed: &Parsed, ac
         };
         match found {
             Some(Ok(())) => {}
-            // What was neither printed nor seen was not made: the run broke off before it.
+            // A phase that was neither printed nor seen did not run: the run was cut short before it.
             Some(Err(_)) | None if !parsed.claims.iter().any(|claim| claim.phase == phase.id) => continue,
             Some(Err(why)) => phase.incomplete = Some(why),
             None => phase.incomplete = Some("the pass was not looked for".to_owned()),

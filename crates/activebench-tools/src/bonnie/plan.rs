@@ -1,7 +1,7 @@
-//! What the command line makes bonnie++ do, test by test, in order.
+//! The tests that the command line requests, in order.
 //!
-//! The rows that were printed say which tests were really run and with which sizes; the options
-//! say what was asked for where nothing was printed.
+//! The printed rows determine which tests were really run and with which sizes; the options
+//! determine what was requested if nothing was printed.
 
 use activebench_model::phase::{Direction, Mechanism, NamePass, Phase, Promise, Submission};
 
@@ -14,32 +14,32 @@ use super::table::Table;
 /// MiB of the per-character tests since 1.93.
 const DEFAULT_CHAR_MIB: u64 = 3;
 const DEFAULT_SEEKS: u64 = 8192;
-/// In units of 1024.
+/// Number of files in units of 1024.
 const DEFAULT_FILES: u64 = 16;
 const MIB: u64 = 1 << 20;
 
-/// A test that the command asks for.
+/// A requested test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Planned {
     /// Phase id.
     pub(super) id: String,
     pub(super) kind: Kind,
-    /// From 1.
+    /// Number of the run, from 1.
     pub(super) run: usize,
     pub(super) generation: Generation,
-    /// Bytes that the figure counts; `None` when not known, and for tests of files.
+    /// Bytes that the figure counts; `None` if unknown, and for tests of files.
     pub(super) bytes: Option<u64>,
-    /// Bytes of the region that it draws its places from, where these are not the ones that it moves.
+    /// Bytes of the region from which it draws its offsets, if these differ from the bytes that it moves.
     pub(super) region_bytes: Option<u64>,
-    /// Bytes of a call; `None` where the C library chooses.
+    /// Bytes per call; `None` if the C library chooses.
     pub(super) block_bytes: Option<u64>,
     pub(super) tasks: u32,
-    /// Files of a test of files.
+    /// Number of files of a test of files.
     pub(super) files: Option<u64>,
 }
 
-/// The tests that print a figure, in the order in which they run. `rows` and `table` are what was
-/// printed, if anything.
+/// Returns the tests that print a figure, in the order in which they run. `rows` and `table` are the printed
+/// ones, if any.
 pub(super) fn passes(options: &Options, rows: &[Row], table: &Table) -> Vec<Planned> {
     let runs = options.runs.map_or(1, |runs| runs as usize).max(rows.len());
     (1..=runs).flat_map(|run| passes_of_run(run, options, rows.get(run - 1), table)).collect()
@@ -47,7 +47,7 @@ pub(super) fn passes(options: &Options, rows: &[Row], table: &Table) -> Vec<Plan
 
 fn passes_of_run(run: usize, options: &Options, row: Option<&Row>, table: &Table) -> Vec<Planned> {
     let of_table = || table.version.as_deref().map(Generation::of_version);
-    // A command alone does not say which version it starts: by far the most are modern.
+    // A command alone does not determine its version: by far the most are modern.
     let generation = row.map(|row| row.generation).or_else(of_table).unwrap_or(Generation::Modern);
     let tabled = row.is_none() && !table.stated.is_empty();
     let ran = |kind: Kind| match row {
@@ -102,7 +102,7 @@ fn passes_of_run(run: usize, options: &Options, row: Option<&Row>, table: &Table
     Kind::ALL.into_iter().filter(|kind| ran(*kind)).map(plan).collect()
 }
 
-/// The phase of a test, without what was observed. `version` is that of the program, if known.
+/// Returns the phase of a test, without observations. `version` is that of the program, if known.
 pub(super) fn phase(planned: &Planned, options: &Options, version: Option<&str>) -> Phase {
     let kind = planned.kind;
     Phase {
@@ -123,7 +123,7 @@ pub(super) fn phase(planned: &Planned, options: &Options, version: Option<&str>)
     }
 }
 
-/// What the command line alone leaves open.
+/// Returns what the command line alone leaves unknown.
 pub(super) fn unknown_beforehand(options: &Options) -> Vec<String> {
     let mut notes = Vec::new();
     if options.size_mib.is_none() {
@@ -154,7 +154,7 @@ fn promises(planned: &Planned, options: &Options, version: Option<&str>) -> Vec<
     promises
 }
 
-/// What the clock covers, in words.
+/// Describes the interval that the clock covers.
 fn clock(planned: &Planned, options: &Options) -> String {
     let modern = planned.generation == Generation::Modern;
     let synced = modern || options.sync_each;

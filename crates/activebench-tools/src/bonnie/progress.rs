@@ -1,7 +1,7 @@
-//! When bonnie++ said what on standard error.
+//! The times of bonnie++'s messages on standard error.
 //!
 //! It writes a message right before it starts a test's clock and `done` right after it has stopped
-//! it. The kernel knows the time of each write, the captured stream its words; where the writes
+//! it. The kernel knows the time of each write, the captured stream its text. If the writes
 //! account for the stream byte by byte, both together give each test's clock.
 
 use activebench_model::activity::{Activity, CallSpan};
@@ -9,11 +9,11 @@ use activebench_model::activity::{Activity, CallSpan};
 use super::catalogue::Kind;
 use super::messages::DONE;
 
-/// A test as its messages frame it.
+/// A test framed by its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Framed {
     pub(super) kind: Kind,
-    /// Counts from 1: which of the test's messages this is.
+    /// Number of this message among the test's messages, from 1.
     pub(super) run: usize,
     /// The process that wrote.
     pub(super) tgid: u32,
@@ -23,8 +23,8 @@ pub(super) struct Framed {
     pub(super) done: CallSpan,
 }
 
-/// The tests that both messages frame, in order; none where the writes do not account for the
-/// stream or several processes wrote into it.
+/// Returns the tests that both messages frame, in order; none if the writes do not account for the
+/// stream or several processes wrote to it.
 pub(super) fn framed(stderr: &[u8], activity: &Activity) -> Vec<Framed> {
     let Some(writes) = Placed::new(stderr, activity) else { return Vec::new() };
     let mut framed: Vec<Framed> = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn framed(stderr: &[u8], activity: &Activity) -> Vec<Framed> {
                 closed = false;
                 open = writes.at(at + length - 1).map(|(span, tgid)| (kind, span, tgid));
             }
-            // A `done` without a message is not a test's.
+            // A `done` without a message does not belong to a test.
             Word::Done => {
                 let (Some((kind, begun, tgid)), Some((done, _))) = (open, writes.at(at)) else { continue };
                 // Each seeker says `done`; the test ends with the last of them.
@@ -55,7 +55,7 @@ pub(super) fn framed(stderr: &[u8], activity: &Activity) -> Vec<Framed> {
     framed
 }
 
-/// The writes of standard error with the place where each one ends in the stream.
+/// The writes of standard error, with the end of each one in the stream.
 struct Placed {
     writes: Vec<(usize, CallSpan, u32)>,
 }
@@ -73,7 +73,7 @@ impl Placed {
         (end == stderr.len() && writes.iter().all(|(.., tgid)| *tgid == first)).then_some(Self { writes })
     }
 
-    /// The write that holds a byte.
+    /// Returns the write that contains a byte.
     fn at(&self, byte: usize) -> Option<(CallSpan, u32)> {
         let index = self.writes.partition_point(|(end, ..)| *end <= byte);
         self.writes.get(index).map(|(_, span, tgid)| (*span, *tgid))
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Each word a write of 10 ns, the n-th from 100 n on.
+    /// Each word is a write of 10 ns, the n-th from 100 n on.
     fn said(words: &[&str]) -> (Vec<u8>, Activity) {
         let output_writes = words
             .iter()

@@ -1,4 +1,4 @@
-//! What a figure is taken to describe, from the test, the version and the options.
+//! The subject that a figure describes, derived from the test, the version and the options.
 
 use activebench_model::claim::Subject;
 
@@ -6,7 +6,7 @@ use super::catalogue::Kind;
 use super::csv::Generation;
 use super::options::Options;
 
-/// The subject of a test's rate and latency, with the reason as a short sentence.
+/// Returns the subject of a test's rate and latency, with the reason as a short sentence.
 pub(super) fn subject(
     kind: Kind,
     generation: Generation,
@@ -22,14 +22,14 @@ pub(super) fn subject(
         Kind::GetBlock | Kind::Seeks => {
             (Subject::Device, "a read figure without further words is taken for the storage")
         }
-        _ => (Subject::Metadata, "files a second"),
+        _ => (Subject::Metadata, "files per second"),
     };
     (subject, reason.to_owned())
 }
 
-/// The subject of `%CP`, whatever the test.
+/// Returns the subject of `%CP` for any test.
 pub(super) fn of_processor_share() -> (Subject, String) {
-    (Subject::Cpu, "%CP is processor time".to_owned())
+    (Subject::Cpu, "%CP is CPU time".to_owned())
 }
 
 fn of_write(generation: Generation, options: &Options) -> (Subject, &'static str) {

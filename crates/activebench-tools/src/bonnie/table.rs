@@ -1,7 +1,7 @@
 //! The table for people: the same figures as in the CSV row, rounded and without commas.
 //!
 //! A column that is too narrow for its figure shifts the others, and tests that were left out are
-//! blank: cells are told by their number, not by their place.
+//! blank: cells are identified by their number, not by their position.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,11 @@ const BLOCK_TESTS: [Kind; 4] = [Kind::PutBlock, Kind::Rewrite, Kind::GetBlock, K
 pub(super) struct Piece {
     /// `stdout` or `stderr` (`-q` sends the table there).
     pub(super) stream: &'static str,
-    /// From 1.
+    /// Line number from 1.
     pub(super) line: u64,
-    /// Lossily decoded.
+    /// Text, lossily decoded.
     pub(super) text: String,
-    /// Whether a line feed ends it; a line without one may be cut.
+    /// True if a line feed ends it; a line without one may be cut.
     pub(super) terminated: bool,
 }
 
@@ -30,26 +30,26 @@ pub(super) struct Piece {
 pub(super) struct Stated {
     pub(super) kind: Kind,
     pub(super) cell: Cell,
-    /// Where rate and %CP stand.
+    /// Line of rate and %CP.
     pub(super) figures_at: Option<Piece>,
-    /// Where the latency stands.
+    /// Line of the latency.
     pub(super) latency_at: Option<Piece>,
 }
 
-/// All of it.
+/// The whole table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) version: Option<String>,
-    /// In the order of the tests; each at most once.
+    /// Figures in the order of the tests; each test at most once.
     pub(super) stated: Vec<Stated>,
     pub(super) file_bytes: Option<u64>,
-    /// A chunk that is not the default.
+    /// Chunk size, if it is not the default.
     pub(super) chunk_bytes: Option<u64>,
-    /// In units of 1024.
+    /// Number of files in units of 1024.
     pub(super) files: Option<u64>,
     /// The row that states size and chunk.
     pub(super) data_row: Option<Piece>,
-    /// Lines that were read as part of it, by stream.
+    /// Lines that were read as part of the table, by stream.
     pub(super) lines: BTreeSet<(&'static str, u64)>,
 }
 
@@ -99,7 +99,7 @@ impl Table {
     }
 
     fn take_data_row(&mut self, words: &[&str], piece: &Piece) -> bool {
-        // The word before the figures is the size, perhaps behind a colon and with a chunk.
+        // The word before the figures is the size, possibly after a colon and with a chunk.
         let with_figures = |kinds: &[Kind]| {
             let (about, figures) = words.split_at(words.len().checked_sub(2 * kinds.len())?);
             let (size, rest) = about.last()?.split_once(':').unwrap_or((about.last()?, ""));
@@ -155,7 +155,7 @@ impl Table {
     }
 }
 
-/// A rate or a %CP: `120581`, `118m`, `289.1`, `+++++`.
+/// Returns true for a rate or a %CP: `120581`, `118m`, `289.1`, `+++++`.
 fn is_figure(word: &str) -> bool {
     let digits = word.strip_suffix(['k', 'm', 'g']).unwrap_or(word);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

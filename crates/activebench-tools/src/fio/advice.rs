@@ -1,113 +1,107 @@
-//! What to change in a fio command or job file.
+//! Advice on changing a fio command or job file.
 
 use std::collections::BTreeSet;
 
-use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+use activebench_model::advice::{Change, Circumstances, Improvement};
 use activebench_model::phase::{Phase, Submission, Window};
-
-use super::Fio;
 
 /// Options that make fio visit a block again before it has visited all.
 const DRAWS: &[&str] = &["random_distribution", "norandommap", "percentage_random"];
-/// Of those: they take a value behind a sign alone.
+/// Those of [`DRAWS`] that only take a value after `=`.
 const DRAWS_WITHOUT_VALUE: &[&str] = &["norandommap"];
 
-impl Advisor for Fio {
-    fn advise(&self, wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
-        let given = Given::new(about.argv, about.phases);
-        let in_place_of = |option: &str| given.written(option);
-        Some(match wanted {
-            Improvement::SyncInsideClock => match given.has("end_fsync") {
-                false => format!("add {}: the clock then covers an fsync of the file", in_place_of("end_fsync=1")),
-                true => "quote the durable rate: `end_fsync` is given, and the data were durable later".to_owned(),
-            },
-            Improvement::SurvivePowerLoss => match given.has("end_fsync") {
-                true => "quote it as written to the device's cache".to_owned(),
-                false => format!("add {}, if the figure is to hold over a power cut", in_place_of("end_fsync=1")),
-            },
-            Improvement::ReadFromStorage => given.cold_reads(about),
-            Improvement::RunLonger => {
-                let window_ns = about.phase.and_then(|phase| phase.window).map_or(0, Window::duration_ns);
-                given.longer(window_ns as f64 * about.times_longer / 1e9)
-            }
-            Improvement::VisitBlocksOnce => {
-                let name = DRAWS.iter().find(|name| given.has(name))?;
-                format!("drop `{name}`: fio then visits each block once before it visits one again")
-            }
-            Improvement::NewOffsetsEachRun => "add `randrepeat=0`, or give each run another `randseed`".to_owned(),
-            Improvement::RandomPayload => {
-                let packed = "let the tool write data that is random and never the same twice";
-                match given.has("refill_buffers") {
-                    true => format!("{packed}: `refill_buffers` is given, look at what else shapes the buffers"),
-                    false => format!("{packed}: add {}", in_place_of("refill_buffers")),
-                }
-            }
-            _ => return None,
-        })
-    }
-
-    fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
-        let given = Given::new(about.argv, about.phases);
-        let has = |name: &str| given.has(name);
-        if !given.on_command_line {
-            return Err("the jobs stand in a file: change it there".to_owned());
+pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
+    let given = Given::new(about.argv, about.phases);
+    let in_place_of = |option: &str| given.written(option);
+    Some(match wanted {
+        Improvement::SyncInsideClock => match given.has("end_fsync") {
+            false => format!("add {}: the clock then covers an fsync of the file", in_place_of("end_fsync=1")),
+            true => "quote the durable rate: `end_fsync` is given, and the data were durable later".to_owned(),
+        },
+        Improvement::SurvivePowerLoss => match given.has("end_fsync") {
+            true => "quote it as written to the device's cache".to_owned(),
+            false => format!("add {}, if the figure is to hold over a power cut", in_place_of("end_fsync=1")),
+        },
+        Improvement::ReadFromStorage => given.cold_reads(about),
+        Improvement::RunLonger => {
+            let window_ns = about.phase.and_then(|phase| phase.window).map_or(0, Window::duration_ns);
+            given.longer(window_ns as f64 * about.times_longer / 1e9)
         }
-        let lacking = |name: &str, options: &'static [&'static str]| match has(name) {
-            false => Ok(Change::AddFirst(options)),
-            true => Err("the option that mends it is given already".to_owned()),
-        };
-        match wanted {
-            Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss) => {
-                lacking("end_fsync", &["--end_fsync=1"])
-            }
-            Some(Improvement::ReadFromStorage) => lacking("direct", &["--direct=1"]),
-            Some(Improvement::VisitBlocksOnce) => match DRAWS.iter().copied().any(has) {
-                true => Ok(Change::Drop(DRAWS, DRAWS_WITHOUT_VALUE)),
-                false => Err("no option of the command makes the offsets repeat".to_owned()),
-            },
-            Some(Improvement::NewOffsetsEachRun) => lacking("randrepeat", &["--randrepeat=0"]),
-            Some(Improvement::ReachDepth) => {
-                let by_one = about.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
-                match (has("direct"), by_one && !has("ioengine")) {
-                    (true, true) => Ok(Change::AddFirst(&["--ioengine=libaio"])),
-                    (false, true) => Ok(Change::AddFirst(&["--ioengine=libaio", "--direct=1"])),
-                    (false, false) => Ok(Change::AddFirst(&["--direct=1"])),
-                    (true, false) => Err("another engine, or fewer requests at once, is yours to choose".to_owned()),
-                }
-            }
-            Some(Improvement::RandomPayload) => lacking("refill_buffers", &["--refill_buffers"]),
-            Some(Improvement::RunLonger) => match has("runtime") || has("time_based") {
-                false => Ok(Change::AddFirst(&["--runtime=10s", "--time_based"])),
-                true => Err("the time that it runs is given".to_owned()),
-            },
-            _ => Err("no option of fio mends it".to_owned()),
+        Improvement::VisitBlocksOnce => {
+            let name = DRAWS.iter().find(|name| given.has(name))?;
+            format!("drop `{name}`: fio then visits each block once before it visits one again")
         }
-    }
+        Improvement::NewOffsetsEachRun => "add `randrepeat=0`, or give each run another `randseed`".to_owned(),
+        Improvement::RandomPayload => {
+            let packed = "let the tool write data that is random and never the same twice";
+            match given.has("refill_buffers") {
+                true => format!("{packed}: `refill_buffers` is given, look at what else shapes the buffers"),
+                false => format!("{packed}: add {}", in_place_of("refill_buffers")),
+            }
+        }
+        _ => return None,
+    })
+}
 
-    /// `rate`, `thinktime`, `flow`; those of a job file are not known here.
-    fn option_of_pauses(&self, argv: &[String]) -> Option<String> {
-        let pauses = |name: &str| name.starts_with("rate") || name.starts_with("thinktime") || name == "flow";
-        let is_pause =
-            |word: &&str| word.strip_prefix("--").and_then(|option| option.split('=').next()).is_some_and(pauses);
-        words(argv).find(is_pause).map(str::to_owned)
+pub(super) fn change(wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
+    let given = Given::new(about.argv, about.phases);
+    let has = |name: &str| given.has(name);
+    if !given.on_command_line {
+        return Err("the jobs stand in a file: change it there".to_owned());
+    }
+    let lacking = |name: &str, options: &'static [&'static str]| match has(name) {
+        false => Ok(Change::AddFirst(options)),
+        true => Err("the option that fixes it is already given".to_owned()),
+    };
+    match wanted {
+        Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss) => lacking("end_fsync", &["--end_fsync=1"]),
+        Some(Improvement::ReadFromStorage) => lacking("direct", &["--direct=1"]),
+        Some(Improvement::VisitBlocksOnce) => match DRAWS.iter().copied().any(has) {
+            true => Ok(Change::Drop(DRAWS, DRAWS_WITHOUT_VALUE)),
+            false => Err("no option of the command makes the offsets repeat".to_owned()),
+        },
+        Some(Improvement::NewOffsetsEachRun) => lacking("randrepeat", &["--randrepeat=0"]),
+        Some(Improvement::ReachDepth) => {
+            let by_one = about.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
+            match (has("direct"), by_one && !has("ioengine")) {
+                (true, true) => Ok(Change::AddFirst(&["--ioengine=libaio"])),
+                (false, true) => Ok(Change::AddFirst(&["--ioengine=libaio", "--direct=1"])),
+                (false, false) => Ok(Change::AddFirst(&["--direct=1"])),
+                (true, false) => Err("another engine, or fewer requests at once, is yours to choose".to_owned()),
+            }
+        }
+        Some(Improvement::RandomPayload) => lacking("refill_buffers", &["--refill_buffers"]),
+        Some(Improvement::RunLonger) => match has("runtime") || has("time_based") {
+            false => Ok(Change::AddFirst(&["--runtime=10s", "--time_based"])),
+            true => Err("the time that it runs is given".to_owned()),
+        },
+        _ => Err("no option of fio fixes it".to_owned()),
     }
 }
 
-/// `sh -c 'fio --name=a'` hides the words in one argument.
+/// Returns the first option `rate`, `thinktime` or `flow` of the command line; those in a job file are unknown here.
+pub(super) fn option_of_pauses(argv: &[String]) -> Option<String> {
+    let pauses = |name: &str| name.starts_with("rate") || name.starts_with("thinktime") || name == "flow";
+    let is_pause =
+        |word: &&str| word.strip_prefix("--").and_then(|option| option.split('=').next()).is_some_and(pauses);
+    words(argv).find(is_pause).map(str::to_owned)
+}
+
+/// Returns the words after fio's name; in a shell script they still have quotes.
 fn words(argv: &[String]) -> impl Iterator<Item = &str> {
-    argv.iter().flat_map(|argument| argument.split_whitespace()).map(|word| word.trim_matches(['\'', '"']))
+    argv.iter().skip(1).map(|word| word.trim_matches(['\'', '"']))
 }
 
-/// What a fio command gave.
+/// The options given in a fio command.
 struct Given {
     /// Names of options, without dashes and values.
     options: BTreeSet<String>,
-    /// The jobs stand on the command line, not in a file.
+    /// True if the jobs are given on the command line, not in a file.
     on_command_line: bool,
 }
 
 impl Given {
-    /// The words of the command, and what the phases' promises rest on: job files too.
+    /// Collects the options of the command and those named by the phases' promises, which include job files.
     fn new(argv: &[String], phases: &[Phase]) -> Self {
         let name_of = |option: &str| option.split('=').next().unwrap_or(option).to_owned();
         let stated = words(argv).filter_map(|word| word.strip_prefix("--")).map(name_of);
@@ -126,7 +120,7 @@ impl Given {
         self.options.contains(option)
     }
 
-    /// An option as it is written where the jobs are.
+    /// Returns an option in the syntax of the place where the jobs are given.
     fn written(&self, option: &str) -> String {
         match self.on_command_line {
             true => format!("`--{option}`"),
@@ -192,6 +186,6 @@ mod tests {
             times_longer: 1.0,
         };
         assert!(plain.cold_reads(&about).contains("--direct=1"));
-        assert!(!fio("sh -c 'fio --name=a --direct=1'").cold_reads(&about).contains("direct"));
+        assert!(!fio("fio --name='a' --direct=1").cold_reads(&about).contains("direct"));
     }
 }

@@ -1,10 +1,9 @@
-//! fio's command line: what to print and where, the jobs that it spells out, the job files
-//! that it names.
+//! fio's command line: the report's formats and destination, the jobs given as options, and the names of job files.
 
 use super::names::{self, Name, Takes};
 use super::options::JobOptions;
 
-/// Options that make fio do something else than run jobs on this machine.
+/// Options that make fio do something other than run jobs on this machine.
 const NO_RUN: &[&str] = &[
     "version",
     "help",
@@ -23,33 +22,33 @@ const NO_RUN: &[&str] = &[
     "merge-blktrace-only",
 ];
 
-/// A fio command line, read.
+/// A parsed fio command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Command {
-    /// The formats of the report as fio ends up with them: `normal`, `terse,json`.
+    /// The formats of the report that fio finally uses: `normal`, `terse,json`.
     pub(super) formats: String,
-    /// Where the report goes instead of standard output.
+    /// File that receives the report instead of standard output.
     pub(super) output: Option<String>,
     /// Jobs of the command line, in order, each with the options before the first `--name`.
     pub(super) jobs: Vec<JobOptions>,
     /// Job files, in order.
     pub(super) files: Vec<String>,
-    /// Options that stand before any `--name`: they hold for the first job file too.
+    /// Options before any `--name`: they also apply to the first job file.
     pub(super) globals: JobOptions,
-    /// The sections of job files that alone are run; empty for all.
+    /// The only sections of job files to run; empty for all.
     pub(super) sections: Vec<String>,
-    /// The servers that run the jobs, as `--client` names them; empty where they are run here.
+    /// The servers that run the jobs, as `--client` names them; empty if the jobs run here.
     pub(super) servers: Vec<String>,
-    /// No job is run here: help, a check of the options, a server, a client.
+    /// True if no job runs here: help, a check of the options, a server, a client.
     pub(super) runs_nothing: bool,
-    /// Whether words were there to read.
+    /// True if there were words to parse.
     pub(super) known: bool,
-    /// Everything behind `--` is a job file: no option can be put there.
+    /// True after `--`: every later word is a job file, so no option can be appended.
     pub(super) ends_in_files: bool,
 }
 
 impl Command {
-    /// Reads `argv`, whose first word is fio itself.
+    /// Parses `argv`, whose first word is fio itself.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut command = Command { formats: "normal".to_owned(), known: argv.len() > 1, ..Command::default() };
         let mut current: Option<JobOptions> = None;
@@ -72,7 +71,7 @@ impl Command {
             let name = names::of_command_line(written, dashes);
             let takes_next = match name {
                 Name::Own(_, takes) | Name::Job(_, takes) => takes == Takes::Value,
-                // It may; another option it does not.
+                // It may take the next word as its value, but not another option.
                 Name::Unknown => words.peek().is_some_and(|next| !next.starts_with('-')),
             };
             if value.is_none() && takes_next {
@@ -97,8 +96,8 @@ impl Command {
         command
     }
 
-    /// The job that `--name` begins. What follows is for all jobs where it is `global`, and where the job is not one
-    /// of those that are to run alone.
+    /// Returns the job that `--name` begins; `None` if the name is `global` or the job is not among the sections to run.
+    /// The options that follow then apply to all jobs.
     fn begin(&mut self, name: &str) -> Option<JobOptions> {
         if is_global(name) || !self.runs(name) {
             return None;
@@ -108,7 +107,7 @@ impl Command {
         Some(job)
     }
 
-    /// Whether a section runs.
+    /// Returns true if a section runs.
     pub(super) fn runs(&self, section: &str) -> bool {
         self.sections.is_empty() || self.sections.iter().any(|wanted| wanted == section)
     }
@@ -123,30 +122,30 @@ impl Command {
             "append-terse" => self.formats.push_str(",terse"),
             "section" => self.sections.push(value),
             "client" => self.servers.push(value),
-            // It makes jobs of its own.
+            // A profile makes its own jobs.
             "profile" => self.globals.miss(&format!("the profile {value} is not known")),
             _ => {}
         }
     }
 
-    /// Who runs the jobs in its place.
+    /// Returns the servers that run the jobs instead of this machine.
     pub(super) fn runs_at(&self) -> Option<String> {
         let servers = self.servers.join(" and ");
         (!self.servers.is_empty()).then(|| format!("the fio server at {servers}"))
     }
 
-    /// Whether a format of the report is this one.
+    /// Returns true if the report is printed in this format.
     pub(super) fn prints(&self, format: &str) -> bool {
         self.formats.split(',').any(|printed| printed.trim() == format)
     }
 
-    /// Whether the report has figures for machines anyway.
+    /// Returns true if the report includes JSON without added arguments.
     pub(super) fn prints_json(&self) -> bool {
         self.prints("json") || self.prints("json+")
     }
 }
 
-/// Whether a section's options are for all jobs after it.
+/// Returns true if a section's options apply to all jobs after it.
 pub(super) fn is_global(section: &str) -> bool {
     section.starts_with("global")
 }

@@ -1,29 +1,29 @@
-//! fio's engines: how each hands its work to the kernel.
+//! fio's engines and the way in which each submits its work to the kernel.
 
 use activebench_model::phase::{NameOperation, Submission};
 
-/// What an engine does.
+/// The kind of I/O that an engine makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One call at a time.
     Synchronous,
-    /// Several requests on their way.
+    /// Several requests in flight.
     Asynchronous,
-    /// As above, past the page cache only.
+    /// Several requests in flight, only past the page cache.
     Libaio,
     /// Through a mapping.
     Mapped,
-    /// Nothing at all.
+    /// No I/O at all.
     Nothing,
-    /// Names of files.
+    /// Operations on file names.
     Names(NameOperation),
-    /// Computes.
+    /// Computation.
     Processor,
-    /// Not known: a server's protocol, an engine of somebody else.
+    /// Unknown: a server's protocol, a third-party engine.
     Other,
 }
 
-/// The kind of an engine; `None` stands for one that is not known.
+/// Returns the kind of an engine; `None` is an unknown engine.
 pub(super) fn kind(engine: Option<&str>) -> Kind {
     let Some(engine) = engine else { return Kind::Other };
     match engine {

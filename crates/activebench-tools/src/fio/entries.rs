@@ -1,4 +1,4 @@
-//! Which jobs of the command an entry of the report speaks of, and what its phases are called.
+//! The jobs of the command that belong to an entry of the report, and the names of its phases.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use super::jobs::{Job, Setup};
 use super::options::JobOptions;
 use super::report::{Directed, Entry, Told, Way};
 
-/// An entry of the report with the jobs behind it.
+/// An entry of the report with its jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Paired {
-    /// What the ids of its phases begin with; unique in the run.
+    /// Prefix of the ids of its phases; unique in the run.
     pub(super) base: String,
-    /// Its jobs, by their places in the setup; empty where the command is not known.
+    /// Its jobs, by their indices in the setup; empty if the command is unknown.
     pub(super) places: Vec<usize>,
-    /// Its jobs; where the command is not known as many as the report says, and at least one.
+    /// Its jobs. If the command is unknown, as many as the report states, and at least one.
     pub(super) jobs: Vec<Job>,
-    /// Whether it is known how many jobs there are.
+    /// True if the number of jobs is known.
     pub(super) counted: bool,
 }
 
@@ -24,37 +24,36 @@ impl Paired {
         format!("{}-{}", self.base, way.word())
     }
 
-    /// The options of its first job; those of a group may differ.
+    /// Returns the options of its first job; those of a group may differ.
     pub(super) fn job(&self) -> Option<&JobOptions> {
         self.jobs.first().map(|job| &job.options)
     }
 
-    /// Whether this can be so of one of its jobs: also where they are not known.
+    /// Returns true if the condition may apply to one of its jobs, also if the jobs are unknown.
     pub(super) fn perhaps_of_one(&self, of: impl Fn(&JobOptions) -> bool) -> bool {
         self.jobs.is_empty() || self.jobs.iter().any(|job| of(&job.options))
     }
 
-    /// Whether this is so of each of its jobs, and they are known.
+    /// Returns true if the condition applies to each of its jobs and the jobs are known.
     pub(super) fn of_each(&self, of: impl Fn(&JobOptions) -> bool) -> bool {
         !self.jobs.is_empty() && self.jobs.iter().all(|job| of(&job.options))
     }
 
-    /// How many jobs the entry covers; `None` where that is not known.
+    /// Returns the number of jobs that the entry covers; `None` if unknown.
     pub(super) fn jobs_of(&self, entry: &Entry) -> Option<u32> {
         entry.jobs.or_else(|| u32::try_from(self.jobs.len()).ok().filter(|count| self.counted && *count > 0))
     }
 
-    /// Why options of its jobs may be given that were not read.
+    /// Returns why some options of its jobs may not have been read.
     pub(super) fn unread(&self) -> Option<&str> {
         self.jobs.iter().find_map(|job| job.options.unread())
     }
 }
 
-/// Pairs entries with jobs, in order; where the numbers or the names differ the entries speak for
-/// themselves.
+/// Pairs entries with jobs, in order. Where the numbers or the names differ, only the entries are used.
 ///
-/// What fio says of a job counts more than what was read of its command: its JSON states every option that has a
-/// value, its first lines the order, blocks, engine and depth.
+/// fio's own statements about a job override what was read of its command: its JSON states every option that has a
+/// value, its first lines the order, block sizes, engine and depth.
 pub(super) fn pair(setup: &Setup, entries: &[Entry]) -> Vec<Paired> {
     let planned = setup.entries();
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
@@ -89,17 +88,17 @@ pub(super) fn pair(setup: &Setup, entries: &[Entry]) -> Vec<Paired> {
     bases.into_iter().enumerate().map(pair).collect()
 }
 
-/// Whether the global options of the JSON hold for every job: those of the last file hold for its own.
+/// Returns true if the global options of the JSON apply to every job: those of the last file apply only to its own jobs.
 fn are_of_all(setup: &Setup) -> bool {
     setup.command.files.len() <= 1
 }
 
-/// The options of jobs that are clones of one, as they were read, and as fio states them.
+/// Corrects the options that were read for clones of one job by those that fio states.
 fn correct(read: &JobOptions, entry: &Entry, setup: &Setup) -> JobOptions {
     let Some(told) = &entry.told else { return with_head(read.clone(), entry) };
     if read.unread().is_some() && are_of_all(setup) {
         let mut options = of_told(told, entry);
-        // A switch without a value is in what was read alone; one with a value would be stated.
+        // Only what was read contains switches without a value; fio would state an option with a value.
         options.fill_from(read);
         return options;
     }
@@ -116,7 +115,7 @@ fn correct(read: &JobOptions, entry: &Entry, setup: &Setup) -> JobOptions {
     with_head(options, entry)
 }
 
-/// The options of an entry's jobs where the command does not tell them.
+/// Returns the options of an entry's jobs if the command does not determine them.
 fn of_entry(entry: &Entry, setup: &Setup) -> JobOptions {
     let why = setup.open.as_deref().unwrap_or("the jobs of the command are not those of the report");
     let mut unknown = JobOptions::unknown(why);
@@ -124,7 +123,7 @@ fn of_entry(entry: &Entry, setup: &Setup) -> JobOptions {
     let Some(told) = entry.told.as_ref().filter(|_| are_of_all(setup)) else {
         return with_head(unknown, entry);
     };
-    // Of several jobs the last one's options are stated: they are those of all where it has so many clones.
+    // The options stated for several jobs are the last job's: they apply to all if it has that many clones.
     let clones = told.own("numjobs").map_or(Some(1), |count| count.parse::<u32>().ok());
     match entry.jobs {
         Some(jobs) if Some(jobs) == clones || jobs == 1 => of_told(told, entry),
@@ -132,7 +131,7 @@ fn of_entry(entry: &Entry, setup: &Setup) -> JobOptions {
     }
 }
 
-/// What fio's JSON and its first lines say of a job.
+/// Returns what fio's JSON and its first lines state about a job.
 fn of_told(told: &Told, entry: &Entry) -> JobOptions {
     let mut options = JobOptions::told(told.globals.iter().chain(&told.own));
     if options.stated("name") != Some(entry.name.as_str()) {
@@ -142,18 +141,18 @@ fn of_told(told: &Told, entry: &Entry) -> JobOptions {
     if of_head.agrees(&options) {
         return of_head;
     }
-    // A file may have several sections of global options: some of them stand behind the job.
+    // A file may have several sections of global options, some of them after the job.
     let mut own = JobOptions::told(&told.own);
     own.miss("the global options that fio states are not all those of the job");
     own.set("name", &entry.name);
     with_head(own, entry)
 }
 
-/// Options with what fio says of a job before it starts.
+/// Adds fio's description of a job before it starts to its options.
 fn with_head(mut options: JobOptions, entry: &Entry) -> JobOptions {
     let Some(mut head) = entry.head.clone() else { return options };
     if options.unread().is_some() {
-        // A job that replays a log has the blocks of the log, whatever its own are said to be.
+        // A job that replays a log has the block sizes of the log, whatever is stated for it.
         for way in Way::DIRECTIONS {
             let block = &mut head.block_bytes[way as usize];
             *block = block.filter(|bytes| !contradicts(entry.of(way), *bytes));
@@ -163,13 +162,13 @@ fn with_head(mut options: JobOptions, entry: &Entry) -> JobOptions {
     options
 }
 
-/// Whether the bytes and operations of a direction are not those of such blocks.
+/// Returns true if the bytes and operations of a direction do not match this block size.
 fn contradicts(directed: &Directed, block_bytes: u64) -> bool {
     let (Some(bytes), Some(operations)) = (&directed.bytes, &directed.operations) else { return false };
     (bytes.value - operations.value * block_bytes as f64).abs() > bytes.resolution + block_bytes as f64
 }
 
-/// The entries that a command would print, before it ran.
+/// Returns the entries that a command would print, before it ran.
 pub(super) fn planned(setup: &Setup) -> Vec<Paired> {
     let entries = setup.entries();
     let names: Vec<String> = entries.iter().map(|jobs| setup.jobs[jobs[0]].options.name().to_owned()).collect();
@@ -180,7 +179,7 @@ pub(super) fn planned(setup: &Setup) -> Vec<Paired> {
     entries.into_iter().zip(unique(&names)).map(paired).collect()
 }
 
-/// Names without blanks and the like; those that occur again get their number, from 0.
+/// Replaces blanks and similar characters in names. Repeated names get their number, from 0.
 fn unique(names: &[String]) -> Vec<String> {
     let plain = |name: &String| -> String {
         let plain: String =
@@ -201,7 +200,7 @@ fn unique(names: &[String]) -> Vec<String> {
                 format!("{name}.{}", *number - 1)
             }
         };
-        // A job may be called like the clone of another one.
+        // A job may have the name of another job's clone.
         while bases.contains(&base) {
             base.push('_');
         }
@@ -269,7 +268,7 @@ mod tests {
             (Some("write"), Some(8192), Some(false), false),
         );
         check(&whole, entry(Some(1), None, head("read", 4096)), (Some("read"), Some(4096), Some(false), false));
-        // Not all was read: what the JSON states is all that was given, but for switches.
+        // Not everything was read: the JSON states everything that was given except switches.
         let part = setup("fio j.fio", Some("[a]\ninclude x\nthread\n"));
         check(&part, entry(Some(1), told(), None), (Some("randread"), Some(8192), Some(true), false));
         check(&part, entry(Some(1), told(), head("randread", 8192)), (Some("randread"), Some(8192), Some(true), false));
@@ -286,7 +285,7 @@ mod tests {
             entry(Some(2), Some(("bs=8k", "numjobs=2")), None),
             (Some("read"), Some(8192), Some(false), false),
         );
-        // Global options behind the job are not its own: the first lines contradict them.
+        // Global options after the job do not apply to it: the first lines contradict them.
         check(&none, entry(Some(1), told(), head("randread", 4096)), (Some("randread"), Some(4096), None, true));
         let substituted = setup("fio j.fio", Some("[a]\nbs=$pagesize\n"));
         check(&substituted, entry(Some(1), None, None), (Some("read"), None, Some(false), false));

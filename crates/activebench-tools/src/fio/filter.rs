@@ -1,26 +1,25 @@
-//! The one JSON object that fio prints among its other words: taken out of a stream, byte for
-//! byte, and out of a file.
+//! Removes the one JSON object that fio prints among its other output, from a stream byte by byte and from a file.
 
 use serde::Deserialize;
 
-use crate::OutputFilter;
+use crate::adapter::OutputFilter;
 
-/// How the object begins: at column 0 (behind a line end, or a return), and its first key tells it from anybody else's.
+/// Start of the object: at column 0 (after a line end, or a return). Its first key distinguishes it from other objects.
 const BEGIN: &[u8] = b"{\n  \"fio version\" :";
 
-/// See the module. Holds back a few bytes at most: those that may begin an object.
+/// See the module. Holds back only the few bytes that may begin an object.
 #[derive(Debug)]
 pub(super) struct JsonCutter {
     state: State,
-    /// What may begin an object, carriage returns of a terminal included.
+    /// Bytes that may begin an object, carriage returns of a terminal included.
     held: Vec<u8>,
-    /// How much of [`BEGIN`] it matches.
+    /// Number of bytes of [`BEGIN`] that match.
     matched: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Outside, at the start of a line or inside what may begin an object.
+    /// Outside, at the start of a line or inside bytes that may begin an object.
     LineStart,
     /// Outside, inside a line.
     Line,
@@ -28,7 +27,7 @@ enum State {
     Object,
     /// Inside, at the start of a line.
     ObjectLineStart,
-    /// Inside, behind a closing brace at column 0: its line end belongs to the object.
+    /// Inside, after a closing brace at column 0: its line end belongs to the object.
     ObjectEnd,
 }
 
@@ -42,7 +41,7 @@ impl JsonCutter {
             State::LineStart => self.take_at_line_start(byte, out),
             State::Line => {
                 out.push(byte);
-                // On a terminal the object follows the line of progress, which a return ends.
+                // On a terminal the object follows the progress line, which ends with a return.
                 if matches!(byte, b'\n' | b'\r') {
                     self.state = State::LineStart;
                 }
@@ -89,7 +88,7 @@ impl JsonCutter {
             out.push(byte);
             return;
         }
-        // It was none: the byte stands at the start of a line where all that was held is one.
+        // It was not an object: the byte is at the start of a line if the held bytes end a line.
         let held = std::mem::take(&mut self.held);
         self.matched = 0;
         self.state = if held.ends_with(b"\n") || held.ends_with(b"\r") { State::LineStart } else { State::Line };
@@ -111,7 +110,7 @@ impl OutputFilter for JsonCutter {
     }
 }
 
-/// The whole of a text without the objects.
+/// Returns a text without its objects.
 pub(super) fn without_objects(bytes: &[u8]) -> Vec<u8> {
     let mut cutter = JsonCutter::new();
     let mut out = cutter.pass(bytes);
@@ -125,21 +124,21 @@ pub(super) struct Section<'t> {
     pub(super) text: &'t str,
     /// Number of its first line, from 1.
     pub(super) first_line: u64,
-    /// Whether it is an object of figures, ended or not.
+    /// True for an object of figures, complete or not.
     pub(super) is_object: bool,
 }
 
 impl Section<'_> {
-    /// Whether the object is laid out as fio does it: another program may have changed the order of keys, and left one
-    /// of those that occur twice.
+    /// Returns true if the object has fio's own layout: another program may have changed the order of keys, and dropped
+    /// one of those that occur twice.
     pub(super) fn is_as_printed(&self) -> bool {
         let mut lines = self.text.lines();
         lines.next() == Some("{") && lines.next().is_some_and(|line| line.starts_with("  \"fio version\" :"))
     }
 }
 
-/// Objects and what stands between them, in order. Objects are fio's own, whole or cut short, and what another program
-/// made of them: laid out in another way, but whole.
+/// Returns objects and the text between them, in order. Objects have fio's layout, complete or cut short, or are
+/// complete objects that another program laid out differently.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let (mut begin, mut begin_line) = (0, 1);
@@ -152,7 +151,7 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     while at < text.len() {
         let end = line_end(text, at);
         let line = text[at..end].trim_end_matches(['\n', '\r']);
-        // What stands before its brace on the line is no part of it.
+        // Text before the brace on its line does not belong to the object.
         let brace = at + line.rfind('\r').map_or(0, |place| place + 1);
         let object_end = match text[brace..].starts_with('{') {
             true => own_object_end(text, brace, end).or_else(|| {
@@ -174,12 +173,12 @@ pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// Where the line behind a place ends, its line end included.
+/// Returns the end of the line after a position, its line end included.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |place| at + place + 1)
 }
 
-/// The end of an object as fio lays it out: the brace alone on its line, or the end of the text where fio was killed.
+/// Returns the end of an object in fio's layout: a brace alone on its line, or the end of the text if fio was killed.
 fn own_object_end(text: &str, brace: usize, first_end: usize) -> Option<usize> {
     let alone = text[brace..first_end].trim_end_matches(['\n', '\r']) == "{";
     if !alone || !text[first_end..].starts_with("  \"fio version\" :") {
@@ -196,17 +195,17 @@ fn own_object_end(text: &str, brace: usize, first_end: usize) -> Option<usize> {
     Some(text.len())
 }
 
-/// Most places at which an object that another program laid out may begin.
+/// Maximum number of places at which an object laid out by another program is looked for.
 const MOST_ATTEMPTS: usize = 64;
 
-/// What tells fio's object from anybody else's.
+/// The keys that distinguish fio's object from other objects.
 #[derive(Deserialize)]
 struct Versioned {
     #[serde(rename = "fio version")]
     _version: String,
 }
 
-/// The end of a whole object that another program laid out, its keys in any order.
+/// Returns the end of a complete object that another program laid out, with keys in any order.
 fn rewritten_object_end(text: &str, brace: usize) -> Option<usize> {
     if !text[brace..].contains("\"fio version\"") {
         return None;
@@ -244,7 +243,7 @@ mod tests {
             (format!("a\n{OBJECT}\nb\n"), "a\n\nb\n".to_owned()),
             (format!("{OBJECT}a\n{OBJECT}"), "a\n".to_owned()),
             (format!("a\r\n{terminal}b\r\n"), "a\r\nb\r\n".to_owned()),
-            // Somebody else's object, a brace inside a line, an object that another one follows.
+            // Another program's object, a brace inside a line, an object followed by another one.
             ("{\n  \"other\" : 1\n}\n".to_owned(), "{\n  \"other\" : 1\n}\n".to_owned()),
             (format!("x{OBJECT}"), format!("x{OBJECT}")),
             (format!("{{\n{OBJECT}"), "{\n".to_owned()),
@@ -252,7 +251,7 @@ mod tests {
             (format!("Jobs: 1 (f=1)\rJobs: 1 (f=1)\r{OBJECT}\nb\n"), "Jobs: 1 (f=1)\rJobs: 1 (f=1)\r\nb\n".to_owned()),
             ("{".to_owned(), "{".to_owned()),
             ("{\r\r\n".to_owned(), "{\r\r\n".to_owned()),
-            // Killed in the middle of it: what there is was ours.
+            // Killed in the middle of an object: the part present is removed.
             (format!("a\n{}", &OBJECT[..40]), "a\n".to_owned()),
         ] {
             for chunk in 1..=text.len() {

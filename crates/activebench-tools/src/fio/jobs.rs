@@ -12,13 +12,13 @@ pub(super) struct Job {
     pub(super) options: JobOptions,
     /// Jobs of one group may be reported together.
     pub(super) group: u32,
-    /// Its number among the clones of one job, from 0.
+    /// Number of the job among the clones of one definition, from 0.
     pub(super) clone: usize,
-    /// How many clones there are.
+    /// Number of clones.
     pub(super) clones: usize,
 }
 
-/// Everything that a command makes fio run.
+/// The jobs that a command makes fio run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Setup {
     pub(super) command: Command,
@@ -26,14 +26,14 @@ pub(super) struct Setup {
     pub(super) argv: Vec<String>,
     /// In fio's own order, clones one after another.
     pub(super) jobs: Vec<Job>,
-    /// Which jobs there are is not wholly known, for this reason.
+    /// Reason why the list of jobs may be incomplete.
     pub(super) open: Option<String>,
-    /// What is not known of them.
+    /// Unknowns about the jobs.
     pub(super) notes: Vec<String>,
 }
 
 impl Setup {
-    /// From the command line and the job files that it names.
+    /// Reads the command line and the job files that it names.
     pub(super) fn new(argv: &[String], files: &[ToolFile]) -> Self {
         let command = Command::parse(argv);
         let mut reader = FileReader { command: &command, files, open: None, notes: Vec::new() };
@@ -63,7 +63,7 @@ impl Setup {
         Self { jobs: with_clones(all), command, argv: argv.to_vec(), open, notes }
     }
 
-    /// The jobs of each entry of the report, in order.
+    /// Returns the jobs of each entry of the report, in order.
     pub(super) fn entries(&self) -> Vec<Vec<usize>> {
         let mut entries: Vec<Vec<usize>> = Vec::new();
         let mut last_group = None;
@@ -105,13 +105,13 @@ fn with_clones(all: Vec<JobOptions>) -> Vec<Job> {
     jobs
 }
 
-/// The file of a name, as the tool wrote it; another spelling of its folder is no other file.
+/// Finds the file of a name, as the tool wrote it; a different spelling of its folder still matches.
 fn find<'f>(files: &'f [ToolFile], name: &str) -> Option<&'f ToolFile> {
     let same = files.iter().find(|file| file.name == name);
     same.or_else(|| files.iter().find(|file| file.file_name() == last_component(name)))
 }
 
-/// Files that include each other end here.
+/// Maximum depth of includes, so that files that include each other end.
 const MOST_INCLUDED: usize = 16;
 
 /// Reads job files.
@@ -124,7 +124,7 @@ struct FileReader<'a> {
 }
 
 impl FileReader<'_> {
-    /// The jobs of a file. `[global]` sections hold for the jobs after them.
+    /// Reads the jobs of a file. `[global]` sections apply to the jobs after them.
     fn read(&mut self, file_name: &str, bytes: &[u8], mut globals: JobOptions, waits: bool) -> Vec<JobOptions> {
         let mut jobs: Vec<JobOptions> = Vec::new();
         for (name, lines) in sections(&String::from_utf8_lossy(bytes)) {
@@ -143,7 +143,7 @@ impl FileReader<'_> {
         jobs
     }
 
-    /// Sets the options of a section in fio's order: those that others depend on come first.
+    /// Sets the options of a section in fio's order: those that others depend on are first.
     fn set(&mut self, options: &mut JobOptions, file_name: &str, lines: &[String]) {
         let mut given = Vec::new();
         self.gather(options, file_name, lines, &mut given, 0);
@@ -157,7 +157,7 @@ impl FileReader<'_> {
         }
     }
 
-    /// Lines to names and values, those of included files in their places.
+    /// Splits lines into names and values; included files are inserted in place.
     fn gather(
         &mut self,
         options: &mut JobOptions,
@@ -203,17 +203,17 @@ impl FileReader<'_> {
 /// Options of a section that fio sets before the others (their `prio` in options.c, 3.33).
 const FIRST: &[&str] = &["kb_base", "unit_base"];
 
-/// Whether fio puts something else in the place of a part: variables of the environment, the machine's sizes.
+/// Returns true if fio substitutes a part of the text: environment variables, sizes of the machine.
 fn is_substituted(text: &str) -> bool {
     ["${", "$pagesize", "$mb_memory", "$ncpus"].iter().any(|word| text.contains(word))
 }
 
-/// Sections with their lines. Nothing stands outside of one.
+/// Splits a file into sections with their lines. Lines outside sections are ignored.
 fn sections(text: &str) -> Vec<(String, Vec<String>)> {
     let mut sections: Vec<(String, Vec<String>)> = Vec::new();
     for line in text.lines().filter_map(option_line) {
         match (line.strip_prefix('['), sections.last_mut()) {
-            // The name goes to the end of the line, without its last character.
+            // The name extends to the end of the line, without its last character.
             (Some(name), _) => {
                 sections.push((name[..name.char_indices().last().map_or(0, |(at, _)| at)].to_owned(), Vec::new()))
             }
@@ -224,7 +224,7 @@ fn sections(text: &str) -> Vec<(String, Vec<String>)> {
     sections
 }
 
-/// A line without what is a comment to fio: everything behind a `;` or `#`. `None` where nothing is left.
+/// Returns a line without comments: everything after a `;` or `#` is removed. `None` if nothing remains.
 fn option_line(line: &str) -> Option<String> {
     let line = line.split([';', '#']).next().unwrap_or(line).trim();
     (!line.is_empty()).then(|| line.to_owned())

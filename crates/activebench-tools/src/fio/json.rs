@@ -1,4 +1,4 @@
-//! fio's JSON, read: values by serde, their places in the output by a scan of the lines.
+//! Parser of fio's JSON: values by serde, their positions in the output by a scan of the lines.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,12 @@ use super::report::{
     Directed, Entry, Figure, Latencies, PERCENTILES, Report, Told, Way, percentile_resolution, rate_resolution,
 };
 
-/// Reads one object; the error says why it is none.
+/// Reads one object; the error says why it is not a report.
 pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String> {
     let value: Value = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
     let places = Places { lines: scan(section), stream, first_line: section.first_line };
     let version = value.get("fio version").and_then(Value::as_str);
-    // The values have lost the order of options, and all but one of a name.
+    // The parsed values lose the order of options, and keep one option per name.
     let stated: Stated = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
     let jobs = value.get("jobs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let entries = jobs.iter().enumerate();
@@ -28,7 +28,7 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String
     Ok(Report { version, entries, complete: true, ..Report::default() })
 }
 
-/// Where each scalar stands.
+/// Line of each scalar.
 struct Places<'t> {
     lines: HashMap<String, (u64, &'t str)>,
     stream: &'t str,
@@ -36,7 +36,7 @@ struct Places<'t> {
 }
 
 impl Places<'_> {
-    /// The number as printed and its line.
+    /// Returns the number as printed and its line.
     fn of(&self, path: &str, value: &Value) -> (String, SourceLine) {
         let source = |line: u64, text: &str| SourceLine { stream: self.stream.to_owned(), line, text: text.to_owned() };
         if let Some((line, text)) = self.lines.get(path) {
@@ -45,12 +45,12 @@ impl Places<'_> {
                 return (printed.to_owned(), source(*line, text));
             }
         }
-        // Not laid out as fio does: the object's first line stands for all of it.
+        // The layout is not fio's: the object's first line is given as the source of all values.
         (value.to_string(), source(self.first_line, &value.to_string()))
     }
 }
 
-/// Paths of scalars to their lines, as fio lays them out: one a line.
+/// Maps paths of scalars to their lines in fio's layout: one per line.
 fn scan<'t>(section: &Section<'t>) -> HashMap<String, (u64, &'t str)> {
     let mut lines = HashMap::new();
     // Each open bracket's own path part, and for an array the number of its next element.
@@ -101,9 +101,9 @@ struct StatedJob {
 }
 
 impl Stated {
-    /// Those of an entry; `None` of a fio that states none.
+    /// Returns the options of an entry; `None` if this version of fio states none.
     fn of(&self, index: usize, section: &Section<'_>) -> Option<Told> {
-        // Options depend on their order, and one may occur twice.
+        // The order of options matters, and one may occur twice.
         if !section.is_as_printed() {
             return None;
         }
@@ -113,7 +113,7 @@ impl Stated {
     }
 }
 
-/// An object of texts, in its order: `filename` may occur more than once.
+/// An object of strings, in its order: `filename` may occur more than once.
 #[derive(Default)]
 struct Options(Vec<(String, String)>);
 
@@ -155,7 +155,7 @@ impl<'a, 't> Reader<'a, 't> {
         Some(Reader { value: self.value.get(key)?, path: format!("{}/{key}", self.path), places: self.places })
     }
 
-    /// A number that is finite and not negative, times a factor.
+    /// Returns a finite, non-negative number, multiplied by a factor.
     fn figure(&self, key: &str, factor: f64, resolution: f64, unit: &str) -> Option<Figure> {
         let value = self.value.get(key)?;
         let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
@@ -167,13 +167,13 @@ impl<'a, 't> Reader<'a, 't> {
         self.value.get(key)?.as_u64()
     }
 
-    /// `clat_ns`, or `clat` in us of fio 2.
+    /// Reads `clat_ns`, or `clat` in us of fio 2.
     fn latencies(&self, key: &str) -> Latencies {
         let found = self.at(&format!("{key}_ns")).map(|found| (found, 1.0, "ns"));
         let Some((found, factor, unit)) = found.or_else(|| self.at(key).map(|found| (found, 1000.0, "us"))) else {
             return Latencies::default();
         };
-        // fio 2 states no number of samples.
+        // fio 2 does not state the number of samples.
         if found.whole("N") == Some(0) || (found.whole("N").is_none() && found.value.get("max").is_none()) {
             return Latencies::default();
         }
@@ -214,7 +214,7 @@ fn read_job(job: &Value, path: &str, told: Option<Told>, places: &Places<'_>) ->
         entry.syncs = sync.figure("total_ios", 1.0, 0.0, "total_ios").filter(|syncs| syncs.value > 0.0);
         entry.sync_latencies = sync.latencies("lat");
     }
-    // Times of the kernel in whole milliseconds, over a clock in whole milliseconds.
+    // The kernel's times in whole milliseconds, over a clock in whole milliseconds.
     let step = entry.job_runtime_ms.filter(|ms| *ms > 0).map_or(0.005, |ms| 1.0 / ms as f64);
     let share = |key| {
         let mut figure = reader.figure(key, 0.01, step, "%")?;
@@ -232,7 +232,7 @@ fn read_way(reader: &Reader<'_, '_>) -> Directed {
         figure.resolution = step + runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
         figure
     };
-    // fio 2 has no `io_kbytes`, and calls KiB `io_bytes`.
+    // fio 2 has no `io_kbytes`; its `io_bytes` is in KiB.
     let (bytes, unit, step) = if reader.value.get("io_kbytes").is_some() {
         (1.0, "io_bytes", 0.0)
     } else {

@@ -1,15 +1,15 @@
 //! The names of fio's options, from `--help`, `--cmdhelp` and `--enghelp` of fio 3.33.
 //!
-//! A name that is not here is not known: whether it takes the next word, and what it changes.
+//! For a name that is not listed here, it is unknown whether it takes the next word and what it changes.
 
-/// How an option takes its value.
+/// The way in which an option takes its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// It takes none.
+    /// It takes no value.
     Nothing,
-    /// It may have one behind `=`.
+    /// It may have a value after `=`.
     Perhaps,
-    /// It takes one: behind `=`, or the next word.
+    /// It takes a value: after `=`, or the next word.
     Value,
 }
 
@@ -56,7 +56,7 @@ const OWN: &[(&str, &str, Takes)] = &[
     ("merge-blktrace-only", "A", Takes::Nothing),
 ];
 
-/// Options of a job that may stand without a value: the JSON of fio 3.33 leaves them out then.
+/// Options of a job that are allowed without a value: the JSON of fio 3.33 omits them then.
 const SWITCHES: &[&str] = &[
     "bs_unaligned",
     "bs_is_seq_rand",
@@ -71,7 +71,7 @@ const SWITCHES: &[&str] = &[
     "group_reporting",
     "zero_buffers",
     "refill_buffers",
-    // Of engines.
+    // Options of engines.
     "hipri",
     "fixedbufs",
     "registerfiles",
@@ -142,18 +142,18 @@ const VALUED: &str = "
     writefua sg_write_mode stream_id cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit cmdprio_hint
     sqthread_poll_cpu nonvectored force_async cmd_type";
 
-/// What a word of the command line is.
+/// Meaning of a word of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     /// An option of fio itself.
     Own(&'static str, Takes),
     /// An option of a job, by its usual name.
     Job(&'static str, Takes),
-    /// None that is known.
+    /// Unknown option.
     Unknown,
 }
 
-/// The option of a name as the command line may write it: whole, or its beginning where no other option begins so.
+/// Returns the option of a name as the command line may write it: in full, or abbreviated if the prefix is unambiguous.
 pub(super) fn of_command_line(word: &str, dashes: usize) -> Name {
     let own = |(name, _, takes): &(&'static str, &str, Takes)| Name::Own(name, *takes);
     if dashes == 1
@@ -177,18 +177,18 @@ pub(super) fn of_command_line(word: &str, dashes: usize) -> Name {
     }
 }
 
-/// Every way to write an option of a job, with its usual name.
+/// Returns every spelling of a job's option, with its usual name.
 fn all_of_jobs() -> impl Iterator<Item = (&'static str, &'static str)> {
     let usual = || VALUED.split_whitespace().chain(SWITCHES.iter().copied());
     usual().map(|name| (name, name)).chain(ALIASES.iter().copied())
 }
 
-/// The usual name of a job's option, which may be written by another one; `None` where it is not known.
+/// Returns the usual name of a job's option, which may be written under an alias; `None` if unknown.
 pub(super) fn of_job(written: &str) -> Option<&'static str> {
     all_of_jobs().find(|(known, _)| *known == written).map(|(_, usual)| usual)
 }
 
-/// Whether an option may stand without a value.
+/// Returns true if an option is allowed without a value.
 pub(super) fn is_switch(name: &str) -> bool {
     SWITCHES.contains(&name)
 }

@@ -1,4 +1,4 @@
-//! fio's report for people, read: 3 or 4 significant digits, which give the resolution.
+//! Parser of fio's report for people: 3 or 4 significant digits, which give the resolution.
 //!
 //! Both layouts: `read: IOPS=50.4k, BW=197MiB/s (207MB/s)(11.0MiB/56msec)` of fio 3 and
 //! `read : io=241236KB, bw=24035KB/s, iops=6008, runt= 10037msec` of fio 2, whose KB is 1024.
@@ -8,11 +8,11 @@ use activebench_model::claim::SourceLine;
 use super::filter::Section;
 use super::report::{Entry, Figure, Head, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution};
 
-/// Reads one section of plain text; the entries of its last report.
+/// Reads one section of plain text; returns the entries of its last report.
 pub(super) fn read(section: &Section<'_>, stream: &str) -> Report {
     let mut reader = Reader { stream, report: Report::default(), part: Part::Nothing, unit_ns: 1.0, ended: true };
     for (number, line) in (section.first_line..).zip(section.text.split_inclusive('\n')) {
-        // A line without its end may lack digits.
+        // An unterminated line may lack digits.
         if let Some(line) = line.strip_suffix('\n') {
             reader.line(number, line.trim_end_matches('\r'));
         }
@@ -20,14 +20,14 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Report {
     reader.report
 }
 
-/// Whose percentiles follow.
+/// The entry part to which the next percentiles belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Nothing,
     Completion(Way),
     Total(Way),
     Sync,
-    /// Percentiles that nobody claims (slat).
+    /// Percentiles that are not claimed (slat).
     Other(Way),
 }
 
@@ -36,13 +36,13 @@ struct Reader<'s> {
     report: Report,
     part: Part,
     unit_ns: f64,
-    /// The entries so far are those of a report that is over.
+    /// True if the entries so far belong to a report that has ended.
     ended: bool,
 }
 
 impl Reader<'_> {
     fn line(&mut self, number: u64, line: &str) {
-        // A line of progress may stand before the words.
+        // A progress line may precede the text.
         let words = line.rsplit('\r').next().unwrap_or(line);
         let text = words.trim();
         let source = || SourceLine { stream: self.stream.to_owned(), line: number, text: line.to_owned() };
@@ -71,7 +71,7 @@ impl Reader<'_> {
             return;
         }
         if text.starts_with("Run status group") {
-            // The end of every report. What follows repeats the figures by group.
+            // The end of every report. The lines after it repeat the figures by group.
             self.report.complete = true;
             self.ended = true;
             self.part = Part::Nothing;
@@ -104,8 +104,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes a line of rates without a job before it for a new entry, where it is not one more direction of the last;
-    /// whether lines of an entry may follow.
+    /// Starts an entry without a name at a line of rates without a job before it; returns true if lines of an entry may
+    /// follow.
     fn begin_headless(&mut self, text: &str) -> bool {
         let rates = way_of(text).filter(|(_, rest)| rest.contains("IOPS=") && rest.contains("BW="));
         let Some((way, _)) = rates.filter(|_| self.report.entries.is_empty()) else { return false };
@@ -204,11 +204,11 @@ fn head(line: &str) -> Option<(String, Head)> {
     let stated = |key| value_after(rest, key).map(str::to_owned);
     let mut head =
         Head { rw: stated("rw="), engine: stated("ioengine="), depth: stated("iodepth="), block_bytes: [None; 3] };
-    // Smallest and largest block of reads, writes and trims; fio 2 has no words beside them.
+    // Smallest and largest block of reads, writes and trims; fio 2 prints no words beside them.
     let blocks = rest.split_once("bs=").map_or("", |(_, blocks)| blocks.split("ioengine=").next().unwrap_or(blocks));
     let sizes = blocks.split([' ', ',', '/', '-']).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
     let sizes: Vec<Option<u64>> = sizes.map(block_bytes).collect();
-    // With `bs_is_seq_rand` there are two, and not of directions.
+    // With `bs_is_seq_rand` there are two, and they do not belong to directions.
     if let [a, b, c, d, e, f] = sizes[..] {
         let same = |smallest: Option<u64>, largest| smallest.filter(|_| smallest == largest);
         head.block_bytes = [same(a, b), same(c, d), same(e, f)];
@@ -216,8 +216,8 @@ fn head(line: &str) -> Option<(String, Head)> {
     Some((name.to_owned(), head))
 }
 
-/// `4096B`, `64.0KiB`, `4K`. The digits of the larger units may be rounded: only where they are those of a power of two
-/// they are taken for all of it.
+/// Parses `4096B`, `64.0KiB`, `4K`. The digits of the larger units may be rounded: they are taken as exact only for
+/// powers of two.
 fn block_bytes(size: &str) -> Option<u64> {
     let (number, unit) = split_unit(size)?;
     let factor: u64 = match unit {
@@ -276,7 +276,7 @@ fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
     };
     let counted = |words: &str| number_of(words).map(|(value, step)| figure(words, "iops", value, step));
     let (bandwidth, rate, bytes, runtime) = if let Some(rate) = value_after(text, "IOPS=") {
-        // `(11.0MiB/56msec)` closes the line.
+        // `(11.0MiB/56msec)` ends the line.
         let (bytes, runtime) = text
             .split('(')
             .filter_map(|part| part.split(')').next()?.split_once('/'))
@@ -287,7 +287,7 @@ fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
         (value_after(text, "bw="), value_after(text, "iops="), value_after(text, "io="), value_after(text, "runt="))
     };
     directed.runtime_ms = runtime.and_then(|time| time.trim().trim_end_matches("msec").trim().parse().ok());
-    // The printed digits are coarser than the clock nearly always; both are known here.
+    // The printed digits are nearly always coarser than the clock; both are known here.
     let of_rate = |mut figure: Figure| {
         figure.resolution += directed.runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
         figure
@@ -300,7 +300,7 @@ fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
 /// `issued rwts: total=2824,1272,0,0 short=...`; fio 2: `issued    : total=r=30720/w=0/d=0, ...`.
 fn read_issued(entry: &mut Entry, rest: &str, source: &SourceLine) {
     let Some(totals) = value_of(rest, "total=") else { return };
-    // Where all directions are reported as one, they stand in the place of the reads.
+    // If all directions are reported as one, their total is printed in place of the reads.
     let as_one = entry.of(Way::Mixed).bandwidth.is_some() && entry.of(Way::Read).bandwidth.is_none();
     for (way, printed) in Way::DIRECTIONS.into_iter().zip(totals.split(',')) {
         let way = if as_one && way == Way::Read { Way::Mixed } else { way };
@@ -337,7 +337,7 @@ fn share(text: &str, key: &str, source: &SourceLine) -> Option<Figure> {
     })
 }
 
-/// The word behind a key, up to a comma, a blank or a bracket.
+/// Returns the word after a key, up to a comma, a blank or a bracket.
 fn value_after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let at = text.match_indices(key).find(|(at, _)| *at == 0 || text[..*at].ends_with([' ', ',', '(', ':']))?.0;
     let rest = text[at + key.len()..].trim_start();
@@ -345,19 +345,19 @@ fn value_after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     Some(&rest[..end]).filter(|word| !word.is_empty())
 }
 
-/// As above with the commas.
+/// Returns the word after a key, commas included.
 fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let rest = text.split_once(key)?.1;
     rest.split_whitespace().next()
 }
 
-/// `197MiB/s` to `197` and `MiB/s`.
+/// Splits `197MiB/s` into `197` and `MiB/s`.
 fn split_unit(word: &str) -> Option<(&str, &str)> {
     let digits = word.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     Some(word.split_at(digits))
 }
 
-/// A number with fio's suffix for thousands, and the step of its last digit.
+/// Parses a number with fio's suffix for thousands; returns it with the step of its last digit.
 fn number_of(word: &str) -> Option<(f64, f64)> {
     let (digits, factor) = match word.as_bytes().last()? {
         b'k' | b'K' => (&word[..word.len() - 1], 1e3),

@@ -1,11 +1,11 @@
-//! fio's numbers in options: sizes with suffixes, times, truth values.
+//! fio's numbers in options: sizes with suffixes, times, booleans.
 
-/// A size in bytes: `4k`, `1g`, `512`. `None` for a percentage, a range and what is no number, and for a suffix where
-/// the base is not known.
+/// Parses a size in bytes: `4k`, `1g`, `512`. `None` for a percentage, a range and text that is not a number, and for a
+/// suffix if the base is unknown.
 ///
-/// fio's `kb_base` is the base of `k`, `kb`, `ki` and their kin. The long words (`kib`) have the other base: with 1000
-/// they are powers of 1024, and with 1024, the default, powers of 1000. Behind a blank no suffix counts: `bs = 64k` in
-/// a job file is a block of 64 bytes (measured with 3.33).
+/// fio's `kb_base` is the base of `k`, `kb`, `ki` and similar suffixes. The long forms (`kib`) have the other base:
+/// with 1000 they are powers of 1024, and with 1024, the default, powers of 1000. After a blank no suffix counts: `bs =
+/// 64k` in a job file is a block of 64 bytes (measured with 3.33).
 pub(super) fn bytes(text: &str, kb_base: Option<u64>) -> Option<u64> {
     let text = text.trim_end().to_ascii_lowercase();
     let plain = text.trim_start();
@@ -32,8 +32,8 @@ pub(super) fn bytes(text: &str, kb_base: Option<u64>) -> Option<u64> {
     number.checked_mul(base.checked_pow(power)?)
 }
 
-/// A time in ns; without a unit it is in `unit_ns`. fio takes an unknown unit, `sec` among them, for us: `None`.
-/// Behind a blank no unit counts, as with sizes.
+/// Parses a time in ns; without a unit it is in `unit_ns`. fio takes an unknown unit, `sec` among them, for us: `None`.
+/// After a blank no unit counts, as with sizes.
 pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
     let has_blank = text.starts_with(char::is_whitespace);
     let text = text.trim();
@@ -55,7 +55,7 @@ pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
     number.checked_mul(unit_ns)
 }
 
-/// Whether an option's value switches it on. One that stands without a value does.
+/// Returns true if an option's value switches it on, as an option without a value does.
 pub(super) fn is_true(value: &str) -> bool {
     !matches!(value.trim().to_ascii_lowercase().as_str(), "0" | "false" | "no" | "none" | "off")
 }

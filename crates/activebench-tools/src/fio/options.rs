@@ -1,7 +1,7 @@
-//! The options of one job, and what is not known of them.
+//! The options of one job, including those whose value is unknown.
 //!
-//! An option that is not stated has fio's default only where every source of options was read. There is no way to
-//! ask for an option without this distinction.
+//! An option that is not stated has fio's default only if every source of options was read. There is no way to
+//! read an option without this distinction.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use super::names;
 use super::numbers::{bytes, is_true, time_ns};
 use super::report::{Head, Way};
 
-/// Most clones of all jobs together: fio itself allows 4096 jobs.
+/// Maximum number of jobs, clones included: fio itself allows 4096 jobs.
 pub(super) const MOST_JOBS: usize = 4096;
 
-/// fio's block where none is stated.
+/// fio's default block size in bytes.
 const DEFAULT_BLOCK: u64 = 4096;
 
-/// What is known of an option.
+/// Knowledge of one option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer<'a> {
     /// Its value.
     Stated(&'a str),
-    /// It was not given: fio's default holds.
+    /// Not given: fio's default applies.
     Default,
-    /// Whether it was given, or with which value, is not known.
+    /// Unknown: it may have been given with any value.
     Unknown,
 }
 
 impl<'a> Answer<'a> {
-    /// The value, where fio has this default.
+    /// Returns the value; `default`, fio's default, if the option was not given.
     fn or(self, default: &'a str) -> Option<&'a str> {
         match self {
             Answer::Stated(value) => Some(value),
@@ -38,40 +38,40 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Which options may be given that are not stated.
+/// Options that may have been given although they are not stated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Gap {
-    /// None: all were read.
+    /// None: all options were read.
     #[default]
     Nothing,
-    /// Those that stand without a value: fio's JSON does not state them.
+    /// Options given without a value: fio's JSON omits them.
     Switches,
-    /// Any, for this reason.
+    /// Any option, for this reason.
     Anything(String),
 }
 
-/// A value and the base of its suffix.
+/// A value, with the base of its size suffixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Value {
-    /// `None` where only fio knows it.
+    /// `None` if only fio knows it.
     text: Option<String>,
-    /// `None` where it is not known.
+    /// `None` if unknown.
     kb_base: Option<u64>,
 }
 
-/// The options of one job, the later ones over the earlier ones, by their usual names.
+/// The options of one job by their usual names. Later options override earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobOptions {
     values: BTreeMap<String, Value>,
-    /// Files that it names, in order: each option adds its own. `None` for names that only fio knows.
+    /// Files that the job names, in order: each option adds its own. `None` for names that only fio knows.
     filenames: Vec<Option<String>>,
-    /// The base of suffixes from here on; `None` where it is not known.
+    /// Base of the size suffixes in the options that follow; `None` if unknown.
     kb_base: Option<u64>,
-    /// Blocks of reads, writes and trims in bytes, from all `bs` in their order; `None` where they are not known.
+    /// Block sizes of reads, writes and trims in bytes, from all `bs` options in their order; `None` if unknown.
     blocks: [Option<u64>; 3],
-    /// No `bs` gives directions blocks of their own.
+    /// True if no `bs` option gives directions different block sizes.
     one_block: bool,
-    /// Blocks where fio states them before the job starts.
+    /// Block sizes that fio states before the job starts.
     told_blocks: [Option<u64>; 3],
     gap: Gap,
 }
@@ -91,14 +91,14 @@ impl Default for JobOptions {
 }
 
 impl JobOptions {
-    /// Options of which nothing is known.
+    /// Returns options of which nothing is known.
     pub(super) fn unknown(why: &str) -> Self {
         let mut options = Self::default();
         options.miss(why);
         options
     }
 
-    /// Sets an option by any of its names. A name that is not known may change anything.
+    /// Sets an option by any of its names. An unknown name may change any option.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.put(name, Some(value));
     }
@@ -114,7 +114,7 @@ impl JobOptions {
             self.miss(&format!("the option {written} is not known"));
             return;
         };
-        // What a shell would have taken away is still there where words come from a script.
+        // If the words come from a script, they still have the quotes that a shell would have removed.
         let value = value.map(|value| value.trim_end().trim_matches(['"', '\'']));
         match name {
             "filename" => match value {
@@ -122,12 +122,12 @@ impl JobOptions {
                 None => self.filenames.push(None),
             },
             "bs" => self.set_blocks(value),
-            // It holds for what comes after it.
+            // It applies to the options that follow.
             "kb_base" => {
                 self.kb_base =
                     value.and_then(|base| base.trim().parse().ok()).filter(|base| [1000, 1024].contains(base))
             }
-            // `buffered` is `direct` upside down.
+            // `buffered` is the inverse of `direct`.
             "buffered" => {
                 let direct = value.map(|value| if is_true(value) { "0" } else { "1" });
                 self.insert("direct", direct);
@@ -135,7 +135,7 @@ impl JobOptions {
             }
             // O_ATOMIC implies O_DIRECT (init.c, `fixup_options`, 3.33).
             "atomic" if value.is_some_and(is_true) => self.insert("direct", Some("1")),
-            // Each of both sets the other; the later one counts.
+            // Each of the two sets the other; the later one counts.
             "rwmixread" => drop(self.values.remove("rwmixwrite")),
             "rwmixwrite" => drop(self.values.remove("rwmixread")),
             _ => {}
@@ -143,7 +143,8 @@ impl JobOptions {
         self.insert(name, value);
     }
 
-    /// A piece for each direction; the last one holds for those behind it too, an empty one changes nothing.
+    /// Reads one size per direction. The last size also applies to the directions after it; an empty one changes
+    /// nothing.
     fn set_blocks(&mut self, sizes: Option<&str>) {
         let Some(sizes) = sizes else {
             self.blocks = [None; 3];
@@ -156,7 +157,7 @@ impl JobOptions {
                 *block = bytes(size, self.kb_base).filter(|bytes| *bytes > 0);
             }
         }
-        // With `bs_is_seq_rand` they are not of directions.
+        // With `bs_is_seq_rand` the sizes do not belong to directions.
         self.one_block = pieces.len() == 1;
     }
 
@@ -164,14 +165,14 @@ impl JobOptions {
         self.values.insert(name.to_owned(), Value { text: value.map(str::to_owned), kb_base: self.kb_base });
     }
 
-    /// Options may be given that were not read. The first reason is kept.
+    /// Records that some options were not read. The first reason is kept.
     pub(super) fn miss(&mut self, why: &str) {
         if !matches!(self.gap, Gap::Anything(_)) {
             self.gap = Gap::Anything(why.to_owned());
         }
     }
 
-    /// Options were given here that were not read: they may be other values of those before.
+    /// Records that options were given here that were not read: they may override the earlier ones.
     pub(super) fn miss_all_before(&mut self, why: &str) {
         self.miss(why);
         self.values.retain(|name, _| name == "name");
@@ -179,7 +180,7 @@ impl JobOptions {
         (self.blocks, self.kb_base) = ([None; 3], None);
     }
 
-    /// Options as fio itself states them: all that have a value. Switches without one are not known.
+    /// Reads options as fio itself states them: all that have a value. Switches without a value remain unknown.
     pub(super) fn told<'t>(told: impl IntoIterator<Item = &'t (String, String)>) -> Self {
         let mut options = Self::default();
         told.into_iter().for_each(|(name, value)| options.set(name, value));
@@ -189,7 +190,7 @@ impl JobOptions {
         options
     }
 
-    /// Takes over what `other` says where nothing is known here, and its files where they are not.
+    /// Copies values from `other` where they are unknown here, and its files if these are unknown.
     pub(super) fn fill_from(&mut self, other: &JobOptions) {
         for (name, value) in &other.values {
             if self.get(name) == Answer::Unknown {
@@ -204,14 +205,14 @@ impl JobOptions {
         }
     }
 
-    /// Sets an option if it is not known to have this value.
+    /// Sets an option unless it is known to have this value.
     pub(super) fn correct(&mut self, name: &str, value: &str) {
         if self.stated(name) != Some(value) {
             self.put(name, Some(value));
         }
     }
 
-    /// Why options may be given that were not read; `None` where all are known but their values, or switches.
+    /// Returns why some options may not have been read; `None` if at most values or switches are unknown.
     pub(super) fn unread(&self) -> Option<&str> {
         match &self.gap {
             Gap::Anything(why) => Some(why),
@@ -219,7 +220,7 @@ impl JobOptions {
         }
     }
 
-    /// Whether everything that was given is known.
+    /// Returns true if every option given is known.
     pub(super) fn is_whole(&self) -> bool {
         self.gap == Gap::Nothing
             && self.values.values().all(|value| value.text.is_some())
@@ -235,7 +236,7 @@ impl JobOptions {
         }
     }
 
-    /// The value where it is known to be given.
+    /// Returns the value if the option is known to be given.
     pub(super) fn stated(&self, name: &str) -> Option<&str> {
         match self.get(name) {
             Answer::Stated(value) => Some(value),
@@ -243,12 +244,12 @@ impl JobOptions {
         }
     }
 
-    /// Whether it is known that the option is not given.
+    /// Returns true if the option is known not to be given.
     pub(super) fn lacks(&self, name: &str) -> bool {
         self.get(name) == Answer::Default
     }
 
-    /// Whether a switch is on; off where it is not given, `None` where that is not known.
+    /// Returns true if a switch is on, false if it is off or not given; `None` if unknown.
     pub(super) fn is_on(&self, name: &str) -> Option<bool> {
         match self.get(name) {
             Answer::Stated(value) => Some(is_true(value)),
@@ -257,19 +258,19 @@ impl JobOptions {
         }
     }
 
-    /// Whether a switch is known to be on.
+    /// Returns true if a switch is known to be on.
     pub(super) fn has(&self, name: &str) -> bool {
         self.is_on(name) == Some(true)
     }
 
-    /// A size in bytes by the base that held where it was stated; `None` where it is not stated as a number.
+    /// Returns a size in bytes, in the suffix base that applied where it was stated; `None` if no number is stated.
     pub(super) fn size(&self, name: &str) -> Option<u64> {
         let value = self.values.get(name)?;
         let base = value.kb_base.filter(|_| !matches!(self.gap, Gap::Anything(_)));
         bytes(value.text.as_deref()?, base)
     }
 
-    /// Takes what fio says of the job before it starts, where that is not what is known.
+    /// Takes over fio's description of the job before it starts, where it differs from what is known.
     pub(super) fn take_head(&mut self, head: &Head) {
         let same = |known: &str, told: &str| known == told || (known == "readwrite" && told == "rw");
         if let Some(rw) = &head.rw {
@@ -287,14 +288,14 @@ impl JobOptions {
         self.told_blocks = head.block_bytes;
     }
 
-    /// Whether both state the same, the blocks included where both know them.
+    /// Returns true if both state the same values, and the same block sizes where both know them.
     pub(super) fn agrees(&self, other: &JobOptions) -> bool {
         let blocks = |options: &Self| Way::DIRECTIONS.map(|way| options.block_bytes(way));
         let differ = |(own, other): (Option<u64>, Option<u64>)| own.zip(other).is_some_and(|(own, other)| own != other);
         self.values == other.values && !blocks(self).into_iter().zip(blocks(other)).any(differ)
     }
 
-    /// Bytes of each block of a direction; `None` where they vary, come from a log or are not known.
+    /// Returns the block size of a direction in bytes; `None` if it varies, comes from a log or is unknown.
     pub(super) fn block_bytes(&self, way: Way) -> Option<u64> {
         if self.replays() {
             return None;
@@ -319,12 +320,12 @@ impl JobOptions {
         self.blocks.get(way as usize).copied().flatten()
     }
 
-    /// A number; `default` where the option is not given.
+    /// Returns a number; `default` if the option is not given.
     pub(super) fn number(&self, name: &str, default: u64) -> Option<u64> {
         self.get(name).or("").and_then(|text| if text.is_empty() { Some(default) } else { bytes(text, Some(1024)) })
     }
 
-    /// A time, 0 where the option is not given; without a unit it is in seconds.
+    /// Returns a time in ns, 0 if the option is not given. A time without a unit is in seconds.
     pub(super) fn seconds_as_ns(&self, name: &str) -> Option<u64> {
         time_ns(self.get(name).or("0")?, 1_000_000_000)
     }
@@ -333,7 +334,7 @@ impl JobOptions {
         self.stated("name").unwrap_or("")
     }
 
-    /// The files that the job names; empty where it names none and makes its own, `None` where they are not known.
+    /// Returns the files that the job names: empty if it names none and makes its own, `None` if they are unknown.
     pub(super) fn filenames(&self) -> Option<Vec<&str>> {
         if self.unread().is_some() {
             return None;
@@ -341,19 +342,19 @@ impl JobOptions {
         self.filenames.iter().map(Option::as_deref).collect()
     }
 
-    /// The engine; `None` where it is not known.
+    /// Returns the engine; `None` if unknown.
     pub(super) fn engine(&self) -> Option<&str> {
         let engine = self.get("ioengine").or("psync")?;
-        // `external:path` and options behind a colon.
+        // The engine may be `external:path`, or have options after a colon.
         engine.split(':').next()
     }
 
-    /// Whether its work is known to come from a log.
+    /// Returns true if the job is known to take its work from a log.
     pub(super) fn replays(&self) -> bool {
         self.values.contains_key("read_iolog")
     }
 
-    /// The order and direction with what may stand behind a colon; `None` where it is not known, or comes from a log.
+    /// Returns the order and direction, with anything after a colon; `None` if unknown or if they come from a log.
     pub(super) fn order(&self) -> Option<&str> {
         if self.replays() {
             return None;
@@ -361,7 +362,7 @@ impl JobOptions {
         self.get("rw").or("read")
     }
 
-    /// The order and direction alone.
+    /// Returns the order and direction only.
     pub(super) fn rw(&self) -> Option<&str> {
         self.order().map(|rw| rw.split([':', ',']).next().unwrap_or(rw))
     }
@@ -386,9 +387,9 @@ impl JobOptions {
         self.rw().map(|rw| rw.starts_with("rand"))
     }
 
-    /// The option that sets the mix of reads and writes, and the share of reads, from 0 to 1. Half where
-    /// none is given; `None` for a job that does not mix, or whose mix comes from elsewhere: a log of I/O, or
-    /// the reads of a check beside its own.
+    /// Returns the option that sets the mix of reads and writes, and the share of reads, from 0 to 1. The share is 0.5
+    /// if no option sets it. `None` for a job that does not mix, or whose mix comes from elsewhere: a log of I/O, or
+    /// the reads of a verification in addition to its own.
     pub(super) fn mix(&self) -> Option<(String, f64)> {
         if self.mixes() != Some(true) || self.verify() != Some(None) {
             return None;
@@ -404,13 +405,13 @@ impl JobOptions {
         }
     }
 
-    /// The check of the data that it asks for, `Some(None)` without; `None` where that is not known.
+    /// Returns the data verification that the job asks for, `Some(None)` if it asks for none; `None` if unknown.
     pub(super) fn verify(&self) -> Option<Option<&str>> {
         let method = self.get("verify").or("0")?;
         Some(Some(method).filter(|method| !matches!(*method, "0" | "none" | "null" | "pattern_hdr_none")))
     }
 
-    /// Whether what was written is read back and checked after each loop.
+    /// Returns true if written data is read back and verified after each loop; `None` if unknown.
     pub(super) fn verifies_after(&self) -> Option<bool> {
         let (verify, writes) = (self.verify(), self.writes());
         if verify == Some(None) || writes == Some(false) {
@@ -420,7 +421,7 @@ impl JobOptions {
         (verify.is_some() && writes.is_some()).then_some(checks)
     }
 
-    /// Whether it moves data this way, or checks what it wrote; `None` where that is not known.
+    /// Returns true if the job moves data in this direction, or verifies what it wrote; `None` if unknown.
     pub(super) fn goes(&self, way: Way) -> Option<bool> {
         if engine::kind(self.engine()) == Kind::Processor {
             return Some(false);
@@ -433,17 +434,17 @@ impl JobOptions {
         }
     }
 
-    /// How often it goes over its files.
+    /// Returns the number of passes over the files.
     pub(super) fn loops(&self) -> Option<u64> {
         self.number("loops", 1).map(|loops| loops.max(1))
     }
 
-    /// How many files it makes where it names none.
+    /// Returns the number of files that the job makes if it names none.
     pub(super) fn files(&self) -> Option<u64> {
         self.number("nrfiles", 1)
     }
 
-    /// How many jobs it makes.
+    /// Returns the number of clones.
     pub(super) fn clones(&self) -> Option<usize> {
         let clones = self.number("numjobs", 1).and_then(|count| usize::try_from(count).ok())?;
         Some(clones.clamp(1, MOST_JOBS))
@@ -454,7 +455,7 @@ fn mixes(rw: &str) -> bool {
     matches!(rw, "rw" | "readwrite" | "randrw")
 }
 
-/// Names with a colon between two, unless a backslash is before it.
+/// Splits a list of names at colons, except at those after a backslash.
 pub(super) fn split_names(list: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut characters = list.chars();

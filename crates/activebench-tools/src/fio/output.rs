@@ -1,4 +1,4 @@
-//! fio's output to claims.
+//! Converts fio's output to claims.
 
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Restated, SourceLine, Subject};
 use activebench_model::output::ToolOutput;
@@ -12,12 +12,12 @@ use super::options::{Answer, JobOptions};
 use super::report::{Directed, Entry, Figure, Head, Latencies, Report, Way, rate_resolution};
 use super::{json, normal, subject, terse};
 
-/// What was read, before anything is claimed.
+/// The reports read from the output, before any claim is made.
 #[derive(Debug, Default)]
 pub(super) struct Read {
-    /// The report that is claimed.
+    /// The report that claims are made from.
     pub(super) report: Report,
-    /// The same for people, where another one is claimed.
+    /// The same report for people, if claims are made from another one.
     pub(super) restated: Option<Report>,
     pub(super) notes: Vec<Note>,
     pub(super) errors: Vec<Note>,
@@ -37,7 +37,7 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     let file = written.map(|file| (String::from_utf8_lossy(&file.bytes), file.name.as_str()));
     let streams = std::iter::once((stdout, "stdout")).chain(file);
     for (text, stream) in streams {
-        // The version stands before the object, the report for people behind it.
+        // The version is before the object, the report for people after it.
         let mut version: Option<String> = None;
         for section in sections(&text) {
             if section.is_object {
@@ -49,7 +49,7 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
                             line: section.first_line,
                             text: "{".to_owned(),
                         },
-                        message: format!("the figures are no whole JSON and not claimed: {why}"),
+                        message: format!("the output is not complete JSON and its figures are not claimed: {why}"),
                     }),
                 }
                 continue;
@@ -81,13 +81,13 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     }
     for entry in &mut read.report.entries {
         let mut of_name = heads.iter().filter(|(name, _)| *name == entry.name).map(|(_, head)| head);
-        // Jobs of one name may differ: which of them this is cannot be told.
+        // Jobs of one name may differ: it is unknown which of them this is.
         entry.head = of_name.next().filter(|first| of_name.all(|other| other == *first)).cloned();
     }
     read
 }
 
-/// Whether all jobs of an entry take the times of their operations, or none does: its latencies are those of all.
+/// Returns true if all jobs of an entry time their operations, or none does: then its latencies cover all of them.
 fn is_timed_alike(paired: &Paired) -> bool {
     const OFF: [&str; 4] = ["gtod_reduce", "disable_lat", "disable_clat", "disable_slat"];
     let mut jobs = paired.jobs.iter().map(|job| OFF.map(|name| job.options.get(name)));
@@ -95,7 +95,8 @@ fn is_timed_alike(paired: &Paired) -> bool {
     jobs.all(|other| Some(other) == first)
 }
 
-/// Whether all jobs of an entry wait for each operation, or none does: their completion latencies mean one thing.
+/// Returns true if all jobs of an entry wait for each operation, or none does: then their completion latencies mean the
+/// same.
 fn is_made_alike(paired: &Paired) -> bool {
     let mut waits = paired
         .jobs
@@ -105,8 +106,8 @@ fn is_made_alike(paired: &Paired) -> bool {
     waits.all(|other| Some(other) == first)
 }
 
-/// The entry with the figures of both directions in their own place: terse lines have them in that of the reads where
-/// the job asks for one figure of all.
+/// Moves the combined figures of both directions to [`Way::Mixed`]: terse lines print them as reads if the job asks for
+/// one figure of all directions.
 fn as_one(entry: &Entry, paired: &Paired) -> Entry {
     let mut entry = entry.clone();
     let asked = matches!(paired.job().map(|job| job.get("unified_rw_reporting")), Some(Answer::Stated("mixed" | "1")));
@@ -117,7 +118,7 @@ fn as_one(entry: &Entry, paired: &Paired) -> Entry {
     entry
 }
 
-/// Gives entries without names those of the jobs, where numbers and directions say which is which; drops them otherwise.
+/// Names entries after the jobs if numbers and directions identify them; drops the entries otherwise.
 fn name_headless(read: &mut Read, setup: &Setup) {
     read.restated = read.restated.take().filter(|report| !report.headless);
     if !read.report.headless {
@@ -139,7 +140,7 @@ fn name_headless(read: &mut Read, setup: &Setup) {
         for (entry, places) in entries.iter_mut().zip(&planned) {
             entry.name = setup.jobs[places[0]].options.name().to_owned();
         }
-        // What there is of it is whole.
+        // The part that is present is complete.
         read.report.complete = true;
         return;
     }
@@ -150,7 +151,7 @@ fn name_headless(read: &mut Read, setup: &Setup) {
     }
 }
 
-/// The report for people alone says how many jobs an entry covers, and their process.
+/// Copies the number of jobs and the process from the report for people, which alone states them.
 fn join(entry: &mut Entry, of_people: &Entry) {
     if entry.name == of_people.name {
         entry.jobs = entry.jobs.or(of_people.jobs);
@@ -158,7 +159,7 @@ fn join(entry: &mut Entry, of_people: &Entry) {
     }
 }
 
-/// Terse lines repeat without a head: the last report is that of the last so many jobs.
+/// Keeps the last report: terse lines repeat without a header, and each report has one entry per planned entry.
 fn the_last(mut report: Report, setup: &Setup) -> Report {
     let expected = setup.entries().len();
     let count = report.entries.len();
@@ -168,7 +169,7 @@ fn the_last(mut report: Report, setup: &Setup) -> Report {
     report
 }
 
-/// Lines that are no report: errors and warnings.
+/// Reads lines outside reports: errors and warnings.
 fn read_words(read: &mut Read, text: &str, first_line: u64, stream: &str) {
     for (number, line) in (first_line..).zip(text.split_inclusive('\n')) {
         let whole = line.ends_with('\n') || stream == "stderr";
@@ -192,7 +193,7 @@ fn read_words(read: &mut Read, text: &str, first_line: u64, stream: &str) {
     }
 }
 
-/// `fio: ` also begins what is no error.
+/// Returns true if a line that begins with `fio: ` is not an error.
 fn is_remark(rest: &str) -> bool {
     ["this platform", "file hash", "zeroes", "terminating on signal", "took too long", "clock setaffinity"]
         .iter()
@@ -245,7 +246,7 @@ impl Claims {
         }
         for way in Way::ALL {
             let directed = entry.of(way);
-            // Beside the directions themselves it says nothing new, and fio 3.33 prints zeros there for people.
+            // It repeats the figures of the directions, and fio 3.33 prints zeros there for people.
             if way == Way::Mixed && Way::DIRECTIONS.iter().any(|way| entry.of(*way).is_counted()) {
                 continue;
             }
@@ -265,7 +266,7 @@ impl Claims {
         let moved = bytes.as_ref().map(|figure| figure.value as u64);
         let kind = paired.kind();
         let beside = beside.map(|entry| entry.of(way));
-        // Of an engine that moves no data the bytes are made up from the block size.
+        // For an engine that moves no data, fio computes the bytes from the block size.
         let moves = !matches!(kind, Some(Kind::Names(_)));
         if moves {
             let id = self.claim(target, Metric::Throughput, Unit::BytesPerSec, bandwidth.as_ref(), moved);
@@ -308,7 +309,7 @@ impl Claims {
             );
             return;
         }
-        // A time of nothing was not taken (`gtod_reduce`, `disable_lat`).
+        // A latency of 0 was not measured (`gtod_reduce`, `disable_lat`).
         let timed = |latencies: &Latencies| latencies.mean.as_ref().is_none_or(|mean| mean.value > 0.0);
         if !timed(total) {
             return;
@@ -328,7 +329,7 @@ impl Claims {
             return;
         }
         let synchronous = matches!(kind, Some(Kind::Synchronous | Kind::Mapped | Kind::Nothing));
-        // One call does all of a synchronous operation: the two clocks differ by nothing.
+        // A synchronous operation is a single call: the two clocks agree.
         let twice = synchronous && total.percentiles.iter().any(Option::is_some);
         if !twice {
             self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion);
@@ -349,7 +350,7 @@ impl Claims {
             return self.note(syncs, "syncs without writes are not claimed");
         }
         let target = Target { paired, way };
-        // Syncs that fio makes and does not count, and such as are none to the kernel.
+        // Syncs that fio makes and does not count, and those that are not syncs to the kernel.
         let others = paired.perhaps_of_one(|job| {
             ["end_fsync", "fsync_on_close"].iter().any(|name| job.is_on(name) != Some(false))
                 || !job.lacks("sync_file_range")
@@ -368,8 +369,7 @@ impl Claims {
         }
     }
 
-    /// Processor times are those of the job from its start to its end, whatever it did: claimed
-    /// where that is one pass.
+    /// CPU times cover the job from its start to its end, whatever it did: they are claimed if that is one pass.
     fn of_processor(&mut self, entry: &Entry, paired: &Paired) {
         let happened: Vec<Way> = Way::ALL.into_iter().filter(|way| entry.of(*way).happened()).collect();
         let one_pass = paired.of_each(|job| {
@@ -379,7 +379,7 @@ impl Claims {
                 && (happened.len() == 1 || job.mixes() == Some(true))
         });
         let (Some(way), true) = (happened.first(), one_pass) else { return };
-        // Helpers make the calls, and the job's own time is counted alone; or there are none.
+        // Helpers make the calls and only the job's own time is counted; or there are no calls.
         let own_calls = |job: &JobOptions| {
             job.engine() != Some("posixaio")
                 && (job.is_on("sqthread_poll") == Some(false) || job.engine() != Some("io_uring"))
@@ -388,11 +388,11 @@ impl Claims {
         if !paired.of_each(own_calls) {
             return;
         }
-        // The mean over the jobs of a group.
+        // The figure is the mean over the jobs of a group.
         let Some(jobs) = paired.jobs_of(entry) else { return };
         let target = Target { paired, way: *way };
-        // How the kernel divides a task's time into user and system is sampled at its timer's ticks
-        // on most machines: measured on direct reads, 26.9 % of system time where it was 17.4 %.
+        // On most machines the kernel samples at its timer ticks how a task's time divides into user and system.
+        // Measured on direct reads: 26.9 % of system time reported, 17.4 % actual.
         let both: f64 = [&entry.user, &entry.system].into_iter().flatten().map(|figure| figure.value).sum();
         let sampled = both / 4.0;
         for (metric, figure) in [(Metric::CpuUser, &entry.user), (Metric::CpuSystem, &entry.system)] {
@@ -406,7 +406,7 @@ impl Claims {
         }
     }
 
-    /// Makes a claim of a figure, if there is one; gives its id.
+    /// Makes a claim from a figure, if there is one; returns its id.
     fn claim(
         &mut self,
         target: Target<'_>,
@@ -433,7 +433,7 @@ impl Claims {
         Some(id)
     }
 
-    /// A rate once more: computed over the same clock, so that its digits alone tell them apart.
+    /// Restates a rate from the other report: it is computed over the same clock, so only its digits differ.
     fn restate(&mut self, claim: Option<String>, unit: Unit, figure: Option<(&Figure, Option<u64>)>) {
         let (Some(claim), Some((figure, runtime_ms))) = (claim, figure) else { return };
         let of_clock = runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
@@ -448,7 +448,7 @@ impl Claims {
         });
     }
 
-    /// A rate as the amount over the time that fio prints beside it, from which it computed the rate (stat.c,
+    /// States a rate as the amount over the time that fio prints beside it, from which fio computed the rate (stat.c,
     /// `show_ddir_status`, 3.33).
     fn divide(&mut self, claim: Option<String>, unit: Unit, amount: Option<&Figure>, runtime_ms: Option<u64>) {
         let (Some(claim), Some(amount), Some(ms @ 2..)) = (claim, amount, runtime_ms) else { return };
@@ -473,7 +473,7 @@ impl Claims {
     }
 }
 
-/// Whose figure it is.
+/// The entry and direction of a figure.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     paired: &'a Paired,
@@ -486,7 +486,7 @@ impl Paired {
     }
 }
 
-/// Whether fio wrote this: its JSON, or its version on a line of its own before a report.
+/// Returns true if fio wrote this output: its JSON, or its version on a line of its own before a report.
 pub(super) fn is_of_fio(output: &ToolOutput) -> bool {
     let stdout = String::from_utf8_lossy(&output.stdout);
     sections(&stdout).iter().any(|section| match section.is_object {

@@ -1,9 +1,8 @@
-//! The observed calls, turned into phases: one a job (or group) and direction that claims
-//! speak of.
+//! Converts the observed calls to phases: one per job (or group) and claimed direction.
 //!
 //! fio's clock runs from the start of a job, which opens its file next, to the last completion, the
 //! fsync at the end included. Every descriptor from its open to its close is a part; a loop is
-//! another open. What the main process writes before the jobs start is nobody's part.
+//! another open. Writes of the main process before the jobs start belong to no part.
 
 use std::collections::HashSet;
 
@@ -16,15 +15,15 @@ use activebench_model::phase::{NameOperation, Part, PartEnd, Phase, TaskSpan};
 use super::engine::{self, Kind};
 use super::entries::{self, Paired};
 use super::jobs::{Setup, last_component};
+use super::observed_calls::{Asides, Seen};
 use super::options::JobOptions;
 use super::output;
 use super::plan;
 use super::report::Way;
-use super::seen::{Asides, Seen};
 use super::subject::syncs;
 use super::tasks::{self, JobTask};
 
-/// How far the bytes of an entry may be from those of its tasks before the tasks are in doubt.
+/// Largest relative difference between the bytes of an entry and those of its tasks before the assignment is doubted.
 const DOUBTFUL_BYTES: f64 = 0.01;
 
 /// See [`crate::Adapter::phases`].
@@ -63,10 +62,10 @@ pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activi
             phases.push(phase);
         }
     }
-    // The sum is right and its terms are not: the jobs were not born in their order.
+    // The sum matches but its terms do not: the jobs were not created in their order.
     if assigned.by_order && apart && report.entries.len() > 1 && !differ(totals.0, totals.1) {
         for phase in &mut phases {
-            phase.incomplete.get_or_insert_with(|| "which task is which job cannot be told".to_owned());
+            phase.incomplete.get_or_insert_with(|| "which task belongs to which job is not known".to_owned());
         }
     }
     phases
@@ -76,7 +75,7 @@ fn differ(claimed: f64, moved: f64) -> bool {
     (claimed - moved).abs() > DOUBTFUL_BYTES * claimed
 }
 
-/// Looks for one direction of one entry.
+/// Finds the calls of one direction of one entry.
 struct Locator<'a> {
     seen: &'a Seen<'a>,
     paired: &'a Paired,
@@ -84,7 +83,7 @@ struct Locator<'a> {
 }
 
 impl Locator<'_> {
-    /// Fills parts or spans; gives the bytes that the parts' calls moved, where calls show them.
+    /// Fills in parts or spans; returns the bytes that the parts' calls moved, if calls show them.
     fn locate(&self, tasks: &[JobTask], phase: &mut Phase) -> Option<f64> {
         let unknown = JobOptions::unknown("the job is not known");
         let mut moved = 0.0;
@@ -105,12 +104,12 @@ impl Locator<'_> {
                 continue;
             }
             if job.verifies_after() == Some(true) && job.loops() != Some(1) {
-                // Its clock is a sum of spans that lie apart: no one window is it.
+                // Its clock is a sum of separate spans, so no single window matches it.
                 phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
                 continue;
             }
             if job.stated("latency_target").is_some() {
-                let why = "with latency_target fio counts anew whenever it tries another depth";
+                let why = "with latency_target fio starts to count again whenever it tries another depth";
                 phase.incomplete = Some(why.to_owned());
                 continue;
             }
@@ -125,7 +124,7 @@ impl Locator<'_> {
         (exact && phase.incomplete.is_none()).then_some(moved)
     }
 
-    /// The passes of a task over files that can be the job's own, in order of time.
+    /// Returns the passes of a task over files that may be the job's own, ordered by time.
     fn passes_of(&self, task: &JobTask, job: &JobOptions) -> Vec<&Pass> {
         let tids = self.tids_of(task);
         let own = |pass: &&Pass| {
@@ -192,7 +191,7 @@ impl Locator<'_> {
         moved
     }
 
-    /// A job's own thread, and those of the kernel that work off its io_uring: they bear its number in their names.
+    /// Returns a job's own thread and the kernel's threads for its io_uring, whose names contain its number.
     fn tids_of(&self, task: &JobTask) -> Vec<u32> {
         let names = [format!("iou-sqp-{}", task.tid), format!("iou-wrk-{}", task.tid)];
         let of_kernel =
@@ -200,13 +199,13 @@ impl Locator<'_> {
         of_kernel.chain([task.tid]).collect()
     }
 
-    /// The threads whose calls count for a job.
+    /// Returns the threads whose calls count for a job.
     fn threads_of(&self, task: &JobTask, job: &JobOptions, pass: &Pass) -> Vec<u32> {
         if !task.is_thread {
             return Vec::new();
         }
         let mut tids = self.tids_of(task);
-        // The C library's helpers make the calls.
+        // The C library's helper threads make the calls.
         if job.engine() == Some("posixaio") {
             tids.extend(pass.steps.iter().flat_map(|step| step.tids.iter().copied()));
         }
@@ -215,7 +214,7 @@ impl Locator<'_> {
         tids
     }
 
-    /// From the first call of its kind to the last one.
+    /// Adds the span from the first call of its kind to the last one.
     fn span_of(
         &self,
         task: &JobTask,
@@ -277,7 +276,7 @@ fn started_ns(pass: &Pass) -> u64 {
     pass.open.map(|open| open.start_ns).or(first).unwrap_or(u64::MAX)
 }
 
-/// Where the clock stopped in a pass.
+/// The end of the clock in a pass.
 struct Clock {
     end_ns: u64,
     last_data_ns: u64,
@@ -289,7 +288,7 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     let last = pass.steps.iter().rposition(moved)?;
     let last_data_ns = pass.steps.iter().filter(|step| moved(step)).map(|step| step.end_ns).max()?;
     let mut clock = Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None };
-    // fio makes no sync that no option asks for.
+    // fio syncs only if an option asks for it.
     if syncs(job).is_some() || job.unread().is_some() {
         let trailing = pass.steps[last + 1..].iter().find(|step| step.kind == StepKind::Sync);
         clock.end_ns = trailing.map_or(clock.end_ns, |step| step.end_ns).max(clock.end_ns);
@@ -299,7 +298,7 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     Some(clock)
 }
 
-/// The last syncs may come after the close: for `end_fsync` and `fsync_on_close` fio opens a file again that it has
+/// Extends the clock by syncs after the close: for `end_fsync` and `fsync_on_close` fio reopens a file that it has
 /// closed (backend.c, `fio_file_fsync`, 3.33).
 fn with_later_syncs(mut clock: Clock, pass: &Pass, passes: &[&Pass], job: &JobOptions) -> Clock {
     if ["end_fsync", "fsync_on_close"].iter().all(|name| job.is_on(name) == Some(false)) {
@@ -315,7 +314,7 @@ fn with_later_syncs(mut clock: Clock, pass: &Pass, passes: &[&Pass], job: &JobOp
     clock
 }
 
-/// Data moves through memory: what ends it is the call after.
+/// Finds the clock of a mapped file: data moves through memory, so the next call ends it.
 fn mapped_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
     let map = pass.steps.iter().position(|step| step.kind == StepKind::Map)?;
     let sync = pass.steps[map..]

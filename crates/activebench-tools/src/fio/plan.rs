@@ -1,4 +1,4 @@
-//! What a job makes of its command: the part of a phase that no observation adds to.
+//! The part of a phase that follows from the command alone, without observations.
 
 use activebench_model::phase::{
     Direction, Mechanism, Mix, MixOf, NamePass, OwnLimit, Pattern, Phase, Promise, RateClock,
@@ -10,7 +10,7 @@ use super::jobs::{Job, Setup};
 use super::numbers::is_true;
 use super::options::{Answer, JobOptions};
 use super::report::Way;
-use crate::Plan;
+use crate::adapter::Plan;
 
 /// See [`crate::Adapter::plan`].
 pub(super) fn plan(setup: &Setup) -> Plan {
@@ -30,7 +30,7 @@ pub(super) fn plan(setup: &Setup) -> Plan {
             } else {
                 "its directions are known to fio alone"
             });
-            // One that is not known may do anything.
+            // A job whose directions are unknown may do anything.
             let direction = if replays { Direction::None } else { Direction::Mixed };
             plan.phases.push(Phase {
                 requested_tasks: u32::try_from(paired.jobs.len()).unwrap_or(u32::MAX),
@@ -53,8 +53,8 @@ pub(super) fn plan(setup: &Setup) -> Plan {
     plan
 }
 
-/// A direction of an entry, as its jobs ask for it. `tasks` is their number where the report
-/// states it.
+/// Returns the phase of one direction of an entry, as its jobs ask for it. `tasks` is the number of tasks if the
+/// report states it.
 pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let (paired, tasks) = &of_way(paired, way, tasks);
     let direction = match way {
@@ -79,9 +79,9 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             ..Phase::planned(id, format!("{}: {}", paired.base, way.word()), direction)
         };
     };
-    // Of a job whose directions are not known the reads may be a check.
+    // If the directions of a job are unknown, its reads may be a verification.
     let checks = if way == Way::Read { job.reads().map(|reads| !reads) } else { Some(false) };
-    // Of several jobs their names tell the passes apart.
+    // If there are several jobs, their names distinguish the passes.
     let name = match (checks, job.mixes(), job.order()) {
         (Some(true), ..) => format!("{}: verify", paired.base),
         (_, Some(true), _) => format!("{}: {} of {}", paired.base, way.word(), job.rw().unwrap_or("")),
@@ -91,17 +91,17 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let kind = engine::kind(job.engine());
     let moves = !matches!(kind, Kind::Names(_));
     let region = Region::of(&paired.jobs);
-    // What is told of several jobs holds for each of them.
-    let rounds = agreed(&paired.jobs, |job| region.rounds(job));
+    // Values common to several jobs apply to each of them.
+    let loops = agreed(&paired.jobs, |job| region.loops(job));
     Phase {
-        pattern: match (checks, rounds) {
+        pattern: match (checks, loops) {
             (Some(false), Some(_)) => {
                 let common = agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown);
-                // Jobs that differ draw from regions of their own, and each direction goes over the files by itself.
+                // Jobs that differ draw from regions of their own, and each direction goes over the files separately.
                 let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
                 match common {
                     Pattern::Sequential if way == Way::Mixed => Pattern::Unknown,
-                    // Each of them once.
+                    // Each job goes over the region once.
                     Pattern::Sequential if paired.jobs.iter().all(|job| goes_once(&job.options)) => common,
                     _ if unlike => Pattern::Unknown,
                     _ => common,
@@ -113,7 +113,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         requested_bytes: requested_bytes(paired, way).filter(|_| moves),
         size_bytes: size_bytes(paired, way).filter(|_| moves),
         region_bytes: region.bytes,
-        rounds: rounds.unwrap_or(1),
+        loops: loops.unwrap_or(1),
         requested_tasks: tasks,
         clock: clock(Some(job)),
         // fio adds the bytes of a group and takes the longest of its jobs' times (stat.c, `sum_thread_stats`, 3.33).
@@ -131,7 +131,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             },
         }),
         own_limits: own_limits_of(&paired.jobs, way),
-        // One of them that ends by its clock goes on as long as that takes.
+        // A job that ends by its clock runs for the whole time.
         time_limit_ns: paired
             .jobs
             .iter()
@@ -152,7 +152,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     }
 }
 
-/// An entry with those of its jobs that go this way, and how many tasks they are: the jobs of a group may differ.
+/// Returns an entry with only the jobs of this direction, and their number of tasks: the jobs of a group may differ.
 fn of_way(paired: &Paired, way: Way, tasks: Option<u32>) -> (Paired, Option<u32>) {
     let mut own = paired.clone();
     own.jobs.retain(|job| job.options.goes(way) != Some(false));
@@ -163,13 +163,13 @@ fn of_way(paired: &Paired, way: Way, tasks: Option<u32>) -> (Paired, Option<u32>
     (own, count)
 }
 
-/// What all jobs of an entry have in common.
+/// Returns a value that all jobs of an entry share; `None` if they differ.
 fn agreed<T: PartialEq>(jobs: &[Job], of: impl Fn(&JobOptions) -> Option<T>) -> Option<T> {
     let first = of(&jobs.first()?.options)?;
     jobs.iter().all(|job| of(&job.options).as_ref() == Some(&first)).then_some(first)
 }
 
-/// What the clock covers, in words.
+/// Describes the interval that the clock covers.
 fn clock(job: Option<&JobOptions>) -> String {
     let start = match job.and_then(|job| job.stated("ramp_time")) {
         Some(_) => "from the end of the ramp time",
@@ -185,7 +185,7 @@ fn clock(job: Option<&JobOptions>) -> String {
 
 fn requested_bytes(paired: &Paired, way: Way) -> Option<u64> {
     let of_one = |job: &JobOptions| {
-        // How a mixed job divides its size is drawn.
+        // A mixed job divides its size between directions at random.
         let shared =
             way != Way::Mixed && job.mixes()? || (job.trims()? && way != Way::Trim && job.rw() != Some("write"));
         if shared || !job.lacks("runtime") { None } else { amount(job) }
@@ -207,8 +207,8 @@ fn sum_over(paired: &Paired, of_one: impl Fn(&JobOptions) -> Option<u64>) -> Opt
     each().try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?)).filter(|_| paired.counted)
 }
 
-/// Bytes that a job moves where no time limit ends it, both directions together; `None` where
-/// another option bounds them.
+/// Returns the bytes that a job moves if no time limit ends it, both directions together; `None` if another option
+/// bounds them.
 fn amount(job: &JobOptions) -> Option<u64> {
     let bound = [
         "number_ios",
@@ -224,8 +224,8 @@ fn amount(job: &JobOptions) -> Option<u64> {
     if timed || bound.iter().any(|name| !job.lacks(name) && !is_switched_off(job, name)) {
         return None;
     }
-    // The map of blocks that were visited has the smallest of all directions: larger ones find no room between them
-    // in the end.
+    // The map of visited blocks uses the smallest block of all directions: at the end, larger blocks no longer fit into
+    // the gaps.
     let blocks = Way::DIRECTIONS.map(|way| job.block_bytes(way));
     let alike = blocks[0].is_some() && blocks.iter().all(|block| *block == blocks[0]);
     if job.is_random() != Some(false) && !alike {
@@ -233,11 +233,11 @@ fn amount(job: &JobOptions) -> Option<u64> {
     }
     let size = size(job)?;
     let moved = if job.lacks("io_size") { size } else { job.size("io_size")? };
-    // Each loop ends with the files; what is then missing of a larger amount is moved in further ones.
+    // Each loop ends at the end of the files; further loops move the rest of a larger amount.
     Some(moved.min(size).checked_mul(job.loops()?)?.max(moved))
 }
 
-/// Whether an option has no effect: it is not known to be stated, and fio's JSON would state its value.
+/// Returns true if an option is known to be off: set to a false value, or not given.
 fn is_switched_off(job: &JobOptions, name: &str) -> bool {
     match job.get(name) {
         Answer::Stated(value) => !is_true(value),
@@ -246,7 +246,7 @@ fn is_switched_off(job: &JobOptions, name: &str) -> bool {
     }
 }
 
-/// Bytes of one job's files together.
+/// Returns the total bytes of one job's files.
 fn size(job: &JobOptions) -> Option<u64> {
     if !job.lacks("size") {
         return job.size("size").filter(|size| *size > 0);
@@ -254,8 +254,8 @@ fn size(job: &JobOptions) -> Option<u64> {
     job.size("filesize")?.checked_mul(files(job)?)
 }
 
-/// Bytes of one job's files together that its blocks reach: what is left at the end of each of several files is less than
-/// a block.
+/// Returns the total bytes of one job's files that its blocks reach. With several files, the remainder at the end of
+/// each, less than a block, is left out.
 fn size_in_blocks(job: &JobOptions) -> Option<u64> {
     let (size, files) = (size(job)?, files(job)?);
     let block = job.block_bytes(Way::Read).filter(|block| job.block_bytes(Way::Write) == Some(*block));
@@ -265,7 +265,7 @@ fn size_in_blocks(job: &JobOptions) -> Option<u64> {
     }
 }
 
-/// How many files a job has.
+/// Returns the number of files of a job.
 fn files(job: &JobOptions) -> Option<u64> {
     match job.filenames()?.len() {
         0 => job.files(),
@@ -278,11 +278,11 @@ fn files_of(jobs: &[Job]) -> Option<u64> {
     jobs.iter().try_fold(0_u64, |sum, job| sum.checked_add(of_one(&job.options)?))
 }
 
-/// The bytes that jobs go over, and how often by design.
+/// The bytes that jobs go over, and the number of passes by design.
 struct Region {
-    /// All files together; `None` where it cannot be told.
+    /// All files together; `None` if unknown.
     bytes: Option<u64>,
-    /// How many jobs go over the same bytes.
+    /// Number of jobs that go over the same bytes.
     sharing: u64,
 }
 
@@ -312,9 +312,9 @@ impl Region {
         Region { bytes: sizes().try_fold(0_u64, |sum, size| sum.checked_add(size?)), sharing: 1 }
     }
 
-    /// How often the jobs go over the region; `None` where that is not known.
-    fn rounds(&self, job: &JobOptions) -> Option<u32> {
-        // Jobs that draw do so apart from each other.
+    /// Returns the number of times that the jobs go over the region; `None` if unknown.
+    fn loops(&self, job: &JobOptions) -> Option<u32> {
+        // Jobs with random offsets draw them independently.
         let sharing = if job.is_random()? { 1 } else { self.sharing };
         Some(u32::try_from(job.loops()?.saturating_mul(sharing)).unwrap_or(u32::MAX))
     }
@@ -329,8 +329,8 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     if !random {
         return match modified {
             true => Pattern::Strided,
-            // Each round begins at the head of the files again, and a direction of the mix gets no further than its share.
-            false if has_a_part_of_each_round(job) => Pattern::Unknown,
+            // Each loop begins at the start of the files again, and each direction of the mix covers only its share.
+            false if has_a_part_of_each_loop(job) => Pattern::Unknown,
             false => Pattern::Sequential,
         };
     }
@@ -344,23 +344,23 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     if partly {
         Pattern::Unknown
     } else if other_draws {
-        // Zipf and its kin are no permutation, whatever the files and blocks, and "random" is what the reader takes the
-        // figure for.
+        // Zipf and similar distributions are not a permutation, whatever the files and blocks, while the reader of the
+        // figure expects "random".
         Pattern::RandomIndependent
     } else if job.block_bytes(Way::Read) != job.block_bytes(Way::Write) || (files(job) != Some(1) && !goes_once(job)) {
-        // A map of blocks of one size is off for those of another, and which file is begun anew first is the order's in
-        // which they are served.
+        // The map of blocks of one size does not fit blocks of another. The file that is restarted first depends on the
+        // order in which files are served.
         Pattern::Unknown
     } else if aligned != Answer::Default {
-        // Blocks begin at multiples of something else: they overlap or leave gaps, and the map of blocks that were
-        // visited is off (init.c, `fixup_options`, 3.33).
+        // Blocks begin at multiples of another size: they overlap or leave gaps, and the map of visited blocks is off
+        // (init.c, `fixup_options`, 3.33).
         Pattern::Strided
     } else if job.is_on("norandommap") != Some(false)
         || region.sharing > 1
-        || has_a_part_of_each_round(job)
+        || has_a_part_of_each_loop(job)
         || is_without_map(job)
     {
-        // Where it is not known whether blocks may repeat, no more is promised than that they are drawn.
+        // If it is unknown whether blocks may repeat, the plan promises only random draws.
         Pattern::RandomIndependent
     } else if matches!(soft, Answer::Stated(soft) if is_true(soft)) {
         Pattern::Unknown
@@ -369,24 +369,25 @@ fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     }
 }
 
-/// Whether the order is begun anew before the job ends, and each direction of the mix gets other blocks of it each time.
-fn has_a_part_of_each_round(job: &JobOptions) -> bool {
+/// Returns true if the order may restart before the job ends, so that each direction of the mix gets other blocks of it
+/// each time.
+fn has_a_part_of_each_loop(job: &JobOptions) -> bool {
     job.mixes() != Some(false) && !goes_once(job)
 }
 
-/// Whether the order is gone through once at most.
+/// Returns true if the order is known to be gone through at most once.
 fn goes_once(job: &JobOptions) -> bool {
     job.lacks("time_based") && job.lacks("io_size") && job.loops() == Some(1)
 }
 
-/// The generator that fio calls lfsr keeps no map where blocks have several sizes (init.c, 3.33).
+/// Returns true for fio's lfsr generator with several block sizes: it keeps no map then (init.c, 3.33).
 fn is_without_map(job: &JobOptions) -> bool {
     let sizes_differ = ["bsrange", "bssplit", "bs_unaligned"].iter().any(|name| !job.lacks(name))
         || job.block_bytes(Way::Read) != job.block_bytes(Way::Write);
     matches!(job.get("random_generator"), Answer::Stated("lfsr")) && sizes_differ
 }
 
-/// Options that hold a direction of any job back.
+/// Returns the options that throttle a direction of any job.
 fn own_limits_of(jobs: &[Job], way: Way) -> Vec<OwnLimit> {
     let mut limits: Vec<OwnLimit> = Vec::new();
     for limit in jobs.iter().flat_map(|job| own_limits(&job.options, way)) {
@@ -397,12 +398,12 @@ fn own_limits_of(jobs: &[Job], way: Way) -> Vec<OwnLimit> {
     limits
 }
 
-/// Options that hold a direction of the job back.
+/// Returns the options that throttle a direction of the job.
 fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
     let mut limits = Vec::new();
     for name in ["rate", "rate_iops"] {
         let Some(value) = job.stated(name) else { continue };
-        // One value for all directions, or one each: `rate=,10m` leaves the reads alone.
+        // One value for all directions, or one per direction: `rate=,10m` does not limit the reads.
         let of_way = match value.contains(',') {
             true if way == Way::Mixed => value.split(',').find(|value| is_true(value)).unwrap_or(""),
             true => value.split(',').nth(way as usize).unwrap_or(""),
@@ -419,7 +420,7 @@ fn own_limits(job: &JobOptions, way: Way) -> Vec<OwnLimit> {
     limits
 }
 
-/// What each of the jobs promises.
+/// Returns the promises that all jobs make.
 fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {
     let mut of_each = jobs.iter().map(|job| promises_of(&job.options, way));
     let mut common = of_each.next().unwrap_or_default();
@@ -453,7 +454,7 @@ fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
     if kind == Kind::Mapped {
         promise("ioengine=mmap".to_owned(), Mechanism::MappedIo);
     }
-    // fio looks for the depth itself where a latency is asked for.
+    // With a target latency, fio searches for the depth itself.
     let searches = !job.lacks("latency_target");
     let depth = job.number("iodepth", 1).and_then(|depth| u32::try_from(depth).ok());
     if let Some(depth) = depth.filter(|depth| *depth > 1 && !searches) {

@@ -1,4 +1,4 @@
-//! What a report says of each job, whichever of fio's formats it is in.
+//! A report's figures for each job, in any of fio's formats.
 
 use activebench_model::claim::SourceLine;
 
@@ -7,32 +7,32 @@ use activebench_model::claim::SourceLine;
 pub(super) struct Figure {
     /// In bytes, bytes per second, operations per second, ns, counts or shares.
     pub(super) value: f64,
-    /// Half a step of what is printed, in the same unit.
+    /// Half a step of the printed figure, in the same unit.
     pub(super) resolution: f64,
     /// As printed.
     pub(super) text: String,
-    /// The unit as printed, or as the key says it.
+    /// The unit as printed, or as the key states it.
     pub(super) unit: String,
     pub(super) source: SourceLine,
 }
 
-/// Which of a job's directions.
+/// A direction of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
     Read,
     Write,
     Trim,
-    /// Reads and writes (and trims) as one: `unified_rw_reporting`.
+    /// Reads and writes (and trims) combined: `unified_rw_reporting`.
     Mixed,
 }
 
 impl Way {
-    /// All that a report may state.
+    /// All directions that a report may state.
     pub(super) const ALL: [Way; 4] = [Way::Read, Way::Write, Way::Trim, Way::Mixed];
-    /// Those in which data moves, in the order of fio's lists.
+    /// The directions in which data moves, in the order of fio's lists.
     pub(super) const DIRECTIONS: [Way; 3] = [Way::Read, Way::Write, Way::Trim];
 
-    /// As in the report and in the ids of phases.
+    /// Returns the word used in the report and in the ids of phases.
     pub(super) fn word(self) -> &'static str {
         match self {
             Way::Read => "read",
@@ -43,7 +43,7 @@ impl Way {
     }
 }
 
-/// The percentiles that are claimed.
+/// The claimed percentiles.
 pub(super) const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
 /// Latencies of operations or syncs.
@@ -62,49 +62,49 @@ pub(super) struct Directed {
     pub(super) bytes: Option<Figure>,
     pub(super) operations: Option<Figure>,
     pub(super) runtime_ms: Option<u64>,
-    /// From handing over to completion: the mean of this is claimed.
+    /// From submission to completion: the mean of this is claimed.
     pub(super) total: Latencies,
-    /// From after handing over to completion.
+    /// From the end of submission to completion.
     pub(super) completion: Latencies,
 }
 
 impl Directed {
-    /// Whether anything happened this way while the clock ran.
+    /// Returns true if anything happened in this direction while the clock ran.
     pub(super) fn happened(&self) -> bool {
         self.is_counted() && self.runtime_ms != Some(0)
     }
 
-    /// Whether something is counted, on a clock or without one: fio counts the writes that it leaves out with
-    /// `verify_only`, and the chunks of cpuio.
+    /// Returns true if anything is counted, on a clock or without one: with `verify_only` fio counts the writes that it
+    /// omits, and for cpuio the chunks.
     pub(super) fn is_counted(&self) -> bool {
         let positive = |figure: &Option<Figure>| figure.as_ref().is_some_and(|figure| figure.value > 0.0);
         positive(&self.bandwidth) || positive(&self.rate) || positive(&self.operations)
     }
 }
 
-/// One job, or one group that is reported together.
+/// One job, or one group that is reported as one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: String,
-    /// How many jobs it covers, where the report says so.
+    /// Number of jobs that it covers, if the report states it.
     pub(super) jobs: Option<u32>,
-    /// The process, where the report says so.
+    /// The process, if the report states it.
     pub(super) pid: Option<u32>,
     pub(super) group: Option<u32>,
-    /// The number of the job's error with its place; `None` for none.
+    /// The number of the job's error, with its source line; `None` without an error.
     pub(super) error: Option<(i64, SourceLine)>,
-    /// By [`Way`].
+    /// Figures by [`Way`].
     pub(super) directed: [Directed; 4],
     pub(super) syncs: Option<Figure>,
     pub(super) sync_latencies: Latencies,
-    /// Shares of one processor.
+    /// Shares of one CPU.
     pub(super) user: Option<Figure>,
     pub(super) system: Option<Figure>,
-    /// The clock of the shares, over all jobs of the entry, in ms.
+    /// Clock of the shares in ms, over all jobs of the entry.
     pub(super) job_runtime_ms: Option<u64>,
-    /// The options that fio's JSON states; `None` in a report that states none.
+    /// The options stated in fio's JSON; `None` in a report without options.
     pub(super) told: Option<Told>,
-    /// What fio said of its first job before it started.
+    /// fio's description of its first job, printed before it started.
     pub(super) head: Option<Head>,
 }
 
@@ -118,47 +118,47 @@ impl Entry {
     }
 }
 
-/// Options in the order in which fio set them, as its JSON states them: with values alone (3.33). Those of an entry of
-/// several jobs are the last job's, its name is the first job's (stat.c, `__show_run_stats`, 3.33).
+/// Options in the order in which fio set them, as its JSON states them: only those with values (3.33). For an entry of
+/// several jobs they are the last job's, while its name is the first job's (stat.c, `__show_run_stats`, 3.33).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Those of all jobs: of all `[global]` sections of the last job file together.
+    /// Options of all jobs: of all `[global]` sections of the last job file together.
     pub(super) globals: Vec<(String, String)>,
     pub(super) own: Vec<(String, String)>,
 }
 
 impl Told {
-    /// The last value of an option of the job's own.
+    /// Returns the last value of one of the job's own options.
     pub(super) fn own(&self, name: &str) -> Option<&str> {
         self.own.iter().rfind(|(stated, _)| stated == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// What fio says of a job before it starts.
+/// fio's description of a job, printed before it starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) rw: Option<String>,
     pub(super) engine: Option<String>,
     pub(super) depth: Option<String>,
-    /// The blocks of reads, writes and trims in bytes; `None` where they vary, or are printed with too few digits.
+    /// Block sizes of reads, writes and trims in bytes; `None` if they vary, or are printed with too few digits.
     pub(super) block_bytes: [Option<u64>; 3],
 }
 
-/// One report: the last one counts where it is repeated.
+/// One report; if the output repeats it, the last one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Report {
     pub(super) version: Option<String>,
     pub(super) entries: Vec<Entry>,
-    /// Whether it came to its end.
+    /// True if the report is complete.
     pub(super) complete: bool,
-    /// The lines that name the jobs are not there, only those of figures: entries have no names.
+    /// True if the lines that name the jobs are missing and only figures are present: entries have no names.
     pub(super) headless: bool,
-    /// What fio says of each job before it starts, by its name.
+    /// fio's description of each job, printed before it starts, by job name.
     pub(super) heads: Vec<(String, Head)>,
 }
 
-/// Half a step of a rate that was computed over a time in whole milliseconds, rounded up: the
-/// true one lies at most one step above.
+/// Returns half a step of a rate computed over a time in whole milliseconds, rounded up: the true rate is at most one
+/// step above.
 pub(super) fn rate_resolution(rate: f64, runtime_ms: u64) -> f64 {
     match runtime_ms {
         0 | 1 => rate,
@@ -166,7 +166,8 @@ pub(super) fn rate_resolution(rate: f64, runtime_ms: u64) -> f64 {
     }
 }
 
-/// fio's histogram divides each power of two into 64: a percentile is the middle of its bin.
+/// Returns half a bin of fio's histogram, which divides each power of two into 64 bins; a percentile is its bin's
+/// middle.
 pub(super) fn percentile_resolution(value: f64) -> f64 {
     value / 128.0
 }

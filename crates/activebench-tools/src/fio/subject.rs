@@ -1,4 +1,4 @@
-//! What a figure is taken to describe, from the options.
+//! The subject that a figure describes, derived from the options.
 
 use activebench_model::claim::Subject;
 
@@ -7,7 +7,7 @@ use super::entries::Paired;
 use super::options::JobOptions;
 use super::report::Way;
 
-/// The subject of a direction's figures, with the reason as a short sentence.
+/// Returns the subject of a direction's figures, with the reason as a short sentence.
 pub(super) fn subject(paired: &Paired, way: Way, chosen: Option<Subject>) -> (Subject, String) {
     if let Some(subject) = chosen {
         return (subject, "--subject".to_owned());
@@ -34,7 +34,7 @@ pub(super) fn subject(paired: &Paired, way: Way, chosen: Option<Subject>) -> (Su
     (subject, reason.to_owned())
 }
 
-/// The option that makes writes durable before the clock stops, where it is known to be given.
+/// Returns the option that makes writes durable before the clock stops, if it is known to be given.
 pub(super) fn syncs(job: &JobOptions) -> Option<&'static str> {
     ["sync", "end_fsync", "fsync", "fdatasync", "fsync_on_close"].into_iter().find(|name| job.has(name))
 }

@@ -1,7 +1,7 @@
-//! Which process or thread is which job.
+//! Assignment of processes and threads to jobs.
 //!
 //! fio's main process makes a process for each job, in the order of the jobs, or a thread under
-//! `thread`. Where the report names the processes they are known; otherwise the order of birth tells,
+//! `thread`. If the report names the processes, they are known. Otherwise the order of creation is used,
 //! if the numbers agree.
 
 use std::collections::HashSet;
@@ -10,16 +10,16 @@ use activebench_model::activity::Task;
 
 use super::entries::Paired;
 use super::jobs::Setup;
+use super::observed_calls::Seen;
 use super::options::JobOptions;
 use super::report::Entry;
-use super::seen::Seen;
 
 /// The task of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobTask {
     pub(super) tgid: u32,
     pub(super) tid: u32,
-    /// A thread of fio's main process, not a process of its own.
+    /// True for a thread of fio's main process, not a process of its own.
     pub(super) is_thread: bool,
     pub(super) start_ns: u64,
 }
@@ -27,13 +27,13 @@ pub(super) struct JobTask {
 /// The tasks of each entry's jobs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assigned {
-    /// By entry; the error says why they are not known.
+    /// By entry; the error says why they are unknown.
     pub(super) of_entry: Vec<Result<Vec<JobTask>, String>>,
-    /// The order of birth told.
+    /// True if the tasks were assigned by order of creation.
     pub(super) by_order: bool,
 }
 
-/// A job that fio runs, whether it is reported or not.
+/// A job that fio runs, reported or not.
 struct Slot {
     entry: Option<usize>,
     options: JobOptions,
@@ -69,8 +69,8 @@ pub(super) fn assign(setup: &Setup, entries: &[Entry], paired: &[Paired], seen: 
     assigned
 }
 
-/// Says how many jobs each entry covers where neither the report nor the command does: as many as fio made tasks, if
-/// there is one entry for all of them or one for each.
+/// Sets the number of jobs of each entry if neither the report nor the command states it: the number of tasks that fio
+/// made, if there is one entry for all of them or one for each.
 pub(super) fn count_jobs(setup: &Setup, entries: &mut [Entry], seen: &Seen<'_>) {
     if setup.open.is_none() || entries.iter().any(|entry| entry.jobs.is_some()) {
         return;
@@ -85,7 +85,7 @@ pub(super) fn count_jobs(setup: &Setup, entries: &mut [Entry], seen: &Seen<'_>) 
 }
 
 fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
-    // The number of a group is that of its first job alone.
+    // The process number of a group is that of its first job only.
     let pid = |entry: usize, jobs: usize| entries[entry].pid.filter(|_| jobs == 1);
     if !paired.is_empty() && paired.iter().all(|paired| !paired.places.is_empty()) {
         let mut slots: Vec<Slot> =
@@ -107,14 +107,14 @@ fn slots(setup: &Setup, entries: &[Entry], paired: &[Paired]) -> Vec<Slot> {
     paired.iter().enumerate().flat_map(of_entry).collect()
 }
 
-/// Processes that fio's main processes made, and threads of them that open files; by birth.
+/// Returns the processes that fio's main processes made, and their threads that open files, in order of creation.
 fn candidates(setup: &Setup, seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
     let activity = seen.activity;
     let mains: Vec<u32> = activity
         .execs
         .iter()
         .filter(|exec| {
-            // Under another name it is known by its words.
+            // Under another name it is recognized by its words.
             let by_words = !exec.arguments.is_empty() && exec.arguments == setup.argv;
             by_words || exec.filename.rsplit('/').next() == Some("fio")
         })
@@ -130,7 +130,7 @@ fn candidates(setup: &Setup, seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
         .filter(|task| task.tid == task.tgid && mains.contains(&task.parent_tgid) && !became_another(task.tgid))
         .map(|task| job(task, false))
         .collect();
-    // The thread that keeps the statistics opens files of the kernel's.
+    // The thread that keeps the statistics opens kernel files.
     let openers: HashSet<u32> =
         mains.iter().flat_map(|main| seen.passes_of(*main)).filter_map(|pass| Some(pass.open?.tid)).collect();
     let opens = |task: &Task| openers.contains(&task.tid);
@@ -146,7 +146,7 @@ fn candidates(setup: &Setup, seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
     (processes, threads)
 }
 
-/// By the numbers that the report prints; `None` unless each of them is one of ours.
+/// Assigns tasks by the process numbers that the report prints; `None` unless each of them was observed.
 fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Option<Vec<JobTask>> {
     let of_slot = |slot: &Slot| {
         let pid = slot.pid?;
@@ -155,10 +155,10 @@ fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Opti
     slots.iter().map(of_slot).collect()
 }
 
-/// By the order in which fio made them. `is_open`: the options of the jobs are not wholly known.
+/// Assigns tasks in the order in which fio made them. `is_open`: some options of the jobs are unknown.
 fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask], is_open: bool) -> Result<Vec<JobTask>, String> {
-    // A job that waits is made later; one that waits for the others after all of them. Those that still wait themselves
-    // hold nobody up (backend.c, `run_threads`, 3.33).
+    // A delayed job is made later; one that waits for the others is made after all of them. Jobs that are still delayed
+    // do not hold up others (backend.c, `run_threads`, 3.33).
     let mut waves = 0;
     let mut order: Vec<(u32, u64, usize)> = Vec::new();
     for (index, slot) in slots.iter().enumerate() {
@@ -170,7 +170,7 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask], is_open:
         order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));
     }
     order.sort_unstable();
-    // Which of them are threads is not known, and need not be where there are as many tasks as jobs.
+    // It is unknown which of them are threads, but not needed if there are as many tasks as jobs.
     if is_open && slots.len() == processes.len() + threads.len() {
         let mut all: Vec<&JobTask> = processes.iter().chain(threads).collect();
         all.sort_by_key(|task| task.start_ns);
@@ -179,7 +179,7 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask], is_open:
         tasks.sort_by_key(|(index, _)| *index);
         return Ok(tasks.into_iter().map(|(_, task)| task).collect());
     }
-    // Where it is not known whether jobs are threads, the numbers of both tell.
+    // If it is unknown whether jobs are threads, the numbers of processes and threads decide.
     let known = |is_thread| slots.iter().filter(|slot| slot.options.is_on("thread") == Some(is_thread)).count();
     let unknown = slots.len() - known(false) - known(true);
     let unknown_are_threads = unknown > 0 && known(false) + unknown != processes.len();

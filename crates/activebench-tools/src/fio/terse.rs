@@ -1,4 +1,4 @@
-//! fio's terse lines, versions 3 and 5: fields by their place, separated by semicolons.
+//! fio's terse lines, versions 3 to 5: fields by position, separated by semicolons.
 
 use activebench_model::claim::SourceLine;
 
@@ -7,7 +7,7 @@ use super::report::{
     Directed, Entry, Figure, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution,
 };
 
-/// Reads the terse lines of a section; `None` when there are none.
+/// Reads the terse lines of a section; `None` if it has none.
 pub(super) fn read(section: &Section<'_>, stream: &str) -> Option<Report> {
     let mut report = Report::default();
     for (number, line) in (section.first_line..).zip(section.text.split_inclusive('\n')) {
@@ -23,11 +23,11 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Option<Report> {
     report.complete.then_some(report)
 }
 
-/// Where the fields of a version stand.
+/// Positions of the fields in one version.
 struct Layout {
-    /// Fields of one direction.
+    /// Number of fields of one direction.
     directed: usize,
-    /// Directions that are told apart.
+    /// Number of directions that are reported separately.
     ways: usize,
 }
 
@@ -35,19 +35,19 @@ fn read_line(line: &str, source: &SourceLine) -> Option<(String, Entry)> {
     let fields: Vec<&str> = line.split(';').collect();
     let layout = match *fields.first()? {
         "3" => Layout { directed: 41, ways: 2 },
-        // With the number of samples and five fields of IOPS, and trims.
+        // Version 4 adds trims, version 5 also the number of samples and five fields of IOPS.
         "4" => Layout { directed: 41, ways: 3 },
         "5" => Layout { directed: 47, ways: 3 },
         _ => return None,
     };
     let version = fields.get(1)?.strip_prefix("fio-")?.to_owned();
-    // One figure of all directions stands alone where it is asked for, or behind the others. What follows the last group
-    // has a percent sign, and no group begins with one.
+    // The combined figures of all directions are printed alone if requested, or after the others. The field after the
+    // last group has a percent sign, and no group begins with one.
     let at_cpu_behind = |groups: usize| 5 + layout.directed * groups;
     let ends = |groups: &usize| fields.get(at_cpu_behind(*groups)).is_some_and(|field| field.ends_with('%'));
     let groups = [1, layout.ways, layout.ways + 1].into_iter().find(ends)?;
     let at_cpu = at_cpu_behind(groups);
-    // Every field up to the processor times, or the line is not whole.
+    // A complete line has every field up to the CPU times.
     let (user, system) = (fields.get(at_cpu)?, fields.get(at_cpu + 1)?);
     let error = fields[4].parse::<i64>().ok()?;
     let mut entry = Entry {

@@ -1,7 +1,7 @@
-//! What iozone's tests are: their passes, columns, names, orders of offsets.
+//! iozone's tests: their passes, columns, names, orders of offsets.
 //!
-//! The table is read by the parser (which column is which pass) and by the plan (which
-//! passes run in which order). Source: observed runs of 3.489, and 3.263's output.
+//! The parser uses the table to map columns to passes, the plan to order the
+//! passes. Source: observed runs of 3.489, and 3.263's output.
 
 use activebench_model::phase::{Direction, Pattern};
 
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Repwrite,
     Pread,
     Repread,
-    /// Readers and writers side by side; exists in the throughput mode only.
+    /// Concurrent readers and writers; only in the throughput mode.
     Mixed,
 }
 
@@ -53,7 +53,7 @@ impl Kind {
         Repread,
     ];
 
-    /// The number of `-i`.
+    /// Returns the number of its test for `-i`.
     pub(super) fn test(self) -> u32 {
         match self {
             Write | Rewrite => 0,
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// iozone's word for the column.
+    /// Returns iozone's word for the column.
     pub(super) fn name(self) -> &'static str {
         match self {
             Write => "write",
@@ -94,12 +94,12 @@ impl Kind {
         }
     }
 
-    /// The pass's part of a phase id.
+    /// Returns the pass's part of a phase id.
     pub(super) fn slug(self) -> String {
         slug(self.name())
     }
 
-    /// The title of its block in the report of `-R`, without ` report`.
+    /// Returns the title of its block in the report of `-R`, without ` report`.
     pub(super) fn report_title(self) -> &'static str {
         match self {
             Write => "Writer",
@@ -144,27 +144,27 @@ impl Kind {
         }
     }
 
-    /// The second pass of a test, which `-+n` leaves out (the column then prints 0).
+    /// Returns true for the second pass of a test, which `-+n` omits (the column then prints 0).
     pub(super) fn is_retest(self) -> bool {
         matches!(self, Rewrite | Reread | Frewrite | Freread | Repwrite | Repread)
     }
 
-    /// Goes through a stdio stream: iozone's open flags do not reach it.
+    /// Returns true for a pass through a stdio stream: iozone's open flags do not affect it.
     pub(super) fn is_stdio(self) -> bool {
         matches!(self, Fwrite | Frewrite | Fread | Freread)
     }
 
-    /// Makes a seek before each operation, inside the clock.
+    /// Returns true for a pass that seeks before each operation, inside the clock.
     pub(super) fn seeks_first(self) -> bool {
         matches!(self, RandomRead | RandomWrite | Mixed)
     }
 
-    /// Makes a seek after each operation, inside the clock.
+    /// Returns true for a pass that seeks after each operation, inside the clock.
     pub(super) fn seeks_last(self) -> bool {
         matches!(self, BackwardRead | RecordRewrite | StrideRead)
     }
 
-    /// Reads one record before the clock starts (not in the throughput mode).
+    /// Returns true for a pass that reads one record before the clock starts (not in the throughput mode).
     pub(super) fn is_primed(self) -> bool {
         matches!(self, Read | Reread)
     }
@@ -187,7 +187,7 @@ pub(super) const THROUGHPUT_TESTS: [(&str, Kind); 13] = [
     ("freaders", Fread),
 ];
 
-/// A name as part of a phase id: lower case, one dash for everything else.
+/// Converts a name to a part of a phase id: lower case, one dash for everything else.
 pub(super) fn slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     for character in name.chars() {
@@ -201,17 +201,17 @@ pub(super) fn slug(name: &str) -> String {
     slug
 }
 
-/// What a phase id says.
+/// The content of a phase id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PhaseName {
-    /// A pass of the single-stream mode, with file KiB and record KiB where the run loops.
+    /// A pass of the single-stream mode, with file KiB and record KiB if the run loops.
     Single { kind: Kind, sizes_kib: Option<(u64, u64)> },
     /// A test of the throughput mode.
     Throughput { kind: Kind, name: String, tasks: u32 },
 }
 
 impl PhaseName {
-    /// Reads an id that this adapter made; `None` for any other.
+    /// Parses an id that this adapter made; `None` for any other.
     pub(super) fn parse(id: &str) -> Option<Self> {
         if let Some((tasks, rest)) = id.strip_prefix('t').and_then(|rest| rest.split_once('-'))
             && let Ok(tasks) = tasks.parse()
@@ -241,7 +241,7 @@ fn is_repeat_suffix(suffix: &str) -> bool {
     suffix.strip_prefix('-').is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The id of a pass of the single-stream mode.
+/// Returns the id of a pass of the single-stream mode.
 pub(super) fn single_id(kind: Kind, sizes_kib: Option<(u64, u64)>) -> String {
     match sizes_kib {
         None => kind.slug(),
@@ -249,7 +249,7 @@ pub(super) fn single_id(kind: Kind, sizes_kib: Option<(u64, u64)>) -> String {
     }
 }
 
-/// The id of a test of the throughput mode; `repeat` counts from 1.
+/// Returns the id of a test of the throughput mode; `repeat` counts from 1.
 pub(super) fn throughput_id(tasks: u32, name: &str, repeat: usize) -> String {
     match repeat {
         0 | 1 => format!("t{tasks}-{}", slug(name)),

@@ -1,5 +1,5 @@
-//! The passes of the throughput mode: one wave of children a test, and where the clock of
-//! each child stopped.
+//! The passes of the throughput mode: one wave of children per test, and the end of each
+//! child's clock.
 
 use activebench_model::activity::Pass;
 use activebench_model::claim::Parsed;
@@ -7,16 +7,16 @@ use activebench_model::phase::{Part, PartEnd, Phase};
 
 use super::files::{Observed, ended_ns, started_ns};
 use super::options::Options;
-use super::phases::{agrees, part, union};
+use super::parts::{agrees, part, union};
 use super::plan::{self, Planned};
 use super::window::{Clock, clock, is_data};
 
-/// The phases of the throughput mode.
+/// Returns the phases of the throughput mode.
 pub(super) fn throughput_phases(options: &Options, parsed: &Parsed, observed: &Observed<'_>) -> Vec<Phase> {
     let tests = plan::throughput(options, parsed);
     let waves = waves(&observed.data_passes());
     let claimed = tests.iter().filter(|test| test.claimed).count();
-    // A wave more than the printed blocks is the test that was cut off.
+    // One more wave than printed blocks is the test that was cut off.
     let fits = if parsed.complete { waves.len() == claimed } else { waves.len() <= tests.len() };
     let mut phases = Vec::new();
     for (index, planned) in tests.iter().enumerate() {
@@ -44,7 +44,7 @@ pub(super) fn throughput_phases(options: &Options, parsed: &Parsed, observed: &O
     phases
 }
 
-/// One child's passes in one test. The first is the timed one: with -c a stonewalled writer
+/// One child's passes in one test. Only the first is timed: with -c a stonewalled writer
 /// closes its file, opens it again and writes the rest untimed.
 struct Child<'a> {
     pass: &'a Pass,
@@ -52,13 +52,13 @@ struct Child<'a> {
 }
 
 impl Child<'_> {
-    /// Who makes the calls: a process, or with -T a thread.
+    /// Returns true if the same process, or with -T the same thread, makes the calls.
     fn is_of(&self, pass: &Pass) -> bool {
         self.pass.tgid == pass.tgid && data_tids(self.pass).iter().any(|tid| data_tids(pass).contains(tid))
     }
 }
 
-/// Groups the passes of the children by test: all children of a test open their files
+/// Groups the passes of the children by test. All children of a test open their files
 /// before any of them moves data, and all have ended before the next test starts, which
 /// has children of its own.
 fn waves<'a>(passes: &[&'a Pass]) -> Vec<Vec<Child<'a>>> {
@@ -123,8 +123,8 @@ fn wave_parts(
     (parts, doubt)
 }
 
-/// In the order of iozone's child numbers: it starts the children one after the other.
-/// Names do not serve: an inode may have borne the names of several children in turn.
+/// Sorts children by iozone's child numbers: it starts them one after the other.
+/// Names do not help: an inode may have had the names of several children in turn.
 fn by_birth<'w, 'a>(wave: &'w [Child<'a>], observed: &Observed<'_>) -> Vec<&'w Child<'a>> {
     let mut children: Vec<_> = wave.iter().collect();
     children.sort_by_cached_key(|child| {
@@ -142,11 +142,11 @@ fn by_birth<'w, 'a>(wave: &'w [Child<'a>], observed: &Observed<'_>) -> Vec<&'w C
     children
 }
 
-/// Where each child's clock stopped.
+/// Returns the end of each child's clock.
 ///
 /// The first child that finishes stops the clocks of all (not with -x, and never in the
 /// stdio tests). A stopped child has timed a record that it does not count: the printed
-/// count is one record short of the window at most.
+/// count is at most one record less than the window.
 fn stopped_clocks(clocks: &[(&Child<'_>, Clock)], planned: &Planned, options: &Options) -> Vec<PartEnd> {
     let own_ends = || clocks.iter().map(|(_, clock)| PartEnd::At(clock.end_ns)).collect();
     let mapped = clocks.iter().any(|(_, clock)| clock.bytes.is_none());
@@ -160,7 +160,7 @@ fn stopped_clocks(clocks: &[(&Child<'_>, Clock)], planned: &Planned, options: &O
             .zip(&planned.counted)
             .map(|((_, clock), &counted)| match (clock.stopped_by, clock.bytes) {
                 (Some(sync), _) => PartEnd::At(sync.end_ns),
-                // With -e or -c the clock goes on after the last record.
+                // With -e or -c the clock continues after the last record.
                 _ if wanted.is_some_and(|wanted| counted >= wanted) => PartEnd::At(clock.end_ns),
                 (None, Some(moved)) if covers_more(options) && moved <= counted.saturating_add(record(planned)) => {
                     PartEnd::At(clock.end_ns)
@@ -176,7 +176,7 @@ fn stopped_clocks(clocks: &[(&Child<'_>, Clock)], planned: &Planned, options: &O
         .map(|(_, clock)| match clock.stopped_by {
             Some(sync) => PartEnd::At(sync.end_ns),
             None if all_finished => PartEnd::At(clock.end_ns),
-            // A child that broke off moved its last record when it was stopped.
+            // A child that was cut short moved its last record when it was stopped.
             None if clock.bytes < wanted || clock.last_data_ns <= first_ns => PartEnd::At(clock.end_ns),
             None => PartEnd::At(first_ns.max(clock.start_ns)),
         })
@@ -191,7 +191,7 @@ fn record(planned: &Planned) -> u64 {
     planned.record_bytes.unwrap_or(0)
 }
 
-/// The threads that moved the pass's data.
+/// Returns the threads that moved the pass's data.
 fn data_tids(pass: &Pass) -> Vec<u32> {
     let mut tids: Vec<_> =
         pass.steps.iter().filter(|step| is_data(step)).flat_map(|step| step.tids.iter().copied()).collect();

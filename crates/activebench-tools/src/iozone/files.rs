@@ -1,5 +1,5 @@
-//! iozone's files in the observed calls: which they are, the passes over them, and the
-//! syncs that cover them.
+//! iozone's files in the observed calls, the passes over them, and the syncs that cover
+//! them.
 
 use activebench_model::activity::{Activity, CallSpan, Pass};
 use activebench_model::call::FileId;
@@ -8,16 +8,16 @@ use super::options::Options;
 use super::window::moves_data;
 use crate::syncs::{self, last_component};
 
-/// iozone's file where neither `-f` nor `-F` names one.
+/// iozone's file if neither `-f` nor `-F` names one.
 const DEFAULT_FILE: &str = "iozone.tmp";
 
 /// The calls on iozone's files.
 pub(super) struct Observed<'a> {
     /// All calls.
     pub(super) activity: &'a Activity,
-    /// Files that bear a name of the target.
+    /// Files that have a name of the target.
     files: Vec<FileId>,
-    /// Every pass over them, in order of time.
+    /// Every pass over them, ordered by time.
     passes: Vec<&'a Pass>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Observed<'a> {
             .filter(|file| file.names.iter().any(|name| names.matches(name)))
             .map(|file| file.id)
             .collect();
-        // The inode of a deleted file can be that of iozone's report.
+        // iozone's report may reuse the inode of a deleted file.
         let own =
             |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(|name| names.matches(name));
         let mut passes: Vec<_> = activity.passes.iter().filter(own).collect();
@@ -39,12 +39,12 @@ impl<'a> Observed<'a> {
         Observed { activity, files, passes }
     }
 
-    /// The passes that move data, in order of time.
+    /// Returns the passes that move data, ordered by time.
     pub(super) fn data_passes(&self) -> Vec<&'a Pass> {
         self.passes.iter().copied().filter(|pass| moves_data(pass)).collect()
     }
 
-    /// Why there is nothing to see.
+    /// Returns the reason why nothing was observed.
     pub(super) fn nothing(&self) -> &'static str {
         if self.activity.passes.is_empty() {
             "no calls were observed"
@@ -63,7 +63,7 @@ impl<'a> Observed<'a> {
 
 /// The names under which iozone opens its files.
 enum TargetNames {
-    /// Just these, by their last component.
+    /// Exactly these names, by their last component.
     Exact(Vec<String>),
     /// `iozone.DUMMY.N`.
     Numbered,
@@ -90,7 +90,7 @@ impl TargetNames {
     }
 }
 
-/// N of `iozone.DUMMY.N`.
+/// Returns N of `iozone.DUMMY.N`.
 fn child_number(name: &str) -> Option<usize> {
     last_component(name).strip_prefix("iozone.DUMMY.")?.parse().ok()
 }

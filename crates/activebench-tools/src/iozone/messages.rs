@@ -1,4 +1,4 @@
-//! iozone's own words about errors and about the worth of its figures.
+//! iozone's messages about errors and about the validity of its figures.
 
 /// Beginnings of the lines in which iozone reports an error. From the texts of 3.489.
 const ERRORS: &[&str] = &[
@@ -34,7 +34,7 @@ const ERRORS: &[&str] = &[
     "Full verification not supported",
 ];
 
-/// Beginnings of the lines worth a note: they bear on what the figures mean.
+/// Beginnings of the lines worth a note because they affect the meaning of the figures.
 const NOTES: &[(&str, &str)] = &[
     ("Performance measurements are invalid in this mode", "the tool calls its own figures invalid"),
     ("Performance measurements may be invalid", "the tool calls its own figures doubtful"),
@@ -42,8 +42,8 @@ const NOTES: &[(&str, &str)] = &[
     ("Timer resolution is poor", "the tool says that its clock is too coarse"),
     ("reported inaccurate results", "the tool says which sizes its clock is too coarse for"),
     ("The test completed too quickly", "the tool says that the test was too short"),
-    ("CPU utilization", "processor time is printed and not claimed"),
-    ("CPU Utilization", "processor time is printed and not claimed"),
+    ("CPU utilization", "CPU time is printed and not claimed"),
+    ("CPU Utilization", "CPU time is printed and not claimed"),
     ("Histogram summary enabled", "latency histograms are written elsewhere and not read"),
     ("Offset/latency files enabled", "latency files are written beside the output and not read"),
     ("Selected test not available", "the tool left a test out"),
@@ -55,12 +55,12 @@ const NOTES: &[(&str, &str)] = &[
 const PERROR: &[&str] =
     &["open", "creat", "read", "write", "pread", "pwrite", "fsync", "lseek", "stat", "msync", "mmap", "fopen", "fread"];
 
-/// Whether a line of standard output reports an error.
+/// Returns true if a line of standard output reports an error.
 pub(super) fn is_error(text: &str) -> bool {
     ERRORS.iter().any(|error| text.starts_with(error)) || is_perror(text)
 }
 
-/// What a line says that bears on the figures; `None` for a line that says nothing.
+/// Returns a line's remark on the figures; `None` for a line without one.
 pub(super) fn remark(text: &str) -> Option<&'static str> {
     NOTES.iter().find(|(beginning, _)| text.starts_with(beginning)).map(|&(_, message)| message)
 }

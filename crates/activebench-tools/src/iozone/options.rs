@@ -1,43 +1,43 @@
-//! iozone's own command line, read the way iozone reads it.
+//! iozone's own command line, parsed as iozone parses it.
 //!
 //! iozone uses `getopt(3)` with an option string of single letters, and a private
-//! second level behind `-+`. Holds what was asked for; what follows from it (which
-//! tests run on which sizes) is in `plan`.
+//! second level after `-+`. This module contains the options given; `plan` derives from them which
+//! tests run on which sizes.
 
 /// Option letters that take a value, as in iozone's `getopt` string (3.263 to 3.489).
 const WITH_VALUE: &str = "JjkVrtsfFdluUSLH+PibXYgnyq";
 /// Option letters without a value.
 const WITHOUT_VALUE: &str = "ZQNIBDGCTOMREWovAxamwphcezK";
-/// Letters behind `-+` that take the next argument as their value.
+/// Letters after `-+` that take the next argument as their value.
 const PLUS_WITH_VALUE: &str = "abchmxipAqKwyCSWHPOQMR";
 
-/// iozone's size of a file where `-s` is absent, in KiB.
+/// iozone's file size without `-s`, in KiB.
 const DEFAULT_FILE_KIB: u64 = 512;
-/// iozone's record size where `-r` is absent, in bytes.
+/// iozone's record size without `-r`, in bytes.
 const DEFAULT_RECORD_BYTES: u64 = 4096;
 
-/// How the file's data moves when not through `read` and `write`.
+/// Options that move the file's data through a mapping instead of `read` and `write`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mapping {
     /// `-B`.
     pub plain: bool,
     /// `-D`: implies a mapping.
     pub msync_async: bool,
-    /// `-G`: implies nothing; without `-B` or `-D` it has no effect.
+    /// `-G`: does not imply a mapping; without `-B` or `-D` it has no effect.
     pub msync_sync: bool,
 }
 
 impl Mapping {
-    /// Whether the file is mapped at all.
+    /// Returns true if the file is mapped.
     pub(super) fn active(self) -> bool {
         self.plain || self.msync_async
     }
 }
 
-/// What the command line asks for. A value that is absent was not given.
+/// The options of a command line. An absent value was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
-    /// Whether there was a command line at all.
+    /// True if there was a command line.
     pub known: bool,
     /// `-i`, ascending, each once; empty means every test.
     pub tests: Vec<u32>,
@@ -57,7 +57,7 @@ pub(super) struct Options {
     pub multiplier: Option<u64>,
     /// `-a` or `-A`.
     pub auto: bool,
-    /// `-z`, or what implies it.
+    /// `-z`, or an option that implies it.
     pub no_crossover: bool,
     /// `-e`.
     pub include_flush: bool,
@@ -99,7 +99,7 @@ pub(super) struct Options {
     pub constant_aggregate: bool,
     /// `-+B`.
     pub sequential_mix: bool,
-    /// `-J`: milliseconds that it computes before each operation.
+    /// `-J`: milliseconds of computation before each operation.
     pub compute_ms: Option<u64>,
     /// `-+p`: percent of the tasks that read in the mixed test.
     pub mix_percent: Option<u32>,
@@ -117,7 +117,7 @@ pub(super) struct Options {
     pub purge_cpu_cache: bool,
     /// `-K`.
     pub jitter: bool,
-    /// `-v`, `-h`: it prints and ends.
+    /// `-v`, `-h`: iozone prints and exits.
     pub runs_nothing: bool,
     /// `-X`: the writes' offsets and sizes come from a file.
     pub write_telemetry: bool,
@@ -128,8 +128,8 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads a command line, the program's name included. Never fails: what iozone would
-    /// refuse is kept in `unknown`, a number that is none counts as 0 as with `atoi`.
+    /// Parses a command line, the program's name included. Never fails: options that iozone would
+    /// refuse are kept in `unknown`, and a value that is not a number counts as 0 as with `atoi`.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut options = Options { known: !argv.is_empty(), ..Options::default() };
         let mut index = 1;
@@ -197,7 +197,7 @@ impl Options {
             'p' => self.purge_cpu_cache = true,
             'K' => self.jitter = true,
             'h' | 'v' => self.runs_nothing = true,
-            // Reports, locks, child counts, help: nothing that moves a window.
+            // Reports, locks, child counts, help: none of them changes a window.
             _ => {}
         }
     }
@@ -221,12 +221,12 @@ impl Options {
             'U' => self.remount = true,
             'X' => self.write_telemetry = true,
             'Y' => self.read_telemetry = true,
-            // -j -d -S -L -P -b: nothing that changes what runs or where a window lies.
+            // -j -d -S -L -P -b: none of them changes the tests or a window.
             _ => {}
         }
     }
 
-    /// The second level: the letter is the first of `value`, a value of its own is always
+    /// Sets an option of the second level: its letter is the first of `value`, and its own value is always
     /// the next argument.
     fn set_plus(&mut self, value: &str, argv: &[String], index: &mut usize) {
         let Some(letter) = value.chars().next() else {
@@ -253,7 +253,7 @@ impl Options {
         }
     }
 
-    /// `-F` takes as many names as there are streams, so `-t` comes before it.
+    /// Reads the names of `-F`, one per stream, so `-t` comes before it.
     fn set_files(&mut self, first: &str, argv: &[String], index: &mut usize) {
         self.files.push(first.to_owned());
         let streams = self.streams.iter().copied().chain(self.max_streams).max().unwrap_or(1);
@@ -264,7 +264,7 @@ impl Options {
         }
     }
 
-    /// Offsets from a file: iozone then runs write and read tests alone.
+    /// Restricts the tests: with offsets from a file iozone only runs write and read tests.
     fn restrict_to_telemetry(&mut self) {
         if !self.telemetry() {
             return;
@@ -278,43 +278,43 @@ impl Options {
         }
     }
 
-    /// Whether offsets and sizes come from a file.
+    /// Returns true if offsets and sizes come from a file.
     pub(super) fn telemetry(&self) -> bool {
         self.write_telemetry || self.read_telemetry
     }
 
-    /// Whether the throughput mode was asked for.
+    /// Returns true if the throughput mode is requested.
     pub(super) fn is_throughput(&self) -> bool {
         !self.streams.is_empty() || self.min_streams.is_some() || self.max_streams.is_some()
     }
 
-    /// Whether the table has rows for several sizes.
+    /// Returns true if the table has rows for several sizes.
     pub(super) fn loops(&self) -> bool {
         self.auto || self.sizes_kib.len() > 1 || self.records_bytes.len() > 1
     }
 
-    /// The file size of a run that does not loop, in KiB.
+    /// Returns the file size of a run that does not loop, in KiB.
     pub(super) fn single_file_kib(&self) -> u64 {
         self.sizes_kib.last().copied().unwrap_or(DEFAULT_FILE_KIB)
     }
 
-    /// The record size of a run that does not loop, in bytes.
+    /// Returns the record size of a run that does not loop, in bytes.
     pub(super) fn single_record_bytes(&self) -> u64 {
         self.records_bytes.last().copied().unwrap_or(DEFAULT_RECORD_BYTES)
     }
 
-    /// Whether a test is asked for.
+    /// Returns true if a test is requested.
     pub(super) fn wants(&self, test: u32) -> bool {
         self.tests.is_empty() || self.tests.contains(&test)
     }
 
-    /// Whether calls of the file are made by helper threads of glibc.
+    /// Returns true if helper threads of glibc make the calls on the file.
     pub(super) fn is_asynchronous(&self) -> bool {
         self.asynchronous.is_some()
     }
 }
 
-/// `atoi`: leading blanks, digits, the rest ignored; a negative number counts as 0.
+/// Parses like `atoi`: leading blanks, digits, the rest ignored; a negative number counts as 0.
 fn number(value: &str) -> u64 {
     let digits = value.trim_start();
     let digits = digits.strip_prefix('+').unwrap_or(digits);
@@ -328,7 +328,7 @@ fn count(value: &str) -> u32 {
     u32::try_from(number(value)).unwrap_or(u32::MAX)
 }
 
-/// Test numbers above the last known one select test 0, as in iozone.
+/// Parses a test number. Numbers above the last known one select test 0, as in iozone.
 fn test_number(value: &str) -> u32 {
     match count(value) {
         test @ 0..=12 => test,
@@ -336,7 +336,7 @@ fn test_number(value: &str) -> u32 {
     }
 }
 
-/// A size with the unit k (the default), m or g, in KiB; `None` on overflow.
+/// Parses a size with the unit k (the default), m or g, in KiB; `None` on overflow.
 fn kib(value: &str) -> Option<u64> {
     let factor = match value.chars().last() {
         Some('m' | 'M') => 1 << 10,

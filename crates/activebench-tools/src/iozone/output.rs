@@ -1,7 +1,7 @@
-//! iozone's standard output and standard error, turned into claims.
+//! Converts iozone's standard output and standard error to claims.
 //!
-//! The table's rows and the throughput blocks are the claims. Everything is read line by
-//! line; a number is claimed only where the output goes on after it, so that a cut output
+//! The table's rows and the throughput blocks are the claims. The output is read line by
+//! line; a number is claimed only if the output continues after it, so that a cut output
 //! never yields a part of a number. `rows`, `report` and `throughput` know the formats.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use super::throughput::{self, Figure};
 /// A KiB: iozone's `kB` and `KB` mean 1024 bytes in every version.
 const KIB: f64 = 1024.0;
 
-/// What the numbers of the table count.
+/// The unit of the numbers in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableUnit {
     KibPerSec,
@@ -29,7 +29,7 @@ enum TableUnit {
     MicrosPerOp,
 }
 
-/// Reads everything. Never fails; see [`crate::Adapter::parse`].
+/// Parses the output. Never fails; see [`crate::Adapter::parse`].
 pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subject>) -> Parsed {
     let lines = split_lines(&output.stdout);
     let echoed;
@@ -45,7 +45,7 @@ pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subje
     reader.parsed
 }
 
-/// The options that the output itself states, for an output without its command line.
+/// Returns the options that the output itself states, for an output without its command line.
 fn echoed_options(lines: &[Piece]) -> Options {
     let command = lines
         .iter()
@@ -71,7 +71,7 @@ fn split_lines(bytes: &[u8]) -> Vec<Piece> {
     lines
 }
 
-/// The throughput block that is open.
+/// The current throughput block.
 struct Block {
     phase: String,
     kind: Kind,
@@ -83,12 +83,12 @@ struct Reader<'a> {
     parsed: Parsed,
     unit: TableUnit,
     unit_text: String,
-    /// Seen the table's header; the layout where its spacing is known.
+    /// Set once the table's header was read; the layout if its spacing is known.
     header: Option<Option<Layout>>,
     /// Sizes of the rows so far.
     rows: BTreeSet<(u64, u64)>,
     block: Option<Block>,
-    /// How often a test of so many tasks was seen.
+    /// Number of times that a test with this number of tasks was seen.
     repeats: BTreeMap<(u32, String), usize>,
     report: Report,
 }
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             index += 1;
             if in_report && line.terminated && self.report.take(line.line, &line.text) {
                 if self.report.in_other_block() && line.text.contains("CPU utilization report") {
-                    self.note(line, "processor time is printed and not claimed");
+                    self.note(line, "CPU time is printed and not claimed");
                 }
                 continue;
             }
@@ -150,10 +150,10 @@ impl<'a> Reader<'a> {
         leading_fields(text, self.header.flatten()).is_some()
     }
 
-    /// The pieces of the row that begins at `first`, and the index of the line after it.
+    /// Returns the pieces of the row that begins at `first`, and the index of the line after it.
     ///
-    /// With -H and -k, 3.489 prints debug lines into the row: taking them out with their
-    /// line ends restores the row byte for byte.
+    /// With -H and -k, 3.489 prints debug lines into the row: removing them with their
+    /// line ends restores the row exactly.
     fn collect_row(&self, lines: &[Piece], first: usize) -> (Vec<Piece>, usize) {
         let mut pieces = vec![lines[first].clone()];
         let mut next = first + 1;
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         if self.rows.contains(&sizes) {
             return self.note(&pieces[0], "a second row of the same sizes: its figures are not claimed");
         }
-        // Without a command line the run may loop: the sizes then always stand in the id.
+        // Without a command line the run may loop: the id then always contains the sizes.
         let loops = self.options.loops() || !self.options.known || !self.rows.is_empty();
         let sizes_kib = loops.then_some(sizes);
         self.rows.insert(sizes);
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
             return self.note(line, why);
         }
         let number = number as f64;
-        // The tool truncates: what it computed lies up to one whole step above the figure.
+        // The tool truncates: the computed value is up to one whole step above the figure.
         let (metric, value, resolution) = match self.unit {
             TableUnit::KibPerSec => (Metric::Throughput, Quantity::bytes_per_sec(number * KIB), KIB),
             TableUnit::OpsPerSec => (Metric::OperationRate, Quantity::ops_per_sec(number), 1.0),
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
             self.unit = TableUnit::KibPerSec;
             self.unit_text = unit.to_owned();
         } else if let Some(rest) = text.strip_prefix("OPS Mode. Output is in ") {
-            // With both -N and -O the numbers are microseconds, whatever the order.
+            // With both -N and -O the numbers are microseconds, in any order.
             if self.unit != TableUnit::MicrosPerOp {
                 self.unit = TableUnit::OpsPerSec;
                 self.unit_text = rest.trim_end_matches('.').to_owned();
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
 
     fn claim_rate(&mut self, metric: Metric, rate: Figure<'_>, claimed_bytes: Option<u64>, line: &Piece) {
         let Some(number) = decimal(rate.number) else { return self.note(line, "the rate is not a number") };
-        // "%10.2f": half of the last digit either way.
+        // "%10.2f": half of the last digit in either direction.
         let (metric, value, resolution) = match rate.unit {
             "kB/sec" | "KB/sec" => (metric, Quantity::bytes_per_sec(number * KIB), 0.005 * KIB),
             "ops/sec" => (in_operations(metric), Quantity::ops_per_sec(number), 0.005),
@@ -333,10 +333,10 @@ impl<'a> Reader<'a> {
         self.claim_in_block(metric, Quantity::bytes(bytes), resolution, moved, Some(bytes), line);
     }
 
-    /// A count in bytes. One counted operation moves one record.
+    /// Returns a count in bytes. One counted operation moves one record.
     fn moved_bytes(&self, moved: Figure<'_>) -> Option<u64> {
         let bytes = decimal(moved.number)? * self.bytes_of_unit(moved.unit)? as f64;
-        // Beyond 2^53 a figure is no longer exact.
+        // Beyond 2^53 a figure is not exact.
         (bytes < 9.0e15).then_some(bytes.round() as u64)
     }
 
@@ -383,13 +383,13 @@ impl<'a> Reader<'a> {
 
     fn note(&mut self, line: &Piece, message: &str) {
         let note = Note { source: source("stdout", line), message: message.to_owned() };
-        // A row of several zeros is one remark.
+        // A row of several zeros gives one remark.
         if self.parsed.notes.last() != Some(&note) {
             self.parsed.notes.push(note);
         }
     }
 
-    /// iozone writes nothing but `perror(3)` lines to standard error.
+    /// Reads standard error, to which iozone only writes `perror(3)` lines.
     fn read_stderr(&mut self, lines: &[Piece]) {
         for line in lines.iter().filter(|line| !line.text.trim().is_empty()) {
             let source = source("stderr", line);
@@ -402,7 +402,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The same quantity of the throughput mode under -O.
+/// Returns the same quantity of the throughput mode under -O.
 fn in_operations(metric: Metric) -> Metric {
     match metric {
         Metric::SumOfTaskThroughput => Metric::SumOfTaskOperationRate,
@@ -415,12 +415,12 @@ fn source(stream: &str, line: &Piece) -> SourceLine {
     SourceLine { stream: stream.to_owned(), line: line.line, text: line.text.clone() }
 }
 
-/// The passes that print a number in a row, in the order of the columns.
+/// Returns the passes that print a number in a row, in the order of the columns.
 fn expected_columns(options: &Options) -> Vec<Kind> {
     Kind::COLUMNS.into_iter().filter(|&kind| runs_alone(kind, options)).collect()
 }
 
-/// Whether a pass exists in the single-stream mode; a pass that -+n leaves out prints a 0.
+/// Returns true if a pass exists in the single-stream mode; a pass omitted by -+n prints a 0.
 pub(super) fn runs_alone(kind: Kind, options: &Options) -> bool {
     let test = kind.test();
     let short_table = options.mapping.active() || options.is_asynchronous();
@@ -437,7 +437,7 @@ fn is_rest_of_row(text: &str) -> bool {
     !text.trim().is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ')
 }
 
-/// A printed decimal number; `None` for anything else, `inf` and `nan` included.
+/// Parses a printed decimal number; `None` for anything else, `inf` and `nan` included.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !plain || !text.starts_with(|first: char| first.is_ascii_digit()) {
@@ -446,7 +446,7 @@ fn decimal(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// `0.000001` as nanoseconds; `None` when it is no number or not positive.
+/// Parses `0.000001` as nanoseconds; `None` if it is not a positive number.
 fn seconds_as_ns(text: &str) -> Option<u64> {
     let ns = (decimal(text)? * 1e9).round();
     (1.0..1e18).contains(&ns).then_some(ns as u64)

@@ -1,48 +1,27 @@
-//! The observed calls, turned into phases: which pass of the file is which pass of iozone.
+//! Converts the observed calls to phases: assigns passes over the file to iozone's passes.
 //!
-//! Passes are told by their order, which iozone fixes, and accepted only where their
-//! number and their direction agree with the plan: a wrong window is worse than none.
+//! Passes are identified by their order, which iozone fixes, and accepted only if their
+//! number and direction agree with the plan: a wrong window is worse than none.
 
 use std::collections::HashMap;
 
-use activebench_model::activity::{Activity, CallSpan, Pass, StepKind};
-use activebench_model::call::open_bits;
+use activebench_model::activity::{Activity, CallSpan, Pass};
 use activebench_model::claim::Parsed;
-use activebench_model::phase::{Direction, Part, PartEnd, Phase, Window};
+use activebench_model::phase::{Part, PartEnd, Phase};
 
 use super::catalogue::Kind;
 use super::children::throughput_phases;
 use super::files::{Observed, started_ns};
 use super::options::Options;
+use super::parts::{agrees, part, union};
 use super::plan::{self, Planned};
-use super::window::{Clock, clock};
+use super::window::clock;
 
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
     let observed = Observed::new(options, activity);
     let throughput = options.is_throughput() || parsed.claims.iter().any(|claim| claim.phase.starts_with('t'));
     if throughput { throughput_phases(options, parsed, &observed) } else { single_phases(options, parsed, &observed) }
-}
-
-/// Which way a pass moves data; `None` for a mapped file, whose data moves without calls.
-fn moved_direction(pass: &Pass) -> Option<Direction> {
-    if pass.steps.iter().any(|step| step.kind == StepKind::Map) {
-        return None;
-    }
-    let moved = |kind| pass.steps.iter().any(|step| step.kind == kind && step.calls > 0);
-    match (moved(StepKind::Read), moved(StepKind::Write)) {
-        (true, false) => Some(Direction::Read),
-        (false, true) => Some(Direction::Write),
-        _ => Some(Direction::Mixed),
-    }
-}
-
-pub(super) fn agrees(pass: &Pass, planned: &Planned) -> bool {
-    let wanted = planned.kind.direction();
-    match moved_direction(pass) {
-        None => wanted != Direction::Write || pass.open_flags & open_bits::WRITABLE != 0,
-        Some(direction) => wanted == Direction::Mixed || direction == wanted,
-    }
 }
 
 fn single_phases(options: &Options, parsed: &Parsed, observed: &Observed<'_>) -> Vec<Phase> {
@@ -92,7 +71,7 @@ struct Assigned<'p, 'a> {
     pass: Result<&'a Pass, String>,
 }
 
-/// Gives each expected pass (`None`: one that iozone does not time) its observed pass.
+/// Assigns each expected pass (`None`: one that iozone does not time) its observed pass.
 fn assign<'p, 'a>(
     expected: &[Vec<Option<&'p Planned>>],
     observed: &Observed<'a>,
@@ -106,8 +85,8 @@ fn assign<'p, 'a>(
     if all.len() == passes.len() {
         return pair(&all, &passes, observed);
     }
-    // The counts differ. iozone calls sync(2) before each row, which cuts the passes into
-    // rows; a row whose count is right is still certain.
+    // The counts differ. iozone calls sync(2) before each row, which divides the passes into
+    // rows; a row with the right count is still certain.
     let rows = cut_at_syncs(&passes, &observed.activity.global_syncs);
     let mut assigned = Vec::new();
     if rows.len() > expected.len() {
@@ -141,7 +120,7 @@ fn pair<'p, 'a>(
                 None => Err(observed.nothing().to_owned()),
                 Some(pass) if !out_of_step && agrees(pass, planned) => Ok(*pass),
                 Some(_) => {
-                    // From here on the order is not what the plan says.
+                    // From here on the order differs from the plan.
                     out_of_step = true;
                     Err(format!("the observed pass in the place of {} moves data another way", planned.name))
                 }
@@ -184,40 +163,4 @@ fn single_part(
     }
     let end = PartEnd::At(clock.end_ns);
     Ok((part(pass, &clock, end, clock.end_ns, Vec::new(), observed), doubt))
-}
-
-/// `stopped_ns` is from where a later sync is looked for.
-pub(super) fn part(
-    pass: &Pass,
-    clock: &Clock,
-    end: PartEnd,
-    stopped_ns: u64,
-    tids: Vec<u32>,
-    observed: &Observed<'_>,
-) -> Part {
-    Part {
-        tgid: pass.tgid,
-        tids,
-        fd: pass.fd,
-        file: pass.file,
-        start_ns: clock.start_ns,
-        end,
-        last_data_ns: clock.last_data_ns,
-        sync_inside: clock.sync_inside,
-        sync_after: observed.sync_after(pass, stopped_ns),
-        close_ns: pass.close.map(|close| close.end_ns),
-    }
-}
-
-pub(super) fn union(parts: &[Part]) -> Option<Window> {
-    let mut window: Option<Window> = None;
-    for part in parts {
-        let PartEnd::At(end_ns) = part.end else { return None };
-        let (start_ns, end_ns) = (part.start_ns, end_ns.max(part.start_ns));
-        window = Some(match window {
-            None => Window { start_ns, end_ns },
-            Some(window) => Window { start_ns: window.start_ns.min(start_ns), end_ns: window.end_ns.max(end_ns) },
-        });
-    }
-    window
 }

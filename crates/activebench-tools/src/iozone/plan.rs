@@ -1,7 +1,7 @@
-//! What the command line makes iozone do, pass by pass, in order.
+//! The passes that the command line requests, in order.
 //!
-//! The claims say which sizes were really run; the options say what would have followed
-//! when the output breaks off.
+//! The claims state which sizes were really run; if the output is cut off, the options determine
+//! the remaining ones.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,13 +15,13 @@ use super::output::runs_alone;
 /// iozone's limits of the auto mode: KiB of files, bytes of records.
 const AUTO_FILES_KIB: (u64, u64) = (64, 512 << 10);
 const AUTO_RECORDS: (u64, u64) = (4096, 16 << 20);
-/// Above this file size (KiB) the auto mode leaves out records below `CROSSOVER_RECORD`.
+/// Above this file size (KiB) the auto mode omits records below `CROSSOVER_RECORD`.
 const CROSSOVER_KIB: u64 = 32 << 10;
 const CROSSOVER_RECORD: u64 = 64 << 10;
-/// Number of streams up to which `-u` is unrolled: 3.489 refuses more than 256.
+/// Maximum number of streams to which `-u` is expanded: 3.489 refuses more than 256.
 const MAX_STREAMS: u32 = 1024;
 
-/// A pass that the command asks for.
+/// A requested pass.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     /// Phase id.
@@ -29,24 +29,24 @@ pub(super) struct Planned {
     /// iozone's word.
     pub name: String,
     pub kind: Kind,
-    /// Requested size of one task's file; `None` when it is not known.
+    /// Requested size of one task's file; `None` if unknown.
     pub file_bytes: Option<u64>,
     /// Bytes of a record; `None` when it varies.
     pub record_bytes: Option<u64>,
     /// Processes or threads.
     pub tasks: u32,
-    /// Whether it is a test of the throughput mode.
+    /// True for a test of the throughput mode.
     pub throughput: bool,
-    /// Whether the output states a figure for it.
+    /// True if the output states a figure for it.
     pub claimed: bool,
-    /// What the children of a throughput test counted, in bytes, by child, where printed (-C).
+    /// Bytes counted by the children of a throughput test, by child, if printed (-C).
     pub counted: Vec<u64>,
-    /// The smallest of them, where printed.
+    /// The smallest of them, if printed.
     pub least_counted: Option<u64>,
 }
 
 impl Planned {
-    /// Bytes that one task really moves: whole records only.
+    /// Returns the bytes that one task really moves: whole records only.
     pub(super) fn moved_bytes(&self) -> Option<u64> {
         let record = self.record_bytes.filter(|&record| record > 0)?;
         Some(self.file_bytes? / record * record)
@@ -60,7 +60,7 @@ pub(super) struct Group {
     pub passes: Vec<Planned>,
 }
 
-/// The passes of the single-stream mode, row by row.
+/// Returns the passes of the single-stream mode, row by row.
 pub(super) fn single(options: &Options, parsed: &Parsed) -> Vec<Group> {
     let claimed: HashMap<&str, &Claim> = parsed.claims.iter().map(|claim| (claim.phase.as_str(), claim)).collect();
     let mut rows: Vec<(u64, u64)> = Vec::new();
@@ -121,7 +121,7 @@ fn group(
     Group { passes }
 }
 
-/// The sizes of a run that loops, in the order in which iozone runs them, in KiB.
+/// Returns the sizes of a run that loops, in the order in which iozone runs them, in KiB.
 fn loop_sizes(options: &Options) -> Vec<(u64, u64)> {
     let multiplier = options.multiplier.unwrap_or(2);
     let files = if options.sizes_kib.is_empty() {
@@ -162,7 +162,7 @@ fn loop_sizes(options: &Options) -> Vec<(u64, u64)> {
     sizes
 }
 
-/// `from`, multiplied until `to` is passed.
+/// Returns `from`, repeatedly multiplied by `multiplier`, up to `to`.
 fn steps(from: u64, to: u64, multiplier: u64) -> Vec<u64> {
     let mut steps = Vec::new();
     let mut next = Some(from.max(1));
@@ -173,7 +173,7 @@ fn steps(from: u64, to: u64, multiplier: u64) -> Vec<u64> {
     steps
 }
 
-/// The tests of the throughput mode in order.
+/// Returns the tests of the throughput mode in order.
 pub(super) fn throughput(options: &Options, parsed: &Parsed) -> Vec<Planned> {
     let mut planned: Vec<Planned> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -189,7 +189,7 @@ pub(super) fn throughput(options: &Options, parsed: &Parsed) -> Vec<Planned> {
             _ => {}
         }
     }
-    // What would have followed, when the output broke off.
+    // The tests that would have followed if the output had not been cut off.
     if !parsed.complete {
         for tasks in streams(options) {
             for (name, kind) in THROUGHPUT_TESTS {
@@ -231,7 +231,7 @@ fn test(options: &Options, id: String, name: String, kind: Kind, tasks: u32, cla
     }
 }
 
-/// The phase of a planned pass, without its parts.
+/// Returns the phase of a planned pass, without its parts.
 pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
     let kind = planned.kind;
     let follows_a_file = options.telemetry() || (options.jitter && kind.direction() == Direction::Read);
@@ -264,7 +264,7 @@ pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
     }
 }
 
-/// The check of every byte that an option asks for. The default touch of eight bytes a page
+/// Returns the verification of every byte that an option asks for. The default touch of eight bytes per page
 /// is not counted.
 fn verifies(options: &Options) -> Option<String> {
     if options.diagnose {
@@ -276,7 +276,7 @@ fn verifies(options: &Options) -> Option<String> {
     }
 }
 
-/// Each task of the mixed test either reads or writes; without `-+p` nothing is said of how many do.
+/// Returns the mix of the mixed test, in which each task either reads or writes; without `-+p` the shares are unknown.
 fn mix(planned: &Planned, options: &Options) -> Option<Mix> {
     let percent = options.mix_percent.filter(|percent| (1..=100).contains(percent))?;
     let mixes = planned.kind == Kind::Mixed && planned.throughput && planned.tasks > 1;
@@ -315,7 +315,7 @@ fn promises(kind: Kind, options: &Options) -> Vec<Promise> {
     promises
 }
 
-/// What the clock covers, in words.
+/// Describes the interval that the clock covers.
 fn clock(planned: &Planned, options: &Options) -> String {
     let kind = planned.kind;
     if options.mapping.active() && !kind.is_stdio() {

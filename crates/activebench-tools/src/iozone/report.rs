@@ -1,13 +1,13 @@
-//! The report that `-R` and `-b` append: the table's numbers again, one block a pass.
+//! The report that `-R` and `-b` append: the table's numbers again, one block per pass.
 //!
-//! Its numbers are claims only where the table gave none: one number is one claim.
+//! Its numbers become claims only if the table stated none: one number is one claim.
 
 use super::catalogue::Kind;
 
 /// A number of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReportCell {
-    /// Which pass.
+    /// The pass.
     pub kind: Kind,
     /// The row's title.
     pub file_kib: u64,
@@ -34,12 +34,12 @@ enum Block {
     None,
     /// A throughput block of this pass.
     Rates(Kind),
-    /// Anything else that has a title: processor time, the throughput mode's summary.
+    /// Any other block with a title: CPU time, the throughput mode's summary.
     Other,
 }
 
 impl Report {
-    /// Takes a line; `true` when it belongs to the report.
+    /// Reads a line; returns `true` if it belongs to the report.
     pub(super) fn take(&mut self, number: u64, line: &str) -> bool {
         let Some(rest) = line.trim_start().strip_prefix('"') else {
             return self.block == Block::Other && is_record_line(line);
@@ -78,7 +78,7 @@ impl Report {
         true
     }
 
-    /// Whether the last title was that of a block without rates.
+    /// Returns true if the last title belongs to a block without rates.
     pub(super) fn in_other_block(&self) -> bool {
         self.block == Block::Other
     }

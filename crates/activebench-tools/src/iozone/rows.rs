@@ -1,22 +1,22 @@
-//! The rows of iozone's table: which digits belong to which column.
+//! The rows of iozone's table, and the column of each number.
 //!
-//! A row is written in pieces (one `write(2)` a number), cells have fixed widths, skipped
-//! tests are blank, and a number may fill or overflow its cell. So cells are read by
-//! column; where that fails the row is read by words and the set of known tests.
+//! A row is written in pieces (one `write(2)` per number), cells have fixed widths, skipped
+//! tests are blank, and a number may fill or overflow its cell. Therefore cells are read by
+//! column; if that fails, the row is read by words and the set of known tests.
 
 use super::catalogue::Kind;
 
 /// Widths of the two leading fields, the same in every known version.
 const FILE_WIDTH: usize = 16;
 const RECORD_WIDTH: usize = 8;
-/// More digits than any rate has: such a run of digits is two cells that touch.
+/// More digits than any rate has: a longer run of digits is two adjacent cells.
 const LONGEST_NUMBER: usize = 12;
 
 /// Widths of the cells of one version's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     widths: [usize; Kind::COLUMNS.len()],
-    /// Width of a skipped cell where it differs: 3.489 pads a skipped fread pair with 17.
+    /// Width of a skipped fread cell, which differs: 3.489 pads a skipped fread pair with 17.
     skipped_freread: usize,
 }
 
@@ -26,8 +26,8 @@ const WIDE: Layout = Layout { widths: [9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 9, 9, 
 const NARROW: Layout = Layout { widths: [8, 8, 9, 9, 8, 8, 8, 8, 8, 9, 9, 8, 9, 8, 9, 8, 9], skipped_freread: 9 };
 
 impl Layout {
-    /// The layout that the table's second header line announces; `None` when the line is no
-    /// header, `Some(None)` for a header whose spacing is not that of a known version.
+    /// Returns the layout that the table's second header line announces; `None` if the line is not a
+    /// header, `Some(None)` for a header with the spacing of no known version.
     pub(super) fn of_header(line: &str) -> Option<Option<Layout>> {
         let mut words = line.split_whitespace();
         let size = words.next()?;
@@ -50,42 +50,42 @@ impl Layout {
     }
 }
 
-/// A piece of a row: a line, or what follows debug lines that cut the row.
+/// A piece of a row: a line, or the text after debug lines that cut the row.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     /// Line number from 1.
     pub line: u64,
-    /// Without its line end.
+    /// Text without its line end.
     pub text: String,
-    /// Whether a line end follows.
+    /// True if a line end follows.
     pub terminated: bool,
 }
 
 /// A number of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// Which pass.
+    /// The pass.
     pub kind: Kind,
     /// As printed.
     pub digits: String,
-    /// Index of the piece that holds it.
+    /// Index of the piece that contains it.
     pub piece: usize,
 }
 
-/// A row taken apart.
+/// A parsed row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// The first field.
     pub file_kib: u64,
     /// The second field.
     pub record_kib: u64,
-    /// Numbers in the order of the columns; zeros are kept, blanks are not.
+    /// Numbers in the order of the columns, zeros included, blanks excluded.
     pub cells: Vec<Cell>,
-    /// Why the cells could not be told apart, or that they were read by words.
+    /// Reason why the cells could not be distinguished, or a remark that they were read by words.
     pub remark: Option<&'static str>,
 }
 
-/// The leading fields of a row; `None` when the line does not begin like one.
+/// Returns the leading fields of a row; `None` if the line does not begin like one.
 pub(super) fn leading_fields(text: &str, layout: Option<Layout>) -> Option<(u64, u64)> {
     if layout.is_some() {
         let file = right_aligned(text.get(..FILE_WIDTH)?)?;
@@ -104,8 +104,8 @@ fn right_aligned(field: &str) -> Option<u64> {
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
 }
 
-/// Takes a row apart. `expected` are the passes that print a number, in order: it serves
-/// where columns cannot be trusted.
+/// Parses a row. `expected` are the passes that print a number, in order: it is used
+/// if columns cannot be trusted.
 pub(super) fn read_row(pieces: &[Piece], layout: Option<Layout>, expected: &[Kind]) -> Option<Row> {
     let (file_kib, record_kib) = leading_fields(&pieces.first()?.text, layout)?;
     let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
@@ -116,7 +116,7 @@ pub(super) fn read_row(pieces: &[Piece], layout: Option<Layout>, expected: &[Kin
         failed => match read_words(&text, terminated, expected) {
             Some(cells) if failed.is_none() => (cells, None),
             Some(cells) => (cells, Some("the row was read by words, not by columns")),
-            None => (Vec::new(), Some("the numbers of the row cannot be told apart")),
+            None => (Vec::new(), Some("the numbers of the row cannot be separated")),
         },
     };
     let cells = cells
@@ -126,7 +126,7 @@ pub(super) fn read_row(pieces: &[Piece], layout: Option<Layout>, expected: &[Kin
     Some(Row { file_kib, record_kib, cells, remark })
 }
 
-/// The piece in which the byte before `end` lies.
+/// Returns the piece that contains the byte before `end`.
 fn piece_at(pieces: &[Piece], end: usize) -> usize {
     let mut reached = 0;
     pieces
@@ -140,7 +140,7 @@ fn piece_at(pieces: &[Piece], end: usize) -> usize {
 
 type Span = (Kind, usize, usize);
 
-/// Walks the cells from left to right, as `printf("%9lld")` wrote them.
+/// Reads the cells from left to right, as `printf("%9lld")` wrote them.
 fn read_columns(text: &str, terminated: bool, layout: Layout) -> Result<Vec<Span>, ()> {
     let bytes = text.as_bytes();
     let mut cells = Vec::new();
@@ -168,9 +168,9 @@ fn read_columns(text: &str, terminated: bool, layout: Layout) -> Result<Vec<Span
             (0, run) if run > width && run == width.saturating_add(next_width) => width,
             (0, run) if (width..=LONGEST_NUMBER).contains(&run) => run,
             (0, _) => return Err(()),
-            // Right-aligned: what goes on after the cell's end is the next cell.
+            // Right-aligned: digits after the cell's end belong to the next cell.
             (blanks, run) if run >= width - blanks => width - blanks,
-            // A number that was cut off by the end of the output.
+            // A number cut off by the end of the output.
             (_, run) if blanks + run == rest.len() && !terminated => return Ok(cells),
             _ => return Err(()),
         };
@@ -184,7 +184,7 @@ fn read_columns(text: &str, terminated: bool, layout: Layout) -> Result<Vec<Span
     if bytes.get(position..).unwrap_or_default().iter().all(|&byte| byte == b' ') { Ok(cells) } else { Err(()) }
 }
 
-/// Whether a number that ends at `end` is right-aligned in one of the later cells when the
+/// Returns true if a number that ends at `end` is right-aligned in one of the later cells when the
 /// present one is `skipped` wide.
 fn ends_a_cell(end: usize, skipped: usize, later: &[usize]) -> bool {
     let mut reached = skipped;
@@ -194,8 +194,8 @@ fn ends_a_cell(end: usize, skipped: usize, later: &[usize]) -> bool {
     })
 }
 
-/// Words in the order of the expected passes; `None` when there are more words than passes
-/// or something that is not a number.
+/// Reads words in the order of the expected passes; `None` if there are more words than passes
+/// or a word is not a number.
 fn read_words(text: &str, terminated: bool, expected: &[Kind]) -> Option<Vec<Span>> {
     let bytes = text.as_bytes();
     let mut spans = Vec::new();
@@ -285,7 +285,7 @@ mod tests {
             "            2048      641234567890  2058551      100",
             &[(Kind::Write, "1234567890"), (Kind::Rewrite, "2058551"), (Kind::Read, "100")],
         );
-        // Ten digits and a full neighbour: no way to tell where one ends.
+        // Ten digits and a full neighbouring cell: the boundary cannot be determined.
         check("            2048      641234567890123456789 ", &[]);
     }
 

@@ -1,4 +1,4 @@
-//! What a figure is taken to describe, from the options.
+//! The subject that a figure describes, derived from the options.
 
 use activebench_model::claim::Subject;
 use activebench_model::phase::Direction;
@@ -6,7 +6,7 @@ use activebench_model::phase::Direction;
 use super::catalogue::Kind;
 use super::options::Options;
 
-/// The subject of a pass's figures, with the reason as a short sentence.
+/// Returns the subject of a pass's figures, with the reason as a short sentence.
 pub(super) fn subject(kind: Kind, options: &Options, chosen: Option<Subject>) -> (Subject, String) {
     if let Some(subject) = chosen {
         return (subject, "--subject".to_owned());
@@ -20,7 +20,7 @@ pub(super) fn subject(kind: Kind, options: &Options, chosen: Option<Subject>) ->
 
 fn of_write(kind: Kind, options: &Options) -> (Subject, &'static str) {
     let mapped = options.mapping.active() && !kind.is_stdio();
-    // fopen takes no flags: -o, -+D and -+r do not reach the stdio tests.
+    // fopen takes no flags: -o, -+D and -+r do not affect the stdio tests.
     let flags_apply = !kind.is_stdio() && !mapped;
     if options.include_flush {
         (Subject::DurableWrite, "-e puts the fsync inside the clock")

@@ -1,6 +1,6 @@
 //! The lines of the throughput mode (`-t`, `-l`, `-u`).
 
-/// What a line of a throughput block says. Numbers and units are as printed.
+/// The content of a line of a throughput block. Numbers and units are as printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// `Children see throughput for N TEST = X UNIT`: opens a block.
@@ -36,7 +36,7 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// Reads a line; `None` when it is not of this mode. The line must be whole: a cut one
+/// Parses a line; `None` if it does not belong to this mode. The line must be whole: a cut one
 /// could show a part of a number.
 pub(super) fn read_line(line: &str) -> Option<Line<'_>> {
     let line = line.trim();
@@ -44,7 +44,7 @@ pub(super) fn read_line(line: &str) -> Option<Line<'_>> {
         let (index, rest) = rest.split_once("] xfer count =")?;
         let (moved, rest) = rest.split_once(',')?;
         let rate = rest.trim_start().strip_prefix("Throughput =")?;
-        // With -+u the processor time of the child follows.
+        // With -+u the CPU time of the child follows.
         let rate = rate.split(',').next()?;
         return Some(Line::Child { index: index.parse().ok()?, moved: Figure::of(moved)?, rate: Figure::of(rate)? });
     }

@@ -1,7 +1,7 @@
 //! The window of iozone's clock inside one pass of its file.
 //!
-//! One pass is one open to close. What is left out: the priming record of read and
-//! reread, and everything that the options do not put inside the clock.
+//! One pass is from one open to its close. Excluded are the priming record of read and
+//! reread, and everything that the options leave outside the clock.
 
 use activebench_model::activity::{CallBrief, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::Op;
@@ -9,27 +9,27 @@ use activebench_model::call::Op;
 use super::options::Options;
 use super::plan::Planned;
 
-/// Where the clock ran in a pass.
+/// The window of the clock in a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Clock {
-    /// Entry of the first call inside.
+    /// Entry of the first call inside the clock.
     pub start_ns: u64,
-    /// Where it stopped if nothing stopped it early.
+    /// End of the clock, unless something stopped it early.
     pub end_ns: u64,
     /// Exit of the last data call.
     pub last_data_ns: u64,
-    /// Bytes moved inside, the priming record left out; `None` for a mapped file.
+    /// Bytes moved inside, without the priming record; `None` for a mapped file.
     pub bytes: Option<u64>,
     /// The sync inside the clock.
     pub sync_inside: Option<CallSpan>,
-    /// A stonewalled writer under -e syncs when it stops its clock, then writes on: that
-    /// sync, which is then also where the clock stopped.
+    /// The sync of a stonewalled writer under -e: it syncs when it stops its clock, then writes on.
+    /// The clock ends with this sync.
     pub stopped_by: Option<CallSpan>,
-    /// Why `end_ns` is not exact.
+    /// Reason why `end_ns` is not exact.
     pub doubt: Option<String>,
 }
 
-/// Whether a pass moves data at all. iozone also opens its file to test that it can, to
+/// Returns true if a pass moves data. iozone also opens its file to test that it can, to
 /// create it, and once more before fread: those opens carry no data.
 pub(super) fn moves_data(pass: &Pass) -> bool {
     pass.steps.iter().any(|step| match step.kind {
@@ -52,7 +52,7 @@ pub(super) fn clock(pass: &Pass, planned: &Planned, options: &Options) -> Result
     Ok(clock)
 }
 
-/// Whether a step is calls that move data.
+/// Returns true if a step consists of calls that move data.
 pub(super) fn is_data(step: &Step) -> bool {
     matches!(step.kind, StepKind::Read | StepKind::Write) && step.calls > 0
 }
@@ -71,7 +71,7 @@ fn call_clock(pass: &Pass, planned: &Planned, options: &Options) -> Result<Clock
                 untimed = bytes;
                 start_ns = next_start_ns;
             }
-            // Something stands between the untimed record and the timed ones.
+            // Another call separates the untimed record from the timed ones.
             Priming::Alone { bytes } => {
                 untimed = bytes;
                 first = (first + 1..steps.len())
@@ -105,8 +105,8 @@ fn call_clock(pass: &Pass, planned: &Planned, options: &Options) -> Result<Clock
         }
     }
     if options.is_asynchronous() {
-        // The helper thread's calls lie inside the clock, which also covers handing the
-        // requests over: the neighbouring calls of the tool itself bound it more closely.
+        // The helper thread's calls are inside the clock, which also covers the submission of the
+        // requests: the adjacent calls of the tool itself bound it more closely.
         let begun_ns = match priming_end_ns(&steps[first], planned) {
             Some(end_ns) => Some(end_ns),
             None => first.checked_sub(1).map(|before| steps[before].last_end_ns).or(pass.open.map(|open| open.end_ns)),
@@ -134,14 +134,14 @@ enum Priming {
     None,
     /// The timed reads follow in the same step.
     Inside { bytes: u64, next_start_ns: u64 },
-    /// The step is the untimed record alone.
+    /// The step contains only the untimed record.
     Alone { bytes: u64 },
 }
 
-/// iozone reads one record, seeks back to 0 and starts its clock.
+/// Finds the untimed record: iozone reads one record, seeks back to 0 and starts its clock.
 fn priming(step: &Step) -> Priming {
     let [first, back, rest @ ..] = step.head.as_slice() else {
-        // A seek after the only read is counted though it may not be in the head.
+        // A seek after the only read is counted although it may not be in the head.
         return Priming::None;
     };
     let seeks_back = back.span.op == Op::Lseek && back.span.returned == 0;
@@ -152,12 +152,12 @@ fn priming(step: &Step) -> Priming {
     match rest.iter().find(|call| call.span.op.is_read()) {
         Some(next) => Priming::Inside { bytes, next_start_ns: next.span.start_ns },
         None if step.calls <= 1 => Priming::Alone { bytes },
-        // More seeks than the head holds: the clock began right after the last one known.
+        // More seeks than the head can store: the clock began right after the last one known.
         None => Priming::Inside { bytes, next_start_ns: rest.last().unwrap_or(back).span.end_ns },
     }
 }
 
-/// The end of the seek after the untimed record.
+/// Returns the end of the seek after the untimed record.
 fn priming_end_ns(step: &Step, planned: &Planned) -> Option<u64> {
     if !planned.kind.is_primed() || planned.throughput || matches!(priming(step), Priming::None) {
         return None;
@@ -169,7 +169,7 @@ fn bytes_of(call: &CallBrief) -> u64 {
     u64::try_from(call.span.returned).unwrap_or(0)
 }
 
-/// The first successful sync of a step.
+/// Returns the first successful sync of a step.
 pub(super) fn first_sync(step: &Step) -> Option<CallSpan> {
     if step.kind != StepKind::Sync {
         return None;
@@ -181,8 +181,8 @@ fn is_msync(op: Op) -> bool {
     matches!(op, Op::Msync | Op::MsyncAsync)
 }
 
-/// A mapped file: the clock starts after the last call that prepares (mmap, fsync, the
-/// untimed record) and stops at the msync of the whole map, or at what comes instead.
+/// Finds the clock of a mapped file: it starts after the last preparing call (mmap, fsync, the
+/// untimed record) and stops at the msync of the whole map, or at the call in its place.
 fn mapped_clock(pass: &Pass, options: &Options) -> Result<Clock, String> {
     let map = pass.steps.iter().position(|step| step.kind == StepKind::Map).ok_or("the file was not mapped")?;
     let mut start_ns = pass.steps[map].end_ns;
@@ -200,10 +200,10 @@ fn mapped_clock(pass: &Pass, options: &Options) -> Result<Clock, String> {
                     start_ns = start_ns.max(prepared.end_ns);
                 }
                 if step.calls > step.head.len() as u64 && per_record {
-                    // The one that ends the pass is not among the calls that were kept.
+                    // The msync that ends the pass is not among the calls that were kept.
                     stop_ns = Some(step.end_ns);
                     doubt = Some(
-                        "the msync of the whole file cannot be told from those of the records: the window may end too late"
+                        "the msync of the whole file cannot be distinguished from those of the records: the window may end too late"
                             .to_owned(),
                     );
                 } else if let Some(&whole) = if per_record { msyncs.last() } else { msyncs.first() } {

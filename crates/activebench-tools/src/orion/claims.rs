@@ -1,22 +1,21 @@
-//! Statements to claims: the first of each figure is the claim, what says it again restates it.
+//! Converts statements to claims: the first statement of each figure is the claim, later ones restate it.
 
 use std::collections::HashMap;
 
 use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, Restated, Subject};
-use activebench_model::phase::Direction;
 use activebench_model::units::{Quantity, Unit};
 
 use super::contradictions;
-use super::document::{Document, Figure, Rank, Statement, TimeUnit};
-use super::points::Which;
+use super::document::Document;
+use super::statements::{Figure, Rank, Statement, TimeUnit};
 
 /// Bytes of Orion's MB: 2^20. Its large requests are of `-size_large` KB, 1024 by default, which its
-/// manual calls 1 MB, and the set of 98,305 blocks of 8 KB is 768 of its MB. The public figures fit:
-/// with it each of the four printed MBPS comes from a whole number of requests of 1024 KB in 60 s, cut
-/// to two decimals; with 10^6 only two do, cut or rounded.
+/// manual calls 1 MB, and the set of 98,305 blocks of 8 KB is 768 of its MB. The public figures agree:
+/// with 2^20 each of the four printed MBPS results from a whole number of requests of 1024 KB in 60 s,
+/// truncated to two decimals; with 10^6 only two do, truncated or rounded.
 const MB_BYTES: f64 = 1_048_576.0;
 
-/// The claims of a run, with what else its output says.
+/// Returns the claims of a run, with the other statements of its output.
 pub(super) fn parsed(document: &Document, chosen: Option<Subject>) -> Parsed {
     let (subject, reason) = match chosen {
         Some(subject) => (subject, "--subject"),
@@ -42,7 +41,7 @@ pub(super) fn parsed(document: &Document, chosen: Option<Subject>) -> Parsed {
             unit_unknown = true;
             continue;
         };
-        let phase = phase_of(document, statement);
+        let phase = document.phase_of(statement);
         let value = Quantity { value: statement.number.value * scale, unit };
         let printed = Printed { text: statement.number.text.clone(), unit: words.to_owned() };
         let resolution = statement.number.half_step * scale;
@@ -93,15 +92,15 @@ fn metric(figure: Figure) -> Option<Metric> {
     }
 }
 
-/// Factor to the normalised unit, that unit, and the tool's own; `None` when it is not known.
+/// Returns the factor to the normalised unit, that unit, and the tool's own; `None` if it is unknown.
 fn scale(document: &Document, statement: &Statement) -> Option<(f64, Unit, &'static str)> {
     match statement.figure {
-        // In a matrix the file's name says it.
+        // In a matrix the file's name determines the figure.
         Figure::Iops => Some((1.0, Unit::OpsPerSec, "IOPS")),
         Figure::Mbps => Some((MB_BYTES, Unit::BytesPerSec, "MBPS")),
         Figure::MeanLatency | Figure::LongestLatency | Figure::ShortestLatency => {
             let unit = statement.unit.or(document.time_unit)?;
-            // A matrix prints none beside its figures, nor does 11.1.
+            // A matrix prints no unit beside its figures, nor does 11.1.
             let words = match (statement.rank, statement.unit) {
                 (Rank::Cell, _) | (_, None) => "",
                 (Rank::Detail, Some(TimeUnit::Microseconds)) => "us",
@@ -111,13 +110,4 @@ fn scale(document: &Document, statement: &Statement) -> Option<(f64, Unit, &'sta
             Some((unit.ns(), Unit::Ns, words))
         }
     }
-}
-
-/// The phase that a statement speaks of: where all requests go one way, reads are all of them.
-pub(super) fn phase_of(document: &Document, statement: &Statement) -> String {
-    let which = match (document.settings.direction, statement.which) {
-        (Direction::Read, Which::Reads) | (Direction::Write, Which::Writes) => Which::All,
-        (_, which) => which,
-    };
-    statement.point.id(statement.figure.size(), which)
 }

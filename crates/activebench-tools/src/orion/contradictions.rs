@@ -1,11 +1,11 @@
-//! Statements of one output that cannot all hold: a best point that another one beats, a longest
+//! Statements of one output that contradict each other: a best point that another one beats, a longest
 //! latency outside the histogram.
 
 use activebench_model::claim::{Contradiction, Parsed};
 
-use super::claims::phase_of;
-use super::document::{Document, Figure, Rank, Statement, TimeUnit};
+use super::document::Document;
 use super::points::{Size, Which};
+use super::statements::{Figure, Rank, Statement, TimeUnit};
 
 pub(super) fn find(document: &Document, parsed: &mut Parsed) {
     for statement in &document.statements {
@@ -15,7 +15,7 @@ pub(super) fn find(document: &Document, parsed: &mut Parsed) {
             Rank::Cell => None,
         };
         let Some((phase, message)) = found else { continue };
-        // Summaries are printed too: said twice it is one contradiction.
+        // Summaries are printed too: the repeated statement is one contradiction.
         if parsed.contradictions.iter().any(|known| known.message == message) {
             continue;
         }
@@ -24,7 +24,7 @@ pub(super) fn find(document: &Document, parsed: &mut Parsed) {
     }
 }
 
-/// A cell that is better than the best, both rounded in the tool's favour.
+/// Returns a cell that is better than the best, both rounded in the tool's favour.
 fn beaten(document: &Document, best: &Statement) -> Option<(String, String)> {
     let beats = |cell: &&Statement| {
         let slack = 2.0 * (cell.number.half_step + best.number.half_step);
@@ -41,14 +41,14 @@ fn beaten(document: &Document, best: &Statement) -> Option<(String, String)> {
         "{} is called the {word}, and the matrix holds {} at Small={small} and Large={large}",
         best.number.text, cell.number.text
     );
-    Some((phase_of(document, cell), message))
+    Some((document.phase_of(cell), message))
 }
 
-/// A shortest or longest latency outside the histogram's bucket for it.
+/// Returns a shortest or longest latency that is outside the histogram's bucket for it.
 fn outside(document: &Document, detail: &Statement) -> Option<(String, String)> {
     let longest = detail.figure == Figure::LongestLatency;
     let fitting = document.histograms.iter().filter(|histogram| {
-        // Rows that are missing at the end can hold longer ones, never shorter ones.
+        // Rows missing at the end may contain longer latencies, never shorter ones.
         histogram.size == Size::Small && histogram.point == detail.point && (histogram.is_whole || !longest)
     });
     let counted = fitting
@@ -66,5 +66,5 @@ fn outside(document: &Document, detail: &Statement) -> Option<(String, String)> 
         "the {word} latency is {} us, and the histogram has the {word} ones between {low_us} and {high_us} us",
         detail.number.text
     );
-    (unit == TimeUnit::Microseconds && !fits).then(|| (phase_of(document, detail), message))
+    (unit == TimeUnit::Microseconds && !fits).then(|| (document.phase_of(detail), message))
 }

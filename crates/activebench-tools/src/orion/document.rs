@@ -1,113 +1,49 @@
-//! Everything that a run printed and wrote, read by content: a text is a matrix or lines of words,
+//! Everything that a run printed and wrote, identified by content: a text is a matrix or lines of words,
 //! whatever its name, so that each file can be given alone.
 
 use activebench_model::claim::{Note, SourceLine};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
+use activebench_model::phase::Direction;
 
 use super::histogram::Histogram;
 use super::matrix;
 use super::options::Options;
-use super::points::{Point, Size, Which};
-use super::settings::{Settings, Stated};
-use super::text::{Number, lines};
+use super::points::Which;
+use super::settings::Settings;
+use super::statements::{Gathered, Statement, TimeUnit};
+use super::text::lines;
 use super::words::Words;
 
-/// Ends of the names of the result files; what stands before them names the run.
+/// Suffixes of the names of the result files; the prefix names the run.
 const RESULTS: [&str; 5] = ["_summary.txt", "_iops.csv", "_mbps.csv", "_lat.csv", "_hist.txt"];
 
-/// What a figure is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Figure {
-    /// Small requests a second.
-    Iops,
-    /// MB of large requests a second.
-    Mbps,
-    /// Mean latency of small requests.
-    MeanLatency,
-    /// The longest of them.
-    LongestLatency,
-    /// The shortest of them: compared with the histogram only.
-    ShortestLatency,
-}
-
-impl Figure {
-    /// The requests that it is of.
-    pub(super) fn size(self) -> Size {
-        if self == Figure::Mbps { Size::Large } else { Size::Small }
-    }
-}
-
-/// Unit of a latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeUnit {
-    /// As 11.1 prints them, without a word.
-    Milliseconds,
-    Microseconds,
-}
-
-impl TimeUnit {
-    pub(super) fn ns(self) -> f64 {
-        match self {
-            TimeUnit::Milliseconds => 1e6,
-            TimeUnit::Microseconds => 1e3,
-        }
-    }
-}
-
-/// What kind of statement a figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
-    /// A cell of a matrix.
-    Cell,
-    /// The best of all points, as it is called.
-    Extreme,
-    /// Said beside an extreme.
-    Detail,
-}
-
-/// One figure of one data point.
-#[derive(Clone, Debug)]
-pub(super) struct Statement {
-    pub(super) figure: Figure,
-    pub(super) rank: Rank,
-    pub(super) point: Point,
-    pub(super) which: Which,
-    pub(super) number: Number,
-    /// Of a latency; `None` where the text alone does not tell.
-    pub(super) unit: Option<TimeUnit>,
-    pub(super) source: SourceLine,
-}
-
-/// What was read.
+/// The statements read from a run's output.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
     pub(super) version: Option<String>,
     pub(super) settings: Settings,
-    /// Matrices first, standard output last; inside a text in its order.
+    /// Matrices first, standard output last; within a text in its order.
     pub(super) statements: Vec<Statement>,
     pub(super) histograms: Vec<Histogram>,
     pub(super) notes: Vec<Note>,
     pub(super) errors: Vec<Note>,
-    /// The unit of latencies that do not state theirs; `None` when nothing tells it.
+    /// The unit of latencies without a stated unit; `None` if unknown.
     pub(super) time_unit: Option<TimeUnit>,
     /// The volumes, as the tool names them.
     pub(super) volumes: Vec<String>,
 }
 
-/// What is gathered while the texts are read.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Gathered {
-    pub(super) version: Option<String>,
-    pub(super) stated: Stated,
-    pub(super) cells: Vec<Statement>,
-    pub(super) said: Vec<Statement>,
-    pub(super) histograms: Vec<Histogram>,
-    pub(super) notes: Vec<Note>,
-    pub(super) errors: Vec<Note>,
-}
-
 impl Document {
+    /// Returns the phase of a statement: if all requests have one direction, reads or writes are all requests.
+    pub(super) fn phase_of(&self, statement: &Statement) -> String {
+        let which = match (self.settings.direction, statement.which) {
+            (Direction::Read, Which::Reads) | (Direction::Write, Which::Writes) => Which::All,
+            (_, which) => which,
+        };
+        statement.point.id(statement.figure.size(), which)
+    }
+
     pub(super) fn read(command: &CommandLine, output: &ToolOutput) -> Self {
         let mut gathered = Gathered::default();
         let mut lists = Vec::new();
@@ -126,7 +62,7 @@ impl Document {
                 _ => texts.push((&file.name, text)),
             }
         }
-        // Of several runs it holds the figures of all, and does not say whose they are.
+        // With several runs, standard output states the figures of all of them without naming the run.
         let several = !gathered.notes.is_empty();
         texts.push(("stdout", String::from_utf8_lossy(&output.stdout).into_owned()));
         texts.push(("stderr", String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -167,7 +103,7 @@ fn unit_of_version(version: &str) -> Option<TimeUnit> {
     Some(if release < (11, 2) { TimeUnit::Milliseconds } else { TimeUnit::Microseconds })
 }
 
-/// The release in a version: (19, 3) of `RDBMS_19.3.0.0.0DBRU_LINUX.X64_190417`.
+/// Returns the release in a version: (19, 3) of `RDBMS_19.3.0.0.0DBRU_LINUX.X64_190417`.
 fn release(version: &str) -> Option<(u32, u32)> {
     version.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|number| {
         let mut parts = number.split('.').map(str::parse::<u32>);

@@ -1,41 +1,40 @@
-//! Latency histograms: of the smallest latency's point in summaries, of every point in `_hist.txt`.
+//! Latency histograms: in summaries of the point with the smallest latency, in `_hist.txt` of every point.
 
 use super::points::{Point, Size};
-use super::words::point_of;
 
-/// A histogram in buckets of powers of two microseconds, reads and writes apart.
+/// A histogram in buckets of powers of two microseconds, separate for reads and writes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Histogram {
     pub(super) point: Point,
     pub(super) size: Size,
     pub(super) reads: Counted,
     pub(super) writes: Counted,
-    /// Whether its end was seen. A share of 100.00 % does not tell: it is rounded.
+    /// True if its end was seen. A share of 100.00 % does not prove it: it is rounded.
     pub(super) is_whole: bool,
 }
 
-/// Border at which the last bucket ends.
+/// Upper border of the last bucket, in microseconds.
 const LAST_BORDER_US: u64 = 1 << 28;
 
 /// One column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counted {
-    /// Borders of the first bucket that is not empty, in microseconds.
+    /// Borders of the first non-empty bucket, in microseconds.
     pub(super) lowest: Option<(u64, u64)>,
-    /// Of the last one.
+    /// Borders of the last non-empty bucket, in microseconds.
     pub(super) highest: Option<(u64, u64)>,
 }
 
 impl Histogram {
-    /// From its first line: `Small Read / Write Latency Histogram @ Small=2 and Large=0`.
+    /// Creates a histogram from its first line: `Small Read / Write Latency Histogram @ Small=2 and Large=0`.
     pub(super) fn begin(text: &str) -> Option<Self> {
         let (what, point) = text.split_once("Latency Histogram @")?;
         let size = if what.starts_with("Large") { Size::Large } else { Size::Small };
         let (reads, writes) = (Counted::default(), Counted::default());
-        Some(Self { point: point_of(point)?, size, reads, writes, is_whole: false })
+        Some(Self { point: Point::parse(point)?, size, reads, writes, is_whole: false })
     }
 
-    /// Takes a line; `false` when it is none of the histogram's.
+    /// Reads a line; returns `false` if it does not belong to the histogram.
     pub(super) fn read(&mut self, text: &str) -> bool {
         if text.starts_with("Latency:") {
             return true;
@@ -60,7 +59,7 @@ impl Counted {
 
 type Columns = [(u64, f64); 2];
 
-/// `64 - 128        us:         1112243 ( 91.12%)              0 (  0.00%)`.
+/// Parses `64 - 128        us:         1112243 ( 91.12%)              0 (  0.00%)`.
 fn row(text: &str) -> Option<((u64, u64), Columns)> {
     let (borders, counts) = text.split_once("us:")?;
     let (low, high) = borders.split_once('-')?;

@@ -2,25 +2,25 @@
 
 use activebench_model::claim::Note;
 
-use super::document::{Figure, Gathered, Rank, Statement, TimeUnit};
 use super::points::{Point, Which};
+use super::statements::{Figure, Gathered, Rank, Statement, TimeUnit};
 use super::text::{Line, Number, lines};
 
-/// What the first line of every matrix begins with. 12c puts words before it.
+/// Start of the first line of every matrix. 12c puts words before it.
 const HEADER: &str = "Large/Small";
 
-/// What was found before the cells.
+/// The content before the cells.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Header {
     figure: Figure,
     unit: Option<TimeUnit>,
     /// Small loads.
     columns: Vec<u32>,
-    /// Its line.
+    /// Number of its line.
     line: u64,
 }
 
-/// The header of a matrix; `None` for a text that is none.
+/// Returns the header of a matrix; `None` if the text is not a matrix.
 pub(super) fn header(stream: &str, text: &str) -> Option<Header> {
     let found = lines(stream, text).find(|line| line.text.starts_with(HEADER))?;
     let columns: Vec<u32> = cells(found.text).skip(1).map_while(|cell| cell.parse().ok()).collect();
@@ -36,7 +36,7 @@ pub(super) fn header(stream: &str, text: &str) -> Option<Header> {
         () if says("latency") => Figure::MeanLatency,
         () if says("mbps") => Figure::Mbps,
         () if says("iops") => Figure::Iops,
-        // Without a name: only the matrix of large requests has a column without small ones, and
+        // The figure is not named: only the matrix of large requests has a column without small ones, and
         // only rates of small ones are whole numbers.
         () if columns.first() == Some(&0) => Figure::Mbps,
         () if rows().any(|row| row.text.contains('.')) => Figure::MeanLatency,
@@ -79,7 +79,7 @@ fn read_row(header: &Header, line: Line<'_>, gathered: &mut Gathered) -> Result<
         match (column, Number::parse(cell)) {
             _ if !line.is_whole => fault = Err("the line is cut".to_owned()),
             (None, _) => fault = Err("the row has more cells than the header has columns".to_owned()),
-            (_, None) => fault = Err(format!("{cell} is no figure")),
+            (_, None) => fault = Err(format!("{cell} is not a figure")),
             (Some(small), Some(number)) => gathered.cells.push(Statement {
                 figure: header.figure,
                 rank: Rank::Cell,

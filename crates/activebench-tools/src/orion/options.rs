@@ -11,7 +11,7 @@ pub(super) struct Options {
     given: BTreeMap<String, String>,
 }
 
-/// Which data points are run.
+/// The data points that are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matrix {
     /// Small loads alone and large loads alone.
@@ -27,12 +27,12 @@ pub(super) enum Matrix {
 }
 
 impl Options {
-    /// From the words after the program's name.
+    /// Parses the words after the program's name.
     pub(super) fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         let mut given = BTreeMap::new();
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.next() {
-            // Texts are copied from web pages, where a dash became a longer one.
+            // Texts are copied from web pages, which may replace a dash by a longer one.
             let name = word.trim_start_matches(['-', '–']);
             if name.len() == word.len() || name.is_empty() {
                 continue;
@@ -56,7 +56,7 @@ impl Options {
         self.value(name)?.parse().ok()
     }
 
-    /// An option with its value, as a person would write it.
+    /// Returns an option with its value, as a person would write it.
     pub(super) fn spelled(&self, name: &str) -> Option<String> {
         match self.value(name)? {
             "" => Some(format!("-{name}")),
@@ -64,12 +64,12 @@ impl Options {
         }
     }
 
-    /// The kind of run: `simple` ... `oltp`; empty when not given.
+    /// Returns the kind of run: `simple` ... `oltp`; empty if not given.
     pub(super) fn run(&self) -> &str {
         self.value("run").unwrap_or("")
     }
 
-    /// `None` for an unknown word.
+    /// Returns the matrix; `None` for an unknown word.
     pub(super) fn matrix(&self) -> Option<Matrix> {
         match (self.run(), self.value("matrix")) {
             ("simple" | "dss" | "oltp", _) => Some(Matrix::Basic),
@@ -84,7 +84,7 @@ impl Options {
     }
 }
 
-/// Whether a word is an option and no value: no value begins with a dash.
+/// Returns true if a word is an option: values never begin with a dash.
 fn is_option(word: &str) -> bool {
     word.starts_with(['-', '–'])
 }

@@ -1,4 +1,4 @@
-//! Phases: one for each data point and kind of requests that a claim speaks of.
+//! Phases: one for each data point and claimed kind of requests.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,14 @@ use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::claim::Parsed;
 use activebench_model::phase::{Direction, Mechanism, Mix, MixOf, Part, PartEnd, Pattern, Phase, Promise, Submission};
 
-use super::document::{Document, Rank};
+use super::document::Document;
 use super::points::{EVERY_LOAD_UP_TO, Point, Size, Which, planned};
 use super::settings::Settings;
+use super::statements::Rank;
 use super::windows::{self, Place};
-use crate::Plan;
+use crate::adapter::Plan;
 
-/// Every kind of requests that a claim can speak of.
+/// Every kind of requests that a claim can refer to.
 const KINDS: [(Size, Which); 6] = [
     (Size::Small, Which::All),
     (Size::Small, Which::Reads),
@@ -36,8 +37,8 @@ pub(super) fn phases(document: &Document, parsed: &Parsed, activity: &Activity) 
     phases
 }
 
-/// The points that were run: the cells of the matrix, or what the command asks for, and whatever
-/// else a figure names.
+/// Returns the points that were run: the cells of the matrix, or those that the command asks for, and any
+/// other point named by a figure.
 fn points(document: &Document) -> Vec<Point> {
     let of_rank = |cell: bool| {
         document.statements.iter().filter(move |said| (said.rank == Rank::Cell) == cell).map(|said| said.point)
@@ -50,7 +51,7 @@ fn points(document: &Document) -> Vec<Point> {
     points.into_iter().collect()
 }
 
-/// The phases that a point can have.
+/// Returns the phases that a point can have.
 fn kinds(point: Point, settings: &Settings) -> impl Iterator<Item = Phase> + use<'_> {
     let of_point = move |(size, _): &(Size, Which)| match size {
         Size::Small => point.small > 0,
@@ -75,7 +76,7 @@ fn phase(point: Point, size: Size, which: Which, settings: &Settings) -> Phase {
     let spelled = |name: &str| options.spelled(name);
     let run = spelled("run").unwrap_or_else(|| "orion".to_owned());
     let mut promises = vec![Promise { option: run.clone(), mechanism: Mechanism::DirectIo }];
-    // Reads and writes share the depth, so that neither alone has it.
+    // Reads and writes share the depth, so neither alone has it.
     if which == Which::All {
         let given = if size == Size::Small { spelled("num_small") } else { spelled("num_large") };
         let option = match spelled("matrix") {
@@ -123,14 +124,14 @@ fn found(
     phase.incomplete = match () {
         () if phase.parts.is_empty() => Some("no descriptor was found on which its requests were made".to_owned()),
         () if point.is_mixed() && settings.small_bytes == settings.large_bytes => {
-            Some("its small and large requests have the same size and cannot be told apart".to_owned())
+            Some("its small and large requests have the same size and cannot be distinguished".to_owned())
         }
         () => place.incomplete.clone(),
     };
     phase
 }
 
-/// Whether a descriptor carried asynchronous requests while the point ran.
+/// Returns true if a descriptor carried asynchronous requests while the point ran.
 fn has_requests(pass: &Pass, place: &Place) -> bool {
     place.tgids.contains(&pass.tgid)
         && pass.steps.iter().any(|step| {
@@ -155,13 +156,13 @@ fn part(pass: &Pass, place: &Place) -> Part {
     }
 }
 
-/// What a command asks for.
+/// Returns the plan of a command.
 pub(super) fn plan(document: &Document) -> Plan {
     let settings = &document.settings;
     let Some(points) = planned(settings) else {
         let note = match settings.options.matrix() {
             None => "the matrix is not one that orion knows",
-            Some(_) => "the loads follow from the number of disks, which neither -num_disks nor the .lun file tells",
+            Some(_) => "the loads follow from the number of disks, which neither -num_disks nor the .lun file states",
         };
         return Plan { phases: Vec::new(), notes: vec![note.to_owned()] };
     };
@@ -188,7 +189,7 @@ pub(super) fn plan(document: &Document) -> Plan {
     Plan { phases, notes }
 }
 
-/// Whether a phase is of all requests of its size.
+/// Returns true if a phase covers all requests of its size.
 fn is_whole(phase: &Phase) -> bool {
     phase.promises.len() > 1
 }

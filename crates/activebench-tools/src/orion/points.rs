@@ -1,12 +1,12 @@
-//! Data points: which ones a command asks for, and their names.
+//! Data points: those that a command asks for, and their names.
 
 use super::options::Matrix;
 use super::settings::Settings;
 
-/// Most loads of one kind that are planned: far above what storage takes.
+/// Maximum number of planned loads of one kind: far above what storage sustains.
 const MOST_LOADS: u32 = 512;
-/// Up to this many small loads Orion runs every one (5 disks in the public outputs); of more it
-/// leaves some out, which ones is not documented.
+/// Number of small loads up to which Orion runs every one (5 disks in the public outputs). Beyond it Orion
+/// skips some; which ones is not documented.
 pub(super) const EVERY_LOAD_UP_TO: u32 = 25;
 
 /// Requests outstanding in a data point. Ordered as Orion runs them: row by row of large loads.
@@ -25,7 +25,7 @@ pub(super) enum Size {
     Large,
 }
 
-/// Which of these requests.
+/// Directions of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Which {
     All,
@@ -34,16 +34,22 @@ pub(super) enum Which {
 }
 
 impl Point {
+    /// Parses `Small=16 and Large=0`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (small, large) = text.trim().strip_prefix("Small=")?.split_once(" and Large=")?;
+        Some(Self::new(small.parse().ok()?, large.parse().ok()?))
+    }
+
     pub(super) fn new(small: u32, large: u32) -> Self {
         Self { large, small }
     }
 
-    /// Whether requests of both sizes are outstanding.
+    /// Returns true if requests of both sizes are outstanding.
     pub(super) fn is_mixed(self) -> bool {
         self.small > 0 && self.large > 0
     }
 
-    /// `small-16-large-0`, with what of it where that is not everything.
+    /// Returns `small-16-large-0`, with a suffix if the phase covers only a part of the point.
     pub(super) fn id(self, size: Size, which: Which) -> String {
         let mut id = format!("small-{}-large-{}", self.small, self.large);
         if self.is_mixed() {
@@ -57,7 +63,7 @@ impl Point {
         id
     }
 
-    /// The same for a person.
+    /// Returns the same for people.
     pub(super) fn name(self, size: Size, which: Which) -> String {
         let of = match (self.is_mixed(), size, which) {
             (false, _, Which::All) => "",
@@ -74,13 +80,13 @@ impl Point {
     }
 }
 
-/// The points that a command asks for, row by row; `None` when the loads cannot be told.
+/// Returns the points that a command asks for, row by row; `None` if the loads are unknown.
 pub(super) fn planned(settings: &Settings) -> Option<Vec<Point>> {
     let options = &settings.options;
     let (num_small, num_large) = (options.number::<u32>("num_small"), options.number::<u32>("num_large"));
     let up_to = |most: u32| (0..=most.min(MOST_LOADS)).collect::<Vec<_>>();
     let of_disks = |factor: u32| settings.disks.map(|disks| disks.saturating_mul(factor));
-    // Of basic and detailed matrices the disks alone set the loads.
+    // For basic and detailed matrices, only the number of disks determines the loads.
     let by_disks = !matches!(options.value("matrix"), Some("row" | "col" | "max"));
     let small = || num_small.filter(|_| !by_disks).or_else(|| of_disks(5)).map(up_to);
     let large = || num_large.filter(|_| !by_disks).or_else(|| of_disks(2)).map(up_to);
@@ -88,7 +94,7 @@ pub(super) fn planned(settings: &Settings) -> Option<Vec<Point>> {
         |count: u32| settings.disks.map(|disks| (0..=count).map(|step| disks.saturating_mul(step)).collect::<Vec<_>>());
     let matrix = options.matrix()?;
     let (small, large) = match (options.run(), matrix) {
-        // 1 to 20 times and 1 to 15 times the disks, as public summaries of 12c list their columns.
+        // 1 to 20 times and 1 to 15 times the disks, the columns listed in public summaries of 12c.
         ("oltp", _) => (steps(20)?, vec![0]),
         ("dss", _) => (vec![0], steps(15)?),
         (_, Matrix::Point) => (vec![num_small.unwrap_or(0)], vec![num_large.unwrap_or(0)]),

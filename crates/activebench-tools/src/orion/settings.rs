@@ -1,4 +1,4 @@
-//! What a run was told to do: from its summary where that is there, otherwise from the options.
+//! The settings of a run: from its summary if present, otherwise from the options.
 
 use activebench_model::phase::Direction;
 
@@ -17,11 +17,11 @@ pub(super) struct Stated {
     pub(super) large_kb: Option<u64>,
     pub(super) duration_s: Option<u64>,
     pub(super) write_percent: Option<u64>,
-    /// Whether large requests are sequential.
+    /// True if large requests are sequential.
     pub(super) sequential: Option<bool>,
-    /// Whether a latency of writes is stated anywhere.
+    /// True if a latency of writes is stated anywhere.
     pub(super) writes: bool,
-    /// Whether a latency of reads is.
+    /// True if a latency of reads is stated anywhere.
     pub(super) reads: bool,
     /// Volumes that the summary names, or the `.lun` file.
     pub(super) volumes: Vec<String>,
@@ -29,23 +29,23 @@ pub(super) struct Stated {
     pub(super) command_line: Option<String>,
 }
 
-/// What a data point does.
+/// The work of a data point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) options: Options,
     pub(super) small_bytes: u64,
     pub(super) large_bytes: u64,
-    /// Of one data point.
+    /// Duration of one data point.
     pub(super) duration_ns: u64,
     pub(super) direction: Direction,
-    /// Percent of the requests that write, where it is stated.
+    /// Percent of the requests that write, if stated.
     pub(super) write_percent: Option<u64>,
     pub(super) sequential: bool,
-    /// Requests outstanding of one sequential stream.
+    /// Outstanding requests of one sequential stream.
     pub(super) requests_per_stream: u32,
-    /// Bytes that are read before each sequential data point; `None` where two minutes are.
+    /// Bytes that are read before each sequential data point; `None` if it reads for two minutes instead.
     pub(super) cache_bytes: Option<u64>,
-    /// Number of disks; `None` when neither the option nor the volumes tell.
+    /// Number of disks; `None` if neither the option nor the volumes determine it.
     pub(super) disks: Option<u32>,
 }
 

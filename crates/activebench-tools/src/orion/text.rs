@@ -7,11 +7,11 @@ use activebench_model::claim::SourceLine;
 pub(super) struct Line<'a> {
     /// `stdout`, `stderr` or a file's name.
     pub(super) stream: &'a str,
-    /// From 1.
+    /// Line number from 1.
     pub(super) number: u64,
-    /// Without its end.
+    /// Text without its line end.
     pub(super) text: &'a str,
-    /// Whether its end is there: a number at the end of a cut line may have lost digits.
+    /// True if its line end is present: a number at the end of a cut line may have lost digits.
     pub(super) is_whole: bool,
 }
 
@@ -21,7 +21,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines of a text.
+/// Returns the lines of a text.
 pub(super) fn lines<'a>(stream: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
     text.split_inclusive('\n').zip(1..).map(move |(line, number)| Line {
         stream,
@@ -36,15 +36,15 @@ pub(super) fn lines<'a>(stream: &'a str, text: &'a str) -> impl Iterator<Item = 
 pub(super) struct Number {
     pub(super) text: String,
     pub(super) value: f64,
-    /// Half of its last digit.
+    /// Half of a step of its last digit.
     pub(super) half_step: f64,
 }
 
-/// Most characters of a number: more digits than any figure has.
+/// Maximum characters of a number: more digits than any figure has.
 const LONGEST: usize = 20;
 
 impl Number {
-    /// Digits, perhaps with a point between; `None` for anything else.
+    /// Parses digits, possibly with a decimal point; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

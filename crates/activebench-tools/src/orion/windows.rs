@@ -1,50 +1,50 @@
-//! Where the data points lie among the observed requests.
+//! The windows of the data points among the observed requests.
 //!
-//! Orion says nothing while it runs. What shows a point is its requests: they begin, last for
+//! Orion prints nothing while it runs. A point is visible only in its requests: they begin, last for
 //! `-duration`, and end with nothing outstanding. A point's window begins with its first request and
-//! lasts for the duration; what a pause cuts inside that time belongs to it. Before a sequential point
-//! the array's cache is filled at random, which belongs to nobody.
+//! lasts for the duration; it includes pauses inside that time. Before a sequential point
+//! Orion fills the array's cache at random; these requests belong to no point.
 
 use activebench_model::activity::{Activity, Burst};
 
 use super::points::Point;
 use super::settings::Settings;
 
-/// How long the cache is filled where `-cache_size` is not given (Orion's manual: two minutes).
+/// Time for which the cache is filled if `-cache_size` is not given (Orion's manual: two minutes).
 const CACHE_FILL_NS: u64 = 120_000_000_000;
-/// A cache counts as filled at this share of its size: the tool's own count may round.
+/// Share of its size at which a cache counts as filled: the tool's own count may round.
 const FILLED_PERCENT: u64 = 99;
-/// Requests that go on for longer than this share of the duration past a point's end are the next
-/// point's: waiting for those outstanding takes no longer than they do.
+/// Requests that continue past a point's end for longer than this share of the duration belong to the next
+/// point: waiting for the outstanding ones does not take longer than they do.
 const LONGEST_DRAIN_PERCENT: u64 = 50;
-/// Requests that stand alone before a point count as none of it up to this share of the duration:
-/// a look at each volume, as a tool may take after opening it.
+/// Single requests before a point do not belong to it up to this share of the duration: a tool may
+/// look at each volume after opening it.
 const STRAY_PERCENT: u64 = 1;
-/// A tool's clock starts this much before its first request at most, as far as anything here rests on it.
+/// A tool's clock starts at most this long before its first request; stray requests are skipped on this assumption.
 const CLOCK_LEAD_NS: u64 = 5_000_000;
 /// A point whose requests end before this share of the duration was cut short.
 const LEAST_LENGTH_PERCENT: u64 = 90;
 
-/// A point's place.
+/// The window of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// First submission.
     pub(super) start_ns: u64,
-    /// The duration later, or where the requests ended when they ended early.
+    /// End of the duration, or of the requests if they ended early.
     pub(super) end_ns: u64,
     /// The last completion.
     pub(super) last_ns: u64,
     /// The processes that made the requests.
     pub(super) tgids: Vec<u32>,
-    /// Why it is not the whole point.
+    /// Reason why it is not the whole point.
     pub(super) incomplete: Option<String>,
 }
 
-/// What was found of each point, in the order in which they are given.
+/// The result of the search for each point, in the order given.
 pub(super) type Places = Vec<(Point, Result<Place, String>)>;
 
-/// Finds the points. Orion's order is not documented for every matrix: of both orders, by rows and by
-/// columns, the one is taken in which more points fit the requests.
+/// Finds the points. Orion's order is not documented for every matrix: of the two orders, by rows and by
+/// columns, the one in which more points fit the requests is used.
 pub(super) fn find(points: &[Point], settings: &Settings, activity: &Activity) -> Places {
     let mut by_rows = points.to_vec();
     by_rows.sort_unstable();
@@ -63,7 +63,7 @@ fn in_order(points: &[Point], settings: &Settings, bursts: &[Burst]) -> Places {
         Some(why) => Err(why.clone()),
         None => {
             let found = rest.take(*point);
-            // After a point that is not there, what follows cannot be told apart.
+            // After a missing point, the following ones cannot be identified.
             lost = found.as_ref().err().map(|why| format!("a data point before it was not found: {why}"));
             found
         }
@@ -71,7 +71,7 @@ fn in_order(points: &[Point], settings: &Settings, bursts: &[Burst]) -> Places {
     points.iter().map(|point| (*point, place(point))).collect()
 }
 
-/// The bursts that are not taken yet, by their starts.
+/// The bursts not yet assigned, ordered by start.
 struct Rest<'a> {
     bursts: &'a [Burst],
     settings: &'a Settings,
@@ -109,8 +109,8 @@ impl Rest<'_> {
         Ok(Place { start_ns, end_ns: if short { last_ns } else { end_ns }, last_ns, tgids, incomplete })
     }
 
-    /// Leaves out single requests before a point, where those after them fill its duration alone. A
-    /// point that was held up right after its start ends too early for that.
+    /// Skips single requests before a point if the later requests alone fill its duration. A
+    /// point that was stalled right after its start ends too early for that.
     fn skip_strays(&mut self) {
         let duration_ns = self.settings.duration_ns;
         let (mut busy_ns, mut strays) = (0, 0);
@@ -130,7 +130,7 @@ impl Rest<'_> {
         self.bursts = &self.bursts[strays..];
     }
 
-    /// Whether requests of the point's sizes were made, and no others of the two.
+    /// Checks that requests of the point's sizes were made, and none of the other size.
     fn check_sizes(&self, point: Point, taken: &[Burst]) -> Result<(), String> {
         let Settings { small_bytes, large_bytes, .. } = *self.settings;
         if small_bytes == large_bytes {
@@ -146,7 +146,7 @@ impl Rest<'_> {
         Ok(())
     }
 
-    /// Leaves out the random reads before a sequential point.
+    /// Skips the random reads before a sequential point.
     fn skip_cache_fill(&mut self) {
         let Some(first) = self.bursts.first() else { return };
         let until_ns = first.start_ns.saturating_add(CACHE_FILL_NS);
@@ -178,7 +178,7 @@ mod tests {
     const SMALL: u64 = 8192;
     const LARGE: u64 = 1 << 20;
 
-    /// `(start, end, bytes of a request, bytes in all)` in milliseconds.
+    /// Bursts are `(start, end, bytes of a request, total bytes)`, times in milliseconds.
     fn activity(bursts: &[(u64, u64, u64, u64)]) -> Activity {
         let burst = |(start_ms, end_ms, requested, bytes): &(u64, u64, u64, u64)| Burst {
             tgid: 7,

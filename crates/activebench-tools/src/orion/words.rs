@@ -2,12 +2,12 @@
 
 use activebench_model::claim::Note;
 
-use super::document::{Figure, Gathered, Rank, Statement, TimeUnit};
 use super::histogram::Histogram;
 use super::points::{Point, Which};
+use super::statements::{Figure, Gathered, Rank, Statement, TimeUnit};
 use super::text::{Line, Number};
 
-/// How the lines of errors begin, with what they mean. The routines of Orion name themselves in them.
+/// Beginnings of error lines, with their meaning. Orion's routines name themselves in them.
 const ERRORS: [(&str, &str); 9] = [
     ("Failure in opening .lun file", "the list of volumes could not be opened: orion reads TESTNAME.lun"),
     ("Failure in ", "the tool reports an error"),
@@ -20,14 +20,14 @@ const ERRORS: [(&str, &str); 9] = [
     ("Parse error", "the tool reports an error"),
 ];
 
-/// The best points.
+/// Lines that state the best points.
 const EXTREMES: [(&str, Figure); 3] = [
     ("Maximum Large MBPS=", Figure::Mbps),
     ("Maximum Small IOPS=", Figure::Iops),
     ("Minimum Small Latency=", Figure::MeanLatency),
 ];
 
-/// What is said of the latencies beside a best point.
+/// Latency lines beside a best point.
 const DETAILS: [(&str, Which); 2] = [("Small Read Latency:", Which::Reads), ("Small Write Latency:", Which::Writes)];
 
 /// Reads lines, one after another.
@@ -35,7 +35,7 @@ pub(super) struct Words<'a> {
     gathered: &'a mut Gathered,
     /// The histogram whose buckets are being read.
     histogram: Option<Histogram>,
-    /// The next line is the echoed command line.
+    /// True if the next line is the echoed command line.
     command_line_follows: bool,
 }
 
@@ -73,19 +73,19 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The text has ended, or the histogram.
+    /// Ends the text or the histogram.
     pub(super) fn close(&mut self) {
         self.gathered.histograms.extend(self.histogram.take());
     }
 
-    /// Whether the line states figures.
+    /// Returns true if the line states figures.
     fn figures(&mut self, line: Line<'_>, text: &str) -> Result<bool, String> {
         for (begin, figure) in EXTREMES {
             let Some(rest) = text.strip_prefix(begin) else { continue };
             let (rest, point) = at_point(line, rest)?;
             let (number, unit) = match figure {
                 Figure::MeanLatency => latency(rest)?,
-                _ => (Number::parse(rest).ok_or_else(|| format!("{rest} is no figure"))?, None),
+                _ => (Number::parse(rest).ok_or_else(|| format!("{rest} is not a figure"))?, None),
             };
             self.state(line, figure, Rank::Extreme, point, Which::All, number, unit);
             return Ok(true);
@@ -98,7 +98,7 @@ impl<'a> Words<'a> {
                 _ => self.gathered.stated.reads = true,
             }
             for part in rest.split(',') {
-                let (name, value) = part.trim().split_once('=').ok_or_else(|| format!("{part} is no figure"))?;
+                let (name, value) = part.trim().split_once('=').ok_or_else(|| format!("{part} is not a figure"))?;
                 let figure = match name {
                     "avg" => Figure::MeanLatency,
                     "max" => Figure::LongestLatency,
@@ -128,7 +128,7 @@ impl<'a> Words<'a> {
         self.gathered.said.push(Statement { figure, rank, point, which, number, unit, source });
     }
 
-    /// Versions and the settings that a summary echoes; 11.1 and 11.2 use other capitals.
+    /// Reads versions and the settings that a summary echoes; 11.1 and 11.2 differ in capitals.
     fn setting(&mut self, text: &str) {
         if let Some(version) = text.strip_prefix("ORION VERSION ") {
             self.version(version);
@@ -164,29 +164,23 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What stands before the point, and the point: `... @ Small=16 and Large=0`.
+/// Splits a line into the text before the point, and the point: `... @ Small=16 and Large=0`.
 fn at_point<'a>(line: Line<'_>, text: &'a str) -> Result<(&'a str, Point), String> {
     if !line.is_whole {
         return Err("the line is cut".to_owned());
     }
     let (figures, point) = text.rsplit_once('@').ok_or("no data point is named")?;
-    Ok((figures.trim(), point_of(point).ok_or("the data point cannot be read")?))
+    Ok((figures.trim(), Point::parse(point).ok_or("the data point cannot be read")?))
 }
 
-/// `Small=16 and Large=0`.
-pub(super) fn point_of(text: &str) -> Option<Point> {
-    let (small, large) = text.trim().strip_prefix("Small=")?.split_once(" and Large=")?;
-    Some(Point::new(small.parse().ok()?, large.parse().ok()?))
-}
-
-/// `81.81 usecs`, `1711 us`, and of 11.1 `0.26`, which is in milliseconds.
+/// Parses `81.81 usecs`, `1711 us`, and for 11.1 `0.26`, which is in milliseconds.
 fn latency(text: &str) -> Result<(Number, Option<TimeUnit>), String> {
     let (number, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
-    let number = Number::parse(number).ok_or_else(|| format!("{text} is no latency"))?;
+    let number = Number::parse(number).ok_or_else(|| format!("{text} is not a latency"))?;
     match unit {
         "usecs" | "us" => Ok((number, Some(TimeUnit::Microseconds))),
         "msecs" | "ms" => Ok((number, Some(TimeUnit::Milliseconds))),
         "" => Ok((number, None)),
-        other => Err(format!("{other} is no unit of time")),
+        other => Err(format!("{other} is not a unit of time")),
     }
 }

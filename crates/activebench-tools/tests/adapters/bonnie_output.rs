@@ -1,4 +1,4 @@
-//! bonnie++'s outputs, read: every fixture as a snapshot, and properties over cut and
+//! Parsing of bonnie++'s outputs: every fixture as a snapshot, and properties over cut and
 //! arbitrary input.
 
 use crate::stored::{Fixture, compact};
@@ -35,7 +35,7 @@ fn every_fixture_is_read() {
 #[test]
 fn the_program_is_known_by_its_names() {
     for name in ["bonnie++", "bonnie", "bonnie103", "bonnie++-1.97"] {
-        assert_eq!(adapter_for_program(name).map(Adapter::name), Some("bonnie++"), "{name}");
+        assert_eq!(adapter_for_program(name).map(|adapter| adapter.name()), Some("bonnie++"), "{name}");
     }
     for name in ["bonnie_report", "bonnie++.sh", "bon_csv2html", ""] {
         assert!(adapter_for_program(name).is_none(), "{name}");
@@ -130,12 +130,12 @@ fn the_users_subject_goes_before_ours_for_all_but_processor_time() {
     }
 }
 
-/// What of a claim the options do not change.
+/// Returns the part of a claim that the options do not change.
 fn core(claim: &Claim) -> String {
     format!("{} {} {:?} {:?} {:?}", claim.id, claim.phase, claim.metric, claim.value, claim.printed)
 }
 
-/// Whether the whole output states a claim of a cut one: it may stand in the table there.
+/// Returns true if the whole output states a claim of a cut one, possibly in the table.
 fn is_stated(claim: &Claim, whole: &Parsed) -> bool {
     whole.claims.iter().any(|known| {
         let slack = 2.0 * (claim.resolution + known.resolution);

@@ -1,12 +1,13 @@
 //! bonnie++'s tests, found in observed calls: real runs under strace (`calls.txt` beside their
-//! output), and made-up sequences for what 2.00 does not show.
+//! output), and made-up sequences for cases that 2.00 does not show.
 
-// The other adapters' tests use more of it.
+// The other adapters' tests use more of this module.
 #[allow(dead_code)]
 use std::fmt::Write as _;
-use std::path::Path;
 
 use crate::observed::Run;
+use crate::stored::command_line;
+use activebench_fixtures::tool_case::tool_case;
 use activebench_model::claim::{Metric, Parsed};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
@@ -17,10 +18,6 @@ fn bonnie() -> &'static dyn Adapter {
     adapter_by_name("bonnie++").expect("the adapter is registered")
 }
 
-fn command_line(command: &str) -> CommandLine {
-    CommandLine { argv: command.split_whitespace().map(str::to_owned).collect(), cwd: "/".to_owned() }
-}
-
 struct Traced {
     command: CommandLine,
     output: ToolOutput,
@@ -28,22 +25,15 @@ struct Traced {
 }
 
 fn traced(name: &str) -> Traced {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/bonnie++").join(name);
-    let read =
-        |file: &str| std::fs::read_to_string(case.join(file)).unwrap_or_else(|error| panic!("{case:?}: {error}"));
-    let provenance: toml::Table = read("provenance.toml").parse().expect("TOML");
+    let case = tool_case("bonnie++", name);
     Traced {
-        command: command_line(provenance["command"].as_str().expect("a command")),
-        output: ToolOutput {
-            stdout: read("stdout.txt").into_bytes(),
-            stderr: read("stderr.txt").into_bytes(),
-            files: Vec::new(),
-        },
-        run: Run::read(&read("calls.txt")),
+        command: command_line(&case.command),
+        output: ToolOutput { stdout: case.stdout, stderr: case.stderr, files: Vec::new() },
+        run: Run::read(&case.calls.expect("the run was traced")),
     }
 }
 
-/// A run of 1.03: the row alone, and calls.
+/// A run of 1.03: only the row, and calls.
 fn old(command: &str, row: &str, calls: &str) -> Traced {
     Traced {
         command: command_line(command),
@@ -65,7 +55,7 @@ impl Traced {
         self.phases().into_iter().find(|phase| phase.id == id).unwrap_or_else(|| panic!("no phase {id}"))
     }
 
-    /// Microseconds, with the process and thread numbers made stable.
+    /// Formats times in microseconds, with stable process and thread numbers.
     fn compact(&self) -> String {
         let us = |ns: u64| (ns / 1000).to_string();
         let mut text = String::new();
@@ -148,7 +138,7 @@ fn the_clock_agrees_with_the_rates_that_were_printed() {
 
 #[test]
 fn messages_and_calls_agree_to_a_millisecond() {
-    // The same run with and without what was captured of standard error; strace stops it at each call.
+    // The same run with and without the captured standard error; strace stops it at each call.
     let said = traced("traced-all");
     let mut unsaid = traced("traced-all");
     unsaid.output.stderr.clear();
@@ -159,7 +149,7 @@ fn messages_and_calls_agree_to_a_millisecond() {
     }
 }
 
-/// 1.03 with two files of 1 GiB, of which one chunk each is shown: no sync anywhere, the seekers
+/// 1.03 with two files of 1 GiB, each reduced to one chunk: no sync anywhere, the seekers
 /// are processes.
 const OLD_CALLS: &str = "\
 task 10 10 0 0 9000

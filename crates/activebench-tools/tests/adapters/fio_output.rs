@@ -1,4 +1,4 @@
-//! fio's outputs, read: every fixture as a snapshot, and properties over cut and arbitrary
+//! Parsing of fio's outputs: every fixture as a snapshot, and properties over cut and arbitrary
 //! input.
 
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ fn fixture(name: &str) -> Fixture {
     crate::stored::fixture("fio", name)
 }
 
-/// What a phase is by its command.
+/// Describes phases by their command.
 fn planned(phases: &[Phase]) -> String {
     let mut text = String::new();
     for phase in phases {
@@ -39,7 +39,7 @@ fn planned(phases: &[Phase]) -> String {
             phase.block_bytes,
             phase.requested_bytes,
             phase.region_bytes,
-            phase.rounds,
+            phase.loops,
             phase.requested_tasks,
             phase.submission,
             phase.clock,
@@ -79,7 +79,7 @@ fn claims_and_phases_fit_each_other() {
         for phase in &phases {
             assert!(phase.parts.is_empty() && phase.incomplete.is_some(), "{}: {phase:?}", fixture.name);
             assert!(parsed.claims.iter().any(|claim| claim.phase == phase.id), "{}: {}", fixture.name, phase.id);
-            // What was planned is what was run.
+            // The plan matches the run.
             let planned = plan.phases.iter().find(|planned| planned.id == phase.id);
             let planned = planned.unwrap_or_else(|| panic!("{}: {} was not planned", fixture.name, phase.id));
             assert_eq!(planned, &Phase { incomplete: None, ..phase.clone() }, "{}", fixture.name);
@@ -91,7 +91,7 @@ fn claims_and_phases_fit_each_other() {
     }
 }
 
-/// Fields that people read beside those for machines agree within their digits, and each rate with the amount and the time
+/// Figures for people agree with those for machines within their digits, and each rate with the amount and the time
 /// that fio divided.
 #[test]
 fn the_report_for_people_agrees_with_the_one_for_machines() {
@@ -109,7 +109,7 @@ fn the_report_for_people_agrees_with_the_one_for_machines() {
     assert!(compared > 30, "only {compared} were compared");
 }
 
-/// The same figures, whether the parser has the object or not.
+/// The figures are the same with and without the object.
 #[test]
 fn a_report_without_the_object_makes_the_same_claims_more_coarsely() {
     for mut fixture in fixtures() {
@@ -243,7 +243,7 @@ fn patterns_are_those_that_the_options_ask_for() {
     }
 }
 
-/// The two phases of a mix name each other, so that a job that drew one direction only is found in the other.
+/// The two phases of a mix name each other, so that a job that drew only one direction is found in the other.
 #[test]
 fn each_direction_of_a_mix_names_the_other() {
     for (line, expected) in [
@@ -293,7 +293,7 @@ fn jobs_of_a_group_that_go_another_way_are_not_a_phases_tasks() {
     assert_eq!(seen, [("a-read", 1, Some(8192)), ("a-write", 2, Some(4096))]);
 }
 
-/// Claims of a report for people: phase, metric, value.
+/// Returns the claims of a report for people: phase, metric, value.
 fn claimed(line: &str, report: &str) -> Vec<(String, Metric, f64)> {
     let output = ToolOutput { stdout: report.as_bytes().to_vec(), ..ToolOutput::default() };
     let claims = fio().parse(&command_line(line), &output, None).claims;
@@ -308,7 +308,7 @@ fn what_is_left_of_a_report_is_claimed_where_the_command_says_whose_it_is() {
         ("fio --name=a --rw=read", read.to_owned(), vec!["a-read"]),
         ("fio --name=a --rw=randrw", format!("{read}{write}"), vec!["a-read", "a-write"]),
         ("fio --name=a --rw=read --numjobs=2", format!("{read}{read}"), vec!["a.0-read", "a.1-read"]),
-        // Whose they are is not known.
+        // The figures cannot be assigned to a job.
         ("fio --name=a --rw=read --name=b --rw=write", read.to_owned(), vec![]),
         ("fio --name=a --rw=write", read.to_owned(), vec![]),
         ("fio -", read.to_owned(), vec![]),
@@ -357,7 +357,7 @@ fn a_json_that_another_program_laid_out_has_the_same_figures() {
     };
     let own = figures(text[begin..].to_owned());
     assert!(!own.is_empty());
-    // Keys in another order are no other figures: `jq -S` sorts them, and so does this.
+    // Another order of keys does not change the figures: `jq -S` sorts them, and so does this.
     assert_eq!(figures(serde_json::to_string_pretty(&value).expect("JSON")), own);
     let mut compact = serde_json::Map::new();
     let object = value.as_object().expect("an object");
@@ -382,7 +382,7 @@ fn without_the_command_the_report_itself_says_what_the_jobs_are() {
     }
 }
 
-/// What of a claim does not depend on how much of its line was there.
+/// Returns the part of a claim that does not depend on how much of its line is present.
 fn core(claim: &Claim) -> String {
     format!("{} {:?} {:?} {:?} {:?}", claim.phase, claim.metric, claim.value, claim.printed, claim.source.line)
 }
@@ -391,8 +391,8 @@ fn core(claim: &Claim) -> String {
 fn no_cut_of_a_fixture_invents_a_claim() {
     for fixture in fixtures() {
         let whole = fixture.parsed();
-        // Of a report for machines nothing is claimed before its end, so the one for people may be the
-        // first that is whole; its figures are the same more coarsely.
+        // A report for machines is not claimed before its end, so the one for people may be the
+        // first complete one; its figures are the same with fewer digits.
         let known: Vec<String> = whole.claims.iter().map(core).collect();
         for length in (0..=fixture.output.stdout.len()).step_by(7) {
             let output = ToolOutput { stdout: fixture.output.stdout[..length].to_vec(), ..fixture.output.clone() };

@@ -1,5 +1,5 @@
 //! fio's jobs, found in made-up calls as the kernel shows them: processes and threads, loops,
-//! ramps, checks, what the main process writes before.
+//! ramps, verification, earlier writes of the main process.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn fio() -> &'static dyn Adapter {
     adapter_by_name("fio").expect("the adapter is registered")
 }
 
-/// What a run did; times in ms.
+/// The calls of a run; times in ms.
 #[derive(Default)]
 struct Run {
     activity: Activity,
@@ -36,7 +36,7 @@ impl Run {
             filename: "/usr/bin/fio".to_owned(),
             arguments: Vec::new(),
         });
-        // The helper that keeps the statistics reads what the kernel makes up.
+        // The helper that keeps the statistics reads virtual files of the kernel.
         run.task(101, MAIN, MAIN, 5);
         run.pass(MAIN, 101, "/sys/block/vda/stat", 6, &[(StepKind::Read, 6, 7, 100)]);
         run
@@ -59,12 +59,12 @@ impl Run {
         });
     }
 
-    /// A process that fio makes for a job.
+    /// Adds a process that fio makes for a job.
     fn job(&mut self, pid: u32, start_ms: u64) {
         self.task(pid, pid, MAIN, start_ms);
     }
 
-    /// One open to close with its steps: kind, start, end, bytes.
+    /// Adds one pass from open to close with its steps: kind, start, end, bytes.
     fn pass(&mut self, tgid: u32, tid: u32, name: &str, open_ms: u64, steps: &[(StepKind, u64, u64, u64)]) {
         let next = self.files.len() as u64 + 10;
         let ino = *self.files.entry(name.to_owned()).or_insert(next);
@@ -118,12 +118,12 @@ impl Run {
         });
     }
 
-    /// The phases for a report of these entries: name, pid, direction, bytes.
+    /// Returns the phases for a report of these entries: name, pid, direction, bytes.
     fn phases(&self, line: &str, entries: &[(&str, u32, &str, u64)]) -> Vec<Phase> {
         self.phases_of_groups(line, 1, entries)
     }
 
-    /// The same for a report in which each entry is of so many jobs.
+    /// Returns the phases for a report in which each entry covers this number of jobs.
     fn phases_of_groups(&self, line: &str, jobs: u32, entries: &[(&str, u32, &str, u64)]) -> Vec<Phase> {
         let mut text = String::new();
         for (name, pid, way, bytes) in entries {
@@ -140,7 +140,7 @@ impl Run {
     }
 }
 
-/// The parts as (process, start ms, end ms).
+/// Returns the parts as (process, start ms, end ms).
 fn parts(phase: &Phase) -> Vec<(u32, u64, u64)> {
     let end_ms = |part: &Part| match part.end {
         PartEnd::At(end_ns) => end_ns / MS,
@@ -155,7 +155,7 @@ fn the_layout_by_the_main_process_is_nobodys_part() {
     run.pass(MAIN, MAIN, "f", 10, &[(StepKind::Write, 11, 50, 1000), (StepKind::Sync, 50, 60, 0)]);
     run.job(200, 70);
     run.pass(200, 200, "f", 100, &[(StepKind::Other, 100, 101, 0), (StepKind::Read, 102, 200, 1000)]);
-    // Written by the job itself, and none of its data.
+    // Written by the job itself, but not its data.
     run.pass(200, 200, "local-a-0-verify.state", 201, &[(StepKind::Write, 201, 202, 192)]);
     let phases = run.phases("fio --name=a --rw=read", &[("a", 200, "read", 1000)]);
     assert_eq!(parts(&phases[0]), [(200, 100, 200)]);
@@ -184,7 +184,7 @@ fn threads_and_processes_of_a_job_file_that_nobody_has_are_the_one_entrys() {
     run.pass(MAIN, 201, "g", 100, &[(StepKind::Read, 102, 210, 1000)]);
     let phases = run.phases_of_groups("fio -", 2, &[("a", 200, "read", 2000)]);
     assert_eq!((phases[0].incomplete.as_deref(), phases[0].parts.len()), (None, 2));
-    // Reported apart, and without their numbers: in the order of their births.
+    // Reported separately and without their numbers: assigned in order of creation.
     let phases = run.phases("fio -", &[("a", 0, "read", 1000), ("b", 0, "read", 1000)]);
     assert_eq!((parts(&phases[0]), parts(&phases[1])), (vec![(200, 100, 200)], vec![(MAIN, 100, 210)]));
 }
@@ -260,7 +260,7 @@ fn each_loop_is_a_part_and_the_check_is_another_direction() {
     run.pass(200, 200, "f", 310, &[(StepKind::Write, 311, 400, 1000)]);
     let phases = run.phases("fio --name=a --rw=write --loops=2", &entries);
     assert_eq!(parts(&phases[0]), [(200, 100, 200), (200, 310, 400)]);
-    // Two spans with another clock between them are no window.
+    // Two spans with another clock between them are not a window.
     let phases = run.phases("fio --name=a --rw=write --loops=2 --verify=crc32c", &entries);
     assert!(phases[0].parts.is_empty() && phases[0].incomplete.is_some(), "{:?}", phases[0]);
 }
@@ -284,16 +284,16 @@ fn jobs_are_told_by_their_numbers_and_else_by_their_order() {
     run.pass(201, 201, "f", 100, &[(StepKind::Read, 101, 200, 1000)]);
     run.pass(200, 200, "g", 100, &[(StepKind::Read, 101, 300, 2000)]);
     let line = "fio --name=a --rw=read --name=b --rw=read";
-    // The numbers say that the second job was born first.
+    // The numbers show that the second job was created first.
     let phases = run.phases(line, &[("a", 200, "read", 2000), ("b", 201, "read", 1000)]);
     assert_eq!((parts(&phases[0]), parts(&phases[1])), (vec![(200, 100, 300)], vec![(201, 100, 200)]));
-    // Numbers of another namespace say nothing: the order does.
+    // Numbers of another namespace do not identify jobs: the order does.
     let phases = run.phases(line, &[("a", 2, "read", 1000), ("b", 3, "read", 2000)]);
     assert_eq!((parts(&phases[0]), parts(&phases[1])), (vec![(201, 100, 200)], vec![(200, 100, 300)]));
     // Here the order cannot be right.
     let phases = run.phases(line, &[("a", 2, "read", 2000), ("b", 3, "read", 1000)]);
     assert!(phases.iter().all(|phase| phase.incomplete.is_some()), "{phases:?}");
-    // A job that waits is born last.
+    // A delayed job is created last.
     let late = "fio --name=a --rw=read --startdelay=5 --name=b --rw=read";
     let phases = run.phases(late, &[("a", 2, "read", 2000), ("b", 3, "read", 1000)]);
     assert_eq!((parts(&phases[0]), parts(&phases[1])), (vec![(200, 100, 300)], vec![(201, 100, 200)]));

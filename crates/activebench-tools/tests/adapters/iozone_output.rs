@@ -1,4 +1,4 @@
-//! iozone's outputs, read: every fixture as a snapshot, and properties over cut and
+//! Parsing of iozone's outputs: every fixture as a snapshot, and properties over cut and
 //! arbitrary input.
 
 use crate::stored::{Fixture, compact};
@@ -78,7 +78,7 @@ fn the_users_subject_goes_before_ours() {
     assert!(parsed.claims.iter().all(|claim| claim.subject == Subject::Cpu && claim.subject_reason == "--subject"));
 }
 
-/// What of a claim does not depend on how much of its line was there.
+/// Returns the part of a claim that does not depend on how much of its line is present.
 fn core(claim: &Claim) -> (&str, &str, String) {
     (&claim.id, &claim.phase, format!("{:?} {:?} {:?} {:?}", claim.metric, claim.value, claim.printed, claim.subject))
 }
@@ -101,7 +101,7 @@ fn check_cut(fixture: &Fixture, whole: &Parsed, length: usize) {
 fn no_cut_of_a_fixture_invents_a_claim() {
     for fixture in fixtures() {
         let whole = iozone().parse(&fixture.command, &fixture.output, None);
-        // Before the table nothing is claimed; the rest is cut at every byte.
+        // Nothing is claimed before the table; the rest is cut at every byte.
         let text = String::from_utf8_lossy(&fixture.output.stdout).into_owned();
         let start = text.find("Command line used").unwrap_or(0);
         for length in start..=fixture.output.stdout.len() {

@@ -1,11 +1,12 @@
 //! iozone's passes, found in observed calls: real runs under strace (`calls.txt` beside
-//! their output), and made-up sequences for what a real run does not show on demand.
+//! their output), and made-up sequences for cases that a real run does not show on demand.
 
 use proptest::prelude::*;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use crate::observed::Run;
+use crate::stored::command_line;
+use activebench_fixtures::tool_case::tool_cases;
 use activebench_model::call::Op;
 use activebench_model::claim::{Claim, Metric, Parsed};
 use activebench_model::command::CommandLine;
@@ -17,10 +18,6 @@ fn iozone() -> &'static dyn Adapter {
     adapter_by_name("iozone").expect("the adapter is registered")
 }
 
-fn command_line(command: &str) -> CommandLine {
-    CommandLine { argv: command.split_whitespace().map(str::to_owned).collect(), cwd: "/".to_owned() }
-}
-
 struct Traced {
     name: String,
     command: CommandLine,
@@ -29,32 +26,15 @@ struct Traced {
 }
 
 fn traced() -> Vec<Traced> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/iozone");
-    let mut cases: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .expect("the fixtures folder")
-        .map(|entry| entry.expect("an entry of it").path())
-        .filter(|path| path.join("calls.txt").exists())
-        .collect();
-    cases.sort();
-    cases
-        .iter()
-        .map(|case| {
-            let read = |file: &str| {
-                std::fs::read_to_string(case.join(file)).unwrap_or_else(|error| panic!("{case:?}: {error}"))
-            };
-            let provenance: toml::Table = read("provenance.toml").parse().expect("TOML");
-            Traced {
-                name: case.file_name().expect("a name").to_string_lossy().into_owned(),
-                command: command_line(provenance["command"].as_str().expect("a command")),
-                output: ToolOutput {
-                    stdout: read("stdout.txt").into_bytes(),
-                    stderr: read("stderr.txt").into_bytes(),
-                    files: Vec::new(),
-                },
-                run: Run::read(&read("calls.txt")),
-            }
+    let traced = tool_cases("iozone").into_iter().filter_map(|case| {
+        Some(Traced {
+            run: Run::read(case.calls.as_deref()?),
+            name: case.name,
+            command: command_line(&case.command),
+            output: ToolOutput { stdout: case.stdout, stderr: case.stderr, files: Vec::new() },
         })
-        .collect()
+    });
+    traced.collect()
 }
 
 impl Traced {
@@ -66,7 +46,7 @@ impl Traced {
         iozone().phases(&self.command, &self.output, &self.parsed(), &self.run.activity())
     }
 
-    /// Microseconds, with the process and thread numbers made stable.
+    /// Formats times in microseconds, with stable process and thread numbers.
     fn compact(&self) -> String {
         let mut text = String::new();
         for phase in self.phases() {
@@ -118,7 +98,7 @@ impl Traced {
         text
     }
 
-    /// Bytes and nanoseconds of a part's own clock, as `activebench-facts` resolves it.
+    /// Returns bytes and nanoseconds of a part's own clock, as `activebench-facts` resolves it.
     fn moved(&self, part: &Part) -> (u64, u64) {
         let mut bytes = 0;
         let mut last_ns = part.start_ns;
@@ -160,12 +140,12 @@ fn the_passes_of_real_runs_are_found() {
     }
 }
 
-/// The rate that a claim states, in bytes per second, for claims about one part.
+/// Returns the rate that a claim states, in bytes per second, for claims about one part.
 fn claimed_rate(claim: &Claim) -> Option<f64> {
     matches!(claim.metric, Metric::Throughput | Metric::TaskThroughput).then_some(claim.value.value)
 }
 
-/// What the edges of a window may miss under strace: the tracer stops the tool between its
+/// Maximum error of a window's edges under strace: the tracer stops the tool between its
 /// clock and its first call, and between its last call and its clock.
 const EDGES_NS: f64 = 120_000.0;
 
@@ -206,8 +186,8 @@ fn rebuilt_windows_agree_with_the_tools_own_clock() {
                 let stopped = counts.get(index).is_some_and(|&count| {
                     (count as u64) < phase.requested_bytes.unwrap_or(0) / u64::from(phase.requested_tasks)
                 });
-                // The fixtures are from a machine with two processors: of three children one waits
-                // for a processor between its clock's start and its first call.
+                // The fixtures are from a machine with two CPUs: of three children one waits
+                // for a CPU between its clock's start and its first call.
                 let edges = if phase.requested_tasks > 2 { 8_000_000.0 } else { EDGES_NS };
                 let slack = edges + if stopped { 4.0 * record_ns } else { 0.0 };
                 let difference = told_ns - duration_ns as f64;
@@ -237,7 +217,7 @@ fn every_claimed_phase_of_a_traced_run_has_its_parts() {
 
 // ---- made-up sequences -----------------------------------------------------------------
 
-/// A row of the table with numbers in the first columns.
+/// Returns a row of the table with numbers in the first columns.
 fn row(file_kib: u64, record_kib: u64, numbers: &[u64]) -> String {
     let cells: String = numbers.iter().map(|number| format!("{number:>9}")).collect();
     format!("{file_kib:>16}{record_kib:>8}{cells}\n")
@@ -249,7 +229,7 @@ fn output(body: &str, complete: bool) -> ToolOutput {
     ToolOutput { stdout: format!("{header}\n{body}{end}").into_bytes(), ..ToolOutput::default() }
 }
 
-/// Calls of one thread, each 10 us long, 10 us apart, over a file with this name.
+/// Returns calls of one thread, each 10 us long, 10 us apart, on a file with this name.
 fn script(name: &str, calls: &str) -> Run {
     let mut text = "task 1 1 0 0 -\n".to_owned();
     for (index, call) in calls.lines().map(str::trim).filter(|call| !call.is_empty()).enumerate() {
@@ -395,7 +375,7 @@ fn purged_and_checked_passes_say_so() {
     assert!(found.iter().all(|phase| phase.incomplete.as_deref() == Some("no calls were observed")));
 }
 
-/// A well-formed run of calls: what is not open is opened first.
+/// Returns a well-formed run of calls: files are opened before use.
 fn any_run() -> impl Strategy<Value = Run> {
     let call = (0_usize..12, 1_u32..4, 3_i32..5, 0_i64..5, any::<bool>());
     prop::collection::vec(call, 0..60).prop_map(|calls| {

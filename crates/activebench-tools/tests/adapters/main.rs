@@ -1,4 +1,4 @@
-//! The adapters: outputs to claims, calls to phases, over the stored runs and over invented ones.
+//! The adapters: outputs to claims, calls to phases, over the stored runs and over made-up ones.
 
 mod bonnie_output;
 mod bonnie_phases;

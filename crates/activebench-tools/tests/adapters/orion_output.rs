@@ -1,4 +1,4 @@
-//! Orion's files and words, read: every fixture as a snapshot, and properties over cut and arbitrary
+//! Parsing of Orion's files and printed output: every fixture as a snapshot, and properties over cut and arbitrary
 //! input.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ fn fixtures() -> Vec<Fixture> {
     crate::stored::fixtures("orion")
 }
 
-/// A line a phase.
+/// Formats one line per phase.
 fn phases(fixture: &Fixture, parsed: &Parsed) -> String {
     let mut text = String::new();
     for phase in orion().phases(&fixture.command, &fixture.output, parsed, &Activity::default()) {
@@ -178,7 +178,7 @@ fn orion_is_known_by_its_names() {
     }
 }
 
-/// What of a figure does not depend on how much of the output was there. Where the matrix is cut, the
+/// Returns the part of a figure that does not depend on how much of the output is present. If the matrix is cut, the
 /// summary's figure is the first instead of the second.
 fn figures(parsed: &Parsed) -> BTreeSet<String> {
     let core = |phase: &str, metric: Metric, value: &activebench_model::units::Quantity, text: &str| {
@@ -212,8 +212,8 @@ fn no_cut_of_a_fixture_invents_a_figure() {
         });
         for output in cut_stdout.chain(cut_files) {
             let cut = orion().parse(&fixture.command, &output, None);
-            // Without the line on writes, or the version, the same words can mean something else only
-            // where the command does not say either.
+            // Without the line on writes, or the version, the same words can have another meaning only
+            // if the command does not determine it either.
             for figure in figures(&cut) {
                 assert!(known.contains(&figure), "{}: {figure} is not among {known:#?}", fixture.name);
             }

@@ -1,4 +1,4 @@
-//! Orion's data points in made-up activities: parts for each descriptor, and what is no part.
+//! Orion's data points in made-up activities: parts for each descriptor, and activity that is not a part.
 
 use activebench_model::activity::{Activity, Burst, CallBrief, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, FileKind, Op};
@@ -14,7 +14,7 @@ fn burst(op: Op, requested: u64, start_ns: u64, end_ns: u64) -> Burst {
     Burst { tgid: TGID, op, requested, start_ns, end_ns, calls: 100, bytes: 100 * requested }
 }
 
-/// A descriptor with calls of one kind over a time.
+/// Returns a descriptor with calls of one kind over a time.
 fn pass(fd: i32, op: Op, start_ns: u64, end_ns: u64) -> Pass {
     let span = CallSpan { start_ns, end_ns, tid: TGID, op, returned: 8192 };
     let step = Step {
@@ -43,7 +43,7 @@ fn pass(fd: i32, op: Op, start_ns: u64, end_ns: u64) -> Pass {
     }
 }
 
-/// The phases of a run whose matrix has these cells, as `(file, text)`.
+/// Returns the phases of a run whose matrix has these cells, as `(file, text)`.
 fn phases(options: &str, matrices: &[(&str, &str)], activity: &Activity) -> Vec<Phase> {
     let orion = adapter_by_name("orion").expect("the adapter is registered");
     let argv = format!("orion -testname t {options}").split(' ').map(str::to_owned).collect();
@@ -65,7 +65,7 @@ fn every_descriptor_of_the_point_is_a_part_and_others_are_not() {
             burst(Op::AioRead, 8192, 3 * SECOND, 4 * SECOND + 1000),
         ],
         passes: vec![
-            // The list of volumes, read by plain calls before; a trace that is written meanwhile.
+            // The list of volumes, read by plain calls before the run; a trace written during it.
             pass(3, Op::Read, SECOND / 2, SECOND / 2 + 10),
             pass(4, Op::Write, SECOND, 4 * SECOND),
             // Two volumes for the whole run, a third one that is opened for the second point.
@@ -83,7 +83,7 @@ fn every_descriptor_of_the_point_is_a_part_and_others_are_not() {
         assert_eq!((phase.direction, &phase.incomplete), (Direction::Read, &None));
         for part in &phase.parts {
             assert_eq!((part.start_ns, part.end), (start_ns, PartEnd::At(start_ns + SECOND)));
-            // What was waited for after the clock.
+            // Completed after the clock stopped.
             assert_eq!(part.last_data_ns, start_ns + SECOND + 1000);
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 
-use super::{Draft, one_of, place};
+use super::draft::{Draft, one_of};
+use super::volume;
 use crate::truth::case::Limits;
 
 /// Draws a file many times the memory of the control group, so that reads come from the device.
@@ -13,7 +14,7 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
     draft.limits.memory_mib = Some(16);
     // For the same reason as in the case file of this kind.
     for code in ["AB101", "AB104", "AB111"] {
-        draft.also_true(code, "bonnie++ 2.00 counts the processor time of the seeks once for each thread");
+        draft.also_true(code, "bonnie++ 2.00 counts the CPU time of the seeks once for each thread");
     }
     draft
 }
@@ -34,7 +35,7 @@ fn of(rng: &mut Rng, size: &str) -> Draft {
     Draft {
         what: "bonnie++: a file that memory does not hold.".to_owned(),
         needs: &["bonnie++"],
-        volume: place::on("ext4", 640, "noatime"),
+        volume: volume::on("ext4", 640, "noatime"),
         prepare: Vec::new(),
         keep_cache: false,
         limits: Limits::default(),

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::Drawn;
-use crate::truth::case::Case;
+use crate::truth::case::{Case, Drawn};
 use crate::truth::outcome::{Outcome, Severity, list, severity, shown, text};
 
 /// Largest accepted difference of a figure, as a share of it.
@@ -58,7 +57,7 @@ pub fn outcome(case: &Case, drawn: &Drawn, report: &Value, moved: Option<Moved>,
 
 fn lie(codes: &[&str], report: &Value) -> Outcome {
     if list(report, "claims").is_empty() {
-        return Outcome::Broken("nothing was claimed: it is no lie".to_owned());
+        return Outcome::Broken("nothing was claimed: it is not a lie".to_owned());
     }
     let of_it = || list(report, "findings").iter().filter(|finding| codes.contains(&text(finding, "code")));
     if of_it().any(|finding| finding["outcome"] == "fires" && severity(finding) >= Severity::Warn) {

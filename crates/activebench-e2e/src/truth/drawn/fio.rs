@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use fastrand::Rng;
 
 use super::check::IO_LOG;
-use super::{in_percent, one_of, place, written_size};
+use super::draft::{Draft as Command, in_percent, one_of, written_size};
+use super::volume;
 use crate::truth::case::{Limits, Medium, VolumeSpec};
 
 /// Engines that make one call at a time.
@@ -123,7 +124,7 @@ impl Draft {
     /// Draws a command of this regime.
     pub(super) fn of(rng: &mut Rng, regime: Regime) -> Self {
         let writes_past_the_cache = matches!(regime, Regime::DirectWrites | Regime::DirectMix);
-        let volume = place::draw(rng, 256, regime.is_direct(), writes_past_the_cache);
+        let volume = volume::draw(rng, 256, regime.is_direct(), writes_past_the_cache);
         let raw = volume.kind == Medium::RawLoop;
         let mut draft = Self {
             regime,
@@ -394,7 +395,7 @@ impl Draft {
     }
 
     /// Returns the finished command, with its preparation.
-    pub(super) fn command(self) -> super::Draft {
+    pub(super) fn command(self) -> Command {
         let mut prepare = Vec::new();
         let raw = self.volume.kind == Medium::RawLoop;
         let lay_out = self.layout();
@@ -424,7 +425,7 @@ impl Draft {
             prepare.push(format!("cat > {{beside}}/job.fio <<'END'\n{job_file}END"));
             prepare.push(format!("cat > {{beside}}/options.fio <<'END'\n{included}END"));
         }
-        super::Draft {
+        Command {
             what,
             needs: &["fio"],
             volume: self.volume,

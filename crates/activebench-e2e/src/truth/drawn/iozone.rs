@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 
-use super::{Draft, in_percent, one_of, place};
+use super::draft::{Draft, in_percent, one_of};
+use super::volume;
 use crate::truth::case::Limits;
 
 /// Tests whose I/O bypasses the page cache with O_DIRECT, besides the writes that make the file.
@@ -28,7 +29,6 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
     let sizes = [format!("-s{kib}"), format!("-s{kib}k"), format!("-s{}m", kib.div_ceil(1024))];
     words.extend(rng.choice(sizes));
     words.push(format!("-r{record_kib}k"));
-    // With several children iozone waits for two seconds before each test.
     let mut true_of_it = BTreeMap::new();
     // The stride test jumps by 17 records: in a short file it returns to the same few.
     if words.iter().any(|word| word == "-i5") && records <= 64 {
@@ -36,6 +36,7 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
             true_of_it.insert(code.to_owned(), "the stride test visits few records of a short file".to_owned());
         }
     }
+    // Seldom: with several children iozone waits for two seconds before each test.
     if in_percent(rng, 6) {
         words.extend(["-t2", "-x", "-F", "one", "two"].map(str::to_owned));
         let why = "without stonewalling the slower child works on alone, and the children's sum is too high";
@@ -51,7 +52,7 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         4 => words.push("-p".to_owned()),
         _ => {}
     }
-    let volume = place::draw(rng, 256, false, direct);
+    let volume = volume::draw(rng, 256, false, direct);
     if volume.fs == "btrfs" && direct && words.iter().any(|word| word == "-t2") {
         let why = "btrfs serves the first read into each child's buffers from the page cache";
         true_of_it.insert("AB204".to_owned(), why.to_owned());

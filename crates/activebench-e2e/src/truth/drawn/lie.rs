@@ -2,8 +2,9 @@
 
 use fastrand::Rng;
 
+use super::draft::{Draft, in_percent, one_of};
 use super::fio::{self, Regime};
-use super::{Draft, bonnie, in_percent, iozone, one_of, place};
+use super::{bonnie, iozone, volume};
 use crate::truth::case::Medium;
 
 /// Names of the properties that can be broken.
@@ -85,7 +86,7 @@ fn holes(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "nothing was ever written to the file", |draft, rng| {
         // A device without a file system has no holes.
         if draft.volume.kind == Medium::RawLoop {
-            draft.volume = place::on("ext4", draft.volume.mib, "noatime");
+            draft.volume = volume::on("ext4", draft.volume.mib, "noatime");
         }
         draft.jobs.truncate(1);
         for option in ["directory", "nrfiles", "file_service_type", "numjobs"] {
@@ -99,7 +100,7 @@ fn holes(rng: &mut Rng) -> Draft {
 
 fn cache_below(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "the device keeps its data in memory", |draft, _| {
-        draft.volume = place::on("ext4", 256, "noatime");
+        draft.volume = volume::on("ext4", 256, "noatime");
         draft.volume.kind = Medium::CachedLoop;
         of_each_job(draft, |job| {
             if job.get("filename") == Some("{device}") {
@@ -161,7 +162,7 @@ fn compressed(rng: &mut Rng) -> Draft {
     broken(rng, Regime::SyncedWrites, "it writes zeros to a file system that compresses", |draft, rng| {
         let mount =
             one_of(rng, &["noatime,compress-force=zstd", "noatime,compress-force=lzo", "noatime,compress=zstd"]);
-        draft.volume = place::on("btrfs", 512, mount);
+        draft.volume = volume::on("btrfs", 512, mount);
         of_each_job(draft, |job| {
             for option in
                 ["refill_buffers", "buffer_compress_percentage", "fallocate", "sync", "fsync", "fdatasync", "io_size"]

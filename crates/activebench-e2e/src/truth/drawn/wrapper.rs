@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{Draft, in_percent};
+use super::draft::{Draft, in_percent};
 
 /// Percentage of draws in which another program starts the benchmark.
 pub(super) const OFTEN: u32 = 35;

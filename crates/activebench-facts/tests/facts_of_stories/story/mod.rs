@@ -1,14 +1,17 @@
 //! Hand-built runs: a script of calls with a clock, so that a test reads like the run of a tool.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use activebench_facts::{fold_activity, resolve_phases};
+use activebench_facts::{Folded, fold_activity, resolve_phases};
 use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
+use activebench_model::coverage::Backend;
 use activebench_model::coverage::{ProbeStatus, RecordAccount};
+use activebench_model::event::RecordClass;
 use activebench_model::event::{
     BlockAction, BlockEvent, BlockEventKind, CacheEvent, NameEvent, Origin, TaskEvent, TaskEventKind,
 };
 use activebench_model::fact::{Completeness, FactName, Facts};
+use activebench_model::hook::Hook;
 use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
 use activebench_model::run::{FORMAT, Manifest};
@@ -210,8 +213,12 @@ impl Story {
         self.events.block.last_mut().expect("it was just pushed")
     }
 
-    pub(crate) fn activity(&self) -> Activity {
+    pub(crate) fn folded(&self) -> Folded {
         fold_activity(&self.events).expect("events in memory")
+    }
+
+    pub(crate) fn activity(&self) -> Activity {
+        self.folded().activity
     }
 
     /// Returns the phases with their facts, and the facts of the run.
@@ -219,7 +226,7 @@ impl Story {
         let mut manifest = self.manifest.clone();
         manifest.clocks.started_ns = 1000;
         manifest.clocks.ended_ns = self.now;
-        resolve_phases(&self.events, &manifest, &self.activity(), phases).expect("events in memory")
+        resolve_phases(&self.events, &manifest, &self.folded(), phases).expect("events in memory")
     }
 
     /// Returns the facts of the only phase.
@@ -229,14 +236,14 @@ impl Story {
     }
 
     /// Marks records of a class as lost.
-    pub(crate) fn lose(&mut self, class: &str) {
+    pub(crate) fn lose(&mut self, class: RecordClass) {
         self.manifest
             .coverage
             .records
-            .insert(class.to_owned(), RecordAccount { made: 10, received: 7, lost: 3, ..RecordAccount::default() });
+            .insert(class, RecordAccount { made: 10, received: 7, lost: 3, ..RecordAccount::default() });
     }
 
-    pub(crate) fn detach(&mut self, hook: &str) {
+    pub(crate) fn detach(&mut self, hook: Hook) {
         let probes = &mut self.manifest.coverage.probes;
         let probe = probes.iter_mut().find(|probe| probe.hook == hook).expect("a known hook");
         probe.attached = false;
@@ -251,6 +258,7 @@ fn manifest() -> Manifest {
         command: Default::default(),
         added_arguments: Vec::new(),
         tool_command: None,
+        executed_tools: None,
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),
@@ -263,23 +271,28 @@ fn manifest() -> Manifest {
         sha256: Default::default(),
     };
     let hooks = [
-        "sys_enter",
-        "sys_exit",
-        "sched_switch",
-        "task_newtask",
-        "sched_process_exit",
-        "block_rq_complete",
-        "block_bio_queue",
-        "mm_filemap_add_to_page_cache",
+        Hook::SysEnter,
+        Hook::SysExit,
+        Hook::Switch,
+        Hook::NewTask,
+        Hook::ProcessExit,
+        Hook::RequestComplete,
+        Hook::BioQueue,
+        Hook::AddToPageCache,
     ];
-    manifest.coverage.backend = "bpf".to_owned();
-    manifest.coverage.probes = hooks
-        .iter()
-        .map(|hook| ProbeStatus { hook: format!("tp_btf/{hook}"), attached: true, why_not: None, missed: 0 })
-        .collect();
-    for class in ["calls", "names", "tasks", "block", "block_queued", "page_cache"] {
+    manifest.coverage.backend = Backend::Bpf;
+    manifest.coverage.probes =
+        hooks.into_iter().map(|hook| ProbeStatus { hook, attached: true, why_not: None, missed: 0 }).collect();
+    for class in [
+        RecordClass::Calls,
+        RecordClass::Names,
+        RecordClass::Tasks,
+        RecordClass::BlockCompleted,
+        RecordClass::BlockQueued,
+        RecordClass::PageCache,
+    ] {
         let whole = RecordAccount { made: 10, received: 10, lost: 0, ..RecordAccount::default() };
-        manifest.coverage.records.insert(class.to_owned(), whole);
+        manifest.coverage.records.insert(class, whole);
     }
     manifest.host.targets.push(target(DISK, vec![layer("disk", DISK)]));
     manifest

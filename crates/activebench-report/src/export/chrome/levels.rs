@@ -2,21 +2,25 @@
 
 use std::io;
 
-use activebench_model::course::{Course, CourseName, CourseSeries};
 use activebench_model::readings::Watched;
 use activebench_model::report::JudgedRun;
+use activebench_model::timeline::{Timeline, TimelineFigure, TimelineSeries};
 
 use super::event::Trace;
 use super::{HOST, PHASES};
 
 /// Rates that are drawn, if a pass has them.
-const RATES: [CourseName; 4] =
-    [CourseName::CallReadRate, CourseName::CallWriteRate, CourseName::DeviceReadRate, CourseName::DeviceWriteRate];
+const RATES: [TimelineFigure; 4] = [
+    TimelineFigure::CallReadRate,
+    TimelineFigure::CallWriteRate,
+    TimelineFigure::DeviceReadRate,
+    TimelineFigure::DeviceWriteRate,
+];
 
 pub(super) fn write(run: &JudgedRun, trace: &mut Trace<'_>) -> io::Result<()> {
-    for course in &run.courses {
-        for series in RATES.iter().filter_map(|name| course.series(*name)) {
-            rate(run.manifest.clocks.started_ns, course, series, trace)?;
+    for timeline in &run.timelines {
+        for series in RATES.iter().filter_map(|name| timeline.series(*name)) {
+            rate(run.manifest.clocks.started_ns, timeline, series, trace)?;
         }
     }
     let readings = run.manifest.host.readings.iter().flat_map(|readings| &readings.series);
@@ -33,15 +37,15 @@ pub(super) fn write(run: &JudgedRun, trace: &mut Trace<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn rate(started_ns: u64, course: &Course, series: &CourseSeries, trace: &mut Trace<'_>) -> io::Result<()> {
+fn rate(started_ns: u64, timeline: &Timeline, series: &TimelineSeries, trace: &mut Trace<'_>) -> io::Result<()> {
     if !series.values.iter().flatten().any(|value| *value > 0.0) {
         return Ok(());
     }
-    let name = format!("{}: {}", words(series.name), course.phase);
-    let mut at_ns = course.start_ns;
+    let name = format!("{}: {}", words(series.name), timeline.phase);
+    let mut at_ns = timeline.start_ns;
     for value in &series.values {
         // The time series starts a little before its pass, possibly before the run.
-        let end_ns = at_ns.saturating_add(course.step_ns);
+        let end_ns = at_ns.saturating_add(timeline.step_ns);
         if let Some(value) = value.filter(|value| value.is_finite() && end_ns > started_ns) {
             trace.counter(PHASES, &name, "bytes_per_sec", at_ns, value)?;
         }
@@ -52,12 +56,12 @@ fn rate(started_ns: u64, course: &Course, series: &CourseSeries, trace: &mut Tra
     trace.counter(PHASES, &name, "bytes_per_sec", at_ns, 0.0)
 }
 
-fn words(name: CourseName) -> &'static str {
+fn words(name: TimelineFigure) -> &'static str {
     match name {
-        CourseName::CallReadRate => "read by calls",
-        CourseName::CallWriteRate => "written by calls",
-        CourseName::DeviceReadRate => "read from the device",
-        CourseName::DeviceWriteRate => "written to the device",
+        TimelineFigure::CallReadRate => "read by calls",
+        TimelineFigure::CallWriteRate => "written by calls",
+        TimelineFigure::DeviceReadRate => "read from the device",
+        TimelineFigure::DeviceWriteRate => "written to the device",
         other => other.as_str(),
     }
 }

@@ -9,14 +9,15 @@
 //! last operation of a log. With the number of operations (`--number_ios`) it stops before that, and waits.
 
 mod before;
+mod item;
 mod places;
-mod work;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Write};
 
 use activebench_model::call::{FileId, FileKind, Op, open_bits};
-use activebench_model::event::NameEvent;
+use activebench_model::event::{NameEvent, RecordClass};
 use activebench_model::fact::FactName;
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, Window};
 use activebench_model::replication::Moved;
@@ -25,8 +26,9 @@ use activebench_model::source::EventSource;
 
 pub use self::before::Before;
 use self::before::States;
-use self::places::{Item, Places};
-pub use self::work::{Replayed, Work, replayed};
+use self::item::Item;
+use self::places::Places;
+pub use self::summary::{Replayed, Work, replayed};
 use super::left_out::LeftOut;
 use super::shape::Shape;
 use super::step::{Action, Step, unwritable};
@@ -237,7 +239,7 @@ fn obstacle(run: &JudgedRun, phases: &[&Phase]) -> Option<String> {
         }
     }
     let coverage = &run.manifest.coverage;
-    if let Some(account) = coverage.records.get("calls").filter(|account| !account.is_whole()) {
+    if let Some(account) = coverage.records.get(&RecordClass::Calls).filter(|account| !account.is_whole()) {
         let lost = account.made.saturating_sub(account.received);
         return Some(format!(
             "{lost} of {} records of calls were lost: which operations it made is not known",
@@ -471,7 +473,7 @@ fn finish(run: &JudgedRun, pass: &mut Pass, mut gathered: Gathered, names: &File
     let assumed: Vec<String> = assumed.collect();
     pass.notes.extend(assumed);
     if pass.paced {
-        pass.notes.push("the tool held itself back: the log keeps the times of the run".to_owned());
+        pass.notes.push("the tool limited its own pace: the log keeps the times of the run".to_owned());
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Recorded calls folded to [`Activity`] for tests of adapters, by the rules that the
-//! model's documentation states. The real folding is another crate's.
+//! Recorded calls folded to [`Activity`] for tests of adapters, by the rules in the
+//! model's documentation. Another crate contains the real folding.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use activebench_model::activity::{
 };
 use activebench_model::call::{Call, FileId, FileKind, Op, open_bits};
 
-/// The calls of a run, from the text of a `calls.txt`.
+/// The calls of a run, parsed from a `calls.txt`.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// In the order of their entries.
@@ -18,7 +18,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Reads the format that the file's own first lines describe.
+    /// Parses the format that the file's own first lines describe.
     pub(crate) fn read(text: &str) -> Self {
         let mut run = Run { calls: Vec::new(), names: Vec::new(), tasks: Vec::new() };
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -79,7 +79,7 @@ impl Run {
         run
     }
 
-    /// The place of a thread in the order of the births.
+    /// Returns the index of a thread in the order of creation.
     pub(crate) fn task_number(&self, tid: u32) -> usize {
         self.tasks.iter().position(|task| task.tid == tid).expect("a known task")
     }

@@ -1,24 +1,13 @@
-//! Stored outputs of the tools below `fixtures/`, and what was read from one as text.
+//! Stored outputs of the tools in `fixtures/`, and their parsed form as text.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
+use activebench_fixtures::tool_case::{ToolCase, tool_case, tool_cases};
 use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_tools::adapter_by_name;
-use serde::Deserialize;
-
-/// The files of a case that are no file of the tool.
-const OURS: [&str; 4] = ["provenance.toml", "stdout.txt", "stderr.txt", "calls.txt"];
-
-#[derive(Deserialize)]
-struct Provenance {
-    command: String,
-    /// Files that the tool read or wrote; all others of the case where there is no list.
-    files: Option<Vec<String>>,
-}
 
 /// One run of a tool.
 pub(crate) struct Fixture {
@@ -34,7 +23,7 @@ impl Fixture {
     pub(crate) fn parsed(&self) -> Parsed {
         let adapter = adapter_by_name(&self.tool).expect("the adapter is registered");
         let parsed = adapter.parse(&self.command, &self.output, None);
-        // Whoever asks before a run what a tool can state must not be told too little.
+        // The metrics that a tool can state, as queried before a run, must be complete.
         let unknown = parsed.claims.iter().find(|claim| !adapter.metrics().contains(&claim.metric));
         assert!(unknown.is_none(), "{}: {unknown:?} is of no kind that the adapter names", self.name);
         let other_unit = parsed.claims.iter().find(|claim| claim.value.unit != claim.metric.unit());
@@ -47,54 +36,32 @@ pub(crate) fn command_line(command: &str) -> CommandLine {
     CommandLine { argv: command.split_whitespace().map(str::to_owned).collect(), cwd: "/".to_owned() }
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry of it").path()).collect();
-    paths.sort();
-    paths
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().expect("a name").to_string_lossy().into_owned()
-}
-
-/// Every case of a tool, by name.
+/// Returns every case of a tool, by name.
 pub(crate) fn fixtures(tool: &str) -> Vec<Fixture> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(tool);
-    let cases = entries(&folder).into_iter().filter(|path| path.is_dir());
-    cases
-        .map(|case| {
-            let read = |file: &str| std::fs::read(case.join(file)).unwrap_or_else(|error| panic!("{case:?}: {error}"));
-            let provenance = String::from_utf8(read("provenance.toml")).expect("UTF-8");
-            let provenance: Provenance =
-                toml::from_str(&provenance).unwrap_or_else(|error| panic!("{case:?}: {error}"));
-            let files = provenance.files.unwrap_or_else(|| {
-                let names = entries(&case).iter().map(|path| file_name(path)).collect::<Vec<_>>();
-                names.into_iter().filter(|name| !OURS.contains(&name.as_str())).collect()
-            });
-            let files = files.into_iter().map(|name| ToolFile { bytes: read(&name), name }).collect();
-            Fixture {
-                name: file_name(&case),
-                tool: tool.to_owned(),
-                command: command_line(&provenance.command),
-                output: ToolOutput { stdout: read("stdout.txt"), stderr: read("stderr.txt"), files },
-            }
-        })
-        .collect()
+    tool_cases(tool).into_iter().map(|case| stored(tool, case)).collect()
 }
 
-/// One case of a tool.
+fn stored(tool: &str, case: ToolCase) -> Fixture {
+    let files = case.files.into_iter().map(|(name, bytes)| ToolFile { name, bytes }).collect();
+    Fixture {
+        name: case.name,
+        tool: tool.to_owned(),
+        command: command_line(&case.command),
+        output: ToolOutput { stdout: case.stdout, stderr: case.stderr, files },
+    }
+}
+
+/// Returns one case of a tool.
 pub(crate) fn fixture(tool: &str, name: &str) -> Fixture {
-    let found = fixtures(tool).into_iter().find(|fixture| fixture.name == name);
-    found.unwrap_or_else(|| panic!("{tool} has no fixture {name}"))
+    stored(tool, tool_case(tool, name))
 }
 
-/// To six digits: what lies behind is noise of the arithmetic.
+/// Rounds to six digits: the later ones are arithmetic noise.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// One line a claim, then what else was read.
+/// Formats one line per claim, then the other parsed values.
 pub(crate) fn compact(parsed: &Parsed) -> String {
     let mut text = format!("version {} complete {}", parsed.version.as_deref().unwrap_or("-"), parsed.complete);
     if let Some(step_ns) = parsed.clock_step_ns {

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use activebench_model::call::{Call, FileId, Op, open_bits};
+use activebench_model::call::{FileId, open_bits};
 use activebench_model::event::NameEvent;
 
-use super::empties;
-use super::places::Item;
+use super::item::{Change, Item};
 use crate::export::iolog::step::Action;
 use crate::export::names::FileNames;
 
@@ -74,31 +73,6 @@ impl Before {
             Assumed::Nothing => None,
             Assumed::New => Some("the record does not say whether it was there before: it is replayed as a new file"),
             Assumed::There => Some("the record does not say whether it had data: it is replayed as one that had"),
-        }
-    }
-}
-
-/// Effect of a call on a file, besides moving data.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Change {
-    /// Opened with `O_TRUNC`.
-    Emptied,
-    /// Length set by ftruncate or truncate.
-    Sized(u64),
-    /// Blocks reserved up to here by fallocate.
-    Allocated(u64),
-}
-
-impl Change {
-    pub(super) fn of(call: &Call) -> Option<Self> {
-        if call.returned < 0 {
-            return None;
-        }
-        match call.op {
-            Op::Open if empties(call.open_flags) => Some(Change::Emptied),
-            Op::Ftruncate | Op::Truncate => Some(Change::Sized(call.requested)),
-            Op::Fallocate => Some(Change::Allocated(u64::try_from(call.offset).unwrap_or(0) + call.requested)),
-            _ => None,
         }
     }
 }
@@ -184,7 +158,7 @@ impl<'a> States<'a> {
 
 #[cfg(test)]
 mod tests {
-    use activebench_model::call::FileKind;
+    use activebench_model::call::{FileKind, Op};
     use activebench_model::source::Events;
 
     use super::*;

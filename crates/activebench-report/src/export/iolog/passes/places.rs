@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::call::{Call, FileId, FileKind};
+use activebench_model::call::{Call, FileId};
 use activebench_model::phase::Part;
 use activebench_model::report::JudgedRun;
 
-use super::before::Change;
+use super::item::{Change, Item};
 use super::{Gathered, Pass, end_of};
 use crate::export::iolog::left_out::Why;
 use crate::export::iolog::step::{Action, Step};
@@ -24,18 +24,6 @@ struct Spans<'a> {
     parts: Vec<(usize, &'a Part)>,
     /// For each part, the latest end of all parts up to and including it.
     reach: Vec<u64>,
-}
-
-/// A call while it is held back for sorting.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
-    pub(super) at_ns: u64,
-    pub(super) file: FileId,
-    pub(super) kind: FileKind,
-    pub(super) change: Option<Change>,
-    pub(super) step: Option<Step>,
-    /// Pass of the call, and its task.
-    pub(super) place: Option<(usize, (u32, u32))>,
 }
 
 impl<'a> Places<'a> {
@@ -115,7 +103,7 @@ impl Spans<'_> {
 
 #[cfg(test)]
 mod tests {
-    use activebench_model::call::Op;
+    use activebench_model::call::{FileKind, Op};
     use activebench_model::phase::PartEnd;
 
     use super::*;

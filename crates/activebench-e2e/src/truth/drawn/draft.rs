@@ -1,0 +1,77 @@
+//! A drawn command before it is wrapped, and the draws that every tool uses.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+
+use crate::truth::case::{Case, Drawn, Expect, How, Limits, VolumeSpec};
+
+/// A command before it is wrapped; every tool's draw returns one.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    /// Description for the reader of the table.
+    pub(super) what: String,
+    pub(super) needs: &'static [&'static str],
+    pub(super) volume: VolumeSpec,
+    pub(super) prepare: Vec<String>,
+    pub(super) keep_cache: bool,
+    pub(super) limits: Limits,
+    /// No word contains a blank or a quotation mark.
+    pub(super) words: Vec<String>,
+    /// Filter for the command's own output: shell words after a `|`.
+    pub(super) filter: Option<String>,
+    /// Codes that are true of the run, with the reason.
+    pub(super) true_of_it: BTreeMap<String, String>,
+}
+
+impl Draft {
+    pub(super) fn into_case(self, drawn: Drawn, code: &str, name: String) -> Case {
+        Case {
+            what: self.what,
+            how: How::Verify,
+            beside: true,
+            needs: self.needs.iter().map(|need| (*need).to_owned()).collect(),
+            volume: Some(self.volume),
+            other: None,
+            prepare: self.prepare,
+            keep_cache: self.keep_cache,
+            neighbours: Vec::new(),
+            limits: self.limits,
+            options: vec!["--fail-on".to_owned(), "never".to_owned()],
+            repeat: None,
+            command: self.words,
+            expect: Expect { beside: self.true_of_it, ..Expect::default() },
+            only_when: Vec::new(),
+            of_the_machine: BTreeMap::new(),
+            code: code.to_owned(),
+            name,
+            folder: ".".into(),
+            drawn: Some(drawn),
+            again: None,
+        }
+    }
+
+    pub(super) fn also_true(&mut self, code: &str, why: &str) {
+        self.true_of_it.insert(code.to_owned(), why.to_owned());
+    }
+}
+
+/// Draws one of several values.
+pub(super) fn one_of<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    *rng.choice(of).expect("there is something to choose from")
+}
+
+/// Returns `true` in this percentage of draws.
+pub(super) fn in_percent(rng: &mut Rng, percent: u32) -> bool {
+    rng.u32(0..100) < percent
+}
+
+/// Writes a size in one of the notations that fio accepts and people use. Bytes are a multiple of KiB.
+pub(super) fn written_size(rng: &mut Rng, kib: u64) -> String {
+    match rng.u32(0..4) {
+        0 if kib.is_multiple_of(1024) => format!("{}m", kib / 1024),
+        1 if kib.is_multiple_of(1024) => format!("{}M", kib / 1024),
+        2 => format!("{}", kib * 1024),
+        _ => format!("{kib}k"),
+    }
+}

@@ -1,0 +1,321 @@
+//! Checks of an acceptance file before anything runs: that its target exists, what its commands would run and claim,
+//! and that the limits name figures that the commands will state.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
+use activebench_host::{Process, Roots, Survey};
+use activebench_model::acceptance::ConditionState;
+use activebench_model::command::{CommandLine, shell_command};
+use activebench_model::host;
+use activebench_model::phase::{Direction, Phase};
+use activebench_report::escape::terminal;
+use activebench_tools::Adapter;
+use anyhow::{Context, anyhow};
+
+use super::{Agreed, unusable};
+use crate::failure::{ExitCode, Failure, OrExit};
+use crate::named_devices::{Devices, named, number_of};
+use crate::plan;
+
+/// A benchmark as it will be run.
+#[derive(Debug)]
+pub struct Ready {
+    pub(super) name: String,
+    pub(super) command: CommandLine,
+    tool: &'static dyn Adapter,
+    /// Empty if the phases are known only when the benchmark runs.
+    phases: Vec<Phase>,
+    repetition: String,
+}
+
+impl Ready {
+    fn writing_phase(&self) -> Option<&Phase> {
+        let writes =
+            |phase: &&Phase| matches!(phase.direction, Direction::Write | Direction::Mixed | Direction::Discard);
+        self.phases.iter().find(writes)
+    }
+
+    /// Returns the raw devices that the benchmark may write. If its phases are not known, these are all devices that
+    /// the command names.
+    fn may_write(&self) -> Devices {
+        let named = named(&self.command);
+        if self.phases.is_empty() { named.all } else { named.written }
+    }
+
+    /// Returns those of them that the file does not permit to be written.
+    fn not_permitted(&self, target: &Target) -> Vec<PathBuf> {
+        let own = Path::new(&target.path.value);
+        let own_number = number_of(own).ok().flatten();
+        let mut others = self.may_write();
+        let names_own = own_number.is_some_and(|number| others.remove(&number).is_some());
+        // A command that measures a device names it, in whatever form.
+        let writes = names_own || self.phases.is_empty() || self.writing_phase().is_some();
+        let mut others: Vec<PathBuf> = others.into_values().collect();
+        if target.is_device && !target.destroy && writes {
+            others.push(own.to_owned());
+        }
+        others
+    }
+}
+
+/// An acceptance file that can be used on this machine.
+#[derive(Debug)]
+pub struct Checked {
+    /// In the order of the file.
+    pub(super) benchmarks: Vec<Ready>,
+}
+
+/// Checks the file on this machine.
+///
+/// # Errors
+/// Returns all faults of the file.
+pub fn check(agreed: &Agreed) -> Result<Checked, Failure> {
+    let mut faults = Vec::new();
+    let file = &agreed.file;
+    let target = &file.target;
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let below = below(&mut survey, Path::new(&target.path.value), target.is_device);
+    let wrong = match &below {
+        Err(why) => Some((why.clone(), "name a directory as `path`, a block device as `device`")),
+        Ok(below) => another_device(target, below).map(|why| (why, ANOTHER_DEVICE)),
+    };
+    if let Some((why, hint)) = wrong {
+        faults.push(Fault::new(target.path.span.clone(), why, hint));
+    }
+    let sizes = sizes(&target.path.value, below.as_ref().ok());
+    let cwd = match target.is_device {
+        true => {
+            let cwd =
+                std::env::current_dir().context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
+            cwd.display().to_string()
+        }
+        false => target.path.value.clone(),
+    };
+    let mut benchmarks = Vec::new();
+    for benchmark in &file.benchmarks {
+        match ready(benchmark, &sizes, &cwd) {
+            Ok(ready) => {
+                limits(agreed, &ready, &mut faults);
+                writes(agreed, benchmark, &ready, &mut faults);
+                benchmarks.push(ready);
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(Checked { benchmarks }),
+        false => Err(unusable(Faults::new(&agreed.name(), &agreed.text, faults))),
+    }
+}
+
+/// Hint for a device with another identity than the agreed one.
+const ANOTHER_DEVICE: &str = "devices change their names at boot: `lsblk -o NAME,MODEL,SERIAL,REV`";
+
+/// Returns why the device below the target cannot be taken for the agreed one. A device that is to be destroyed must be
+/// known to be the agreed one.
+fn another_device(target: &Target, below: &host::Target) -> Option<String> {
+    let (state, why) = target.is_among(&identities(below, &[]));
+    let is = match state {
+        ConditionState::NotMet => "is not",
+        ConditionState::NotKnown if target.destroy => "is not known to be",
+        _ => return None,
+    };
+    let (path, words) = (&target.path.value, target.identity_words());
+    Some(format!("{path} {is} what was agreed on ({words}): {why}"))
+}
+
+/// Checks again, right before a benchmark runs, that the target is the agreed device and that no other device is
+/// written.
+///
+/// # Errors
+/// Returns an error if one of these is not the case.
+pub(super) fn still_permitted(target: &Target, ready: &Ready) -> Result<(), Failure> {
+    let refused = |why: String, hint: &str| {
+        Err(Failure::new(ExitCode::Usage, anyhow!("{why}: {} was not run (hint: {hint})", ready.name)))
+    };
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    match below(&mut survey, Path::new(&target.path.value), target.is_device) {
+        Err(why) => return refused(why, "it was there when the suite began"),
+        Ok(below) => {
+            if let Some(why) = another_device(target, &below) {
+                return refused(why, ANOTHER_DEVICE);
+            }
+        }
+    }
+    match ready.not_permitted(target).first() {
+        Some(device) => refused(format!("it may write to {}", device.display()), NOT_THE_TARGET),
+        None => Ok(()),
+    }
+}
+
+const NOT_THE_TARGET: &str = "only a device that is the target and may be destroyed is written";
+
+/// Returns the storage below a target.
+///
+/// # Errors
+/// Returns the reason why the path is not a target.
+pub(super) fn below(survey: &mut Survey, path: &Path, is_device: bool) -> Result<host::Target, String> {
+    let cannot = |error: std::io::Error| format!("cannot look at the target {}: {error}", path.display());
+    if is_device {
+        let number = number_of(path).map_err(cannot)?;
+        return number
+            .map(|number| survey.target_for_device(number))
+            .ok_or_else(|| format!("{} is not a block device", path.display()));
+    }
+    if !std::fs::metadata(path).map_err(cannot)?.is_dir() {
+        return Err(format!("{} is not a directory", path.display()));
+    }
+    survey.target_of_path(path).ok_or_else(|| format!("the storage of {} is unknown", path.display()))
+}
+
+/// Returns the values of the placeholders on this machine.
+fn sizes(path: &str, below: Option<&host::Target>) -> Sizes {
+    let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
+    Sizes {
+        target: path.to_owned(),
+        memory_bytes: host.usable_memory_bytes(),
+        device_bytes: below.and_then(host::Target::device_bytes),
+    }
+}
+
+fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<Ready, Fault> {
+    let fault = |message: String, hint: &str| Fault::new(benchmark.command_span.clone(), message, hint);
+    let argv = benchmark.resolved(sizes).map_err(|why| fault(why, "give the size itself: `{10 GiB}`"))?;
+    let command = CommandLine { argv, cwd: cwd.to_owned() };
+    let known: Vec<&str> = activebench_tools::ADAPTERS.iter().map(|adapter| adapter.name()).collect();
+    let Some((adapter, own)) = activebench_tools::execution::named_tool(&command) else {
+        let message = format!("{} is not a benchmark whose figures are known", command.program());
+        return Err(fault(message, &format!("one of {}", listed(&known))));
+    };
+    let phases = adapter.plan(&own, &plan::input_files(adapter, &own).0).phases;
+    let (name, repetition) = (benchmark.name.value.clone(), benchmark.repetition.words());
+    Ok(Ready { name, command, tool: adapter, phases, repetition })
+}
+
+/// Checks that the limits of a benchmark name figures that it will state; adds a fault for each that does not.
+fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {
+    let adapter = ready.tool;
+    let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
+    for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
+        // The passes of some commands are known only when they run.
+        if !phases.is_empty() && !phases.contains(&limit.phase.value.as_str()) {
+            let hint = match alike(&limit.phase.value, &phases) {
+                Some(name) => format!("did you mean {name:?}? Its phases are {}", listed(&phases)),
+                None => format!("its phases are {}", listed(&phases)),
+            };
+            let message = format!("the benchmark {:?} has no phase {:?}", ready.name, limit.phase.value);
+            faults.push(Fault::new(limit.phase.span.clone(), message, hint));
+        }
+        if !adapter.metrics().contains(&limit.metric.value) {
+            let message = format!("{} states no {}", adapter.name(), limit.metric.value.as_str());
+            let hint = format!("it states {}", listed(&metrics(adapter)));
+            faults.push(Fault::new(limit.metric.span.clone(), message, hint));
+        }
+    }
+}
+
+/// The figures that a tool can state.
+fn metrics(adapter: &dyn Adapter) -> Vec<&'static str> {
+    adapter.metrics().iter().map(|metric| metric.as_str()).collect()
+}
+
+/// Adds a fault for each device that the benchmark may write without permission of the file.
+fn writes(agreed: &Agreed, benchmark: &Benchmark, ready: &Ready, faults: &mut Vec<Fault>) {
+    let target = &agreed.file.target;
+    for device in ready.not_permitted(target) {
+        let message = match ready.writing_phase() {
+            Some(phase) => format!("the phase {:?} would write to {}", phase.id, device.display()),
+            None => format!("it may write to {}: what it does is known only when it runs", device.display()),
+        };
+        let hint = match target.is_device && device == Path::new(&target.path.value) {
+            true => "write `destroy = true` in [target] when everything on the device may be lost",
+            false => NOT_THE_TARGET,
+        };
+        faults.push(Fault::new(benchmark.command_span.clone(), message, hint));
+    }
+}
+
+/// Returns the text that `--check` prints for a file without faults.
+pub fn summary(agreed: &Agreed, checked: &Checked) -> String {
+    let mut text = format!("{} can be used here.\nsha256  {}\n", agreed.name(), agreed.sha256);
+    for ready in &checked.benchmarks {
+        let _ = writeln!(text, "\n{}  {} ({})", ready.name, shell_command(&ready.command.argv), ready.repetition);
+        let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
+        let phases = if phases.is_empty() { "known only when it runs".to_owned() } else { phases.join(", ") };
+        let (tool, figures) = (ready.tool.name(), metrics(ready.tool).join(", "));
+        let _ = writeln!(text, "  in      {}\n  tool    {tool}\n  phases  {phases}", ready.command.cwd);
+        let _ = writeln!(text, "  figures {figures}: which of them depends on its options");
+        for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
+            let (metric, bound) = (limit.metric.value.as_str(), limit.bound.words());
+            let _ = writeln!(text, "  limit   {} {metric} {bound} {}", limit.phase.value, limit.as_written);
+        }
+    }
+    if agreed.file.limits.is_empty() {
+        text.push_str("\nThe file has no [[limit]] yet: the suite can be run, and nothing will be judged.\n");
+    }
+    let lines: Vec<String> = text.lines().map(terminal).collect();
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use activebench_detect::acceptance::Placed;
+    use activebench_model::call::DeviceNumber;
+    use activebench_model::host::{Layer, RAW_DEVICE, Tier};
+
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_destroyed_must_be_known_to_be_it() {
+        let target = |destroy, serial: Option<&str>| Target {
+            path: Placed { value: "/dev/sdb".to_owned(), span: 0..0 },
+            is_device: true,
+            destroy,
+            model: None,
+            serial: serial.map(str::to_owned),
+            firmware: None,
+        };
+        let below = |serial: Option<&str>| host::Target {
+            s_dev: DeviceNumber(0),
+            mount_point: "/dev/sdb".to_owned(),
+            fs_type: RAW_DEVICE.to_owned(),
+            options: String::new(),
+            layers: vec![Layer {
+                name: "sdb".to_owned(),
+                device: DeviceNumber(0),
+                kind: "scsi".to_owned(),
+                write_cache: None,
+                rotational: None,
+                logical_block_bytes: None,
+                loop_direct_io: None,
+                backing_file: None,
+                size_bytes: None,
+                attributes: serial
+                    .map(|serial| ("serial".to_owned(), serial.to_owned()))
+                    .into_iter()
+                    .collect::<BTreeMap<_, _>>(),
+            }],
+            tier: Tier::Block,
+        };
+        for (destroy, asked, said, expected) in [
+            (true, Some("S1"), Some("S1"), None),
+            (true, Some("S1"), Some("S2"), Some("is not what was agreed on (serial number S1)")),
+            (false, Some("S1"), Some("S2"), Some("is not what was agreed on")),
+            (true, Some("S1"), None, Some("is not known to be what was agreed on")),
+            // Reading destroys nothing, and the report says that the identity is not known.
+            (false, Some("S1"), None, None),
+            (true, None, Some("S2"), None),
+        ] {
+            let found = another_device(&target(destroy, asked), &below(said));
+            let is_as_expected = match (&found, expected) {
+                (Some(found), Some(expected)) => found.contains(expected),
+                (found, expected) => found.is_none() && expected.is_none(),
+            };
+            assert!(is_as_expected, "{destroy} {asked:?} {said:?}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Runs the suite of an acceptance file, each benchmark as a series, and judges what was recorded.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use activebench_detect::acceptance::Benchmark;
+use activebench_model::acceptance::{Acceptance, AcceptanceMark};
+use activebench_model::run::Choices;
+use activebench_model::series::{FORMAT, SeriesManifest};
+use activebench_record::write_series;
+use anyhow::{Context, anyhow};
+
+use super::check::{self, Ready};
+use super::{AGREED, Agreed, stored};
+use crate::device_guard::{self, Unused};
+use crate::failure::{ExitCode, Failure, OrExit};
+use crate::interruption::{self, Stop};
+use crate::recording::{self, ChildOutput, Observing};
+use crate::series::{self, RecordedSeries, SeriesToRecord};
+use crate::{derived_files, thresholds};
+
+/// How a suite is recorded.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Directory of the suite; `None`: a new one below `activebench-runs`.
+    pub out: Option<&'a Path>,
+    /// Device that may be written; the file must permit it too.
+    pub destroy: Option<&'a Path>,
+    /// User whose identity the benchmarks get; `None`: under sudo the invoking user, else our own.
+    pub user: Option<&'a str>,
+    /// True to print no progress.
+    pub quiet: bool,
+}
+
+/// A suite that was recorded and judged.
+#[derive(Debug)]
+pub struct RecordedSuite {
+    /// The judgement.
+    pub judged: Acceptance,
+    /// True if a signal ended it.
+    pub interrupted: bool,
+}
+
+/// Runs the suite, judges it and writes its reports beside the evidence.
+///
+/// # Errors
+/// Returns an error if nothing was recorded.
+pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, Failure> {
+    let checked = check::check(agreed)?;
+    for ready in &checked.benchmarks {
+        recording::find_program(&ready.command.argv[0].clone().into())?;
+    }
+    let suite = Suite { request, agreed };
+    for ready in &checked.benchmarks {
+        suite.device(ready)?;
+    }
+    let out = request.out.map_or_else(|| recording::default_directory("accept"), Path::to_owned);
+    create(&out, agreed)?;
+    let runtime = recording::event_loop()?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_unused(&out))?;
+    // Everything from here on is only computed, and can be computed again.
+    interruption::release();
+    let copy = Agreed::read(&out.join(AGREED))?;
+    let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
+    write_reports(&out, &judged);
+    Ok(RecordedSuite { judged, interrupted })
+}
+
+/// Creates the directory with an exact copy of the file. An existing directory must be empty.
+fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
+    let cannot = || format!("cannot record in {} (hint: name another directory with --out)", out.display());
+    std::fs::create_dir_all(out).with_context(cannot).or_exit(ExitCode::Usage)?;
+    let mut entries = std::fs::read_dir(out).with_context(cannot).or_exit(ExitCode::Usage)?;
+    if entries.next().is_some() {
+        let error = anyhow!(
+            "cannot record in {0}: it is not empty (hint: name a new one with --out; `activebench accept {1} {0}` judges \
+             what is in it)",
+            out.display(),
+            agreed.name()
+        );
+        return Err(Failure::new(ExitCode::Usage, error));
+    }
+    std::fs::write(out.join(AGREED), &agreed.text).with_context(cannot).or_exit(ExitCode::Usage)
+}
+
+/// Removes the directory after no run was recorded, unless it holds the record of a device's preparation. A copy of the
+/// file alone is of no use.
+fn remove_unused(out: &Path) {
+    let removed = std::fs::read_dir(out).and_then(|entries| match entries.count() {
+        1 => std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out)),
+        _ => Ok(()),
+    });
+    if let Err(error) = removed {
+        eprintln!("activebench: cannot remove {}: {error}", out.display());
+    }
+}
+
+/// A suite to record.
+struct Suite<'a> {
+    request: &'a Request<'a>,
+    agreed: &'a Agreed,
+}
+
+impl Suite<'_> {
+    /// Runs every benchmark in the target's directory; returns `true` if it was interrupted.
+    fn record(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
+        let whole =
+            std::path::absolute(out).context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
+        let before =
+            std::env::current_dir().context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
+        let target = &self.agreed.file.target;
+        if !target.is_device {
+            let path = &target.path.value;
+            std::env::set_current_dir(path)
+                .with_context(|| format!("cannot work in {path}"))
+                .or_exit(ExitCode::Usage)?;
+        }
+        let recorded = self.benchmarks(benchmarks, &whole, runtime);
+        // The user's paths are relative to the directory that activebench was started in.
+        let back = std::env::set_current_dir(&before).context("cannot go back to the working directory");
+        back.or_exit(ExitCode::Usage).and(recorded)
+    }
+
+    /// Runs the benchmarks one after the other. If one cannot be recorded, the others still run.
+    ///
+    /// # Errors
+    /// Returns an error if none could be recorded.
+    fn benchmarks(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
+        let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+        let mut interrupted = false;
+        let mut recorded = 0;
+        let mut failed = Vec::new();
+        for (number, ready) in (1..).zip(benchmarks) {
+            let place = format!("{} (benchmark {number} of {})", ready.name, benchmarks.len());
+            let Some(benchmark) = self.agreed.file.benchmark(&ready.name) else { continue };
+            interrupted |= stop.is_set();
+            if interrupted {
+                self.not_recorded(benchmark, ready, out, "interrupted before it began")?;
+                continue;
+            }
+            if !self.request.quiet {
+                eprintln!("activebench: {place}: {}", benchmark.repetition.words());
+            }
+            match self.series(benchmark, ready, &out.join(&ready.name), runtime) {
+                Ok(taken) => {
+                    recorded += 1;
+                    interrupted |= taken.interrupted;
+                }
+                // There is nothing to judge. If nothing can be observed, the next benchmarks will not change that.
+                Err(failure)
+                    if recorded == 0 && (number == benchmarks.len() || failure.code == ExitCode::CannotObserve) =>
+                {
+                    return Err(failure);
+                }
+                Err(failure) => {
+                    eprintln!("activebench: {place}: {:#}", failure.error);
+                    failed.push((benchmark, ready, failure));
+                }
+            }
+        }
+        interrupted |= stop.is_set();
+        for (benchmark, ready, failure) in failed {
+            self.not_recorded(benchmark, ready, out, &format!("it could not be recorded: {:#}", failure.error))?;
+        }
+        Ok(interrupted)
+    }
+
+    /// Records why a benchmark has no runs, unless its series already does. Judging the suite again then gives the same
+    /// result.
+    fn not_recorded(&self, benchmark: &Benchmark, ready: &Ready, out: &Path, why: &str) -> Result<(), Failure> {
+        let directory = out.join(&ready.name);
+        if directory.join(series::MANIFEST).is_file() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot create {}", directory.display()))
+            .or_exit(ExitCode::Usage)?;
+        let manifest = SeriesManifest {
+            format: FORMAT,
+            activebench: env!("CARGO_PKG_VERSION").to_owned(),
+            command: ready.command.clone(),
+            planned_runs: benchmark.repetition.most(),
+            until: benchmark.repetition.until(),
+            runs: Vec::new(),
+            choices: self.choices(benchmark),
+            preconditioning: None,
+            incomplete: vec![why.to_owned()],
+        };
+        write_series(&directory, &manifest).or_exit(ExitCode::Usage)
+    }
+
+    /// Returns the choices of the file, with its mark.
+    fn choices(&self, benchmark: &Benchmark) -> Choices {
+        let mark = AcceptanceMark {
+            file: self.agreed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            sha256: self.agreed.sha256.clone(),
+            benchmark: benchmark.name.value.clone(),
+        };
+        self.agreed.file.choices(benchmark, Some(mark))
+    }
+
+    fn series(
+        &self,
+        benchmark: &Benchmark,
+        ready: &Ready,
+        directory: &Path,
+        runtime: &tokio::runtime::Runtime,
+    ) -> Result<RecordedSeries, Failure> {
+        let choices = self.choices(benchmark);
+        let prepares = thresholds::of(&choices).or_exit(ExitCode::Usage)?.requires_preconditioning;
+        // Checked again before each benchmark: a device can change while a suite runs.
+        let prepared = self.device(ready)?.filter(|_| prepares);
+        let observing = &Observing {
+            user: self.request.user.map(str::to_owned),
+            // Standard output is reserved for the report.
+            child_output: ChildOutput::Stderr,
+            quiet: self.request.quiet,
+            ..Observing::default()
+        };
+        let argv: Vec<OsString> = ready.command.argv.iter().map(OsString::from).collect();
+        let series = SeriesToRecord {
+            observing,
+            argv: &argv,
+            choices,
+            command: ready.command.clone(),
+            directory,
+            planned: benchmark.repetition.most(),
+            until: benchmark.repetition.until(),
+            prepared,
+        };
+        series::record(series, runtime)
+    }
+
+    /// Returns the device that may be written; `None` if none may.
+    ///
+    /// # Errors
+    /// Returns an error if the target is not the agreed device, or if a benchmark would write a device that is in use,
+    /// or that file and command line do not both permit.
+    fn device(&self, ready: &Ready) -> Result<Option<Unused>, Failure> {
+        let target = &self.agreed.file.target;
+        check::still_permitted(target, ready)?;
+        let path = Path::new(&target.path.value);
+        let refused = |why: String| Err(Failure::new(ExitCode::Usage, anyhow!(why)));
+        let shown = path.display();
+        match (target.destroy, self.request.destroy) {
+            (false, None) => {
+                device_guard::guard(&ready.command)?;
+                Ok(None)
+            }
+            (true, Some(named)) if named == path => {
+                device_guard::guard_others(&ready.command, Some(path))?;
+                device_guard::unused(path).map(Some)
+            }
+            (true, None) => refused(format!(
+                "the file permits to destroy what is on {shown}, and the command line does not repeat it: nothing was \
+                 run (hint: `--destroy {shown}`)"
+            )),
+            (true, Some(named)) => refused(format!(
+                "--destroy names {}, and the file {shown}: nothing was run (hint: repeat the exact path of the file)",
+                named.display()
+            )),
+            (false, Some(_)) => refused(format!(
+                "--destroy is given, and the file does not permit it: nothing was run (hint: both parties agree on \
+                 `destroy = true` in [target] of {})",
+                self.agreed.name()
+            )),
+        }
+    }
+}
+
+/// Writes every report of the acceptance beside its evidence.
+fn write_reports(out: &Path, judged: &Acceptance) {
+    if let Err(error) = derived_files::write_every_format(out, "acceptance", judged) {
+        eprintln!("activebench: {error:#}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_is_never_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        let inner = out.join("reads/preconditioning");
+        std::fs::create_dir_all(&inner).expect("a folder");
+        std::fs::write(out.join(AGREED), "format = 1\n").expect("a file");
+        remove_unused(&out);
+        assert!(out.join(AGREED).is_file() && inner.is_dir());
+        std::fs::remove_dir_all(out.join("reads")).expect("our own folder");
+        remove_unused(&out);
+        assert!(!out.exists());
+    }
+}

@@ -1,0 +1,349 @@
+//! Ceilings: measures the parts that make up a figure on a target, and stores them on the host.
+//!
+//! `activebench_model::ceiling` defines the parts and the file; `activebench_detect::bound` applies them to a run.
+//! `docs/ceiling.md` describes both.
+
+mod counters;
+mod memory;
+mod network;
+mod storage;
+pub mod store;
+mod tested_storage;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use activebench_host::{Process, Roots, StorageRef, Survey, device_number};
+use activebench_model::call::DeviceNumber;
+use activebench_model::ceiling::{Ceiling, Machine, Part, PartKind};
+use activebench_model::host::{Host, Target, Tier};
+use activebench_model::phase::Direction;
+use activebench_model::units::{Quantity, Unit};
+use activebench_report::Style;
+use activebench_report::document::DocumentFormat;
+use activebench_tools::ENGINE;
+use anyhow::{Context, anyhow};
+use time::OffsetDateTime;
+
+use crate::benchmarks;
+use crate::failure::{ExitCode, Failure, OrExit};
+use crate::interruption::Stop;
+use counters::Counters;
+use tested_storage::{Kind, Place};
+
+/// Number of measurements of each part.
+const REPETITIONS: u32 = 3;
+/// Time of a memory part, as a share of the time of a storage part.
+const MEMORY_SHARE: f64 = 0.25;
+/// Spread of the repetitions above which the user is warned. Our own default: beyond it, the best repetition says
+/// little about the next measurement.
+const STEADY: f64 = 0.25;
+/// Time limit for laying the file out, as a multiple of the time of a part.
+const LAYOUT_SHARE: f64 = 10.0;
+
+/// Completes a part from its repetitions: with the best of them and their spread.
+fn measured(base: Part, repetitions: Vec<f64>, unit: impl Fn(f64) -> Quantity) -> Part {
+    let is_time = unit(0.0).unit == Unit::Ns;
+    let (least, most) =
+        repetitions.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(*value), most.max(*value)));
+    let best = if is_time { least } else { most };
+    if !best.is_finite() || best <= 0.0 {
+        return Part { missing: Some("no repetition gave a figure".to_owned()), ..base };
+    }
+    Part { value: Some(unit(best)), spread_ratio: Some((most - least) / best), repetitions, ..base }
+}
+
+/// The storage to measure, and for how long.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// A directory, a file or a block device.
+    pub target: &'a Path,
+    /// Seconds for each part of the storage; a part of the memory takes a quarter.
+    pub seconds: f64,
+    /// Bytes of the file that is laid out in a directory.
+    pub size_bytes: u64,
+    /// True to measure writes too.
+    pub write: bool,
+    /// A file for the result, besides the one that this host keeps.
+    pub out: Option<&'a Path>,
+}
+
+/// Receives the progress of a measurement.
+pub trait Screen {
+    /// Shows the current activity.
+    fn says(&mut self, what: &str);
+    /// Shows a part that was measured.
+    fn measured(&mut self, part: &Part);
+    /// Shows a warning.
+    fn warns(&mut self, what: &str);
+}
+
+/// Measures the parts of a target; `None` if a signal ended it.
+///
+/// # Errors
+/// Returns an error if the target cannot be measured, or the result could not be found again.
+pub fn measure(request: &Request<'_>, screen: &mut dyn Screen) -> Result<Option<Ceiling>, Failure> {
+    let target = request.target;
+    let (kind, number) = tested_storage::kind(target).or_exit(ExitCode::Usage)?;
+    if request.write && kind != Kind::Directory {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!(
+                "{} is only read, and --write is for a directory alone (hint: name the directory in which a file may \
+                 be laid out)",
+                target.display()
+            ),
+        ));
+    }
+    let (below, host, mut survey) = below(target, kind, number)?;
+    let identity = survey.identity_of(&below);
+    if identity.is_empty() && request.out.is_none() {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!(
+                "nothing distinguishes the storage of {} from other storage, so the result cannot be found again (hint: --out FILE)",
+                target.display()
+            ),
+        ));
+    }
+    let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+    let fio = benchmarks::find(ENGINE).context("cannot start the event loop").or_exit(ExitCode::Bug)?;
+    let mut ceiling = Ceiling {
+        activebench: env!("CARGO_PKG_VERSION").to_owned(),
+        measured_unix_s: 0,
+        // Absolute, because hints that quote it are read in other directories.
+        place: std::path::absolute(target).unwrap_or_else(|_| target.to_owned()).display().to_string(),
+        identity,
+        machine: machine(&host),
+        seconds_per_part: request.seconds,
+        fio: fio.version,
+        parts: Vec::new(),
+        links: host.hardware.map(|hardware| hardware.links).unwrap_or_default(),
+        notes: notes(&below),
+        target: below,
+    };
+    let counters = Counters::of(&ceiling.target);
+    // The storage first: a lack of space is reported before anything is measured.
+    storage(request, kind, &counters, fio.path.as_deref(), &mut ceiling, &stop, screen)?;
+    if stop.is_set() {
+        return Ok(None);
+    }
+    let memory_time = Duration::from_secs_f64(request.seconds * MEMORY_SHARE);
+    let threads = if ceiling.machine.cpus > 1 { vec![1, ceiling.machine.cpus] } else { vec![1] };
+    for threads in threads {
+        screen.says(&format!("memory, {threads} at once"));
+        let memory_bytes = ceiling.machine.memory_bytes;
+        let parts = memory::measure(threads, memory_bytes, memory_time, &stop, |part| screen.measured(part));
+        ceiling.parts.extend(parts);
+    }
+    if ceiling.target.tier == Tier::Network {
+        let folder = if kind == Kind::Directory { Some(target) } else { target.parent() };
+        screen.says("round trip");
+        let part = network::round_trip(folder.unwrap_or(Path::new(".")), memory_time, &stop);
+        screen.measured(&part);
+        ceiling.parts.push(part);
+    }
+    if stop.is_set() {
+        return Ok(None);
+    }
+    ceiling.notes.extend(unsteady(&ceiling.parts));
+    ceiling.measured_unix_s = OffsetDateTime::now_utc().unix_timestamp();
+    Ok(Some(ceiling))
+}
+
+/// Returns a note if the repetitions of parts differ widely.
+fn unsteady(parts: &[Part]) -> Option<String> {
+    let measured = parts.iter().filter(|part| part.value.is_some()).count();
+    let differ = parts.iter().filter(|part| part.spread_ratio.is_some_and(|spread| spread > STEADY)).count();
+    (differ > 0).then(|| {
+        format!(
+            "the repetitions of {differ} of {measured} parts differ by more than {:.0} %: something else used the \
+             machine, or the storage is not steady (hint: measure again while nothing else runs, with --seconds 10)",
+            STEADY * 100.0
+        )
+    })
+}
+
+/// Measures the storage; a part that cannot be measured states why. Ends early when `stop` is set.
+fn storage(
+    request: &Request<'_>,
+    kind: Kind,
+    counters: &Counters,
+    fio: Option<&Path>,
+    ceiling: &mut Ceiling,
+    stop: &Stop,
+    screen: &mut dyn Screen,
+) -> Result<(), Failure> {
+    let wanted = storage::wanted(request.write);
+    let mut none = |why: String| {
+        ceiling.parts.extend(wanted.iter().map(|wanted| Part { missing: Some(why.clone()), ..wanted.part() }));
+    };
+    if let Counters::None(why) = counters {
+        none(why.clone());
+        return Ok(());
+    }
+    let Some(fio) = fio else {
+        let hint = benchmarks::install_hint(ENGINE.name);
+        screen.warns(&format!("fio is not installed: the parts of the storage are not measured (hint: {hint})"));
+        none(format!("fio is not installed (hint: {hint})"));
+        return Ok(());
+    };
+    let place = match kind {
+        Kind::Directory => {
+            screen.says("laying out a file");
+            let patience = Duration::from_secs_f64(request.seconds * LAYOUT_SHARE);
+            let progress = |written| screen.says(&format!("laying out a file: {}", Quantity::bytes(written)));
+            match Place::lay_out(request.target, request.size_bytes, patience, stop, progress)
+                .or_exit(ExitCode::Usage)?
+            {
+                Some(place) => place,
+                None => return Ok(()),
+            }
+        }
+        Kind::File | Kind::Device => Place::existing(request.target).or_exit(ExitCode::Usage)?,
+    };
+    for wanted in wanted {
+        // Only a file of our own is written.
+        if wanted.direction == Direction::Write && !place.own {
+            continue;
+        }
+        screen.says(&wanted.part().words());
+        let (part, note) = storage::measure(fio, wanted, &place, counters, request.seconds, stop);
+        if stop.is_set() {
+            break;
+        }
+        screen.measured(&part);
+        ceiling.parts.push(part);
+        ceiling.notes.extend(note);
+    }
+    Ok(())
+}
+
+/// The files that hold a ceiling.
+#[derive(Debug)]
+pub struct Kept {
+    /// Files that were written.
+    pub files: Vec<PathBuf>,
+    /// Reasons why others were not.
+    pub failed: Vec<String>,
+}
+
+/// Writes a ceiling to every place. If one fails, the others are still written: the measurement was made.
+pub fn keep(ceiling: &Ceiling, out: Option<&Path>) -> Kept {
+    let json = DocumentFormat::Json.render(ceiling, Style::default());
+    let kept = (!ceiling.identity.is_empty()).then(|| store::keep(ceiling, &json));
+    let written = out.map(|out| {
+        // Writes to exactly what the user named, even through a symlink or to a device.
+        std::fs::write(out, &json).with_context(|| format!("cannot write {}", out.display()))?;
+        Ok(out.to_owned())
+    });
+    let (mut files, mut failed) = (Vec::new(), Vec::new());
+    for place in kept.into_iter().chain(written) {
+        match place {
+            Ok(file) => files.push(file),
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    Kept { files, failed }
+}
+
+/// True if every part that applies to the target was measured.
+pub fn is_complete(ceiling: &Ceiling) -> bool {
+    is_whole(&ceiling.target, &ceiling.parts)
+}
+
+/// True if every part that applies to the target was measured: there is no device below memory.
+fn is_whole(target: &Target, parts: &[Part]) -> bool {
+    let has_device = target.tier != Tier::Memory || target.device().is_some();
+    let applies = |part: &&Part| has_device || !matches!(part.kind, PartKind::Random | PartKind::Sequential);
+    parts.iter().filter(applies).all(|part| part.missing.is_none())
+}
+
+/// Returns the storage below the target, and the machine.
+fn below(path: &Path, kind: Kind, number: u64) -> Result<(Target, Host, Survey), Failure> {
+    let roots = Roots::default();
+    let mut survey = Survey::of(&roots, Process::Own);
+    let (target, used) = if kind == Kind::Device {
+        let used = StorageRef::Device(device_number(number));
+        (survey.targets_of(std::slice::from_ref(&used)).pop(), used)
+    } else {
+        let target = survey.target_of_path(path);
+        let s_dev = target.as_ref().map_or(DeviceNumber(0), |target| target.s_dev);
+        (target, StorageRef::FileSystem { s_dev, path: Some(path.to_owned()) })
+    };
+    let target = target
+        .ok_or_else(|| anyhow!("the storage of {} is unknown: {}", path.display(), survey.unread().join("; ")))
+        .or_exit(ExitCode::Usage)?;
+    Ok((target, activebench_host::read_host(&roots, Process::Own, &[used]), survey))
+}
+
+/// Returns the properties by which a ceiling recognises the machine.
+pub(crate) fn machine(host: &Host) -> Machine {
+    Machine {
+        kernel: host.kernel.clone(),
+        architecture: host.architecture.clone(),
+        cpus: host.cpus,
+        memory_bytes: host.memory_bytes,
+    }
+}
+
+/// Returns notes on the storage that are known before it is measured.
+fn notes(target: &Target) -> Vec<String> {
+    let cached = target.layers.iter().filter(|layer| layer.loop_direct_io == Some(false));
+    cached
+        .map(|layer| {
+            format!(
+                "{} reads its backing file through the page cache: memory can answer for it (hint: losetup \
+                 --direct-io=on)",
+                layer.name
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_repetition_counts() {
+        let base = || storage::wanted(false)[0].part();
+        let rates = measured(base(), vec![90.0, 100.0, 95.0], Quantity::ops_per_sec);
+        assert_eq!((rates.value, rates.spread_ratio), (Some(Quantity::ops_per_sec(100.0)), Some(0.1)));
+        let times = measured(base(), vec![50.0, 40.0, 60.0], |value| Quantity { value, ..Quantity::ns(0) });
+        assert_eq!((times.value, times.spread_ratio), (Some(Quantity::ns(40)), Some(0.5)));
+        let none = measured(base(), vec![0.0], Quantity::ops_per_sec);
+        assert_eq!((none.value, none.missing.as_deref()), (None, Some("no repetition gave a figure")));
+        assert_eq!(unsteady(&[rates.clone(), none.clone()]), None);
+        assert!(
+            unsteady(&[rates, times, none])
+                .is_some_and(|note| note.contains("of 1 of 2 parts differ by more than 25 %"))
+        );
+    }
+
+    #[test]
+    fn on_memory_only_a_device_is_no_part() {
+        let target = |tier| Target {
+            s_dev: DeviceNumber(1),
+            mount_point: "/tmp".to_owned(),
+            fs_type: "tmpfs".to_owned(),
+            options: String::new(),
+            layers: Vec::new(),
+            tier,
+        };
+        let part = |kind, missing: bool| Part {
+            kind,
+            missing: missing.then(|| "cannot make a file in memory".to_owned()),
+            ..storage::wanted(false)[0].part()
+        };
+        let (random, sequential, calls) = (PartKind::Random, PartKind::Sequential, PartKind::Calls);
+        for (tier, parts, whole) in [
+            (Tier::Memory, vec![part(random, true), part(sequential, true), part(calls, false)], true),
+            (Tier::Memory, vec![part(random, true), part(sequential, true), part(calls, true)], false),
+            (Tier::Block, vec![part(random, true), part(calls, false)], false),
+            (Tier::Block, vec![part(random, false), part(calls, false)], true),
+        ] {
+            assert_eq!(is_whole(&target(tier), &parts), whole, "{tier:?} {parts:?}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The files that every judgement leaves in the run directory: the stages after the evidence, and the reports.
+
+use std::io;
+use std::path::Path;
+
+use activebench_detect::history::figures;
+use activebench_model::report::JudgedRun;
+use activebench_record::{FIGURES, RecordError, RunReader, encode_figures};
+use activebench_report::document::{Document, DocumentFormat};
+use activebench_report::{FORMATS, Style};
+use anyhow::Context;
+use serde::Serialize;
+
+/// Writes the stages after the evidence, and a report in every format, into the run directory.
+pub fn write(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<()> {
+    for (name, bytes) in all(reader, judged)? {
+        reader.write_derived(&name, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Returns the files of the stages after the evidence, and a report in every format, each with its name.
+pub fn all(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    let mut files = vec![
+        ("claims.json".to_owned(), json(&judged.parsed)?),
+        ("phases.json".to_owned(), json(&judged.phases)?),
+        ("facts.json".to_owned(), json(&judged.run_facts)?),
+        ("profiles.json".to_owned(), json(&judged.profiles)?),
+        ("findings.json".to_owned(), json(&judged.findings)?),
+        (FIGURES.to_owned(), encode_figures(&figures(judged), reader.manifest_sha256())?),
+    ];
+    for format in FORMATS {
+        let text = format.render(judged, Style::default());
+        files.push((format!("report.{}", format.extension()), text.into_bytes()));
+    }
+    Ok(files)
+}
+
+/// Returns a document in every format, each with the name of its file: `STEM.txt`.
+pub fn every_format<D: Document>(stem: &str, document: &D) -> Vec<(String, Vec<u8>)> {
+    let rendered = |format: DocumentFormat| {
+        (format!("{stem}.{}", format.extension()), format.render(document, Style::default()).into_bytes())
+    };
+    DocumentFormat::ALL.into_iter().map(rendered).collect()
+}
+
+/// Writes a document in every format into a folder.
+///
+/// # Errors
+/// Returns the first error after all files were tried: the document can be rendered again.
+pub fn write_every_format<D: Document>(folder: &Path, stem: &str, document: &D) -> anyhow::Result<()> {
+    let write = |(name, bytes): (String, Vec<u8>)| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    };
+    every_format(stem, document).into_iter().map(write).fold(Ok(()), anyhow::Result::and)
+}
+
+/// Writes the run's table of figures anew, for `history`. A folder that cannot be written is not an error: the
+/// judgement does not need the table.
+pub fn renew_figures(reader: &RunReader, judged: &JudgedRun) {
+    let written = encode_figures(&figures(judged), reader.manifest_sha256())
+        .and_then(|bytes| reader.write_derived(FIGURES, &bytes));
+    match written {
+        Ok(()) => {}
+        Err(RecordError::Io { source, .. })
+            if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {}
+        Err(error) => eprintln!("activebench: cannot write the run's {FIGURES}: {error}"),
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value).context("cannot serialise a stage")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

@@ -1,0 +1,356 @@
+//! Protects disks that are in use from benchmarks.
+//!
+//! activebench itself writes a raw device only if `--destroy` repeats its exact path, and never one that is in use. Nor
+//! does it write one that holds something, unless both parties of an acceptance agreed to lose it: their file says so,
+//! and the command line repeats it. A benchmark that the user typed already names its device. activebench stops it if
+//! that device is in use; otherwise it reports what the device holds before that is lost. `named_devices.rs` finds the
+//! devices that a command names.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use activebench_host::{Opener, Roots, Usage, usage_of};
+use activebench_model::call::DeviceNumber;
+use activebench_model::command::CommandLine;
+use activebench_report::escape::terminal;
+use activebench_runner::stub::Identity;
+use anyhow::{Context, anyhow};
+use rustix::fs::OFlags;
+
+use crate::failure::{ExitCode, Failure, OrExit};
+use crate::named_devices::{Named, named, number_of};
+
+/// Program that looks for signatures of file systems and partition tables (util-linux).
+const BLKID: &str = "blkid";
+/// Exit code of `blkid` when it found nothing (blkid(8)).
+const NOTHING_FOUND: i32 = 2;
+
+/// Bytes read at both ends of a device, where signatures are, before it counts as empty.
+const END_BYTES: u64 = 1 << 20;
+/// How long a process may keep a device open that is about to be written. udev opens a device for a moment after each
+/// write, and processes of a benchmark may outlive it.
+const SETTLE: Duration = Duration::from_secs(3);
+/// Interval between two checks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A raw device that is not in use.
+#[derive(Clone, Debug)]
+pub struct Unused {
+    /// As the user named it.
+    pub path: PathBuf,
+    /// Its number.
+    pub number: DeviceNumber,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Name of the whole disk if this is a partition.
+    pub partition_of: Option<String>,
+    /// `true` if it accepts discards; `None` if that is not known.
+    pub discards: Option<bool>,
+    /// The file system or partition table on it; `None` if there is neither.
+    pub holds: Option<String>,
+}
+
+/// Returns a device that can be written without destroying anything.
+///
+/// # Errors
+/// Returns an error if it is not a block device, is in use or holds something, or if one of these is not known.
+pub fn blank(device: &Path) -> Result<Unused, Failure> {
+    let unused = unused(device)?;
+    match &unused.holds {
+        None => Ok(unused),
+        Some(what) => Err(refused(
+            device,
+            &format!("holds {what}"),
+            &format!("if nothing on it is needed any more: `wipefs --all {}`", device.display()),
+        )),
+    }
+}
+
+/// Returns a device that is not in use, whatever it holds.
+///
+/// # Errors
+/// Returns an error if it is not a block device, is in use, or cannot be opened exclusively, and if its use, its size
+/// or its signature is not known.
+pub fn unused(device: &Path) -> Result<Unused, Failure> {
+    let number = number_of(device)
+        .with_context(|| format!("cannot look at {}", device.display()))
+        .or_exit(ExitCode::Usage)?
+        .ok_or_else(|| {
+            let what = "is not a block device (hint: --destroy repeats the path of the device that is to be written)";
+            Failure::new(ExitCode::Usage, anyhow!("{} {what}", device.display()))
+        })?;
+    // A process that only reads counts too: it would lose what it reads.
+    let usage = settled(number, |_| true);
+    without_users(device, &usage, |_| true)?;
+    if let Some(what) = usage.unread.first() {
+        return Err(refused(device, &format!("may be in use: {}", terminal(what)), "run it where that can be read"));
+    }
+    let Usage { size_bytes: Some(size_bytes), partition_of, discards, .. } = usage else {
+        return Err(refused(device, "has no known size", "look at `lsblk`"));
+    };
+    if let Err(error) = alone(device) {
+        return Err(refused(
+            device,
+            &format!("cannot be opened exclusively: {error}"),
+            "end what uses it; root may open it",
+        ));
+    }
+    let holds = signature(device)
+        .map_err(|error| {
+            error.context(format!("cannot determine the content of {}: it is not written", device.display()))
+        })
+        .or_exit(ExitCode::Usage)?;
+    Ok(Unused { path: device.to_owned(), number, size_bytes, partition_of, discards, holds })
+}
+
+/// Returns the users of a device, after a wait for those that only look at it.
+fn settled(number: DeviceNumber, counts: fn(&Opener) -> bool) -> Usage {
+    let mut looks = SETTLE.as_millis() / LOOK.as_millis();
+    loop {
+        let usage = usage_of(&Roots::default(), number);
+        if looks == 0 || !usage.users.is_empty() || !usage.openers.iter().any(counts) {
+            return usage;
+        }
+        looks -= 1;
+        sleep(LOOK);
+    }
+}
+
+fn without_users(device: &Path, usage: &Usage, counts: fn(&Opener) -> bool) -> Result<(), Failure> {
+    let openers = usage.openers.iter().filter(|opener| counts(opener)).map(|opener| &opener.words);
+    let users: Vec<&String> = usage.users.iter().chain(openers).collect();
+    let [user, others @ ..] = &users[..] else { return Ok(()) };
+    let others = others.len();
+    let and = if others > 0 { format!(", and {others} more") } else { String::new() };
+    Err(refused(device, &format!("{}{and}", terminal(user)), "name another device, or end that use of it"))
+}
+
+/// Opens a device exclusively. The kernel refuses this if it is mounted or stacked, whatever the lists say.
+fn alone(device: &Path) -> std::io::Result<()> {
+    OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits().cast_signed()).open(device).map(drop)
+}
+
+fn refused(device: &Path, why: &str, hint: &str) -> Failure {
+    Failure::new(ExitCode::Usage, anyhow!("{} {why}: it is not written (hint: {hint})", device.display()))
+}
+
+/// Returns the signature that `blkid` finds on a device; `None` if there is none.
+fn signature(device: &Path) -> anyhow::Result<Option<String>> {
+    // blkid reports a device that it cannot read as empty.
+    read_ends(device)?;
+    let output = Command::new(BLKID)
+        .args(["--probe", "--output", "export"])
+        .arg(device)
+        .output()
+        .with_context(|| format!("cannot start {BLKID} (hint: `apt-get install util-linux`)"))?;
+    if output.status.code() == Some(NOTHING_FOUND) {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    match (value("TYPE"), value("PTTYPE")) {
+        (Some(kind), _) => Ok(Some(format!("a file system or member of one ({})", terminal(kind)))),
+        (None, Some(table)) => Ok(Some(format!("a partition table ({})", terminal(table)))),
+        // For a bare partition blkid reports only its entry in the partition table.
+        (None, None) if output.status.success() => Ok(None),
+        (None, None) => Ok(Some(format!(
+            "something that {BLKID} cannot distinguish: {}",
+            terminal(String::from_utf8_lossy(&output.stderr).trim())
+        ))),
+    }
+}
+
+/// Reads the beginning and the end of a device.
+fn read_ends(device: &Path) -> anyhow::Result<()> {
+    let read = || -> std::io::Result<()> {
+        let mut file = File::open(device)?;
+        let size = file.seek(SeekFrom::End(0))?;
+        for start in [0, size.saturating_sub(END_BYTES)] {
+            file.seek(SeekFrom::Start(start))?;
+            std::io::copy(&mut (&mut file).take(END_BYTES), &mut std::io::sink())?;
+        }
+        Ok(())
+    };
+    read().context("cannot read its first and its last MiB")
+}
+
+/// Stops a benchmark that would write a raw device that is in use or holds something.
+///
+/// The effects of a program without an adapter are not known: it runs as it would run without us.
+///
+/// # Errors
+/// When the command writes such a device.
+pub fn guard(command: &CommandLine) -> Result<(), Failure> {
+    guard_others(command, None)
+}
+
+/// Like [`guard`], except for one device that may be written whatever it holds.
+///
+/// # Errors
+/// When the command writes another such device.
+pub fn guard_others(command: &CommandLine, permitted: Option<&Path>) -> Result<(), Failure> {
+    let permitted = permitted.and_then(|device| number_of(device).ok().flatten());
+    let Named { written, untold, .. } = named(command);
+    say_untold(&untold);
+    for device in written.iter().filter(|(number, _)| Some(**number) != permitted).map(|(_, device)| device) {
+        blank(device)?;
+    }
+    Ok(())
+}
+
+/// Stops a benchmark of the user that would write a raw device in use. Prints what the other devices hold, and what
+/// could not be determined.
+///
+/// # Errors
+/// When the command writes a device that is in use.
+pub fn guard_own(command: &CommandLine) -> Result<(), Failure> {
+    let Named { written, mut untold, .. } = named(command);
+    for (number, device) in &written {
+        untold.extend(in_use(device, *number)?);
+        match signature(device) {
+            Ok(None) => {}
+            Ok(Some(what)) => {
+                eprintln!("activebench: {} holds {what}, and the benchmark writes over it", device.display());
+            }
+            Err(error) => untold.push(format!("the content of {}: {error:#}", device.display())),
+        }
+    }
+    say_untold(&untold);
+    Ok(())
+}
+
+/// Checks a benchmark again that was permitted before: stops it if its device has come into use since then.
+///
+/// # Errors
+/// When the command writes a device that is in use.
+pub fn guard_again(command: &CommandLine) -> Result<(), Failure> {
+    for (number, device) in named(command).written {
+        in_use(&device, number)?;
+    }
+    Ok(())
+}
+
+/// Checks that a device is not in use; returns what could not be determined.
+fn in_use(device: &Path, number: DeviceNumber) -> Result<Vec<String>, Failure> {
+    let usage = settled(number, |opener| opener.writes);
+    without_users(device, &usage, |opener| opener.writes)?;
+    let mut untold: Vec<String> =
+        usage.unread.iter().map(|why| format!("whether {} is in use: {}", device.display(), terminal(why))).collect();
+    match alone(device) {
+        Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+            return Err(refused(device, "is in use", "name another device, or end that use of it"));
+        }
+        Err(error) => untold.push(format!("whether {} is in use: {error}", device.display())),
+        Ok(()) => {}
+    }
+    Ok(untold)
+}
+
+fn say_untold(untold: &[String]) {
+    for what in untold {
+        eprintln!("activebench: cannot determine {}", terminal(what));
+    }
+}
+
+/// Checks that a benchmark can open a device, before the device is destroyed for it.
+///
+/// # Errors
+/// Returns an error if the benchmark's user cannot open it.
+pub fn openable(device: &Path, identity: Identity, user: &str, writes: bool) -> Result<(), Failure> {
+    // Opened as the benchmark would: the mode of the node does not show access lists and control groups.
+    let script = if writes { ": <> \"$1\"" } else { ": < \"$1\"" };
+    let output = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(device)
+        .uid(identity.uid)
+        .gid(identity.gid)
+        .output()
+        .with_context(|| format!("cannot ask as {user} whether {} can be opened", device.display()))
+        .or_exit(ExitCode::Usage)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = format!("cannot be opened by the benchmark, which runs as {user} ({})", terminal(said.trim()));
+    Err(refused(device, &why, "`--user root`, or give that user access"))
+}
+
+/// Checks that `--destroy` names a device that the command measures.
+///
+/// # Errors
+/// Returns an error if the command names other devices, or names none although all of its words are understood.
+pub fn is_repeated(device: &Unused, command: &CommandLine) -> Result<(), Failure> {
+    let Named { all, whole, .. } = named(command);
+    let shown = device.path.display();
+    if all.contains_key(&device.number) {
+        return Ok(());
+    }
+    if all.is_empty() && !whole {
+        eprintln!("activebench: the command does not name {shown}, which --destroy permits to be written");
+        return Ok(());
+    }
+    let named: Vec<String> = all.values().map(|path| path.display().to_string()).collect();
+    let names = if named.is_empty() { "no device".to_owned() } else { named.join(", ") };
+    Err(Failure::new(
+        ExitCode::Usage,
+        anyhow!(
+            "--destroy permits {shown} to be written, and the command names {}: nothing was run (hint: --destroy \
+             repeats the path of the device that the command measures)",
+            terminal(&names)
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_block_device_is_refused() {
+        for path in ["/dev/null", "/etc"] {
+            let error = blank(Path::new(path)).expect_err("it is none").error.to_string();
+            assert!(error.contains("is not a block device"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+        // A file behaves like a device here; a folder cannot be read.
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("disk");
+        std::fs::write(&file, [0; 4096]).expect("it is written");
+        read_ends(&file).expect("it can be read");
+        for unreadable in [folder.path(), &folder.path().join("absent")] {
+            let error = format!("{:#}", signature(unreadable).expect_err("it cannot be read"));
+            assert!(error.starts_with("cannot read its first and its last MiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_device_that_is_prepared_is_the_one_that_is_measured() {
+        let device = Unused {
+            path: PathBuf::from("/dev/sdc"),
+            number: DeviceNumber::new(4000, 7),
+            size_bytes: 1 << 20,
+            partition_of: None,
+            discards: None,
+            holds: None,
+        };
+        let check = |words: &[&str], permitted: bool| {
+            let argv = words.iter().map(|word| (*word).to_owned()).collect();
+            let told = is_repeated(&device, &CommandLine { argv, cwd: "/".to_owned() });
+            assert_eq!(told.is_ok(), permitted, "{words:?}");
+        };
+        check(&["fio", "--name=a", "--filename=/mnt/x"], false);
+        check(&["iozone", "-e"], false);
+        // The I/O of these is known only when they run.
+        check(&["./run-all.sh"], true);
+        check(&["fio", "--name=a", "--filename=$DISK"], true);
+    }
+}

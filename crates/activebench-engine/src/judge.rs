@@ -1,0 +1,172 @@
+//! Turns a stored run into a judged run, by the same path for `verify`, `recheck`, `report` and `show`.
+
+use std::path::Path;
+
+use activebench_detect::judge::verdicts;
+use activebench_detect::run::{RebuiltFigures, Run};
+use activebench_detect::{manual, registry};
+use activebench_model::activity::Activity;
+use activebench_model::claim::Parsed;
+use activebench_model::fact::Facts;
+use activebench_model::output::ToolOutput;
+use activebench_model::phase::Phase;
+use activebench_model::report::{DetectorPage, JudgedRun};
+use activebench_model::run::{ExecutedTools, Manifest};
+use activebench_model::thread_stacks::Profiles;
+use activebench_model::timeline::Timeline;
+use activebench_record::{Mismatch, RunReader};
+use activebench_tools::execution::{self, Executed, Invocation};
+use anyhow::Context;
+
+use crate::{allocator, thresholds};
+
+/// Everything that is derived before the judgement.
+#[derive(Debug)]
+pub struct Derived {
+    /// The calls, folded to passes.
+    pub activity: Activity,
+    /// Claims of the tool.
+    pub parsed: Parsed,
+    /// Passes of the tool with their facts.
+    pub phases: Vec<Phase>,
+    /// Facts of the whole run.
+    pub run_facts: Facts,
+    /// Time of the threads.
+    pub profiles: Profiles,
+    /// Time series of the phases.
+    pub timelines: Vec<Timeline>,
+}
+
+/// `true` if the time series of the phases are computed: only outputs that draw or list them need them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timelines {
+    /// They are computed.
+    Computed,
+    /// There are none.
+    LeftOut,
+}
+
+/// Derives claims, phases and facts of a stored run; adds the blind paths to the manifest.
+pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
+    allocator::reuse();
+    let folded = activebench_facts::fold_activity(reader).context("cannot fold the recorded calls")?;
+    let activity = &folded.activity;
+    let output = reader.output().context("cannot read the tool's recorded output")?;
+    let tool = tool_of_run(manifest, activity, &output)?;
+    let (parsed, phases) = match &tool {
+        Some((adapter, command)) => {
+            let parsed = adapter.parse(command, &output, manifest.choices.subject);
+            let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, activity);
+            (parsed, phases)
+        }
+        None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
+    };
+    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage.probes);
+    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(reader, manifest, &folded, phases)
+        .context("cannot compute facts from the recorded events")?;
+    let profiles = activebench_facts::profile_phases(reader, manifest, activity, &mut phases, &mut run_facts)
+        .context("cannot compute CPU times from the recorded events")?;
+    let timelines = match timelines {
+        Timelines::Computed => activebench_facts::timelines(reader, manifest, &folded, &phases)
+            .context("cannot follow the phases over time in the recorded events")?,
+        Timelines::LeftOut => Vec::new(),
+    };
+    Ok(Derived { activity: folded.activity, parsed, phases, run_facts, profiles, timelines })
+}
+
+/// Returns the tool that measured, and its own command line: as the record states them. In a record that does not, it
+/// finds them as a recording does.
+///
+/// # Errors
+/// When the record names a tool that this version does not know.
+fn tool_of_run(
+    manifest: &mut Manifest,
+    activity: &Activity,
+    output: &ToolOutput,
+) -> anyhow::Result<Option<Invocation>> {
+    let stored = match &manifest.executed_tools {
+        Some(stored) => stored,
+        None => {
+            let links = &manifest.coverage.linked_programs;
+            let executed = execution::executed(&manifest.command, &activity.execs, links, output);
+            store(manifest, executed);
+            manifest.executed_tools.as_ref().context("the tools of the run were just found")?
+        }
+    };
+    let Some(name) = &stored.tool else { return Ok(None) };
+    let adapter = activebench_tools::adapter_by_name(name).with_context(|| {
+        format!("the run is one of {name}, which this activebench does not know (hint: use the one that recorded it)")
+    })?;
+    let command = manifest.tool_command.clone().unwrap_or_else(|| manifest.command.clone());
+    Ok(Some((adapter, command)))
+}
+
+/// Writes into a manifest which tools its command executed.
+pub fn store(manifest: &mut Manifest, executed: Executed) {
+    let (name, own) = executed.tool.map(|(adapter, own)| (adapter.name().to_owned(), own)).unzip();
+    let measuring = executed.measuring.into_iter().map(str::to_owned).collect();
+    manifest.executed_tools = Some(ExecutedTools { tool: name, measuring });
+    // An older record has the command line alone.
+    manifest.tool_command = manifest.tool_command.take().or(own);
+}
+
+/// Returns a note if a command ran several measurements: the output of one is read.
+fn several_measurements(manifest: &Manifest) -> Option<String> {
+    let measuring = &manifest.executed_tools.as_ref()?.measuring;
+    (measuring.len() > 1).then(|| {
+        format!(
+            "the command ran {} measurements ({}), and the figures of one are judged: verify each on its own",
+            measuring.len(),
+            measuring.join(", ")
+        )
+    })
+}
+
+/// Judges a run whose manifest may differ from the stored one in its choices.
+pub fn judge(
+    directory: &Path,
+    reader: &RunReader,
+    mut manifest: Manifest,
+    timelines: Timelines,
+) -> anyhow::Result<JudgedRun> {
+    let thresholds = thresholds::of(&manifest.choices)?;
+    for Mismatch { name, found, .. } in reader.verify_hashes() {
+        manifest.incomplete.push(match found {
+            Ok(_) => format!("{name} is not what was recorded: its SHA-256 differs"),
+            Err(why) => format!("{name} cannot be read: {why}"),
+        });
+    }
+    let Derived { parsed, phases, run_facts, profiles, timelines, .. } = derive(reader, &mut manifest, timelines)?;
+    manifest.incomplete.extend(several_measurements(&manifest));
+    let judgement = verdicts::judge(&Run {
+        manifest: &manifest,
+        parsed: &parsed,
+        phases: &phases,
+        facts: &run_facts,
+        profiles: &profiles,
+        thresholds: &thresholds,
+        advisor: activebench_tools::advisor_of(&parsed.tool),
+        rebuilt: &RebuiltFigures::default(),
+    });
+    let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(detector));
+    let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);
+    let detectors = detectors.filter(has_spoken).collect();
+    Ok(JudgedRun {
+        detectors,
+        directory: directory.display().to_string(),
+        parsed,
+        phases,
+        run_facts,
+        profiles,
+        findings: judgement.findings,
+        judged: judgement.judged,
+        verdict: judgement.verdict,
+        exit_code: judgement.exit_code,
+        changed_thresholds: thresholds.changed(),
+        limiters: judgement.limiters,
+        shares: judgement.shares,
+        timelines,
+        questions: judgement.questions,
+        manifest,
+    })
+}

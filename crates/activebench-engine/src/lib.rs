@@ -1,0 +1,35 @@
+//! Records runs and judges stored ones: the work behind every subcommand.
+//!
+//! * [`recording`] runs a benchmark once under observation. [`series`], [`corrected_run`], [`replication`],
+//!   [`acceptance`] and [`preparation`] call it.
+//! * [`judge`] turns a stored run into a judged one, by the same path for every subcommand.
+//! * [`device_guard`] protects disks that are in use; `named_devices` finds the devices that a command names.
+//! * [`ceiling`], [`comparison`], [`doctor`], [`plan`], [`history`] and [`bundle`] are independent of a recording.
+//!
+//! The crate has no command line: each function takes what it needs as plain values and returns models. Progress and
+//! warnings go to standard error; reports are rendered by the caller.
+
+pub mod acceptance;
+mod allocator;
+pub mod benchmarks;
+pub mod bundle;
+pub mod ceiling;
+pub mod comparison;
+pub mod corrected_run;
+pub mod derived_files;
+pub mod device_guard;
+pub mod doctor;
+pub mod failure;
+pub mod free_space;
+pub mod history;
+pub mod interruption;
+pub mod judge;
+mod named_devices;
+pub mod plan;
+pub mod preparation;
+pub mod recording;
+pub mod replication;
+pub mod series;
+mod terminal;
+pub mod thresholds;
+mod tool_files;

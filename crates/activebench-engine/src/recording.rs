@@ -1,0 +1,419 @@
+//! Records one run: starts the tool under observation, writes its run directory, judges it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use activebench_host::{Process, Roots, StorageRef, Survey};
+use activebench_model::call::{DeviceNumber, FileKind, Op};
+use activebench_model::command::CommandLine;
+use activebench_model::coverage::{Coverage, OtherTracer};
+use activebench_model::log::Totals;
+use activebench_model::preparation::Preparation;
+use activebench_model::report::JudgedRun;
+use activebench_model::run::{Choices, FORMAT, Manifest, StopReason};
+use activebench_model::source::{EventSource, Unreadable};
+use activebench_probe::{LogOptions, NeighbourError, Observation, Payload, ProbeOptions, Spool};
+use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
+use activebench_runner::{Outcome, RunError, RunOptions, stub};
+use anyhow::{Context, anyhow};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::failure::{ExitCode, Failure, OrExit};
+use crate::terminal::Terminal;
+use crate::{allocator, benchmarks, ceiling, derived_files, doctor, judge, tool_files};
+
+pub use crate::terminal::ChildOutput;
+
+/// File systems that hold no data: the kernel generates their files as they are read.
+const PSEUDO_FILE_SYSTEMS: &[&str] =
+    &["proc", "sysfs", "cgroup", "cgroup2", "devpts", "debugfs", "tracefs", "securityfs", "configfs"];
+
+/// Share of the memory, one in this number, that the log may take if it cannot be spooled. The page cache lacks that
+/// memory, and cached runs are measured too.
+const MEMORY_SHARE: u64 = 8;
+/// Bytes that the log may take if the size of the memory is not known.
+const LEAST_MEMORY: u64 = 256 << 20;
+
+/// How runs are observed, and what is shown meanwhile.
+#[derive(Clone, Debug)]
+pub struct Observing {
+    /// The benchmark is ended after this time; `None`: never.
+    pub timeout: Option<Duration>,
+    /// User whose identity the benchmark gets; `None`: under sudo the invoking user, else our own.
+    pub user: Option<String>,
+    /// True to time every call from its entry to its exit.
+    pub time_every_call: bool,
+    /// True to use the slow path that finds the thread of every call, for measurements of its cost.
+    pub look_every_caller_up: bool,
+    /// Stack samples per second and CPU; 0 takes none.
+    pub sample_hz: u32,
+    /// How the data is treated that the tool writes.
+    pub payload: Payload,
+    /// Maximum bytes of the packed event log.
+    pub events_limit_bytes: u64,
+    /// Bytes of the ring buffer: a power of two.
+    pub ring_bytes: u32,
+    /// Ceilings that are stored with the run.
+    pub ceiling: CeilingChoice,
+    /// Where the tool's standard output goes.
+    pub child_output: ChildOutput,
+    /// True to print no progress and no notices.
+    pub quiet: bool,
+}
+
+impl Default for Observing {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            user: None,
+            time_every_call: false,
+            look_every_caller_up: false,
+            sample_hz: ProbeOptions::SAMPLE_HZ,
+            payload: Payload::Figures,
+            events_limit_bytes: EVENTS_LIMIT_BYTES,
+            ring_bytes: RING_KIB << 10,
+            ceiling: CeilingChoice::Kept,
+            child_output: ChildOutput::Stdout,
+            quiet: false,
+        }
+    }
+}
+
+/// Default maximum of the packed event log.
+pub const EVENTS_LIMIT_BYTES: u64 = 2 << 30;
+/// Default size of the ring buffer.
+pub const RING_KIB: u32 = 32_768;
+
+/// Which ceilings are stored with a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CeilingChoice {
+    /// None.
+    Omitted,
+    /// Those that this host keeps for the storage of the run.
+    Kept,
+    /// The one in this file.
+    File(PathBuf),
+}
+
+/// One run to record.
+#[derive(Clone, Copy, Debug)]
+pub struct RunToRecord<'a> {
+    /// How it is observed.
+    pub observing: &'a Observing,
+    /// The benchmark and its arguments, as they are executed.
+    pub argv: &'a [OsString],
+    /// The same words as text, with the working directory.
+    pub command: &'a CommandLine,
+    /// How it is judged.
+    pub choices: &'a Choices,
+    /// The run directory: new.
+    pub directory: &'a Path,
+    /// The preparation of the device that it measures.
+    pub preparation: Option<&'a Preparation>,
+}
+
+/// Returns the event loop that recordings run on.
+///
+/// # Errors
+/// Returns an error if the system refuses it.
+pub fn event_loop() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")
+        .or_exit(ExitCode::Bug)
+}
+
+/// A run that was recorded and judged.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The judged run.
+    pub judged: JudgedRun,
+    /// The stored run that it was judged from.
+    pub reader: RunReader,
+    /// `true` if a signal ended it.
+    pub interrupted: bool,
+}
+
+/// Runs the tool once under observation, writes its run directory and judges it.
+///
+/// # Errors
+/// Returns an error if nothing was recorded: the tool or the observation could not start, or the directory could not
+/// be written.
+pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result<Recorded, Failure> {
+    let RunToRecord { observing, argv, command, choices, directory, preparation } = run;
+    allocator::give_back();
+    let identity = identity(observing.user.as_deref())?.map(|(_, identity)| identity);
+    let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
+    let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
+
+    let child_output = observing.child_output;
+    let mut terminal = Terminal::new(child_output, observing.quiet);
+    let adapter = activebench_tools::adapter_for_program(command.program());
+    let added = adapter.map(|adapter| adapter.added_arguments(command)).unwrap_or_default();
+    if !added.is_empty() {
+        terminal.filter(adapter.and_then(|adapter| adapter.output_filter(command)));
+    }
+    if adapter.is_none() {
+        activebench_runner::Hooks::notice(
+            &mut terminal,
+            &format!(
+                "no adapter for {}: unless it starts a known benchmark, its I/O is observed and reported, but there are no claims to check",
+                command.program()
+            ),
+        );
+    }
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let options = RunOptions {
+        own_executable,
+        argv: argv.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
+        identity,
+        timeout: observing.timeout,
+        // If the report owns standard output, the tool's output goes to standard error.
+        stdout_is_terminal: match child_output {
+            ChildOutput::Stdout => std::io::stdout().is_terminal(),
+            ChildOutput::Stderr => false,
+        },
+        stderr_is_terminal: std::io::stderr().is_terminal(),
+        probe: Some(ProbeOptions {
+            ring_bytes: observing.ring_bytes,
+            time_every_call: observing.time_every_call,
+            look_every_caller_up: observing.look_every_caller_up,
+            sample_hz: observing.sample_hz,
+            payload: observing.payload,
+            overlays: survey.overlays(),
+            log: log_options(observing.events_limit_bytes, &mut survey, directory),
+        }),
+    };
+    // Listed before our programs are attached, which would otherwise be among them.
+    let other_tracers = activebench_probe::other_tracers();
+    let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
+    terminal.finish();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // Nothing was gathered: the folder holds only a placeholder.
+            if let Err(error) = std::fs::remove_dir_all(directory) {
+                eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
+            }
+            return Err(no_run(error));
+        }
+    };
+
+    let files = tool_files::kept(command, outcome.observation.as_ref(), &outcome.output);
+    if !added.is_empty()
+        && let Some(adapter) = adapter
+    {
+        tool_files::restore(adapter, command, &files.kept, &mut terminal);
+    }
+    let interrupted = outcome.child.stopped_by_us.is_some_and(|why| why != StopReason::TimedOut);
+    let mut incomplete = gathered(&mut writer, &outcome);
+    incomplete.extend(files.unread);
+    let links = files.links;
+    incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
+    let mut manifest = Manifest {
+        added_arguments: added,
+        preparation: preparation.cloned(),
+        ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
+    };
+    manifest.coverage.linked_programs = links;
+    judge::store(&mut manifest, files.executed);
+    manifest.ceilings = match &observing.ceiling {
+        CeilingChoice::Omitted => None,
+        CeilingChoice::Kept => Some(ceiling::store::for_run(&manifest.host, None)),
+        CeilingChoice::File(file) => Some(ceiling::store::for_run(&manifest.host, Some(file))),
+    };
+    let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
+
+    let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
+    // The run directory gets a report in every format.
+    let judged = judge::judge(directory, &reader, manifest, judge::Timelines::Computed).or_exit(ExitCode::Bug)?;
+    derived_files::write(&reader, &judged).unwrap_or_else(|error| {
+        eprintln!("activebench: cannot write the derived files of {}: {error:#}", directory.display());
+    });
+    Ok(Recorded { judged, reader, interrupted })
+}
+
+/// Returns `./activebench-runs/20261121T040506Z-iozone`, with a number appended if that exists.
+pub fn default_directory(program: &str) -> PathBuf {
+    let now = OffsetDateTime::now_utc();
+    let stamp = now
+        .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
+        .unwrap_or_else(|_| now.unix_timestamp().to_string());
+    let tool: String = program.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let base = PathBuf::from("activebench-runs").join(format!("{stamp}-{tool}"));
+    let numbered = |number: u32| base.with_file_name(format!("{stamp}-{tool}-{number}"));
+    std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)
+}
+
+/// Returns where the log may be while the tool runs, and how large it may become.
+fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOptions {
+    let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
+    let memory = host.usable_memory_bytes();
+    let spool = survey
+        .apart_from(directory)
+        .map(|apart| Spool { folder: directory.to_owned(), apart: apart.into_iter().map(|device| device.0).collect() });
+    LogOptions { limit_bytes, memory_bytes: memory.map_or(LEAST_MEMORY, |bytes| bytes / MEMORY_SHARE), spool }
+}
+
+/// Reports a missing tool before anything starts, with how to get it.
+pub fn find_program(program: &OsString) -> Result<(), Failure> {
+    let executable = |path: &Path| path.is_file();
+    let found = if program.as_bytes().contains(&b'/') {
+        executable(Path::new(program))
+    } else {
+        std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| executable(&folder.join(program))))
+    };
+    if found {
+        return Ok(());
+    }
+    let name = program.to_string_lossy();
+    let hint = benchmarks::install_hint(name.rsplit('/').next().unwrap_or(&name));
+    Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
+}
+
+/// Returns the identity that the child gets, with its user's name: `--user`, or under sudo the invoking user; `None`
+/// for our own.
+pub fn identity(user: Option<&str>) -> Result<Option<(String, stub::Identity)>, Failure> {
+    let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
+    let Some(name) = user.map(str::to_owned).or_else(from_sudo) else { return Ok(None) };
+    match stub::identity_of(&name) {
+        Some(identity) => Ok(Some((name, identity))),
+        None => {
+            Err(Failure::new(ExitCode::Usage, anyhow!("no user {name} (hint: --user takes a name of this system)")))
+        }
+    }
+}
+
+fn no_run(error: RunError) -> Failure {
+    let code = match &error {
+        RunError::Probe(_) => ExitCode::CannotObserve,
+        RunError::System { .. } => ExitCode::Bug,
+    };
+    let gaps = activebench_host::Observability::read(&Roots::default()).missing();
+    let program = std::env::current_exe().map_or_else(|_| "activebench".to_owned(), |path| path.display().to_string());
+    let mut error = anyhow::Error::from(error);
+    for gap in gaps.iter().filter(|gap| gap.blocks_bpf) {
+        error = error.context(doctor::gap_text(gap, &program));
+    }
+    Failure::new(code, error.context("no observation, so nothing was run"))
+}
+
+/// Writes what was gathered; returns why it is not complete. The writer itself adds to the manifest what it cannot
+/// write; the run is judged on what is there.
+fn gathered(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
+    let mut incomplete = outcome.incomplete.clone();
+    if let Some(observation) = &outcome.observation {
+        incomplete.extend(writer.append_all(observation));
+        match observation.stacks() {
+            Ok(stacks) => incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string())),
+            Err(error) => incomplete.push(error.to_string()),
+        }
+        if !observation.kept_payload().is_empty() {
+            let kept = writer.write_file(KEPT_PAYLOAD, observation.kept_payload());
+            incomplete.extend(kept.err().map(|error| error.to_string()));
+        }
+    }
+    writer.append(&outcome.steal);
+    match outcome.observation.as_ref().map(EventSource::totals).transpose() {
+        Ok(totals) => {
+            let written = totals.filter(|totals| *totals != Totals::default());
+            let written = written.and_then(|totals| writer.write_json(TOTALS, &totals).err());
+            incomplete.extend(written.map(|error| error.to_string()));
+        }
+        Err(error) => incomplete.push(error.to_string()),
+    }
+    let written = [
+        writer.write_file("stdout.txt", outcome.output.stdout()),
+        writer.write_file("stderr.txt", outcome.output.stderr()),
+        writer.write_json("output-lines.json", outcome.output.lines()),
+    ];
+    incomplete.extend(written.into_iter().filter_map(Result::err).map(|error| error.to_string()));
+    incomplete
+}
+
+fn manifest(
+    choices: Choices,
+    command: CommandLine,
+    outcome: Outcome,
+    other_tracers: Result<Vec<OtherTracer>, NeighbourError>,
+    mut incomplete: Vec<String>,
+) -> Manifest {
+    let mut coverage = Coverage::default();
+    let mut used = Vec::new();
+    if let Some(observation) = outcome.observation {
+        match storage_used(&observation, Path::new(&command.cwd)) {
+            Ok(storage) => used = storage,
+            Err(error) => incomplete.push(error.to_string()),
+        }
+        coverage = observation.coverage;
+    }
+    coverage.steal_unread = outcome.steal_unread;
+    let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
+    match other_tracers {
+        Ok(tracers) => coverage.other_tracers = Some(tracers),
+        Err(error) => host.unread.push(error.to_string()),
+    }
+    host.io_limits = outcome.io_limits.limits;
+    host.io_limits_unread = outcome.io_limits.unread;
+    host.readings = Some(outcome.readings);
+    // A tool reads its own /proc like every program; no figure is about that.
+    host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
+    Manifest {
+        format: FORMAT,
+        activebench: env!("CARGO_PKG_VERSION").to_owned(),
+        command,
+        added_arguments: Vec::new(),
+        tool_command: None,
+        executed_tools: None,
+        choices,
+        child: outcome.child,
+        clocks: outcome.clocks,
+        host,
+        ceilings: None,
+        coverage,
+        incomplete,
+        preparation: None,
+        redacted: None,
+        sha256: BTreeMap::new(),
+    }
+}
+
+/// Returns the file systems and block devices on which the tree read or wrote data. Each file system has a path on it,
+/// because some are found only by a path.
+fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<StorageRef>, Unreadable> {
+    let mut file_systems: BTreeMap<u32, Option<PathBuf>> = BTreeMap::new();
+    let mut devices = BTreeSet::new();
+    for chunk in observation.calls() {
+        for call in chunk? {
+            let Some(file) = call.file else { continue };
+            match call.kind {
+                FileKind::Regular => {
+                    file_systems.entry(file.s_dev).or_insert(None);
+                }
+                FileKind::BlockDevice => {
+                    devices.insert(file.s_dev);
+                }
+                FileKind::Other => {}
+            }
+        }
+    }
+    for chunk in observation.names() {
+        for name in chunk? {
+            if let Some(path) = name.file.and_then(|file| file_systems.get_mut(&file.s_dev))
+                && name.op == Op::Open
+            {
+                path.get_or_insert_with(|| cwd.join(&name.name));
+            }
+        }
+    }
+    let file_systems =
+        file_systems.into_iter().map(|(s_dev, path)| StorageRef::FileSystem { s_dev: DeviceNumber(s_dev), path });
+    Ok(file_systems.chain(devices.into_iter().map(|device| StorageRef::Device(DeviceNumber(device)))).collect())
+}

@@ -1,0 +1,181 @@
+//! The throughput of a phase over time: its rate in each fifth.
+
+use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::phase::{Phase, Window};
+use activebench_model::units::Quantity;
+
+use super::record_losses::Gap;
+use super::windows::end_of;
+
+/// Number of slices of the time. Ten slices make a fifth, and show by how much its rate varies.
+const SLICES: usize = 50;
+const IN_A_FIFTH: usize = SLICES / 5;
+/// Least share of the window in which all tasks must work together for its fifths to be meaningful.
+const LEAST_TOGETHER: f64 = 0.5;
+
+/// Bytes that moved in each slice of a span. The bytes of a call count evenly over its duration.
+///
+/// Memory: fixed.
+#[derive(Clone, Debug)]
+pub(super) struct Fifths {
+    span: Window,
+    bytes: [f64; SLICES],
+}
+
+/// Names of the five rates, and of the error of the difference between the first and the last.
+pub(super) struct FifthNames {
+    rates: [FactName; 5],
+    error: FactName,
+}
+
+impl FifthNames {
+    pub(super) const CALLS: Self = Self {
+        rates: [
+            FactName::Fifth1Rate,
+            FactName::Fifth2Rate,
+            FactName::Fifth3Rate,
+            FactName::Fifth4Rate,
+            FactName::Fifth5Rate,
+        ],
+        error: FactName::FifthsError,
+    };
+    pub(super) const DEVICE: Self = Self {
+        rates: [
+            FactName::DeviceFifth1Rate,
+            FactName::DeviceFifth2Rate,
+            FactName::DeviceFifth3Rate,
+            FactName::DeviceFifth4Rate,
+            FactName::DeviceFifth5Rate,
+        ],
+        error: FactName::DeviceFifthsError,
+    };
+
+    /// Sets all these facts to missing, with the reason.
+    pub(super) fn missing(&self, why: &str, scope: Scope, source: &str, facts: &mut Facts) {
+        for name in self.rates.into_iter().chain([self.error]) {
+            facts.insert(name, Fact::missing(why, scope, source));
+        }
+    }
+}
+
+/// Returns the time in which all tasks of a phase were working.
+///
+/// # Errors
+/// Returns the reason when there is no such time, or too little to divide.
+pub(super) fn time_together(phase: &Phase) -> Result<Window, String> {
+    let window = phase.window.ok_or("the phase has no window")?;
+    let mut tasks: Vec<((u32, &[u32]), Window)> = Vec::new();
+    for part in phase.parts.iter().filter(|part| end_of(part) > part.start_ns) {
+        let key = (part.tgid, part.tids.as_slice());
+        match tasks.iter_mut().find(|(task, _)| *task == key) {
+            Some((_, task)) => {
+                task.start_ns = task.start_ns.min(part.start_ns);
+                task.end_ns = task.end_ns.max(end_of(part));
+            }
+            None => tasks.push((key, Window { start_ns: part.start_ns, end_ns: end_of(part) })),
+        }
+    }
+    let start_ns = tasks.iter().map(|(_, task)| task.start_ns).max().ok_or("no task was timed")?;
+    let end_ns = tasks.iter().map(|(_, task)| task.end_ns).min().unwrap_or(start_ns);
+    let together_ns = end_ns.saturating_sub(start_ns);
+    if together_ns < SLICES as u64 || (together_ns as f64) < LEAST_TOGETHER * window.duration_ns() as f64 {
+        let (together, window) = (Quantity::ns(together_ns), Quantity::ns(window.duration_ns()));
+        return Err(format!("all tasks were at work together for {together} of {window} only"));
+    }
+    Ok(Window { start_ns, end_ns })
+}
+
+impl Fifths {
+    pub(super) fn new(span: Window) -> Self {
+        Self { span, bytes: [0.0; SLICES] }
+    }
+
+    /// Adds bytes that moved between two times; bytes outside the span do not count.
+    pub(super) fn add(&mut self, start_ns: u64, end_ns: u64, bytes: u64) {
+        let slice_ns = self.span.duration_ns() as f64 / SLICES as f64;
+        let place = |at_ns: u64| (at_ns as f64 - self.span.start_ns as f64) / slice_ns;
+        let (from, to) = (place(start_ns.min(end_ns)), place(end_ns));
+        if to < 0.0 || from > SLICES as f64 {
+            return;
+        }
+        let in_slice = |slice: usize| (to.min(slice as f64 + 1.0) - from.max(slice as f64)).max(0.0);
+        let first = from.max(0.0) as usize;
+        let last = (to as usize).min(SLICES - 1);
+        if to <= from {
+            self.bytes[last] += bytes as f64;
+            return;
+        }
+        for slice in first..=last {
+            self.bytes[slice] += bytes as f64 * in_slice(slice) / (to - from);
+        }
+    }
+
+    /// Returns the rates of the slices of one fifth, in bytes per second.
+    fn rates(&self, fifth: usize) -> impl Iterator<Item = f64> {
+        let slice_ns = self.span.duration_ns() as f64 / SLICES as f64;
+        let slices = &self.bytes[fifth * IN_A_FIFTH..(fifth + 1) * IN_A_FIFTH];
+        slices.iter().map(move |bytes| bytes * 1e9 / slice_ns)
+    }
+
+    fn mean(&self, fifth: usize) -> f64 {
+        self.rates(fifth).sum::<f64>() / IN_A_FIFTH as f64
+    }
+
+    /// Returns the squared standard error of a fifth's mean, from the spread of its slices.
+    fn squared_error(&self, fifth: usize) -> f64 {
+        let mean = self.mean(fifth);
+        let squares: f64 = self.rates(fifth).map(|rate| (rate - mean).powi(2)).sum();
+        squares / (IN_A_FIFTH - 1) as f64 / IN_A_FIFTH as f64
+    }
+
+    pub(super) fn add_facts(&self, names: &FifthNames, gap: &Gap, scope: Scope, source: &str, facts: &mut Facts) {
+        let mut add = |name, value| facts.insert(name, gap.fact(Quantity::bytes_per_sec(value), scope, source));
+        for (fifth, name) in names.rates.into_iter().enumerate() {
+            add(name, self.mean(fifth));
+        }
+        add(names.error, (self.squared_error(0) + self.squared_error(4)).sqrt());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fifths(moves: &[(u64, u64, u64)]) -> [f64; 5] {
+        let mut fifths = Fifths::new(Window { start_ns: 1_000, end_ns: 6_000 });
+        moves.iter().for_each(|(start, end, bytes)| fifths.add(*start, *end, *bytes));
+        std::array::from_fn(|fifth| fifths.mean(fifth))
+    }
+
+    fn check(what: &str, moves: &[(u64, u64, u64)], bytes: [f64; 5]) {
+        // A fifth lasts a microsecond.
+        let expected = bytes.map(|bytes| bytes * 1e6);
+        for (found, expected) in fifths(moves).into_iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-3, "{what}: {:?}", fifths(moves));
+        }
+    }
+
+    #[test]
+    fn bytes_count_evenly_over_the_time_that_they_took() {
+        check("nothing", &[], [0.0; 5]);
+        check("inside one", &[(1_100, 1_900, 80)], [80.0, 0.0, 0.0, 0.0, 0.0]);
+        check("over all", &[(1_000, 6_000, 100)], [20.0; 5]);
+        check("half of it before", &[(0, 2_000, 100)], [50.0, 0.0, 0.0, 0.0, 0.0]);
+        check("half of it after", &[(5_500, 6_500, 100)], [0.0, 0.0, 0.0, 0.0, 50.0]);
+        check("in no time", &[(3_500, 3_500, 7), (6_000, 6_000, 9)], [0.0, 0.0, 7.0, 0.0, 9.0]);
+        check("outside", &[(0, 900, 5), (7_000, 8_000, 5)], [0.0; 5]);
+        check("across a border", &[(1_900, 2_100, 10)], [5.0, 5.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn what_varies_inside_a_fifth_is_its_error() {
+        let mut steady = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
+        steady.add(0, 5_000, 5_000);
+        assert!(steady.squared_error(0) < 1e-6);
+        // One of ten slices has all bytes: mean 1, variance 10.
+        let mut lumpy = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
+        lumpy.add(10, 90, 1_000);
+        let per_ns = lumpy.squared_error(0).sqrt() / 1e9;
+        assert!((per_ns - 1.0).abs() < 1e-9, "{per_ns}");
+    }
+}

@@ -1,0 +1,256 @@
+//! The pace of each task: how long its calls were in flight, how fast they moved data, and
+//! at which offsets they began.
+
+use std::collections::{BTreeMap, BinaryHeap};
+
+use activebench_model::call::Call;
+use activebench_model::fact::{FactName, Facts, Scope};
+use activebench_model::phase::{Part, Pattern, Phase, Window};
+use activebench_model::units::Quantity;
+
+use super::call_family::CallFamily;
+use super::rate_in_fifths::{FifthNames, Fifths, time_together};
+use super::record_losses::{CALLS_HOOK, Gap};
+use super::span_index::KeyedSpans;
+use super::windows::{end_of, has_size, is_of, is_on};
+
+/// Number of spans of one task that are kept separately so that they can be put in order.
+const KEPT: usize = 512;
+
+/// The tasks of every phase, updated with every call.
+///
+/// Memory: at most 32 KiB per task and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
+pub(super) struct Paces {
+    parts: Vec<PlannedPart>,
+    by_descriptor: KeyedSpans<(u32, i32)>,
+    tasks: Vec<Task>,
+    fifths: Vec<Result<Fifths, String>>,
+}
+
+struct PlannedPart {
+    phase: usize,
+    task: usize,
+    part: Part,
+    end_ns: u64,
+}
+
+struct Task {
+    phase: usize,
+    window: Window,
+    in_flight: Union,
+    first: Option<FirstOffsets>,
+}
+
+impl Paces {
+    pub(super) fn new(phases: &[Phase]) -> Self {
+        let (mut parts, mut tasks) = (Vec::new(), Vec::<Task>::new());
+        for (number, phase) in phases.iter().enumerate() {
+            let mut of_phase: BTreeMap<(u32, &[u32]), usize> = BTreeMap::new();
+            for part in &phase.parts {
+                let window = Window { start_ns: part.start_ns, end_ns: end_of(part).max(part.start_ns) };
+                let task = *of_phase.entry((part.tgid, &part.tids)).or_insert_with(|| {
+                    tasks.push(Task { phase: number, window, in_flight: Union::default(), first: None });
+                    tasks.len() - 1
+                });
+                let whole = &mut tasks[task].window;
+                whole.start_ns = whole.start_ns.min(window.start_ns);
+                whole.end_ns = whole.end_ns.max(window.end_ns);
+                parts.push(PlannedPart { phase: number, task, part: part.clone(), end_ns: window.end_ns });
+            }
+            if matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent) {
+                let each = Phase::MOST_FIRST_OFFSETS / of_phase.len().max(1);
+                of_phase.values().for_each(|task| tasks[*task].first = Some(FirstOffsets::new(each)));
+            }
+        }
+        let of_descriptor = |(number, plan): (usize, &PlannedPart)| {
+            ((plan.part.tgid, plan.part.fd), (plan.part.start_ns, plan.end_ns, number))
+        };
+        let by_descriptor = KeyedSpans::new(parts.iter().enumerate().map(of_descriptor));
+        let fifths = phases.iter().map(|phase| time_together(phase).map(Fifths::new)).collect();
+        Self { parts, by_descriptor, tasks, fifths }
+    }
+}
+
+impl CallFamily for Paces {
+    fn feed(&mut self, phases: &[Phase], call: &Call) {
+        let moves_data = call.op.is_read() || call.op.is_write();
+        if !moves_data && !call.op.is_file_sync() {
+            return;
+        }
+        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
+        for number in index.overlapping(call.start_ns, call.end_ns) {
+            let plan = &self.parts[number];
+            if !is_on(&plan.part, call) {
+                continue;
+            }
+            let task = &mut self.tasks[plan.task];
+            // In a phase with requests of one size, requests of other sizes are in flight too.
+            task.in_flight.add(call.start_ns.max(plan.part.start_ns), call.end_ns.min(plan.end_ns));
+            let phase = &phases[plan.phase];
+            let counts = moves_data && is_of(phase.direction, call) && has_size(phase.call_bytes, call);
+            let Ok(bytes @ 1..) = u64::try_from(call.returned) else { continue };
+            if !counts {
+                continue;
+            }
+            if let Ok(fifths) = &mut self.fifths[plan.phase] {
+                fifths.add(call.start_ns, call.end_ns, bytes);
+            }
+            if let (Some(first), Ok(offset)) = (&mut task.first, u64::try_from(call.offset))
+                && call.start_ns >= plan.part.start_ns
+                && call.end_ns <= plan.end_ns
+            {
+                first.add(call.start_ns, offset);
+            }
+        }
+    }
+
+    /// Adds the facts of a phase, and the first offsets of its tasks.
+    fn add_facts(&mut self, number: usize, phase: &mut Phase, gap: &Gap, facts: &mut Facts) {
+        let of_phase = || self.tasks.iter().filter(|task| task.phase == number);
+        if of_phase().next().is_none() {
+            return;
+        }
+        let windows: u64 = of_phase().map(|task| task.window.duration_ns()).sum();
+        let in_flight: u64 = of_phase().map(|task| task.in_flight.length()).sum();
+        let late: u64 = of_phase().map(|task| task.in_flight.late).sum();
+        let lost = (late > 0).then(|| format!("{late} calls came too late to be put in order"));
+        let mut add = |name, value, gap: &Gap| {
+            facts.insert(name, gap.fact(Quantity::ns(value), Scope::Tree, CALLS_HOOK));
+        };
+        add(FactName::TaskWindows, windows, gap);
+        add(FactName::InFlight, in_flight, &gap.clone().and_lost(lost));
+        match &self.fifths[number] {
+            Ok(fifths) => fifths.add_facts(&FifthNames::CALLS, gap, Scope::Tree, CALLS_HOOK, facts),
+            Err(why) => FifthNames::CALLS.missing(why, Scope::Tree, CALLS_HOOK, facts),
+        }
+        // A lost call could be one of the first.
+        if *gap == Gap::None {
+            let of_phase = self.tasks.iter_mut().filter(|task| task.phase == number);
+            phase.first_offsets = of_phase.filter_map(|task| task.first.take()).map(FirstOffsets::in_order).collect();
+        }
+    }
+}
+
+/// The offsets of a task's first calls.
+#[derive(Debug)]
+struct FirstOffsets {
+    most: usize,
+    /// By start, with the latest on top.
+    held: BinaryHeap<(u64, u64)>,
+}
+
+impl FirstOffsets {
+    fn new(most: usize) -> Self {
+        Self { most, held: BinaryHeap::new() }
+    }
+
+    fn add(&mut self, start_ns: u64, offset: u64) {
+        let full = self.held.len() >= self.most;
+        if full && self.held.peek().is_none_or(|(latest_ns, _)| *latest_ns <= start_ns) {
+            return;
+        }
+        if full {
+            self.held.pop();
+        }
+        self.held.push((start_ns, offset));
+    }
+
+    fn in_order(self) -> Vec<u64> {
+        self.held.into_sorted_vec().into_iter().map(|(_, offset)| offset).collect()
+    }
+}
+
+/// The union of spans that arrive roughly in the order of their ends.
+#[derive(Debug, Default)]
+struct Union {
+    /// Disjoint and ascending up to `merged`, then in the order of arrival.
+    spans: Vec<(u64, u64)>,
+    merged: usize,
+    /// Length of the spans that were discarded, and the end of the last one.
+    settled_ns: u64,
+    settled_until_ns: u64,
+    /// Spans that began before `settled_until_ns`.
+    late: u64,
+}
+
+impl Union {
+    fn add(&mut self, start_ns: u64, end_ns: u64) {
+        if start_ns >= end_ns {
+            return;
+        }
+        let from_ns = start_ns.max(self.settled_until_ns);
+        self.late += u64::from(from_ns > start_ns);
+        if from_ns >= end_ns {
+            return;
+        }
+        self.spans.push((from_ns, end_ns));
+        if self.spans.len() >= self.merged + 2 * KEPT {
+            self.spans = merged(std::mem::take(&mut self.spans));
+            let settled = self.spans.len().saturating_sub(KEPT);
+            for (start, end) in self.spans.drain(..settled) {
+                self.settled_ns += end - start;
+                self.settled_until_ns = end;
+            }
+            self.merged = self.spans.len();
+        }
+    }
+
+    fn length(&self) -> u64 {
+        self.settled_ns + merged(self.spans.clone()).iter().map(|(start, end)| end - start).sum::<u64>()
+    }
+}
+
+fn merged(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::with_capacity(spans.len());
+    for (start, end) in spans {
+        match merged.last_mut() {
+            Some((_, last_end)) if start <= *last_end => *last_end = end.max(*last_end),
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_with_calls_on_their_way_counts_once() {
+        for (spans, expected) in [
+            (vec![], 0),
+            (vec![(5, 5), (7, 3)], 0),
+            (vec![(0, 10), (5, 15), (20, 30)], 25),
+            (vec![(20, 30), (0, 40)], 40),
+        ] {
+            let mut union = Union::default();
+            spans.iter().for_each(|(start, end)| union.add(*start, *end));
+            assert_eq!((union.length(), union.late), (expected, 0), "{spans:?}");
+        }
+    }
+
+    #[test]
+    fn long_runs_keep_little_and_stay_exact() {
+        let mut union = Union::default();
+        // Adjacent requests are out of order, like requests that overlap.
+        for pair in 0..50_000_u64 {
+            union.add(pair * 40 + 20, pair * 40 + 30);
+            union.add(pair * 40, pair * 40 + 10);
+        }
+        assert_eq!((union.length(), union.late), (1_000_000, 0));
+        assert!(union.spans.len() <= 4 * KEPT, "{}", union.spans.len());
+        union.add(5, 2_000_000);
+        assert_eq!(union.late, 1);
+    }
+
+    #[test]
+    fn the_first_offsets_are_those_of_the_first_starts() {
+        let mut first = FirstOffsets::new(3);
+        for (start, offset) in [(50, 5), (10, 1), (40, 4), (20, 2), (30, 3), (60, 6)] {
+            first.add(start, offset);
+        }
+        assert_eq!(first.in_order(), [1, 2, 3]);
+        assert!(FirstOffsets::new(0).in_order().is_empty());
+    }
+}

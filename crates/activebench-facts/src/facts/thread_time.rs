@@ -1,0 +1,330 @@
+//! How the threads spent their time in each phase, and in which functions.
+
+use std::collections::{BTreeMap, HashMap};
+
+use activebench_model::activity::{Activity, Task};
+use activebench_model::coverage::Coverage;
+use activebench_model::event::{RecordClass, SampleEvent, ThreadTimes};
+use activebench_model::fact::{FactName, Facts, Scope};
+use activebench_model::hook::Hook;
+use activebench_model::phase::{Phase, Window};
+use activebench_model::run::Manifest;
+use activebench_model::thread_stacks::{
+    CpuProfile, HotFunction, KERNEL_MODULE, Profiles, Stacks, ThreadCpu, TimeShares,
+};
+use activebench_model::units::Quantity;
+
+use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes};
+use super::index::Index;
+use super::record_losses::Gap;
+use super::span_index::KeyedSpans;
+use super::steal::Readings;
+use super::tally::{ThreadSpan, thread_spans};
+use activebench_model::source::{EventSource, Unreadable};
+
+/// Source of the times of phases.
+const CPU_SOURCE: &str = "tp_btf/sys_enter, tp_btf/sys_exit, tp_btf/sched_switch, perf_event/cpu-clock";
+/// Source of the times of the whole run.
+const EXIT_SOURCE: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
+/// The sampling clock.
+const SAMPLES_HOOK: &str = Hook::CpuClock.name();
+/// Expected number of samples from which missing samples are reported.
+const LEAST_DUE: f64 = 100.0;
+/// Least share of the expected samples. Clocks that are occasionally late by a tick lose a few percent.
+const LEAST_SAMPLED: f64 = 0.5;
+
+/// Samples of one phase, by stack.
+#[derive(Debug, Default)]
+struct Samples {
+    all: u64,
+    in_user_mode: u64,
+    by_stack: HashMap<Option<u32>, u64>,
+}
+
+impl Samples {
+    fn add(&mut self, sample: &SampleEvent) {
+        self.all += 1;
+        self.in_user_mode += u64::from(sample.in_user_mode);
+        *self.by_stack.entry(sample.stack).or_default() += 1;
+    }
+}
+
+/// Adds the facts on CPU time, samples and steal time to the phases, whose windows must be resolved,
+/// and to the run's facts. Returns the profiles behind them.
+///
+/// The totals replace `user_cpu_ns`, `kernel_cpu_ns` and `off_cpu_ns` of a phase where their error is at most
+/// 1 % of its threads' windows: they include calls that are not recorded.
+///
+/// Memory: a fixed size per phase and thread, and 50 bytes per distinct stack and phase.
+///
+/// # Errors
+/// Returns the errors of the source.
+pub fn profile_phases(
+    source: &dyn EventSource,
+    manifest: &Manifest,
+    activity: &Activity,
+    phases: &mut [Phase],
+    run_facts: &mut Facts,
+) -> Result<Profiles, Unreadable> {
+    let index = Index::new(activity);
+    let spans = thread_spans(&index, phases);
+    let span_of = |(tid, span): &(u32, ThreadSpan)| (*tid, span.start_ns, span.end_ns);
+    let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
+    for batch in source.cpu() {
+        batch?.iter().for_each(|event| cuts.feed(event));
+    }
+    let numbered = |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
+    let mut by_thread = KeyedSpans::new(spans.iter().enumerate().map(numbered));
+    let mut samples: Vec<Samples> = phases.iter().map(|_| Samples::default()).collect();
+    let mut of_run = Samples::default();
+    for batch in source.samples() {
+        for sample in &batch? {
+            cuts.feed(&sample.cpu);
+            of_run.add(sample);
+            let Some(of_thread) = by_thread.get(sample.cpu.tid) else { continue };
+            for number in of_thread.overlapping(sample.at_ns, sample.at_ns) {
+                samples[spans[number].1.phase].add(sample);
+            }
+        }
+    }
+    let stacks = source.stacks()?;
+    let steal = Readings::read(source)?;
+
+    let coverage = &manifest.coverage;
+    let mut profiles = Profiles::default();
+    for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
+        let Some(window) = phase.window else { continue };
+        let of_phase = spans.iter().filter(|(_, span)| span.phase == number);
+        let (threads, unknown) = threads(&cuts, activity, of_phase);
+        let mut profile = profile(coverage, &stacks, samples, threads);
+        add_times(coverage, &profile.threads, unknown, &mut phase.facts);
+        add_samples(coverage, &mut profile, &mut phase.facts);
+        steal.add_facts(coverage, window, &mut phase.facts);
+        shorten(&mut profile);
+        profiles.phases.insert(phase.id.clone(), profile);
+    }
+    let mut profile = profile(coverage, &stacks, of_run, activity.tasks.iter().filter_map(of_life).collect());
+    add_run_times(coverage, activity, run_facts);
+    add_samples(coverage, &mut profile, run_facts);
+    let clocks = manifest.clocks;
+    if let Some(end_ns) = Some(clocks.ended_ns).filter(|end_ns| *end_ns > clocks.started_ns) {
+        steal.add_facts(coverage, Window { start_ns: clocks.started_ns, end_ns }, run_facts);
+    }
+    shorten(&mut profile);
+    profiles.run = profile;
+    Ok(profiles)
+}
+
+/// Returns the times of a phase's threads, and the number of threads whose times are unknown.
+fn threads<'a>(
+    cuts: &Cuts,
+    activity: &Activity,
+    spans: impl Iterator<Item = &'a (u32, ThreadSpan)>,
+) -> (Vec<ThreadCpu>, usize) {
+    let mut threads: BTreeMap<u32, Option<(u64, u64, SpanTimes)>> = BTreeMap::new();
+    for (tid, span) in spans {
+        let (start_ns, window_ns) = (span.start_ns, span.end_ns - span.start_ns);
+        let sum = threads.entry(*tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
+        // One unknown span makes the sum unknown.
+        *sum =
+            sum.zip(cuts.between(*tid, span.start_ns, span.end_ns)).map(|((first_ns, length_ns, mut times), more)| {
+                times.add(more);
+                (first_ns, length_ns + window_ns, times)
+            });
+    }
+    let all = threads.len();
+    let thread = |(tid, sum): (u32, Option<(u64, u64, SpanTimes)>)| {
+        let (start_ns, window_ns, SpanTimes { times, error_ns }) = sum?;
+        let lived = |task: &&Task| task.tid == tid && task.start_ns <= start_ns;
+        let task = activity.tasks.iter().filter(lived).max_by_key(|task| task.start_ns)?;
+        Some(ThreadCpu { tid, tgid: task.tgid, comm: task.comm.clone(), window_ns, times, error_ns })
+    };
+    let known: Vec<ThreadCpu> = threads.into_iter().filter_map(thread).collect();
+    let unknown = all - known.len();
+    (known, unknown)
+}
+
+/// Returns the times of a task over its whole life; `None` when it outlived the observation.
+fn of_life(task: &Task) -> Option<ThreadCpu> {
+    Some(ThreadCpu {
+        tid: task.tid,
+        tgid: task.tgid,
+        comm: task.comm.clone(),
+        window_ns: task.end_ns?.saturating_sub(task.start_ns),
+        times: ThreadTimes {
+            user_ns: task.user_ns,
+            kernel_ns: task.kernel_ns,
+            blocked_ns: task.blocked_ns,
+            iowait_ns: task.iowait_ns,
+            preempted_ns: task.preempted_ns,
+        },
+        error_ns: 0,
+    })
+}
+
+fn sum(threads: &[ThreadCpu], value: impl Fn(&ThreadCpu) -> u64) -> u64 {
+    threads.iter().map(value).sum()
+}
+
+fn add_times(coverage: &Coverage, threads: &[ThreadCpu], unknown: usize, facts: &mut Facts) {
+    let gap =
+        Gap::of(coverage, Hook::SysExit, RecordClass::Cpu).and(&Gap::of(coverage, Hook::Switch, RecordClass::Cpu));
+    let gap = match (threads.len(), unknown) {
+        (_, 0) => gap,
+        (0, _) => gap.and(&Gap::Missing("the totals of the threads are not known around the window".to_owned())),
+        (known, _) => {
+            gap.and_lost(Some(format!("the times of {unknown} of {} threads are not known", known + unknown)))
+        }
+    };
+    let (window_ns, error_ns) = (sum(threads, |thread| thread.window_ns), sum(threads, |thread| thread.error_ns));
+    let near = error_ns as f64 <= NEAR_ENOUGH * window_ns as f64;
+    let blurred = (!near).then(|| format!("accurate to ± {}", Quantity::ns(error_ns)));
+    let of_times = gap.clone().and_lost(blurred);
+    let mut add = |name, value: u64, gap: &Gap| {
+        facts.insert(name, gap.fact(Quantity::ns(value), Scope::Tree, CPU_SOURCE));
+    };
+    let blocked_ns = sum(threads, |thread| thread.times.blocked_ns);
+    let preempted_ns = sum(threads, |thread| thread.times.preempted_ns);
+    add(FactName::Blocked, blocked_ns, &of_times);
+    add(FactName::IoWait, sum(threads, |thread| thread.times.iowait_ns), &of_times);
+    add(FactName::Preempted, preempted_ns, &of_times);
+    add(FactName::CpuTimesError, error_ns, &gap);
+    if of_times == Gap::None {
+        add(FactName::UserCpu, sum(threads, |thread| thread.times.user_ns), &gap);
+        add(FactName::KernelCpu, sum(threads, |thread| thread.times.kernel_ns), &gap);
+        add(FactName::OffCpu, blocked_ns + preempted_ns, &gap);
+    }
+}
+
+fn add_run_times(coverage: &Coverage, activity: &Activity, facts: &mut Facts) {
+    let tasks = &activity.tasks;
+    let outlived = tasks.iter().filter(|task| task.end_ns.is_none()).count();
+    let lost = (outlived > 0).then(|| format!("{outlived} of the tree's tasks outlived the observation"));
+    let gap = Gap::of(coverage, Hook::SysExit, RecordClass::Calls)
+        .and(&Gap::of(coverage, Hook::Switch, RecordClass::Tasks))
+        .and(&Gap::of(coverage, Hook::ProcessExit, RecordClass::Tasks))
+        .and_lost(lost);
+    let mut add = |name, value: fn(&Task) -> u64| {
+        let sum = tasks.iter().map(value).sum();
+        facts.insert(name, gap.fact(Quantity::ns(sum), Scope::Tree, EXIT_SOURCE));
+    };
+    add(FactName::Blocked, |task| task.blocked_ns);
+    add(FactName::IoWait, |task| task.iowait_ns);
+    add(FactName::Preempted, |task| task.preempted_ns);
+}
+
+fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: Vec<ThreadCpu>) -> CpuProfile {
+    let on_cpu_ns = sum(&threads, |thread| thread.times.user_ns + thread.times.kernel_ns);
+    CpuProfile {
+        samples: samples.all,
+        user_samples: samples.in_user_mode,
+        stackless_samples: samples.by_stack.get(&None).copied().unwrap_or(0),
+        functions: functions(stacks, &samples),
+        shares: shares(&threads),
+        unlisted_threads: 0,
+        short: short(coverage, samples.all, on_cpu_ns),
+        threads,
+    }
+}
+
+/// Removes all but the busiest threads: a script may start a hundred thousand.
+fn shorten(profile: &mut CpuProfile) {
+    let left_out = profile.threads.len().saturating_sub(CpuProfile::MOST_THREADS);
+    if left_out > 0 {
+        profile.threads.sort_by_key(|thread| std::cmp::Reverse(thread.times.user_ns + thread.times.kernel_ns));
+        profile.threads.truncate(CpuProfile::MOST_THREADS);
+        profile.threads.sort_by_key(|thread| thread.tid);
+        profile.unlisted_threads = left_out as u64;
+    }
+}
+
+fn shares(threads: &[ThreadCpu]) -> Option<TimeShares> {
+    let window_ns = sum(threads, |thread| thread.window_ns) as f64;
+    let error_ns = sum(threads, |thread| thread.error_ns) as f64;
+    let share = |value: fn(&ThreadTimes) -> u64| sum(threads, |thread| value(&thread.times)) as f64 / window_ns;
+    (window_ns > 0.0 && error_ns <= NEAR_ENOUGH * window_ns).then(|| TimeShares {
+        user_ratio: share(|times| times.user_ns),
+        kernel_ratio: share(|times| times.kernel_ns),
+        blocked_ratio: share(|times| times.blocked_ns),
+        iowait_ratio: share(|times| times.iowait_ns),
+        preempted_ratio: share(|times| times.preempted_ns),
+    })
+}
+
+/// Returns why there are fewer samples than expected.
+fn short(coverage: &Coverage, samples: u64, on_cpu_ns: u64) -> Option<String> {
+    match sampling_gap(coverage) {
+        Gap::Missing(why) | Gap::Partial(why) => return Some(why),
+        Gap::None => {}
+    }
+    let frequency_hz = coverage.sampling.as_ref().map_or(0, |sampling| sampling.frequency_hz);
+    let due = on_cpu_ns as f64 / 1e9 * f64::from(frequency_hz);
+    // Some machines hide the activity of a few processes from every tracer.
+    (due >= LEAST_DUE && (samples as f64) < LEAST_SAMPLED * due)
+        .then(|| format!("{samples} samples came where about {due:.0} were due"))
+}
+
+fn sampling_gap(coverage: &Coverage) -> Gap {
+    match &coverage.sampling {
+        None => Gap::Missing("this run has no stack samples".to_owned()),
+        Some(sampling) => match &sampling.why_not {
+            Some(why) => Gap::Missing(format!("there are no stack samples: {why}")),
+            None => Gap::of(coverage, Hook::CpuClock, RecordClass::Samples),
+        },
+    }
+}
+
+fn add_samples(coverage: &Coverage, profile: &mut CpuProfile, facts: &mut Facts) {
+    let gap = match sampling_gap(coverage) {
+        missing @ Gap::Missing(_) => missing,
+        gap => gap.and_lost(profile.short.clone()),
+    };
+    let count = Quantity::count(profile.samples);
+    facts.insert(FactName::StackSamples, gap.fact(count, Scope::Tree, SAMPLES_HOOK));
+    let share = match profile.samples {
+        0 => gap.and(&Gap::Missing("no sample fell into the window".to_owned())).fact(count, Scope::Tree, SAMPLES_HOOK),
+        all => {
+            let share = Quantity::ratio(profile.user_samples as f64 / all as f64);
+            gap.fact(share, Scope::Tree, SAMPLES_HOOK)
+        }
+    };
+    facts.insert(FactName::SampledUserShare, share);
+}
+
+/// The sums of a function's samples.
+#[derive(Default)]
+struct Heat {
+    samples: u64,
+    by_offset: BTreeMap<u64, u64>,
+}
+
+/// Returns the hottest functions. The innermost frame of each stack counts. All places of a module that no
+/// symbol covers count as one function.
+fn functions(stacks: &Stacks, all: &Samples) -> Vec<HotFunction> {
+    let mut heat: BTreeMap<(Option<&str>, Option<&str>), Heat> = BTreeMap::new();
+    for (stack, samples) in &all.by_stack {
+        // Stacks may come from untrusted files: an invalid index is an unknown place.
+        let innermost = stack.and_then(|stack| stacks.stacks.get(stack as usize)?.first());
+        let Some(frame) = innermost.and_then(|frame| stacks.frames.get(*frame as usize)) else { continue };
+        let module = frame.module.and_then(|module| stacks.modules.get(module as usize)).map(String::as_str);
+        let heat = heat.entry((module, frame.symbol.as_deref())).or_default();
+        heat.samples += samples;
+        if let (None, Some(offset)) = (&frame.symbol, frame.file_offset) {
+            *heat.by_offset.entry(offset).or_default() += samples;
+        }
+    }
+    let mut functions: Vec<HotFunction> = heat
+        .into_iter()
+        .map(|((module, symbol), heat)| HotFunction {
+            symbol: symbol.map(str::to_owned),
+            module: module.map(str::to_owned),
+            file_offset: heat.by_offset.into_iter().rev().max_by_key(|(_, samples)| *samples).map(|(offset, _)| offset),
+            in_kernel: module == Some(KERNEL_MODULE),
+            samples: heat.samples,
+            sample_ratio: heat.samples as f64 / all.all as f64,
+        })
+        .collect();
+    functions.sort_by_key(|function| std::cmp::Reverse(function.samples));
+    functions.truncate(CpuProfile::MOST_FUNCTIONS);
+    functions
+}

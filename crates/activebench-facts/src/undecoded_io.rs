@@ -1,0 +1,50 @@
+//! I/O of the tree that no probe decodes.
+
+use std::collections::HashSet;
+
+use activebench_model::activity::{Activity, Pass, StepKind};
+use activebench_model::call::{FileId, Op, PlainCall, open_bits};
+use activebench_model::coverage::{BlindPath, ProbeStatus};
+use activebench_model::hook::Hook;
+use activebench_model::phase::Phase;
+
+/// Hooks without which the requests inside a ring are not seen; both are needed.
+const URING_HOOKS: [Hook; 2] = [Hook::UringSubmit, Hook::UringComplete];
+
+/// Calls that lead into I/O which may not be decoded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Undecoded {
+    uring_other: u64,
+    uring_enter: u64,
+}
+
+impl Undecoded {
+    pub(crate) fn feed(&mut self, call: &PlainCall) {
+        match call.op {
+            Op::UringOther => self.uring_other += 1,
+            Op::IoUringEnter => self.uring_enter += 1,
+            _ => {}
+        }
+    }
+
+    /// See [`Folded::blind_paths`](crate::Folded::blind_paths).
+    pub(crate) fn paths(self, activity: &Activity, phases: &[Phase], probes: &[ProbeStatus]) -> Vec<BlindPath> {
+        let mut counted = vec![("io_uring splice or multishot", self.uring_other)];
+        if !URING_HOOKS.iter().all(|hook| probes.iter().any(|probe| probe.hook == *hook && probe.attached)) {
+            counted.push(("io_uring", self.uring_enter));
+        }
+        counted.push(("mmap", data_mappings(activity, phases)));
+        counted.retain(|(_, calls)| *calls > 0);
+        counted.into_iter().map(|(path, calls)| BlindPath { path: path.to_owned(), calls }).collect()
+    }
+}
+
+/// Counts the mappings of files that the tree opened for writing or that a phase names.
+pub(crate) fn data_mappings(activity: &Activity, phases: &[Phase]) -> u64 {
+    let of_phases = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
+    let writable = |pass: &&Pass| pass.open_flags & open_bits::WRITABLE != 0;
+    let files: HashSet<FileId> =
+        of_phases.chain(activity.passes.iter().filter(writable).map(|pass| pass.file)).collect();
+    let steps = activity.passes.iter().filter(|pass| files.contains(&pass.file)).flat_map(|pass| &pass.steps);
+    steps.filter(|step| step.kind == StepKind::Map).map(|step| step.calls).sum()
+}

@@ -1,0 +1,301 @@
+//! Layouts of the tables that kernel and user space share: counters, batches, I/O in flight, tasks.
+
+use crate::layout::shared;
+use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallRecord};
+
+shared! {
+    /// Kernel counters of one class on one CPU.
+    RecordCounters / "record_counters" {
+        /// Records made.
+        made: u64,
+        /// Records lost because the ring was full.
+        lost: u64,
+        /// Of those made: inferred from later events, not seen.
+        inferred: u64,
+        /// Of those made: calls whose entry was not timed.
+        estimated: u64,
+        /// Entries and exits of calls whose thread was found on the slow path.
+        looked_up: u64,
+    }
+
+    /// The meaning of a system call number. Arguments count from 1; 0 means no argument.
+    CallDescription / "call_description" {
+        /// Code of `activebench_model::call::Op`; 0 for a call that is not recorded.
+        op: u8,
+        /// Descriptor.
+        fd_argument: u8,
+        /// Length.
+        length_argument: u8,
+        /// Offset.
+        offset_argument: u8,
+        /// Path.
+        name_argument: u8,
+        /// Address of the iovecs.
+        vector_argument: u8,
+        /// `CALL_*` bits.
+        flags: u8,
+        /// Op code for the file to which data goes, in calls between two files; otherwise 0.
+        second_op: u8,
+        /// Descriptor of that file.
+        second_fd_argument: u8,
+        /// Address of the offset in that file.
+        second_offset_argument: u8,
+        /// Flags of this call itself: `RWF_*`.
+        asked_argument: u8,
+        /// Zero.
+        padding: u8,
+    }
+
+    /// A CPU's block records that have not left yet.
+    BlockBatch / "block_batch" {
+        /// Class and count.
+        header: BatchHeader,
+        /// The first `count` are set.
+        records: [BlockRecord; 32],
+    }
+
+    /// A CPU's page-cache records that have not left yet.
+    CacheBatch / "cache_batch" {
+        /// Class and count.
+        header: BatchHeader,
+        /// The first `count` are set.
+        records: [CacheRecord; 64],
+    }
+
+    /// A call whose record is made later or separately: asynchronous I/O in flight, the second file of a call between
+    /// two.
+    AsyncCall / "async_call" {
+        /// Submission.
+        start_ns: u64,
+        /// Inode.
+        ino: u64,
+        /// Offset.
+        offset: i64,
+        /// Bytes.
+        requested: u64,
+        /// Device of the inode.
+        s_dev: u32,
+        /// Flags of the file.
+        open_flags: u32,
+        /// Thread that submitted it.
+        tid: u32,
+        /// Its process.
+        tgid: u32,
+        /// Descriptor.
+        fd: i32,
+        /// Code of `activebench_model::call::Op`.
+        op: u16,
+        /// Kind of the file.
+        file_kind: u8,
+        /// Zero.
+        padding: u8,
+    }
+
+    /// Key of a request of libaio.
+    AioKey / "aio_key" {
+        /// Its address in the process.
+        iocb: u64,
+        /// The process.
+        tgid: u32,
+        /// Zero.
+        padding: u32,
+    }
+
+    /// A bio in flight, as the kernel side stores it.
+    BioOwner / "bio_owner" {
+        /// Time of queueing.
+        queued_ns: u64,
+        /// First sector.
+        sector: u64,
+        /// Inode whose data it carries; 0 when unknown.
+        ino: u64,
+        /// Device of that inode's super block.
+        s_dev: u32,
+        /// Disk.
+        device: u32,
+        /// Bytes that are not complete yet.
+        left: u32,
+        /// Process that queued it.
+        tgid: u32,
+        /// Name of that process.
+        comm: [u8; 16],
+        /// `enum req_op`.
+        operation: u16,
+        /// `ORIGIN_*`.
+        origin: u8,
+        /// `BLOCK_OWNED` and `BLOCK_OWNER_IS_DEVICE`.
+        owned: u8,
+        /// Zero.
+        padding: u32,
+    }
+
+    /// A request at the device, as the kernel side stores it.
+    IssuedRequest / "issued_request" {
+        /// Time of issue.
+        at_ns: u64,
+        /// Disk.
+        device: u32,
+        /// `enum req_op`.
+        operation: u32,
+    }
+
+    /// The task storage of a task in the tree.
+    Membership / "membership" {
+        /// Index of its state among the threads.
+        thread: u32,
+    }
+
+    /// State of a task, as the kernel side stores it; user space writes that of the first task.
+    TaskState / "task_state" {
+        /// 1 while a task uses this entry.
+        used: u32,
+        /// Index of this entry.
+        thread: u32,
+        /// Address of the task's registers while it is in a call; 0 before its first call.
+        registers: u64,
+        /// Kernel tick when the time was last read at the end of a call; 0 when a sample was taken since.
+        exit_jiffies: u64,
+        /// Count of descriptor changes at the last file lookup.
+        known_generation: u64,
+        /// Pages that the call in flight added to the page cache.
+        cached_pages: u32,
+        /// Descriptor of the call in flight.
+        fd: i32,
+        /// Op code of the call in flight.
+        op: u16,
+        /// `CALL_*` bits.
+        call_flags: u8,
+        /// Inside any call 1, or 2 when its entry was not timed; otherwise 0.
+        in_kernel: u8,
+        /// As in [`CallRecord`].
+        stands_for: u8,
+        /// 1 when the arguments of the call in flight will be read at its exit.
+        arguments_later: u8,
+        /// 1 when the last call was plain and fast.
+        fast: u8,
+        /// 1 when the next call can join a group.
+        groupable: u8,
+        /// Number of entries that are not timed before the next sample.
+        untimed_left: u16,
+        /// Number of calls in the group that is being filled.
+        grouped: u8,
+        /// Index of the record whose place the group takes.
+        group_place: u8,
+        /// Calls of finished groups that wait, minus one for each group.
+        in_groups: u32,
+        /// Time of the last change of mode.
+        last_ns: u64,
+        /// On-CPU time in user mode.
+        user_ns: u64,
+        /// On-CPU time in the kernel.
+        kernel_ns: u64,
+        /// `user_ns` at the last record.
+        user_at_record_ns: u64,
+        /// Time of entry of the call in flight.
+        start_ns: u64,
+        /// `kernel_ns` at that time.
+        kernel_at_start_ns: u64,
+        /// The task's read bytes at that time.
+        read_bytes_at_start: u64,
+        /// Inode of the file of the call in flight.
+        ino: u64,
+        /// Offset of the call in flight.
+        offset: i64,
+        /// Length of the call in flight.
+        requested: u64,
+        /// Device of that file.
+        s_dev: u32,
+        /// Flags of that file.
+        open_flags: u32,
+        /// Kind of that file.
+        file_kind: u8,
+        /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
+        off_cpu: u8,
+        /// Kind of the file of the asynchronous requests being submitted; 0 without requests or with several
+        /// files; 3 for a request of io_uring whose file is looked up by `submitted_request`.
+        submitted_kind: u8,
+        /// 1 if the call states the offset of its data.
+        positioned: u8,
+        /// Zero.
+        padding: [u8; 4],
+        /// The last file that was looked up.
+        known_file: u64,
+        /// Its inode.
+        known_ino: u64,
+        /// Its device.
+        known_s_dev: u32,
+        /// Its flags.
+        known_open_flags: u32,
+        /// Its descriptor.
+        known_fd: i32,
+        /// Its kind.
+        known_kind: u32,
+        /// End of the last call in the table.
+        exit_ns: u64,
+        /// Running mean of the thread's time between fast calls.
+        between_ns: u32,
+        /// Running mean of the time from the end of a fast call to the end of the next.
+        step_ns: u32,
+        /// State of the random numbers that set the distance between samples.
+        random: u32,
+        /// Zero.
+        more_padding: u32,
+        /// Path argument.
+        name_pointer: u64,
+        /// List of iocbs or of events.
+        list_pointer: u64,
+        /// The other file of a call between two files; its op is 0 when the file is not of interest.
+        second: AsyncCall,
+        /// Inode of the file of the asynchronous requests being submitted.
+        submitted_ino: u64,
+        /// The last file of an io_uring request.
+        ring_file: u64,
+        /// Its inode.
+        ring_ino: u64,
+        /// Count of descriptor changes at its lookup.
+        ring_generation: u64,
+        /// Its device.
+        ring_s_dev: u32,
+        /// Its flags.
+        ring_open_flags: u32,
+        /// Its kind.
+        ring_kind: u32,
+        /// Device of the file of the requests being submitted.
+        submitted_s_dev: u32,
+        /// Waiting records whose entry was not timed.
+        estimated: u32,
+        /// Zero.
+        last_padding: u32,
+        /// Off CPU, not runnable.
+        blocked_ns: u64,
+        /// The part of `blocked_ns` in I/O wait.
+        iowait_ns: u64,
+        /// Off CPU, runnable.
+        preempted_ns: u64,
+        /// Time when the totals were last sent.
+        cpu_sent_ns: u64,
+        /// The io_uring request being submitted.
+        submitted_request: u64,
+        /// Header of the waiting records.
+        batch: BatchHeader,
+        /// Waiting records.
+        records: [CallRecord; 16],
+        /// Zero.
+        margin: [u8; 64],
+    }
+}
+
+impl TaskState {
+    /// Returns the state of the first task, at index 0 of the threads: blocked in a call that was entered before we
+    /// attached.
+    pub fn seed(now_ns: u64) -> Self {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let mut state: Self = unsafe { std::mem::zeroed() };
+        state.used = 1;
+        state.last_ns = now_ns;
+        state.in_kernel = 1;
+        state.off_cpu = 1;
+        state.known_fd = -1;
+        state
+    }
+}

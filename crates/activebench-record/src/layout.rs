@@ -1,0 +1,71 @@
+//! Names of the files of a run directory, and which of them are computed from the others.
+
+use crate::figures::FIGURES;
+
+/// One of the tool's files in the run directory.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct KeptFile {
+    /// As the tool named it.
+    pub(crate) name: String,
+    /// Its name in the run directory.
+    pub(crate) stored: String,
+}
+
+/// The file of the totals past the log's cut.
+pub const TOTALS: &str = "totals.json";
+
+/// The manifest's file name.
+pub(crate) const MANIFEST: &str = "run.json";
+/// The file of the kept samples of what was written.
+pub const KEPT_PAYLOAD: &str = "payload.bin";
+/// The list of the files that the tool read or wrote.
+pub(crate) const FILES: &str = "files.json";
+/// The file of the stacks.
+pub const STACKS: &str = "stacks.json";
+
+/// True if a file of the run directory is computed from the evidence: it is not hashed and may be written again.
+pub fn is_derived(name: &str) -> bool {
+    matches!(name, "claims.json" | "phases.json" | "facts.json" | "profiles.json" | "findings.json")
+        || name == FIGURES
+        || name.starts_with("report.")
+}
+
+/// True if a name stays inside the run directory: plain components only.
+pub(crate) fn is_inside(name: &str) -> bool {
+    use std::path::{Component, Path};
+    !name.is_empty() && Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_run_directory_are_known() {
+        for (name, expected) in [
+            ("stdout.txt", true),
+            ("events/calls-0000.parquet", true),
+            ("../stdout.txt", false),
+            ("events/../../x", false),
+            ("/etc/passwd", false),
+            ("", false),
+        ] {
+            assert_eq!(is_inside(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn stages_are_derived_and_observations_are_not() {
+        for (name, expected) in [
+            ("claims.json", true),
+            ("report.html", true),
+            ("report.json", true),
+            ("figures.parquet", true),
+            ("stdout.txt", false),
+            ("output-lines.json", false),
+            ("events/calls-0000.parquet", false),
+        ] {
+            assert_eq!(is_derived(name), expected, "{name}");
+        }
+    }
+}

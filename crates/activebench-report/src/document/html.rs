@@ -1,0 +1,89 @@
+//! A document as one self-contained page, with the parts of a run's page.
+
+use maud::{Markup, html};
+
+use super::{Block, Content, Line};
+use crate::escape::terminal as shown;
+use crate::html::{page, part, prose, table, visible};
+use crate::page::Tone;
+
+pub(super) fn render(content: &Content) -> String {
+    let Content { title, head, sections, version } = content;
+    let name = format!("{}: {title}", head.words);
+    let first = sections.first().filter(|section| section.title.is_empty());
+    let header = html! {
+        h1 { (toned(head)) @if head.words != *title { " " (shown(title)) } }
+        @if !head.rest.is_empty() { p.why { (shown(&head.rest)) } }
+        @if let Some(first) = first { (pieces(&first.blocks)) }
+    };
+    let titled = || sections.iter().filter(|section| !section.title.is_empty());
+    let contents = html! {
+        ol { @for section in titled() { li { a href={ "#" (slug(&section.title)) } { (shown(&section.title)) } } } }
+    };
+    let main = html! {
+        @for section in titled() {
+            (part(&slug(&section.title), &shown(&section.title), pieces(&section.blocks)))
+        }
+    };
+    visible(&page(&shown(&name), header, contents, main, version).into_string())
+}
+
+fn pieces(blocks: &[Block]) -> Markup {
+    html! {
+        @for (place, block) in blocks.iter().enumerate() {
+            @if let Block::List { label, items } = block {
+                @if place > 0 && !items.is_empty() { p { b { (label) ":" } } }
+            }
+            (piece(block))
+        }
+    }
+}
+
+/// Returns a title as the id of its section.
+fn slug(title: &str) -> String {
+    title.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+fn toned(line: &Line) -> Markup {
+    match class(line.tone) {
+        Some(class) => html! { span.verdict.(class) { (shown(&line.words)) } },
+        None => html! { (shown(&line.words)) },
+    }
+}
+
+fn class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Good => Some("good"),
+        Tone::Doubtful => Some("doubtful"),
+        Tone::Bad => Some("bad"),
+        Tone::Plain | Tone::Head | Tone::Aside => None,
+    }
+}
+
+fn piece(block: &Block) -> Markup {
+    match block {
+        Block::Paragraph(text) => html! { p { (prose(text)) } },
+        Block::Notice(text) => html! { p.notice.doubtful { b { "Note: " } (prose(text)) } },
+        Block::Advice(text) => html! { p.advice { b { "What to do: " } (prose(text)) } },
+        Block::Heading(line) => html! { h3 { (shown(&line.words)) (shown(&line.rest)) } },
+        Block::Lines(lines) => html! { ol { @for line in lines { li { (toned(line)) " " (shown(&line.rest)) } } } },
+        Block::State(line) => html! { p { (toned(line)) " " (shown(&line.rest)) } },
+        Block::List { items, .. } => html! { ul { @for item in items { li { (prose(item)) } } } },
+        Block::Facts(facts) => html! {
+            ul {
+                @for (label, text) in facts {
+                    li { @if !label.is_empty() { b { (label) ": " } } (shown(text)) }
+                }
+            }
+        },
+        Block::Table(of) if of.rows.is_empty() => html! {},
+        Block::Table(of) => {
+            let heads: Vec<&str> = of.heads.iter().map(String::as_str).collect();
+            table(of.name, &heads, &of.rows)
+        }
+        Block::Verbatim { label, text } => {
+            html! { p.command { @if !label.is_empty() { (label) ": " } code { (shown(text)) } } }
+        }
+        Block::Chart(chart) => chart.clone(),
+    }
+}

@@ -1,0 +1,204 @@
+//! The tools of a command: those that its words name before anything runs, and those that its tree executed.
+//!
+//! [`executed`] determines the executed tools once, when a run is recorded. Its answer is stored in the manifest,
+//! from which everything else reads it.
+
+use std::collections::BTreeMap;
+
+use activebench_model::activity::Exec;
+use activebench_model::command::CommandLine;
+use activebench_model::output::ToolOutput;
+
+use crate::adapter::Adapter;
+use crate::registry::{ADAPTERS, adapter_for_output, adapter_for_program};
+
+/// A tool with its own command line: without wrappers.
+pub type Invocation = (&'static dyn Adapter, CommandLine);
+
+/// The tools that the tree of a command executed.
+#[derive(Clone, Debug, Default)]
+pub struct Executed {
+    /// The tool that measured, whose figures are judged; `None` if no known tool was executed.
+    pub tool: Option<Invocation>,
+    /// The names of all tools that measured, in order.
+    pub measuring: Vec<&'static str>,
+}
+
+/// Finds the tools that the tree of a command executed. `links` maps executed files of other names to the files that
+/// they link to; `output` identifies a tool that ran under another name.
+pub fn executed(
+    command: &CommandLine,
+    execs: &[Exec],
+    links: &BTreeMap<String, String>,
+    output: &ToolOutput,
+) -> Executed {
+    let all = invocations(command, execs, links);
+    let measuring: Vec<usize> = (0..all.len()).filter(|index| measures(all[*index].0, &all[*index].1)).collect();
+    let tool = match adapter_for_program(command.program()) {
+        Some(adapter) => Some((adapter, command.clone())),
+        // A tool that was only run for its version measured nothing.
+        None => all
+            .get(measuring.first().copied().unwrap_or(0))
+            .cloned()
+            .or_else(|| identified_by_output(command, execs, output)),
+    };
+    Executed { tool, measuring: measuring.into_iter().map(|index| all[index].0.name()).collect() }
+}
+
+/// Returns every tool that the tree executed, in order. If a tool's arguments are unknown, the words that the
+/// command has for it are used, if any.
+pub fn invocations(command: &CommandLine, execs: &[Exec], links: &BTreeMap<String, String>) -> Vec<Invocation> {
+    let of_tool = |exec: &Exec| {
+        let adapter = adapter_for_program(&exec.filename)
+            .or_else(|| adapter_for_program(links.get(&exec.filename).map(String::as_str)?))?;
+        let argv = match exec.arguments.is_empty() {
+            true => behind_wrapper(&command.argv, adapter),
+            false => exec.arguments.clone(),
+        };
+        Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+    };
+    execs.iter().filter_map(of_tool).collect()
+}
+
+/// Finds a tool that ran under another name: its output identifies the tool, its arguments show which execution
+/// measured.
+fn identified_by_output(command: &CommandLine, execs: &[Exec], output: &ToolOutput) -> Option<Invocation> {
+    let adapter = adapter_for_output(output)?;
+    let of_exec = |exec: &Exec| CommandLine { argv: exec.arguments.clone(), cwd: command.cwd.clone() };
+    let executed = execs.iter().filter(|exec| !exec.arguments.is_empty()).map(of_exec);
+    let mut measuring = executed.filter(|command| measures(adapter, command));
+    // Several candidates cannot be distinguished.
+    let found = measuring.next()?;
+    measuring.next().is_none().then_some((adapter, found))
+}
+
+/// Returns true if a command makes its tool measure something, or reads its work from files.
+fn measures(adapter: &dyn Adapter, command: &CommandLine) -> bool {
+    !adapter.input_files(command).is_empty() || !adapter.plan(command, &[]).phases.is_empty()
+}
+
+/// Returns the tool that a command line names, with its own words: all that is known before anything is executed.
+pub fn named_tool(command: &CommandLine) -> Option<Invocation> {
+    if let Some(adapter) = adapter_for_program(command.program()) {
+        return Some((adapter, command.clone()));
+    }
+    ADAPTERS.iter().find_map(|adapter| {
+        let argv = behind_wrapper(&command.argv, *adapter);
+        (!argv.is_empty()).then(|| (*adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+    })
+}
+
+/// Returns every tool that a command line names, each with its own words: a shell's script may start several.
+pub fn named_tools(command: &CommandLine) -> Vec<Invocation> {
+    let of_argv = |argv: Vec<String>| {
+        let adapter = adapter_for_program(argv.first()?)?;
+        Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+    };
+    if adapter_for_program(command.program()).is_some() {
+        return of_argv(command.argv.clone()).into_iter().collect();
+    }
+    let is_tool = |word: &str| adapter_for_program(word).is_some();
+    let own = command.argv.iter().position(|word| is_tool(word));
+    let mut tools: Vec<_> = own.and_then(|begin| of_argv(command.argv[begin..].to_vec())).into_iter().collect();
+    for script in command.argv.iter().filter(|word| word.contains(char::is_whitespace)) {
+        let script = script.replace("\\\n", " ");
+        for part in script.split([';', '|', '&', '>', '<', '\n', '(', ')', '`']) {
+            tools.extend(of_argv(shell_words(part).into_iter().skip_while(|word| !is_tool(word)).collect()));
+        }
+    }
+    tools
+}
+
+/// Returns the tool's own words in a wrapper's command line: from its name on, also inside one word that a shell will
+/// split. Empty if the tool is not named; its output may still identify it.
+fn behind_wrapper(argv: &[String], adapter: &dyn Adapter) -> Vec<String> {
+    let is_tool = |word: &str| adapter.is_program(word.rsplit('/').next().unwrap_or(word));
+    if let Some(begin) = argv.iter().position(|word| is_tool(word)) {
+        return argv[begin..].to_vec();
+    }
+    let script = argv.iter().find(|word| word.split_whitespace().any(is_tool));
+    script.map_or_else(Vec::new, |script| {
+        // A shell's separators end the tool's words, even inside a word.
+        let parts = script.split([';', '|', '&', '>', '<']).map(shell_words);
+        let mut own = parts.map(|words| words.into_iter().skip_while(|word| !is_tool(word)).collect::<Vec<_>>());
+        own.find(|words| !words.is_empty()).unwrap_or_default()
+    })
+}
+
+/// Splits a part of a script as a shell does. A part that was cut inside quotes is split at blanks.
+fn shell_words(part: &str) -> Vec<String> {
+    let at_blanks = || part.split_whitespace().map(|word| word.trim_matches(['"', '\'']).to_owned()).collect();
+    shlex::split(part).unwrap_or_else(at_blanks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iozone::Iozone;
+
+    #[test]
+    fn each_tool_of_a_script_is_found() {
+        for (argv, expected) in [
+            (&["fio", "--name=a b"][..], &["fio --name=a b"][..]),
+            (&["nice", "fio", "--name=a"], &["fio --name=a"]),
+            (
+                &["sh", "-c", "fio --rw=read; cd /dev && (fio --rw=write \\\n --filename=sdb > log)\niozone -e"],
+                &["fio --rw=read", "fio --rw=write --filename=sdb", "iozone -e"],
+            ),
+            (&["bash", "-c", "echo \"$(/usr/bin/fio --name='a')\""], &["/usr/bin/fio --name=a"]),
+            (&["sh", "-c", "fio --name='a b' --rw=write"], &["fio --name=a b --rw=write"]),
+            (&["./run-all.sh", "x y"], &[]),
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let found = named_tools(&CommandLine { argv, cwd: String::new() });
+            let found: Vec<String> = found.iter().map(|(_, own)| own.argv.join(" ")).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_tool_is_found_behind_its_wrapper() {
+        for (argv, expected) in [
+            (&["nice", "-n", "5", "iozone", "-i0"][..], &["iozone", "-i0"][..]),
+            (&["sh", "-c", "cd /mnt && iozone -i0 -s64m; echo"], &["iozone", "-i0", "-s64m"]),
+            (&["sh", "-c", "/usr/bin/iozone -e > log"], &["/usr/bin/iozone", "-e"]),
+            (&["./run-all.sh"], &[]),
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(behind_wrapper(&argv, &Iozone), expected, "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn the_tool_that_measured_is_the_one_that_is_judged() {
+        let command = |words: &[&str]| CommandLine {
+            argv: words.iter().map(|word| (*word).to_owned()).collect(),
+            cwd: "/mnt".to_owned(),
+        };
+        let exec = |filename: &str, words: &[&str]| Exec {
+            at_ns: 0,
+            tgid: 1,
+            filename: filename.to_owned(),
+            arguments: command(words).argv,
+        };
+        let links = BTreeMap::from([("./bench".to_owned(), "/usr/bin/iozone".to_owned())]);
+        for (words, execs, expected, measuring) in [
+            (&["iozone", "-i0"][..], vec![], Some("iozone iozone -i0"), 0),
+            (&["iozone", "-v"], vec![exec("/usr/bin/iozone", &["iozone", "-v"])], Some("iozone iozone -v"), 0),
+            (
+                &["./all.sh"],
+                vec![exec("/usr/bin/iozone", &["iozone", "-v"]), exec("/bin/fio", &["fio", "--name=a", "--size=1m"])],
+                Some("fio fio --name=a --size=1m"),
+                1,
+            ),
+            (&["./all.sh"], vec![exec("./bench", &["bench", "-i0"])], Some("iozone bench -i0"), 1),
+            (&["nice", "iozone", "-i0"], vec![exec("/usr/bin/iozone", &[])], Some("iozone iozone -i0"), 1),
+            (&["dd"], vec![exec("/bin/dd", &["dd"])], None, 0),
+        ] {
+            let found = executed(&command(words), &execs, &links, &ToolOutput::default());
+            let tool = found.tool.map(|(adapter, own)| format!("{} {}", adapter.name(), own.argv.join(" ")));
+            assert_eq!(tool.as_deref(), expected, "{words:?}");
+            assert_eq!(found.measuring.len(), measuring, "{words:?}");
+        }
+    }
+}

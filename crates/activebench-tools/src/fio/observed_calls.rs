@@ -1,0 +1,144 @@
+//! The observed calls by file and process: a job of file creation has as many files as passes, and
+//! searching all of them for each would take minutes.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_model::activity::{Activity, CallSpan, FileSeen, Pass, StepKind};
+use activebench_model::call::FileId;
+
+use super::jobs::last_component;
+use super::options::{JobOptions, split_names};
+
+/// See the module.
+pub(super) struct Seen<'a> {
+    pub(super) activity: &'a Activity,
+    files: HashMap<FileId, &'a FileSeen>,
+    by_file: HashMap<FileId, Vec<&'a Pass>>,
+    by_process: HashMap<u32, Vec<&'a Pass>>,
+    removals: HashMap<&'a str, Vec<u64>>,
+    asides: Asides,
+}
+
+/// Names that identify files as data or as auxiliary files, from the jobs' options.
+#[derive(Debug, Default)]
+pub(super) struct Asides {
+    /// Logs of I/O that jobs replay or write.
+    pub(super) io_logs: Vec<String>,
+    /// Files that jobs name: they are data, whatever their names.
+    pub(super) named: HashSet<String>,
+    /// Folders that jobs name for their files.
+    pub(super) folders: Vec<String>,
+}
+
+impl Asides {
+    /// Collects the names from the options of some jobs.
+    pub(super) fn of<'o>(jobs: impl Iterator<Item = &'o JobOptions> + Clone) -> Self {
+        let lists = |name: &'static str| jobs.clone().filter_map(move |job| job.stated(name)).flat_map(split_names);
+        let names = jobs.clone().filter_map(JobOptions::filenames).flatten().map(last_component);
+        Asides {
+            io_logs: lists("read_iolog").chain(lists("write_iolog")).collect(),
+            named: names.map(str::to_owned).collect(),
+            folders: lists("directory").chain(lists("opendir")).collect(),
+        }
+    }
+
+    /// Returns true if a file of this name does not belong to the benchmark.
+    fn has(&self, name: &str) -> bool {
+        if self.named.contains(last_component(name)) {
+            return false;
+        }
+        let is_in = |folders: &[&str]| folders.iter().any(|folder| name.starts_with(folder));
+        let of_job = self.folders.iter().any(|folder| name.starts_with(folder.as_str()));
+        let is_log = name.ends_with(".log") && ["_bw.", "lat.", "_iops."].iter().any(|kind| name.contains(kind));
+        is_in(&["/proc/", "/sys/"])
+            || (is_in(&["/etc/", "/usr/", "/lib"]) && !of_job)
+            || name.ends_with(".state")
+            || is_log
+            || self.io_logs.iter().any(|log| log == name)
+    }
+}
+
+impl<'a> Seen<'a> {
+    /// Groups the calls by file and process. `asides` are those of the jobs.
+    pub(super) fn new(activity: &'a Activity, asides: Asides) -> Self {
+        let mut seen = Seen {
+            activity,
+            files: activity.files.iter().map(|file| (file.id, file)).collect(),
+            by_file: HashMap::new(),
+            by_process: HashMap::new(),
+            removals: HashMap::new(),
+            asides,
+        };
+        for pass in &activity.passes {
+            seen.by_file.entry(pass.file).or_default().push(pass);
+            seen.by_process.entry(pass.tgid).or_default().push(pass);
+        }
+        for unlink in activity.unlinks.iter().filter(|unlink| unlink.span.returned >= 0) {
+            seen.removals.entry(unlink.name.as_str()).or_default().push(unlink.span.start_ns);
+        }
+        seen
+    }
+
+    /// Returns the passes of a process over files of a benchmark: no logs, no verification state, no virtual files of
+    /// the kernel.
+    pub(super) fn passes_of(&self, tgid: u32) -> impl Iterator<Item = &'a Pass> {
+        let own = self.by_process.get(&tgid).into_iter().flatten().copied();
+        own.filter(|pass| !self.is_aside(pass.file))
+    }
+
+    pub(super) fn passes_over(&self, file: FileId) -> &[&'a Pass] {
+        self.by_file.get(&file).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn names_of(&self, file: FileId) -> impl Iterator<Item = &'a str> {
+        self.files.get(&file).into_iter().flat_map(|seen| &seen.names).map(String::as_str)
+    }
+
+    fn is_aside(&self, file: FileId) -> bool {
+        let mut names = self.names_of(file).peekable();
+        names.peek().is_some() && names.all(|name| self.asides.has(name))
+    }
+
+    /// Returns the first sync that covers a file after a time, before its data changes again or the file is removed.
+    pub(super) fn sync_after(&self, file: FileId, after_ns: u64) -> Option<CallSpan> {
+        let steps = || self.passes_over(file).iter().flat_map(|pass| &pass.steps);
+        let writes = steps().filter(|step| matches!(step.kind, StepKind::Write | StepKind::Map));
+        let removed = self.names_of(file).filter_map(|name| self.removals.get(name)).flatten().copied();
+        let changes = writes.map(|step| step.start_ns).chain(removed);
+        let until_ns = changes.filter(|at_ns| *at_ns > after_ns).min().unwrap_or(u64::MAX);
+        let syncs = steps().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
+        syncs
+            .map(|brief| brief.span)
+            .chain(self.activity.global_syncs.iter().copied())
+            .filter(|span| span.returned >= 0 && span.start_ns >= after_ns && span.start_ns < until_ns)
+            .min_by_key(|span| span.start_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_names_is_data_wherever_it_is() {
+        let named = Asides {
+            named: HashSet::from(["data.state".to_owned(), "x_bw.log".to_owned()]),
+            folders: vec!["/usr/local".to_owned()],
+            io_logs: vec!["the.log".to_owned()],
+        };
+        for (name, aside) in [
+            ("/mnt/a.0.0", false),
+            ("/proc/self/stat", true),
+            ("/usr/lib/libc.so", true),
+            ("/usr/local/a.0.0", false),
+            ("/etc/localtime", true),
+            ("local-a-0-verify.state", true),
+            ("/x/data.state", false),
+            ("y_bw.1.log", true),
+            ("x_bw.log", false),
+            ("the.log", true),
+        ] {
+            assert_eq!(named.has(name), aside, "{name}");
+        }
+    }
+}

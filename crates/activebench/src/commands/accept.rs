@@ -1,0 +1,120 @@
+//! `activebench accept`: a suite of benchmarks against limits that two parties agreed on.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use activebench_engine::acceptance::record::{RecordedSuite, Request, record};
+use activebench_engine::acceptance::{Agreed, check, stored, template};
+use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
+use activebench_model::acceptance::Acceptance;
+use anyhow::Context;
+use clap::Args;
+
+use super::Subcommand;
+use crate::formats::FormatRequest;
+use crate::output::{self, print};
+
+/// The first paragraph of `accept --help`.
+const ABOUT: &str = "\
+Test a disk against limits that buyer and vendor agreed on beforehand.
+
+FILE.toml contains the agreement: the target, a suite of benchmark commands with their number of runs, a limit for each \
+figure, the conditions that must be met, and the decision rule. Limits are applied to the honest figures: a claim that \
+is confirmed, or the figure that replaces a refuted one.
+
+Without RUN the suite is run and recorded (as root): each benchmark as a series below OUT, with the file, the judgement \
+and the reports. With RUN nothing is run: stored runs, series, or the directory of a whole acceptance are judged, \
+without root and on any machine.
+
+The outcome of each limit is pass, conditional pass, conditional fail or fail (ILAC-G8:09/2019), or not judged if the \
+evidence is incomplete or a condition is not met. docs/accept.md describes the file and the uncertainty.
+
+Exit code: 0 for pass, and for conditional pass if the file accepts it; 1 for fail, conditional fail, and conditional \
+pass if the file does not accept it; 3 for not judged; 2 for a file that cannot be used, or a device that must not be \
+written or is not the agreed one; 4 if the benchmarks could not start; 5 if nothing could be observed; 130 if \
+interrupted: what was recorded is kept and not judged.
+
+Examples:
+  activebench accept --init /mnt/bench > offer-42.toml
+  activebench accept --check offer-42.toml
+  sudo activebench accept offer-42.toml --out offer-42
+  activebench accept offer-42/acceptance.toml offer-42
+  activebench accept offer-42.toml offer-42 --format markdown=ticket.md --format html=report.html";
+
+/// Test a disk against limits that were agreed on beforehand.
+#[derive(Args, Debug)]
+#[command(long_about = ABOUT)]
+pub(crate) struct Accept {
+    /// The file that both parties agreed on; with --init the file to create [default: standard output].
+    #[arg(value_name = "FILE.toml", required_unless_present = "init")]
+    file: Option<PathBuf>,
+    /// Judge these instead of running anything: directories of runs, of series, or of a whole acceptance, or bundles.
+    #[arg(value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Only check whether the file can be used on this machine, and print what its commands will run and can claim.
+    #[arg(long, conflicts_with_all = ["runs", "init", "out"])]
+    check: bool,
+    /// Write a commented file for this directory or device, with its identity and sensible benchmarks.
+    #[arg(long, value_name = "TARGET", conflicts_with_all = ["runs", "out", "formats"])]
+    init: Option<PathBuf>,
+    /// Directory of the recorded suite [default: ./activebench-runs/UTC-accept].
+    #[arg(long, value_name = "DIR", conflicts_with = "runs")]
+    out: Option<PathBuf>,
+    /// Raw device that the file names as its target and permits to destroy, by its exact path: both are required.
+    /// Refused if the device is mounted, swap, or part of a stack, whatever the file permits.
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["runs", "init", "check"])]
+    destroy: Option<PathBuf>,
+    /// `text`, `json`, `markdown` or `html`, with a file to write it to: `html=report.html`. May be given several times.
+    #[arg(long = "format", value_name = "FORMAT[=FILE]")]
+    formats: Vec<FormatRequest>,
+    /// User that runs the benchmarks [default: under sudo the invoking user, else your own].
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Print nothing but the report.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Subcommand for Accept {
+    fn run(&self) -> Result<i32, Failure> {
+        if let Some(target) = &self.init {
+            return self.write_template(target);
+        }
+        output::document_formats_exist::<Acceptance>(&self.formats)?;
+        let path = self.file.as_deref().context("no acceptance file was named").or_exit(ExitCode::Usage)?;
+        let agreed = Agreed::read(path)?;
+        if self.check {
+            let checked = check::check(&agreed)?;
+            print(&check::summary(&agreed, &checked))?;
+            return Ok(0);
+        }
+        if self.runs.is_empty() {
+            let (out, destroy, user) = (self.out.as_deref(), self.destroy.as_deref(), self.user.as_deref());
+            let request = Request { out, destroy, user, quiet: self.quiet };
+            let RecordedSuite { judged, interrupted } = record(&request, &agreed)?;
+            output::deliver_document(&self.formats, &judged)?;
+            return Ok(if interrupted { INTERRUPTED } else { judged.exit_code });
+        }
+        let judged = stored::judged(&agreed, &self.runs)?;
+        output::deliver_document(&self.formats, &judged)?;
+        Ok(judged.exit_code)
+    }
+}
+
+impl Accept {
+    /// Writes a commented file for a target: to a new file, or to standard output.
+    fn write_template(&self, target: &Path) -> Result<i32, Failure> {
+        let text = template::template(target)?;
+        match &self.file {
+            None => print(&text)?,
+            Some(path) => {
+                let made = OpenOptions::new().write(true).create_new(true).open(path);
+                made.and_then(|mut file| file.write_all(text.as_bytes()))
+                    .with_context(|| format!("cannot write {} (hint: name a new file)", path.display()))
+                    .or_exit(ExitCode::Usage)?;
+            }
+        }
+        Ok(0)
+    }
+}

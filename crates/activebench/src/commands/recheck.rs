@@ -1,0 +1,75 @@
+//! `activebench recheck`: judges a stored run again.
+
+use std::path::PathBuf;
+
+use activebench_engine::failure::{ExitCode, Failure, OrExit};
+use activebench_engine::{bundle, derived_files, judge, series, thresholds};
+use activebench_model::report::JudgedRun;
+use activebench_model::run::Choices;
+use activebench_record::RunReader;
+use clap::Args;
+
+use super::Subcommand;
+use crate::arguments::{Output, known_profile};
+use crate::{formats, output};
+
+/// Judge a stored run again: no root needed, any machine.
+#[derive(Args, Debug)]
+pub(crate) struct Recheck {
+    /// The directory of a run or a series, or a bundle of either.
+    run: PathBuf,
+    /// Judge with another profile than the one of the run.
+    #[arg(long, value_name = "NAME", value_parser = known_profile())]
+    profile: Option<String>,
+    /// Judge with the thresholds of this file instead of the file of the run.
+    #[arg(long, value_name = "FILE.toml")]
+    thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Subcommand for Recheck {
+    fn run(&self) -> Result<i32, Failure> {
+        let file = match &self.thresholds {
+            Some(path) => Some(thresholds::read(path).or_exit(ExitCode::Usage)?),
+            None => None,
+        };
+        let choose = |choices: &mut Choices| {
+            if file.is_some() {
+                choices.thresholds.clone_from(&file);
+            }
+            if let Some(profile) = &self.profile {
+                choices.profile.clone_from(profile);
+            }
+            choices.fail_on = self.output.fail_on.into();
+        };
+        let located = bundle::located(&self.run)?;
+        // A judgement by other rules than those of the run is not stored with it.
+        let as_recorded = self.thresholds.is_none() && self.profile.is_none();
+        let mut renew = |_: &str, reader: &RunReader, judged: &JudgedRun| {
+            if as_recorded {
+                derived_files::renew_figures(reader, judged);
+            }
+            Ok(())
+        };
+        // The preconditioning is evidence, and not one of the runs that a history follows.
+        let mut preconditioning = |_: &str, _: &RunReader, _: &JudgedRun| Ok(());
+        let prepared: Option<series::Each<'_>> = Some(&mut preconditioning);
+        if let Some(judged) =
+            series::judged_each(&located.directory, &self.run, choose, &mut renew, prepared, judge::Timelines::LeftOut)?
+        {
+            output::deliver_document(&self.output.formats, &judged)?;
+            return Ok(judged.exit_code);
+        }
+        let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
+        let mut manifest = reader.manifest().clone();
+        choose(&mut manifest.choices);
+        let timelines = formats::timelines_of(&self.output.formats);
+        let judged = judge::judge(&self.run, &reader, manifest, timelines).or_exit(ExitCode::Usage)?;
+        output::render(&judged, &reader, &self.output)?;
+        if as_recorded {
+            derived_files::renew_figures(&reader, &judged);
+        }
+        Ok(judged.exit_code)
+    }
+}

@@ -1,0 +1,393 @@
+//! `activebench verify`: runs a benchmark, observes it, judges its figures, reports.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use activebench_detect::series::stopping::least_runs;
+use activebench_detect::thresholds::Thresholds;
+use activebench_engine::corrected_run::{self, CorrectedRun, NoSecondRun};
+use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
+use activebench_engine::recording::{self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, RunToRecord};
+use activebench_engine::series::{self, RecordedSeries, SeriesToRecord};
+use activebench_engine::{ceiling, device_guard, plan, thresholds};
+use activebench_model::claim::Subject;
+use activebench_model::command::CommandLine;
+use activebench_model::run::Choices;
+use activebench_model::series::{JudgedSeries, Until};
+use activebench_probe::{Payload, ProbeOptions};
+use activebench_report::side_by_side::{SIDE_BY_SIDE_FORMATS, render};
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+
+use super::Subcommand;
+use crate::arguments::{Output, known_profile, parse_percent, parse_size};
+use crate::output;
+
+/// Run a benchmark, observe it, judge its figures, report.
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// Subject that the figures describe, if it is not the one that the command line suggests.
+    #[arg(long, value_enum)]
+    subject: Option<SubjectArgument>,
+    /// Set of thresholds.
+    #[arg(long, default_value = "default", value_name = "NAME", value_parser = known_profile())]
+    profile: String,
+    /// Replace thresholds of the profile with lines such as `ab302_late_sync_fail_ratio = 0.1`. The file is stored with
+    /// the run; `activebench detectors --profile default` prints all thresholds.
+    #[arg(long, value_name = "FILE.toml")]
+    thresholds: Option<PathBuf>,
+    /// Purpose of the figures, in your words: the report says whether they are relevant for it.
+    #[arg(long, value_name = "TEXT")]
+    purpose: Option<String>,
+    /// Figure that is needed: `>= 200 MB/s`, `write >= 1.5 GiB/s`, `p99 <= 5 ms`. The report says whether the honest
+    /// figures reach it. Verdict and exit code do not depend on it.
+    #[arg(long, value_name = "FIGURE", value_parser = parse_target)]
+    target: Option<String>,
+    /// Ignore a detector, with the reason: `AB601=shared test host`.
+    #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
+    suppress: Vec<(String, String)>,
+    /// Run nothing: print what would be run, claimed, observed and checked, and problems of the command line that are
+    /// visible already. `--format json` prints it for programs.
+    #[arg(long)]
+    plan: bool,
+    /// Run the command N times, each time under observation and into a directory of its own (OUT/1, OUT/2, ...), and
+    /// report whether the figures are reproducible.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "plan")]
+    repeat: Option<u32>,
+    /// Repeat until the 95 % confidence interval of the median of each phase is at most this wide (`5%` of the median),
+    /// or until the last five runs are in steady state (`steady`: SNIA PTS 2.0.2). This is checked after each run.
+    /// --max-runs ends the series in any case; the report then says "target not reached" (exit code 3).
+    #[arg(long, value_name = "PERCENT|steady", value_parser = parse_until, conflicts_with_all = ["plan", "repeat"])]
+    until: Option<Until>,
+    /// Maximum number of runs of --until [default: 30; with `steady` 25, as in SNIA PTS].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "until")]
+    max_runs: Option<u32>,
+    /// Raw device that may be overwritten, by its exact path. With `--profile pts` it is purged (discarded), written
+    /// twice, and then measured until it is in steady state. Refused if the command measures another device, or if the
+    /// device is mounted, swap, part of a stack, open elsewhere, or contains a file system or a partition table.
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["plan", "and_corrected"])]
+    destroy: Option<PathBuf>,
+    /// Run the command a second time with the advice of the report applied (the options that fix what was found), and
+    /// show both runs side by side: OUT/as-given and OUT/with-advice. The second run starts with the files and caches
+    /// that the first one left. The exit code is that of the command as given.
+    #[arg(long, conflicts_with_all = ["plan", "repeat", "until"])]
+    and_corrected: bool,
+    /// Directory of the run or series [default: ./activebench-runs/UTC-TOOL].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// End the benchmark after this time: `90s`, `10min`.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+    /// User that runs the benchmark [default: under sudo the invoking user, else your own].
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Calls that are timed from their entry to their exit.
+    #[arg(long, value_enum, default_value_t = LatencyArgument::Sampled)]
+    latency: LatencyArgument,
+    /// Look up the thread of every call by the slow path, to measure the cost on machines that need it.
+    #[arg(long, hide = true)]
+    look_every_caller_up: bool,
+    /// Stack samples per second and CPU, which show the functions that use the time; 0 takes none.
+    #[arg(long, value_name = "HZ", default_value_t = ProbeOptions::SAMPLE_HZ)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    sample_hz: u32,
+    /// Treatment of the data that the tool writes: samples of the first 4 KiB of a write (at most 256 per second and
+    /// CPU) show how much of it is zeros, compressible or written before.
+    #[arg(long, value_enum, default_value_t = PayloadArgument::Figures)]
+    payload: PayloadArgument,
+    /// Maximum size of the log of every single I/O, packed (2 to 7 bytes per call): `500M`, `2GiB`. Beyond it I/O is
+    /// only counted, and questions that need the log are undecided.
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
+    events_limit: u64,
+
+    /// Size of the cache in the device or in the array behind it: the report says if a working set fits into it.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    device_cache: Option<u64>,
+    /// Show the figures as shares of this ceiling, a file written by `activebench ceiling --out` [default: the ceilings
+    /// stored on this host that match the storage of the run].
+    #[arg(long, value_name = "FILE", conflicts_with = "no_ceiling")]
+    ceiling: Option<PathBuf>,
+    /// Ignore ceilings.
+    #[arg(long)]
+    no_ceiling: bool,
+    /// Size of the ring buffer that carries records out of the kernel, in KiB: a power of two, at least 4.
+    #[arg(long, default_value_t = RING_KIB, hide = true)]
+    ring_kib: u32,
+    #[command(flatten)]
+    output: Output,
+    /// The benchmark and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Which calls are timed from their entry to their exit. Counts, bytes, offsets and results are exact either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LatencyArgument {
+    /// All calls, except fast ones in quick succession (less than 8 us from end to end, on one file): of these one in
+    /// sixteen is timed, and the end of every fifth of the others. This costs the benchmark least.
+    Sampled,
+    /// Every call.
+    Full,
+}
+
+/// Treatment of the data that the tool writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PayloadArgument {
+    /// Store only figures of each sample: lengths, zeros, and which samples are equal. No written data gets into the run
+    /// directory.
+    Figures,
+    /// Store the sampled bytes too, in `payload.bin` of the run directory, up to 32 MiB (not of files that are
+    /// registered with an io_uring). Everyone who reads that directory can read this data: consider this before you
+    /// share it.
+    Keep,
+    /// Do not look at the data.
+    Off,
+}
+
+impl From<PayloadArgument> for Payload {
+    fn from(argument: PayloadArgument) -> Self {
+        match argument {
+            PayloadArgument::Figures => Self::Figures,
+            PayloadArgument::Keep => Self::Keep,
+            PayloadArgument::Off => Self::Off,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SubjectArgument {
+    /// The storage itself.
+    Device,
+    /// The file system with its cache.
+    CachedFilesystem,
+    /// Data that survives a power cut.
+    DurableWrite,
+    /// Files per second.
+    Metadata,
+    /// The CPU.
+    Cpu,
+}
+
+impl From<SubjectArgument> for Subject {
+    fn from(argument: SubjectArgument) -> Self {
+        match argument {
+            SubjectArgument::Device => Subject::Device,
+            SubjectArgument::CachedFilesystem => Subject::CachedFilesystem,
+            SubjectArgument::DurableWrite => Subject::DurableWrite,
+            SubjectArgument::Metadata => Subject::Metadata,
+            SubjectArgument::Cpu => Subject::Cpu,
+        }
+    }
+}
+
+impl Subcommand for Verify {
+    fn run(&self) -> Result<i32, Failure> {
+        // Before anything runs: a typing error should not cost a run.
+        let choices = self.choices().or_exit(ExitCode::Usage)?;
+        let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
+        let cwd = std::env::current_dir().context("cannot find the working directory").or_exit(ExitCode::Usage)?;
+        let command = CommandLine {
+            argv: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            cwd: cwd.display().to_string(),
+        };
+        if self.plan {
+            let (report, exit_code) = plan::plan(choices, command, &thresholds);
+            output::deliver_document(&self.output.formats, &report)?;
+            return Ok(exit_code);
+        }
+        let prepares = self.destroy.is_some() && thresholds.requires_preconditioning;
+        let repetition = self.repetition(prepares, &thresholds)?;
+        recording::find_program(&self.command[0])?;
+        if let Some(file) = &self.ceiling {
+            // Before anything runs, like the choices.
+            ceiling::store::read(file).or_exit(ExitCode::Usage)?;
+        }
+        let device = self.destroy.as_deref().map(device_guard::blank).transpose()?;
+        if let Some(device) = &device {
+            device_guard::is_repeated(device, &command)?;
+            if !prepares && !self.output.quiet {
+                eprintln!(
+                    "activebench: nothing is purged or preconditioned: the profile {} asks for neither (hint: \
+                     `--profile pts` does)",
+                    choices.profile
+                );
+            }
+        }
+        device_guard::guard_own(&command)?;
+        let directory = self.out.clone().unwrap_or_else(|| recording::default_directory(command.program()));
+        let runtime = recording::event_loop()?;
+        let observing = &self.observing();
+        let argv = &self.command;
+        if let (Some((planned, until)), false) = (repetition, self.and_corrected) {
+            output::document_formats_exist::<JudgedSeries>(&self.output.formats)?;
+            let prepared = device.filter(|_| prepares);
+            let series =
+                SeriesToRecord { observing, argv, command, choices, directory: &directory, planned, until, prepared };
+            let RecordedSeries { judged, interrupted } = series::record(series, &runtime)?;
+            output::deliver_document(&self.output.formats, &judged)?;
+            return Ok(if interrupted { INTERRUPTED } else { judged.exit_code });
+        }
+        let (command, choices, directory) = (&command, &choices, &directory);
+        let run = RunToRecord { observing, argv, command, choices, directory, preparation: None };
+        if self.and_corrected {
+            output::formats_exist(&self.output.formats, "two runs", &SIDE_BY_SIDE_FORMATS)?;
+            return self.corrected(corrected_run::record(run, &runtime)?);
+        }
+        self.reported(&recording::record(run, &runtime)?)
+    }
+}
+
+/// Maximum runs of `--until` for an interval.
+const MOST_RUNS: u32 = 30;
+/// Maximum rounds until steady state (SNIA PTS 2.0.2).
+const MOST_ROUNDS: u32 = 25;
+
+impl Verify {
+    /// Returns the choices that affect the judgement.
+    ///
+    /// # Errors
+    /// Returns an error if the file of thresholds cannot be read.
+    fn choices(&self) -> anyhow::Result<Choices> {
+        Ok(Choices {
+            subject: self.subject.map(Into::into),
+            device_cache_bytes: self.device_cache,
+            profile: self.profile.clone(),
+            thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
+            purpose: self.purpose.clone(),
+            target: self.target.clone(),
+            acceptance: None,
+            suppressed: BTreeMap::from_iter(self.suppress.iter().cloned()),
+            fail_on: self.output.fail_on.into(),
+        })
+    }
+
+    fn observing(&self) -> Observing {
+        Observing {
+            timeout: self.timeout,
+            user: self.user.clone(),
+            time_every_call: self.latency == LatencyArgument::Full,
+            look_every_caller_up: self.look_every_caller_up,
+            sample_hz: self.sample_hz,
+            payload: self.payload.into(),
+            events_limit_bytes: self.events_limit,
+            ring_bytes: self.ring_kib << 10,
+            ceiling: match (&self.ceiling, self.no_ceiling) {
+                (Some(file), _) => CeilingChoice::File(file.clone()),
+                (None, true) => CeilingChoice::Omitted,
+                (None, false) => CeilingChoice::Kept,
+            },
+            child_output: match output::report_owns_stdout(&self.output.formats) {
+                true => ChildOutput::Stderr,
+                false => ChildOutput::Stdout,
+            },
+            quiet: self.output.quiet,
+        }
+    }
+
+    /// Reports a single run; returns the exit code.
+    fn reported(&self, recorded: &Recorded) -> Result<i32, Failure> {
+        output::render(&recorded.judged, &recorded.reader, &self.output)?;
+        Ok(if recorded.interrupted { INTERRUPTED } else { recorded.judged.exit_code })
+    }
+
+    /// Reports a run and the one with its advice; returns the exit code of the command as given.
+    fn corrected(&self, corrected: CorrectedRun) -> Result<i32, Failure> {
+        match corrected {
+            CorrectedRun::Both { sides, exit_code, interrupted } => {
+                output::deliver_texts(&self.output.formats, |format, style| render(format, &sides, style))?;
+                Ok(if interrupted { INTERRUPTED } else { exit_code })
+            }
+            CorrectedRun::Once(recorded, NoSecondRun::NotNeeded(why)) => {
+                if !self.output.quiet {
+                    eprintln!("activebench: {why}");
+                }
+                self.reported(&recorded)
+            }
+            CorrectedRun::Once(recorded, NoSecondRun::Failed(failure)) => {
+                self.reported(&recorded)?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Returns how often the command is run, and what ends that earlier; `None` for a single run. A prepared device is
+    /// measured until it is steady, unless something else is asked for.
+    ///
+    /// # Errors
+    /// Returns an error if the permitted runs cannot give what is asked for.
+    fn repetition(&self, prepared: bool, thresholds: &Thresholds) -> Result<Option<(u32, Option<Until>)>, Failure> {
+        if let Some(runs) = self.repeat {
+            return Ok(Some((runs, None)));
+        }
+        let Some(until) = self.until.or(prepared.then_some(Until::SteadyState)) else { return Ok(None) };
+        let (most, target) = match until {
+            Until::MedianWithin { .. } => (MOST_RUNS, "an interval of the median"),
+            Until::SteadyState => (MOST_ROUNDS, "steady state"),
+        };
+        let most = self.max_runs.unwrap_or(most);
+        let least = least_runs(until, thresholds);
+        if most < least {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                anyhow!(
+                    "{target} takes {least} runs, and at most {most} are allowed (hint: `--max-runs {least}` or more)"
+                ),
+            ));
+        }
+        Ok(Some((most, Some(until))))
+    }
+}
+
+/// A percentage of the median; or `steady`.
+fn parse_until(text: &str) -> Result<Until, String> {
+    if text == "steady" {
+        return Ok(Until::SteadyState);
+    }
+    match parse_percent(text) {
+        Ok(percent) if percent > 0.0 => Ok(Until::MedianWithin { ratio: percent / 100.0 }),
+        _ => Err(format!("no share of the median: `{text}` (hint: `5%`, or `steady`)")),
+    }
+}
+
+/// A target figure that can be read; the user's own words are kept.
+fn parse_target(text: &str) -> Result<String, String> {
+    activebench_detect::judge::target_figure::Goal::parse(text).map(|_| text.to_owned())
+}
+
+fn parse_suppression(text: &str) -> Result<(String, String), String> {
+    let (code, reason) = text.split_once('=').ok_or("a suppression needs its reason (hint: AB601=shared test host)")?;
+    if activebench_detect::registry::find(code).is_none() {
+        return Err(format!("no detector {code} (hint: `activebench detectors` lists them)"));
+    }
+    if reason.trim().is_empty() {
+        return Err(format!("the suppression of {code} needs a reason"));
+    }
+    Ok((code.to_owned(), reason.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_a_series_is_read() {
+        let within = |ratio| Some(Until::MedianWithin { ratio });
+        for (text, expected) in [
+            ("5%", within(0.05)),
+            ("5 %", within(0.05)),
+            ("2.5", within(0.025)),
+            ("100", within(1.0)),
+            ("steady", Some(Until::SteadyState)),
+            ("0", None),
+            ("-5%", None),
+            ("101%", None),
+            ("NaN", None),
+            ("", None),
+            ("soon", None),
+        ] {
+            assert_eq!(parse_until(text).ok(), expected, "{text}");
+        }
+    }
+}
