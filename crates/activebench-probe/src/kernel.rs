@@ -22,6 +22,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use aya_obj::generated::bpf_cmd;
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 use crate::bpf_call::{bpf, zeroed_attributes};
 use crate::chunk_storage::LogOptions;
@@ -51,7 +52,7 @@ const UNUSED_RING_BYTES: u32 = 4096;
 const MOST_PAYLOAD: usize = 64 << 10;
 
 /// Options of the observation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProbeOptions {
     /// Bytes of the ring, a power of two and a multiple of the page size.
     pub ring_bytes: u32,
@@ -272,11 +273,18 @@ impl Probe {
     }
 
     /// Follows a process from here on, and all its descendants. It must be blocked in a system call, so that its
-    /// clock starts in the right mode. `pidfd` identifies the process for the kernel, `pid` is for messages.
+    /// clock starts in the right mode. `pidfd` identifies the process for the kernel; `pid` and `parent`, the process that started it, are for the
+    /// record.
     ///
     /// # Errors
     /// Returns an error if the kernel does not accept the entry.
-    pub fn follow(&mut self, pidfd: BorrowedFd<'_>, pid: u32, now_ns: u64) -> Result<(), ProbeError> {
+    pub(crate) fn follow(
+        &mut self,
+        pidfd: BorrowedFd<'_>,
+        pid: u32,
+        parent: u32,
+        now_ns: u64,
+    ) -> Result<(), ProbeError> {
         let mut threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         threads.set(0, Plain(TaskState::seed(now_ns)), 0).map_err(|error| map_error("threads", &error))?;
         let Some(Map::Unsupported(tasks)) = self.ebpf.map("tasks") else {
@@ -300,7 +308,7 @@ impl Probe {
             kind: TaskEventKind::Born,
             tid: pid,
             tgid: pid,
-            parent_tgid: std::process::id(),
+            parent_tgid: parent,
             exit_status: 0,
             comm: String::new(),
             filename: String::new(),
@@ -375,7 +383,6 @@ impl Probe {
                 account.lost += lost;
             }
         }
-        store.settle();
         let coverage = Coverage {
             log: Some(store.log()),
             backend: Backend::Bpf,
@@ -394,7 +401,8 @@ impl Probe {
             linked_programs: BTreeMap::new(),
         };
         let stacks = symbols::resolve(&mut store.stacks);
-        Ok(Observation::new(store, payload, self.root, stacks, coverage))
+        Observation::of(store, &payload, self.root, stacks, coverage)
+            .map_err(|error| ProbeError::Reader(format!("its records cannot be kept: {error}")))
     }
 
     /// Takes the records that wait in batches: the last ones of the block and page-cache programs, and those of
@@ -525,7 +533,7 @@ fn give_back() {
 }
 
 /// Returns the CPU time of this process.
-fn own_cpu_ns() -> u64 {
+pub(crate) fn own_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
