@@ -176,7 +176,6 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     let RunToRecord { observing, argv, command, choices, directory, preparation } = run;
     allocator::give_back();
     let identity = identity(observing.user.as_deref())?.filter(|_| getuid().is_root());
-    let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
     let child_output = observing.child_output;
@@ -197,7 +196,8 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     }
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let options = RunOptions {
-        own_executable,
+        // By its name, the benchmark's user may not reach it.
+        own_executable: PathBuf::from("/proc/self/exe"),
         argv: argv.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
         identity,
         allow_new_privileges: observing.allow_new_privileges,
@@ -256,9 +256,10 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
         CeilingChoice::Kept => Some(ceiling::store::for_run(&manifest.host, None)),
         CeilingChoice::File(file) => Some(ceiling::store::for_run(&manifest.host, Some(file))),
     };
-    let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
+    // The benchmark can take the folder away from us.
+    let manifest = writer.finish(manifest).or_exit(ExitCode::Usage)?;
 
-    let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
+    let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
     // The run directory gets a report in every format.
     let judged = judge::judge(directory, &reader, manifest, judge::Timelines::Computed).or_exit(ExitCode::Bug)?;
     derived_files::write(&reader, &judged).unwrap_or_else(|error| {

@@ -77,6 +77,23 @@ impl Observation {
         Ok(Self { records, about, payload: payload.kept().to_vec(), coverage })
     }
 
+    /// Returns the observation of a run whose records were lost: it holds nothing, and says so.
+    ///
+    /// # Errors
+    /// Returns an error if there is not enough memory.
+    pub fn lost(run_ns: u64) -> io::Result<Self> {
+        let about = About {
+            root: None,
+            stacks: Stacks::default(),
+            totals: Totals::default(),
+            samples: Vec::new(),
+            payload: Extent::default(),
+        };
+        let mut coverage = Coverage::default();
+        coverage.overhead.run_ns = run_ns;
+        Ok(Self { records: KeptRecords::new(None)?, about, payload: Vec::new(), coverage })
+    }
+
     /// Returns the observation for another process.
     ///
     /// # Errors

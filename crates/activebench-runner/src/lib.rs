@@ -201,7 +201,15 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     if let Some(why) = &end.stopped_by_us {
         incomplete.push(format!("the run was {why}"));
     }
-    let observation = probe.finish(clocks.ended_ns - clocks.started_ns)?;
+    let run_ns = clocks.ended_ns - clocks.started_ns;
+    // What the tool printed is kept even if the record of its I/O is lost.
+    let observation = match probe.finish(run_ns) {
+        Ok(observation) => observation,
+        Err(error) => {
+            incomplete.push(format!("the observation was lost: {error}"));
+            Observation::lost(run_ns).map_err(system("make room for a record"))?
+        }
+    };
     Ok(Outcome {
         child: end,
         output,
