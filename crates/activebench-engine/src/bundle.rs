@@ -178,7 +178,7 @@ pub fn located(named: &Path) -> Result<Located, Failure> {
         return Err(Failure::new(ExitCode::Usage, error));
     }
     if signature == SignatureCheck::NotChecked {
-        eprintln!("activebench: the signature was not checked (hint: `activebench verify-bundle --key PUB` does)");
+        say!("the signature was not checked (hint: `activebench verify-bundle --key PUB` does)");
     }
     Ok(Located { directory: folder.path().join(RUN), _folder: Some(folder) })
 }

@@ -54,7 +54,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Corrected
         return Ok(CorrectedRun::Once(Box::new(first), NoSecondRun::NotNeeded(why)));
     }
     if !run.observing.quiet {
-        eprintln!("activebench: again with the advice: {}", remedied.argv.join(" "));
+        say!("again with the advice: {}", remedied.argv.join(" "));
     }
     let changed = CommandLine { argv: remedied.argv.clone(), ..command.clone() };
     match again(run, &changed, &directory.join(WITH_ADVICE), recorder) {

@@ -67,7 +67,7 @@ pub fn renew_figures(reader: &RunReader, judged: &JudgedRun) {
         Ok(()) => {}
         Err(RecordError::Io { source, .. })
             if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {}
-        Err(error) => eprintln!("activebench: cannot write the run's {FIGURES}: {error}"),
+        Err(error) => say!("cannot write the run's {FIGURES}: {error}"),
     }
 }
 

@@ -216,7 +216,7 @@ pub fn guard_own(command: &CommandLine) -> Result<(), Failure> {
         match signature(device) {
             Ok(None) => {}
             Ok(Some(what)) => {
-                eprintln!("activebench: {} holds {what}, and the benchmark writes over it", device.display());
+                say!("{} holds {what}, and the benchmark writes over it", device.display());
             }
             Err(error) => untold.push(format!("the content of {}: {error:#}", device.display())),
         }
@@ -254,7 +254,7 @@ fn in_use(device: &Path, number: DeviceNumber) -> Result<Vec<String>, Failure> {
 
 fn say_untold(untold: &[String]) {
     for what in untold {
-        eprintln!("activebench: cannot determine {}", terminal(what));
+        say!("cannot determine {}", terminal(what));
     }
 }
 
@@ -293,7 +293,7 @@ pub fn is_repeated(device: &Unused, command: &CommandLine) -> Result<(), Failure
         return Ok(());
     }
     if all.is_empty() && !whole {
-        eprintln!("activebench: the command does not name {shown}, which --destroy permits to be written");
+        say!("the command does not name {shown}, which --destroy permits to be written");
         return Ok(());
     }
     let named: Vec<String> = all.values().map(|path| path.display().to_string()).collect();

@@ -32,7 +32,7 @@ pub fn runs(
         return Err(nothing_found(folders, &places));
     }
     if places.runs.len() >= MANY {
-        eprintln!("activebench: reading the figures of {} runs", places.runs.len());
+        say!("reading the figures of {} runs", places.runs.len());
     }
     let (reading, runs) = read(places, filter, base.as_ref())?;
     if let Some(named) = baseline

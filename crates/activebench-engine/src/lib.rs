@@ -9,6 +9,13 @@
 //! The crate has no command line: each function takes what it needs as plain values and returns models. Progress and
 //! warnings go to standard error; reports are rendered by the caller.
 
+// They panic when standard error is a closed terminal or pipe; `say!` does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+// First: its macro is used by the others.
+#[macro_use]
+pub mod terminal;
+
 pub mod acceptance;
 mod allocator;
 pub mod benchmarks;
@@ -30,6 +37,5 @@ pub mod preparation;
 pub mod recording;
 pub mod replication;
 pub mod series;
-mod terminal;
 pub mod thresholds;
 mod tool_files;

@@ -41,7 +41,7 @@ pub fn prepare(
 ) -> Result<Option<Preparation>, Failure> {
     let say = |words: &str| {
         if !observing.quiet {
-            eprintln!("activebench: {words}");
+            say!("{words}");
         }
     };
     let command = preconditioning(&device.path);

@@ -227,7 +227,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
         Err(error) => {
             // Nothing was gathered: the folder holds only a placeholder.
             if let Err(error) = std::fs::remove_dir_all(directory) {
-                eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
+                say!("cannot remove the empty {}: {error}", directory.display());
             }
             return Err(no_run(error));
         }
@@ -263,7 +263,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     // The run directory gets a report in every format.
     let judged = judge::judge(directory, &reader, manifest, judge::Timelines::Computed).or_exit(ExitCode::Bug)?;
     derived_files::write(&reader, &judged).unwrap_or_else(|error| {
-        eprintln!("activebench: cannot write the derived files of {}: {error:#}", directory.display());
+        say!("cannot write the derived files of {}: {error:#}", directory.display());
     });
     Ok(Recorded { judged, reader, interrupted })
 }

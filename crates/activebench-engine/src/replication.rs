@@ -141,12 +141,12 @@ impl Work<'_> {
             let mut scratch = Scratch::in_folder(target.folder(), below).or_exit(ExitCode::Usage)?;
             let stopped = self.replays(&can, &passes, &mut replicated, &mut scratch, &mut replication.replayed_on);
             if let Err(error) = scratch.remove() {
-                eprintln!("activebench: {}", terminal(&format!("{error:#}")));
+                say!("{}", terminal(&format!("{error:#}")));
             }
             match stopped {
                 Err(failure) if !self.recorded => return Err(failure),
                 Err(failure) => {
-                    eprintln!("activebench: {}", failure.shown());
+                    say!("{}", failure.shown());
                     replication.incomplete.push(format!("{:#}", failure.error));
                     ended = Some(failure.code as i32);
                 }
@@ -389,7 +389,7 @@ impl Work<'_> {
 
     fn say(&self, words: &str) {
         if !self.request.quiet {
-            eprintln!("activebench: {}", terminal(words));
+            say!("{}", terminal(words));
         }
     }
 }
@@ -435,7 +435,7 @@ fn discard(out: &Path, is_new: bool) {
     };
     let removed = if is_new { fs::remove_dir_all(out) } else { empty(out) };
     if let Err(error) = removed {
-        eprintln!("activebench: cannot remove {}: {error}", out.display());
+        say!("cannot remove {}: {error}", out.display());
     }
 }
 

@@ -93,7 +93,7 @@ pub fn record(series: SeriesToRecord<'_>, recorder: &mut Recorder) -> Result<Rec
             let most = if until.is_some() { "at most " } else { "" };
             let left =
                 time_left(began, number, planned).map_or_else(String::new, |left| format!(" ({most}{left} left)"));
-            eprintln!("activebench: run {number} of {most}{planned}{left}");
+            say!("run {number} of {most}{planned}{left}");
         }
         let name = number.to_string();
         let (choices, command) = (&manifest.choices, &manifest.command);
@@ -120,7 +120,7 @@ pub fn record(series: SeriesToRecord<'_>, recorder: &mut Recorder) -> Result<Rec
             }
             Err(failure) if runs.is_empty() => return Err(without_runs(manifest, directory, failure)),
             Err(failure) => {
-                eprintln!("activebench: {:#}", failure.error);
+                say!("{:#}", failure.error);
                 stopped = Some(format!("run {number} could not be recorded: {:#}", failure.error));
                 break;
             }
@@ -164,7 +164,7 @@ fn without_runs(mut manifest: SeriesManifest, directory: &Path, failure: Failure
     }
     manifest.incomplete = vec![format!("{:#}", failure.error)];
     if let Err(error) = write_series(directory, &manifest) {
-        eprintln!("activebench: cannot write the record of the series: {error}");
+        say!("cannot write the record of the series: {error}");
     }
     failure
 }
@@ -180,7 +180,7 @@ fn is_enough(until: Until, runs: &[RunOfSeries], thresholds: &Thresholds, quiet:
     let so_far = stopping(until, &figures, &steadiness);
     if !quiet {
         let word = if so_far.reached { "target reached" } else { "not yet" };
-        eprintln!("activebench: {word}: {}", terminal(&so_far.because));
+        say!("{word}: {}", terminal(&so_far.because));
     }
     // Without a rate, no number of runs reaches the target.
     so_far.reached || steadiness.is_empty()
@@ -258,7 +258,7 @@ fn create(directory: &Path) -> Result<(), Failure> {
 /// Removes the directory after nothing was recorded: it is of no use.
 fn remove_empty(directory: &Path) {
     if let Err(error) = std::fs::remove_dir(directory) {
-        eprintln!("activebench: cannot remove the empty {}: {error}", directory.display());
+        say!("cannot remove the empty {}: {error}", directory.display());
     }
 }
 
@@ -278,6 +278,6 @@ pub fn is_report(name: &str) -> bool {
 /// Writes the reports beside `series.json`.
 fn write_reports(directory: &Path, judged: &JudgedSeries) {
     if let Err(error) = derived_files::write_every_format(directory, REPORT, judged) {
-        eprintln!("activebench: {error:#}");
+        say!("{error:#}");
     }
 }

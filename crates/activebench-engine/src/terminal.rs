@@ -1,5 +1,6 @@
 //! The progress line on a terminal, and the tool's output passed on beside it.
 
+use std::fmt::Arguments;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
@@ -8,6 +9,21 @@ use activebench_probe::LiveFigures;
 use activebench_runner::{Hooks, Stream};
 use activebench_tools::OutputFilter;
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// Says something to the user on standard error. A closed terminal or pipe is no reason to end: the run goes on, and what
+/// it finds is in the run directory.
+#[macro_export]
+macro_rules! say {
+    ($($words:tt)*) => {
+        $crate::terminal::say_line(format_args!("activebench: {}", format_args!($($words)*)))
+    };
+}
+
+/// Writes a line to standard error, if anybody is there to read it.
+pub fn say_line(line: Arguments<'_>) {
+    // Nobody is left to be told of a failure.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// Destination of the child's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +129,7 @@ impl Hooks for Terminal {
 
     fn notice(&mut self, message: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("activebench: {message}"));
+            self.bar.suspend(|| say!("{message}"));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use activebench_engine::judge::Timelines;
+use activebench_engine::say;
 use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
 use activebench_report::escape::terminal;
@@ -139,7 +140,7 @@ pub(crate) fn write(
                 .with_context(|| format!("cannot export the run as {name}"))?;
             out.flush()?;
             for note in notes {
-                eprintln!("activebench: {name}: {}", terminal(&note));
+                say!("{name}: {}", terminal(&note));
             }
             Ok(())
         }

@@ -2,12 +2,16 @@
 //!
 //! `activebench-engine` records and judges; the files in `commands` parse arguments, call it, and print.
 
+// They panic when the terminal or pipe is closed; `say!` and `output::print` do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod arguments;
 mod commands;
 mod formats;
 mod output;
 
 use activebench_engine::recording;
+use activebench_engine::say;
 use activebench_probe::service;
 use activebench_runner::stub;
 use clap::Parser;
@@ -52,7 +56,7 @@ fn main() {
         Rights::Root => Ok(()),
     };
     let code = prepared.and_then(|()| command.run()).unwrap_or_else(|failure| {
-        eprintln!("activebench: {}", failure.shown());
+        say!("{}", failure.shown());
         failure.code as i32
     });
     std::process::exit(code);

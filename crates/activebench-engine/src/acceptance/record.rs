@@ -91,7 +91,7 @@ fn remove_unused(out: &Path) {
         _ => Ok(()),
     });
     if let Err(error) = removed {
-        eprintln!("activebench: cannot remove {}: {error}", out.display());
+        say!("cannot remove {}: {error}", out.display());
     }
 }
 
@@ -139,7 +139,7 @@ impl Suite<'_> {
                 continue;
             }
             if !self.request.quiet {
-                eprintln!("activebench: {place}: {}", benchmark.repetition.words());
+                say!("{place}: {}", benchmark.repetition.words());
             }
             match self.series(benchmark, ready, &out.join(&ready.name), recorder) {
                 Ok(taken) => {
@@ -153,7 +153,7 @@ impl Suite<'_> {
                     return Err(failure);
                 }
                 Err(failure) => {
-                    eprintln!("activebench: {place}: {:#}", failure.error);
+                    say!("{place}: {:#}", failure.error);
                     failed.push((benchmark, ready, failure));
                 }
             }
@@ -271,7 +271,7 @@ impl Suite<'_> {
 /// Writes every report of the acceptance beside its evidence.
 fn write_reports(out: &Path, judged: &Acceptance) {
     if let Err(error) = derived_files::write_every_format(out, "acceptance", judged) {
-        eprintln!("activebench: {error:#}");
+        say!("{error:#}");
     }
 }
 

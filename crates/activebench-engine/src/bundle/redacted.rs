@@ -70,8 +70,8 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     }
     let kept: Vec<&str> = redactor.kept().collect();
     if !kept.is_empty() {
-        eprintln!(
-            "activebench: kept, because they are ordinary words too: {} (hint: --redact-word WORD replaces one all the same)",
+        say!(
+            "kept, because they are ordinary words too: {} (hint: --redact-word WORD replaces one all the same)",
             kept.join(", ")
         );
     }

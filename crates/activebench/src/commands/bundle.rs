@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use activebench_bundle::{BundleKind, BundleManifest};
 use activebench_engine::bundle::{Pack, pack};
 use activebench_engine::failure::Failure;
+use activebench_engine::say;
 use activebench_model::units::Quantity;
 use activebench_report::escape::terminal;
 use clap::Args;
@@ -74,7 +75,7 @@ impl Subcommand for Bundle {
             redact_words: &self.redact_word,
         })?;
         if !packed.strays.is_empty() {
-            eprintln!("activebench: left out, because no run.json lists them: {}", listed(&packed.strays));
+            say!("left out, because no run.json lists them: {}", listed(&packed.strays));
         }
         let signed = match &packed.signed_by {
             Some(key) => format!("signed by the key {key}"),

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use activebench_engine::ceiling::{self, Request};
 use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED};
+use activebench_engine::say;
+use activebench_engine::terminal::say_line;
 use activebench_model::ceiling::{Ceiling, Part};
 use activebench_report::ceiling::figure;
 use activebench_report::escape;
@@ -90,13 +92,13 @@ impl Subcommand for MeasureCeiling {
         let measured = ceiling::measure(&Request { target, seconds, size_bytes, write, out }, &mut screen);
         screen.finish();
         let Some(ceiling) = measured? else {
-            eprintln!("activebench: interrupted: nothing is kept");
+            say!("interrupted: nothing is kept");
             return Ok(INTERRUPTED);
         };
         let kept = ceiling::keep(&ceiling, out);
         output::deliver_document(&self.formats, &ceiling)?;
         if !self.quiet {
-            kept.files.iter().for_each(|file| eprintln!("activebench: kept in {}", file.display()));
+            kept.files.iter().for_each(|file| say!("kept in {}", file.display()));
         }
         match kept.failed.is_empty() {
             true => Ok(if ceiling::is_complete(&ceiling) { 0 } else { INCOMPLETE }),
@@ -129,7 +131,7 @@ impl Screen {
     }
 
     fn line(&mut self, line: &str) {
-        if self.is_terminal && !self.quiet { self.bar.println(line) } else { eprintln!("{line}") }
+        if self.is_terminal && !self.quiet { self.bar.println(line) } else { say_line(format_args!("{line}")) }
     }
 
     fn finish(&self) {

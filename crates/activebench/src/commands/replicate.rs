@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
 use activebench_engine::replication::{Request, replicate};
+use activebench_engine::say;
 use activebench_model::replication::Replication;
 use clap::Args;
 
@@ -95,7 +96,7 @@ impl Subcommand for Replicate {
         output::deliver_document(&self.formats, replication)?;
         replicated.written.or_exit(ExitCode::Usage)?;
         if !self.quiet {
-            eprintln!("activebench: replays, logs and replication.json: {}", replicated.out.display());
+            say!("replays, logs and replication.json: {}", replicated.out.display());
         }
         Ok(replicated.ended.unwrap_or(replication.exit_code))
     }

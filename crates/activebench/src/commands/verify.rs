@@ -12,6 +12,7 @@ use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use activebench_engine::recording::{
     self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
 };
+use activebench_engine::say;
 use activebench_engine::series::{self, RecordedSeries, SeriesToRecord};
 use activebench_engine::{ceiling, device_guard, plan, thresholds};
 use activebench_model::claim::Subject;
@@ -218,8 +219,8 @@ impl Subcommand for Verify {
         if let Some(device) = &device {
             device_guard::is_repeated(device, &command)?;
             if !prepares && !self.output.quiet {
-                eprintln!(
-                    "activebench: nothing is purged or preconditioned: the profile {} asks for neither (hint: \
+                say!(
+                    "nothing is purged or preconditioned: the profile {} asks for neither (hint: \
                      `--profile pts` does)",
                     choices.profile
                 );
@@ -316,7 +317,7 @@ impl Verify {
             }
             CorrectedRun::Once(recorded, NoSecondRun::NotNeeded(why)) => {
                 if !self.output.quiet {
-                    eprintln!("activebench: {why}");
+                    say!("{why}");
                 }
                 self.reported(&recorded)
             }

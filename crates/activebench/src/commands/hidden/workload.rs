@@ -2,6 +2,8 @@
 //! one that makes a known number of every recorded call, one that computes and sleeps for known times, one that only
 //! makes cheap calls and prints how long they took.
 
+#![allow(clippy::print_stdout, reason = "a tool of the tests: a closed pipe may end it")]
+
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
