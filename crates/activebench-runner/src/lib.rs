@@ -194,6 +194,7 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     watches.host.read_all(clock::monotonic_ns());
     let (steal, steal_unread) = watches.steal.finish();
     output.close(clocks.ended_ns);
+    incomplete.extend(output.cuts());
     if let Some(status) = status {
         end.exit_code = status.code();
         end.signal = status.signal();
