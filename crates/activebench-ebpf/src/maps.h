@@ -50,10 +50,17 @@ u64 births __attribute__((aligned(64))); /* apart from what every open file chan
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);
-	MAP_UINT(max_entries, 512);
+	MAP_UINT(max_entries, CALLS_OF_64_BIT + CALLS_OF_32_BIT);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct call_description);
 } call_descriptions SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_PERCPU_ARRAY);
+	MAP_UINT(max_entries, UNDECODED_COUNT);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u64);
+} undecoded SEC(".maps");
 
 /* Set before loading. */
 const volatile u32 observer_tgid = 0;
@@ -124,6 +131,14 @@ static always_inline void count_inferred(u32 record_class)
 
 	if (counter)
 		__sync_fetch_and_add(&counter->inferred, 1);
+}
+
+static always_inline void count_undecoded(u32 path, u64 calls)
+{
+	u64 *count = bpf_map_lookup_elem(&undecoded, &path);
+
+	if (count)
+		__sync_fetch_and_add(count, calls);
 }
 
 static always_inline void count_looked_up(void)

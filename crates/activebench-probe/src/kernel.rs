@@ -9,11 +9,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::coverage::{Backend, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::hook::Hook;
+use activebench_probe_abi::decode::KernelEvent;
 use activebench_probe_abi::{
-    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, bytes_of, syscalls,
+    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskRecord, TaskState, UNDECODED_PATHS,
+    bytes_of, syscalls,
 };
 use aya::maps::{Array, HashMap, Map, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -381,6 +383,7 @@ impl Probe {
             backend: Backend::Bpf,
             probes: std::mem::take(&mut self.statuses),
             blind_paths: Vec::new(),
+            undecoded: self.undecoded()?,
             records,
             overhead: Overhead { observer_cpu_ns, bpf_run_ns, run_ns },
             other_tracers: None,
@@ -394,7 +397,8 @@ impl Probe {
             linked_programs: BTreeMap::new(),
         };
         let stacks = symbols::resolve(&mut store.stacks);
-        Ok(Observation::new(store, payload, self.root, stacks, coverage))
+        let root = self.root.take().map(|root| root_in_kernel_ids(root, &store));
+        Ok(Observation::new(store, payload, root, stacks, coverage))
     }
 
     /// Takes the records that wait in batches: the last ones of the block and page-cache programs, and those of
@@ -457,6 +461,21 @@ impl Probe {
         Ok(accounts)
     }
 
+    /// Returns what the kernel side saw and could not decode.
+    fn undecoded(&mut self) -> Result<Vec<BlindPath>, ProbeError> {
+        let failed = |error| map_error("undecoded", &error);
+        let counts: PerCpuArray<_, u64> =
+            PerCpuArray::try_from(map_of(&mut self.ebpf, "undecoded")?).map_err(failed)?;
+        let mut paths = Vec::new();
+        for (number, path) in (0..).zip(UNDECODED_PATHS) {
+            let calls = counts.get(&number, 0).map_err(failed)?.iter().sum();
+            if calls > 0 {
+                paths.push(BlindPath { path: path.to_owned(), calls });
+            }
+        }
+        Ok(paths)
+    }
+
     /// Returns copies of the descriptors of the attached programs, for use in another thread.
     fn program_descriptors(&self) -> Result<Vec<OwnedFd>, ProbeError> {
         let descriptor = |name| {
@@ -512,6 +531,22 @@ impl Pace {
             }
         }
     }
+}
+
+/// Returns the first task with the ids of the kernel's records, which are those of the initial PID namespace. In another
+/// one ours differ, and the first record of the tree names its first process.
+fn root_in_kernel_ids(root: TaskEvent, store: &RecordStore) -> TaskEvent {
+    // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
+    const INITIAL: &str = "pid:[4026531836]";
+    if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == INITIAL) {
+        return root;
+    }
+    let records = store.chunks::<TaskRecord>(KernelClass::Tasks).filter_map(Result::ok).flatten();
+    let Some(first) = records.min_by_key(|record| record.at_ns) else { return root };
+    let is_birth = TaskEvent::decode(KernelClass::Tasks, &first, &|_| false)
+        .is_some_and(|event| event.kind == TaskEventKind::Born);
+    let tgid = if is_birth { first.parent_tgid } else { first.tgid };
+    TaskEvent { tid: tgid, tgid, ..root }
 }
 
 /// Gives memory used for loading, mostly for the kernel's types, back to the system before the benchmark runs. It would

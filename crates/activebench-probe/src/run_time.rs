@@ -2,6 +2,10 @@
 //!
 //! The kernel can time every run of every program, which costs more than most of our programs themselves. It does so
 //! in slices of two milliseconds in every hundred; the slices are a sample of the whole run.
+//!
+//! The kernel decides at the start of a run whether it times it, and adds the time at the end of the run. So a run that
+//! outlasts its slice is found between slices, with its whole time: a sample by the start of a run is right for runs of
+//! any length. If somebody else has programs timed, every run is timed, and nothing is extrapolated.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,19 +29,62 @@ const BEFORE_FIRST: Duration = Duration::from_millis(3);
 /// `enum bpf_stats_type`.
 const RUN_TIME: u32 = 0;
 
+/// What the kernel has counted of all programs up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Timed {
+    /// Their run time, summed over all CPUs.
+    run_ns: u64,
+    /// Their runs.
+    runs: u64,
+}
+
+impl Timed {
+    fn since(self, before: Timed) -> Timed {
+        Timed { run_ns: self.run_ns.saturating_sub(before.run_ns), runs: self.runs.saturating_sub(before.runs) }
+    }
+}
+
 /// The sums over all slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Slices {
     /// Time inside the slices.
     wall_ns: u64,
-    /// Run time of the programs inside the slices, summed over all CPUs.
+    /// Run time of the programs whose runs started inside the slices, summed over all CPUs.
     run_ns: u64,
 }
 
 impl Slices {
+    /// Adds a slice: what was timed in it, and the runs that had started in it and ended after it. Of these there are
+    /// at most `most_running`; more were timed for somebody else, who started in between.
+    fn add(&mut self, wall: Duration, inside: Timed, after: Timed, most_running: u64) {
+        self.wall_ns += wall.as_nanos() as u64;
+        self.run_ns += inside.run_ns;
+        if after.runs <= most_running {
+            self.run_ns += after.run_ns;
+        }
+    }
+
     /// Extrapolates the run time to a whole span of which the slices are a sample; `None` without a slice.
     fn extrapolated_ns(self, span_ns: u64) -> Option<u64> {
         (self.wall_ns > 0).then(|| (self.run_ns as f64 / self.wall_ns as f64 * span_ns as f64) as u64)
+    }
+}
+
+/// The measured run time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Measured {
+    /// Of a sample.
+    InSlices(Slices),
+    /// Of every run: the kernel timed them for somebody else too.
+    Throughout(u64),
+}
+
+impl Measured {
+    fn run_ns(self, span_ns: u64) -> Option<u64> {
+        match self {
+            Measured::InSlices(slices) => slices.extrapolated_ns(span_ns),
+            Measured::Throughout(run_ns) => Some(run_ns),
+        }
     }
 }
 
@@ -45,7 +92,7 @@ impl Slices {
 #[derive(Debug)]
 pub(crate) struct RunTimeMeter {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Slices>>,
+    thread: JoinHandle<io::Result<Measured>>,
 }
 
 impl RunTimeMeter {
@@ -68,27 +115,34 @@ impl RunTimeMeter {
     pub(crate) fn finish(self, span_ns: u64) -> Option<u64> {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
-        self.thread.join().ok()?.ok()?.extrapolated_ns(span_ns)
+        self.thread.join().ok()?.ok()?.run_ns(span_ns)
     }
 }
 
-fn measure(programs: &[OwnedFd], stop: &AtomicBool) -> io::Result<Slices> {
-    let mut slices = Slices::default();
-    let mut pause = BEFORE_FIRST;
-    loop {
-        sleep(pause, stop);
-        if stop.load(Ordering::Acquire) {
-            return Ok(slices);
+fn measure(programs: &[OwnedFd], stop: &AtomicBool) -> io::Result<Measured> {
+    let first = timed(programs)?;
+    sleep(BEFORE_FIRST, stop);
+    // This thread's own sleep ran the program on context switches: a count that has grown is somebody else's doing.
+    if timed(programs)?.since(first).runs > 0 {
+        while !stop.load(Ordering::Acquire) {
+            std::thread::park();
         }
-        pause = BETWEEN;
-        let timing = time_programs()?;
-        let (started, before) = (Instant::now(), run_ns(programs)?);
-        sleep(SLICE, stop);
-        let (after, wall) = (run_ns(programs)?, started.elapsed());
-        drop(timing);
-        slices.wall_ns += wall.as_nanos() as u64;
-        slices.run_ns += after.saturating_sub(before);
+        return Ok(Measured::Throughout(timed(programs)?.since(first).run_ns));
     }
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    let mut slices = Slices::default();
+    while !stop.load(Ordering::Acquire) {
+        let timing = time_programs()?;
+        let (started, before) = (Instant::now(), timed(programs)?);
+        sleep(SLICE, stop);
+        let (after, wall) = (timed(programs)?, started.elapsed());
+        drop(timing);
+        let ended = timed(programs)?;
+        sleep(BETWEEN, stop);
+        let late = timed(programs)?.since(ended);
+        slices.add(wall, after.since(before), late, cpus * programs.len() as u64);
+    }
+    Ok(Measured::InSlices(slices))
 }
 
 /// Sleeps, but ends early when the stop flag is set.
@@ -112,8 +166,14 @@ fn time_programs() -> io::Result<OwnedFd> {
 }
 
 /// Returns the run time of all programs since they were loaded, as far as the kernel timed it.
-fn run_ns(programs: &[OwnedFd]) -> io::Result<u64> {
-    programs.iter().map(|program| program_info(program.as_raw_fd()).map(|info| info.run_time_ns)).sum()
+fn timed(programs: &[OwnedFd]) -> io::Result<Timed> {
+    let mut sum = Timed::default();
+    for program in programs {
+        let info = program_info(program.as_raw_fd())?;
+        sum.run_ns += info.run_time_ns;
+        sum.runs += info.run_cnt;
+    }
+    Ok(sum)
 }
 
 /// Returns the kernel's information on a loaded program.
@@ -138,5 +198,19 @@ mod tests {
         let slices = Slices { wall_ns: 4_000_000, run_ns: 1_000_000 };
         assert_eq!(slices.extrapolated_ns(1_000_000_000), Some(250_000_000));
         assert_eq!(Slices::default().extrapolated_ns(1_000_000_000), None);
+        assert_eq!(Measured::Throughout(7).run_ns(1_000_000_000), Some(7));
+    }
+
+    #[test]
+    fn a_run_counts_whole_where_it_outlasts_its_slice() {
+        let slice = Duration::from_millis(2);
+        let inside = Timed { run_ns: 100_000, runs: 900 };
+        let mut slices = Slices::default();
+        slices.add(slice, inside, Timed::default(), 4);
+        // A run of 320 ms started in this slice.
+        slices.add(slice, inside, Timed { run_ns: 320_000_000, runs: 1 }, 4);
+        // More runs than fit on the CPUs at once ended after this one: somebody else has them timed.
+        slices.add(slice, inside, Timed { run_ns: 9_000_000, runs: 5 }, 4);
+        assert_eq!(slices, Slices { wall_ns: 6_000_000, run_ns: 320_300_000 });
     }
 }

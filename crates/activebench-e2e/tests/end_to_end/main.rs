@@ -22,6 +22,7 @@ mod limited_rates;
 mod limiter;
 mod mix;
 mod observation;
+mod odd_calls;
 mod orion;
 mod orion_study;
 mod paths;
